@@ -1,0 +1,349 @@
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Meta, Quantity, Time, Value};
+
+/// Declares a narrow object part: every field optional on the wire, empty ones left out.
+macro_rules! part {
+    ($(#[$doc:meta])* $name:ident { $($(#[$attr:meta])* $field:ident : $type:ty),* $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "camelCase", default)]
+        #[allow(missing_docs, reason = "fields are the Kubernetes fields of the same name")]
+        pub struct $name {
+            $(
+                $(#[$attr])*
+                #[serde(skip_serializing_if = "crate::core_v1::is_default")]
+                pub $field: $type,
+            )*
+        }
+    };
+}
+pub(crate) use part;
+
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// Amounts by resource name.
+pub type ResourceList = BTreeMap<String, Quantity>;
+
+part! {
+    /// A user's request for storage.
+    PersistentVolumeClaim { metadata: Meta, spec: ClaimSpec, status: ClaimStatus }
+}
+
+part! {
+    /// What the user asks for.
+    ClaimSpec {
+        access_modes: Vec<String>,
+        resources: Resources,
+        /// `None` asks for the default class, `Some("")` for no class at all.
+        storage_class_name: Option<String>,
+        volume_mode: Option<String>,
+        volume_name: String,
+        selector: Option<Value>,
+        data_source: Option<TypedReference>,
+        data_source_ref: Option<TypedReference>,
+    }
+}
+
+part! {
+    /// A reference to an object of any kind in the same namespace.
+    TypedReference { api_group: Option<String>, kind: String, name: String, namespace: Option<String> }
+}
+
+part! {
+    /// Requests and limits.
+    Resources { requests: ResourceList, limits: ResourceList }
+}
+
+part! {
+    /// How far the claim has come.
+    ClaimStatus { phase: String, access_modes: Vec<String>, capacity: ResourceList }
+}
+
+part! {
+    /// A piece of storage.
+    PersistentVolume { metadata: Meta, spec: VolumeSpec, status: VolumeStatus }
+}
+
+part! {
+    /// What the volume is and whom it is for.
+    VolumeSpec {
+        capacity: ResourceList,
+        access_modes: Vec<String>,
+        claim_ref: Option<ClaimRef>,
+        persistent_volume_reclaim_policy: String,
+        storage_class_name: String,
+        mount_options: Vec<String>,
+        volume_mode: Option<String>,
+        node_affinity: Option<Value>,
+        csi: Option<CsiSource>,
+    }
+}
+
+part! {
+    /// The claim a volume is bound to or reserved for.
+    ClaimRef { kind: String, api_version: String, namespace: String, name: String, uid: String, resource_version: String }
+}
+
+part! {
+    /// A secret's name and namespace.
+    SecretReference { name: String, namespace: String }
+}
+
+part! {
+    /// A volume made by a CSI driver.
+    CsiSource {
+        driver: String,
+        volume_handle: String,
+        read_only: bool,
+        fs_type: String,
+        volume_attributes: BTreeMap<String, String>,
+        controller_publish_secret_ref: Option<SecretReference>,
+        node_stage_secret_ref: Option<SecretReference>,
+        node_publish_secret_ref: Option<SecretReference>,
+    }
+}
+
+part! {
+    /// Where the volume is in its life.
+    VolumeStatus { phase: String, message: String, reason: String }
+}
+
+part! {
+    /// A machine.
+    Node { metadata: Meta, spec: NodeSpec, status: NodeStatus }
+}
+
+part! {
+    /// What the cluster wants of a node.
+    NodeSpec { unschedulable: bool, taints: Vec<Taint> }
+}
+
+part! {
+    /// A reason to keep pods away.
+    Taint { key: String, value: String, effect: String }
+}
+
+part! {
+    /// What the node and the controllers report about it.
+    NodeStatus {
+        conditions: Vec<Condition>,
+        /// What the attach/detach controller says is attached.
+        volumes_attached: Option<Vec<AttachedVolume>>,
+        /// What the node says it has, or may have, mounted.
+        volumes_in_use: Option<Vec<String>>,
+    }
+}
+
+part! {
+    /// An attached volume as reported in a node's status.
+    AttachedVolume { name: String, device_path: String }
+}
+
+/// `devicePath` is a required field of the API, so it is written even when it is empty.
+impl AttachedVolume {
+    /// The entry as it is written.
+    pub fn to_json(&self) -> Value {
+        serde_json::json!({ "name": self.name, "devicePath": self.device_path })
+    }
+}
+
+part! {
+    /// A condition of a node or pod.
+    Condition {
+        r#type: String,
+        status: String,
+        reason: String,
+        message: String,
+        last_transition_time: Option<Time>,
+    }
+}
+
+part! {
+    /// A workload.
+    Pod { metadata: Meta, spec: PodSpec, status: PodStatus }
+}
+
+part! {
+    /// What the pod runs and with which volumes.
+    PodSpec {
+        node_name: String,
+        volumes: Vec<PodVolume>,
+        containers: Vec<Container>,
+        init_containers: Vec<Container>,
+        restart_policy: String,
+        service_account_name: String,
+        termination_grace_period_seconds: Option<i64>,
+    }
+}
+
+part! {
+    /// A volume of a pod. Exactly one source is set; sources we do not know leave all of them empty.
+    PodVolume { name: String, persistent_volume_claim: Option<PodClaim>, csi: Option<InlineCsi>, ephemeral: Option<Value> }
+}
+
+part! {
+    /// A claim used by a pod.
+    PodClaim { claim_name: String, read_only: bool }
+}
+
+part! {
+    /// A volume that lives and dies with its pod.
+    InlineCsi { driver: String, read_only: Option<bool>, fs_type: Option<String>, volume_attributes: BTreeMap<String, String> }
+}
+
+part! {
+    /// One process of a pod.
+    Container {
+        name: String,
+        image: String,
+        command: Vec<String>,
+        args: Vec<String>,
+        working_dir: String,
+        env: Vec<EnvVar>,
+        volume_mounts: Vec<VolumeMount>,
+    }
+}
+
+part! {
+    /// An environment variable with a literal value.
+    EnvVar { name: String, value: String, value_from: Option<Value> }
+}
+
+part! {
+    /// Where a container sees a volume.
+    VolumeMount { name: String, mount_path: String, read_only: bool, sub_path: String }
+}
+
+part! {
+    /// How far the pod has come.
+    PodStatus {
+        phase: String,
+        reason: String,
+        message: String,
+        conditions: Vec<Condition>,
+        container_statuses: Vec<ContainerStatus>,
+        start_time: Option<Time>,
+    }
+}
+
+part! {
+    /// One container's state.
+    ContainerStatus {
+        name: String,
+        image: String,
+        #[serde(rename = "imageID")]
+        image_id: String,
+        ready: bool,
+        restart_count: i64,
+        state: ContainerState,
+    }
+}
+
+part! {
+    /// Waiting, running or terminated.
+    ContainerState {
+        waiting: Option<ContainerWaiting>,
+        running: Option<ContainerRunning>,
+        terminated: Option<ContainerTerminated>,
+    }
+}
+
+part! {
+    /// Why a container is not running yet.
+    ContainerWaiting { reason: String, message: String }
+}
+
+part! {
+    /// Since when a container runs.
+    ContainerRunning { started_at: Option<Time> }
+}
+
+part! {
+    /// How a container ended.
+    ContainerTerminated {
+        exit_code: i64,
+        reason: String,
+        message: String,
+        started_at: Option<Time>,
+        finished_at: Option<Time>,
+    }
+}
+
+impl PersistentVolumeClaim {
+    /// The class the claim names: the annotation wins over the field; `None` means none was named.
+    pub fn class(&self) -> Option<&str> {
+        self.metadata.annotation(crate::names::STORAGE_CLASS_BETA).or(self.spec.storage_class_name.as_deref())
+    }
+
+    /// The requested size.
+    pub fn requested(&self) -> Option<&Quantity> {
+        self.spec.resources.requests.get("storage")
+    }
+
+    /// `Filesystem` unless the claim says otherwise.
+    pub fn volume_mode(&self) -> &str {
+        self.spec.volume_mode.as_deref().unwrap_or("Filesystem")
+    }
+}
+
+impl PersistentVolume {
+    /// The class of the volume; the annotation wins over the field.
+    pub fn class(&self) -> &str {
+        self.metadata.annotation(crate::names::STORAGE_CLASS_BETA).unwrap_or(&self.spec.storage_class_name)
+    }
+
+    /// `Filesystem` unless the volume says otherwise.
+    pub fn volume_mode(&self) -> &str {
+        self.spec.volume_mode.as_deref().unwrap_or("Filesystem")
+    }
+}
+
+impl ClaimRef {
+    /// A reference to a claim as written into a volume.
+    pub fn to(claim: &Meta) -> Self {
+        ClaimRef {
+            kind: "PersistentVolumeClaim".into(),
+            api_version: "v1".into(),
+            namespace: claim.namespace.clone(),
+            name: claim.name.clone(),
+            uid: claim.uid.clone(),
+            resource_version: String::new(),
+        }
+    }
+}
+
+impl Node {
+    /// The node says it is ready.
+    pub fn is_ready(&self) -> bool {
+        self.status.conditions.iter().any(|c| c.r#type == "Ready" && c.status == "True")
+    }
+
+    /// The controller reports this volume (a unique volume name) as attached.
+    pub fn reports_attached(&self, volume: &str) -> bool {
+        self.status.volumes_attached.iter().flatten().any(|v| v.name == volume)
+    }
+
+    /// The node reports this volume (a unique volume name) as in use.
+    pub fn reports_in_use(&self, volume: &str) -> bool {
+        self.status.volumes_in_use.iter().flatten().any(|v| v == volume)
+    }
+}
+
+impl Pod {
+    /// The pod has ended and will not run again.
+    pub fn is_terminal(&self) -> bool {
+        self.status.phase == "Succeeded" || self.status.phase == "Failed"
+    }
+
+    /// Names of the claims the pod uses.
+    pub fn claim_names(&self) -> impl Iterator<Item = &str> {
+        self.spec.volumes.iter().filter_map(|v| v.persistent_volume_claim.as_ref()).map(|c| c.claim_name.as_str())
+    }
+}

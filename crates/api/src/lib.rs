@@ -1,0 +1,32 @@
+//! Kubernetes objects as plain narrow values.
+//!
+//! This crate knows the words of the Kubernetes API and nothing of how they travel: object types that keep only
+//! the fields a rule reads, exact quantities, the patches we send with their preconditions, and every annotation,
+//! label and finalizer key in one place ([`names`]).
+//!
+//! It does not know HTTP, a clock, a cache, or any controller.
+#![no_std]
+
+extern crate alloc;
+
+mod core_v1;
+mod kind;
+mod meta;
+pub mod names;
+mod object;
+mod quantity;
+mod storage_v1;
+mod time;
+mod write;
+
+pub use core_v1::*;
+pub use kind::Kind;
+pub use meta::{Meta, ObjectKey, ObjectRef, OwnerReference};
+pub use object::{Object, UnknownKind};
+pub use quantity::{BadQuantity, Quantity};
+pub use storage_v1::*;
+pub use time::Time;
+pub use write::{JsonOp, Patch, Precondition, Subresource, Write};
+
+/// The JSON value type objects are written in.
+pub use serde_json::Value;

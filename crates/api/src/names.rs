@@ -1,0 +1,116 @@
+//! Every key and name rule of the volume API, in one place. Rules never spell one out.
+
+use alloc::format;
+use alloc::string::String;
+
+use sha2::{Digest, Sha256};
+
+/// The orchestrator's name for the CSI plugin, the first part of unique volume names.
+pub const CSI_PLUGIN: &str = "kubernetes.io/csi";
+/// Claim: binding is complete (presence counts, not the value).
+pub const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
+/// Claim and volume: the binding was made by the controller, not by a user.
+pub const BOUND_BY_CONTROLLER: &str = "pv.kubernetes.io/bound-by-controller";
+/// Volume: the provisioner that made it.
+pub const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
+/// Claim: the provisioner that should make its volume.
+pub const STORAGE_PROVISIONER: &str = "volume.kubernetes.io/storage-provisioner";
+/// The same under its older name; both are written.
+pub const STORAGE_PROVISIONER_BETA: &str = "volume.beta.kubernetes.io/storage-provisioner";
+/// Claim: the node the scheduler chose (delayed binding).
+pub const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
+/// Claim and volume: class by annotation; wins over the field.
+pub const STORAGE_CLASS_BETA: &str = "volume.beta.kubernetes.io/storage-class";
+/// Class: it is the default one.
+pub const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
+/// The same under its older name.
+pub const DEFAULT_CLASS_BETA: &str = "storageclass.beta.kubernetes.io/is-default-class";
+/// A class with this provisioner never provisions.
+pub const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
+/// Node: driver name to node id, as a JSON object.
+pub const NODE_ID: &str = "csi.volume.kubernetes.io/nodeid";
+/// Node: its attachments are managed by the controller.
+pub const CONTROLLER_MANAGED_ATTACH: &str = "volumes.kubernetes.io/controller-managed-attach-detach";
+/// Claim finalizer: stays while a pod uses the claim.
+pub const PVC_PROTECTION: &str = "kubernetes.io/pvc-protection";
+/// Volume finalizer: stays while the volume is bound.
+pub const PV_PROTECTION: &str = "kubernetes.io/pv-protection";
+/// Volume finalizer: stays until the driver deleted the volume.
+pub const PROVISIONER_FINALIZER: &str = "external-provisioner.volume.kubernetes.io/finalizer";
+/// Claim finalizer: our durable intent to provision. It is written before CreateVolume and goes when the volume is
+/// accounted for by a PersistentVolume, or is certainly not there.
+pub const PROVISIONING_INTENT: &str = "longshore.dev/provisioning";
+/// VolumeAttachment: written by the attach/detach controller when it takes over an attachment it did not make in
+/// this life, so that a delete still on its way from an earlier life meets a newer resource version and fails.
+pub const ATTACHMENT_ADOPTED: &str = "longshore.dev/adopted-at";
+/// Node: counts the lives of its agent; every node-status write of the agent tests it, so that a write still on its
+/// way from an earlier life fails.
+pub const AGENT_LIFE: &str = "longshore.dev/agent-life";
+/// Node label holding the host's name.
+pub const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
+
+/// Class parameters with this prefix speak to the provisioner, not to the driver.
+pub const RESERVED_PARAMETER_PREFIX: &str = "csi.storage.k8s.io/";
+/// Class parameter: filesystem type.
+pub const FSTYPE_PARAMETER: &str = "csi.storage.k8s.io/fstype";
+
+/// `kubernetes.io/csi/<driver>^<handle>`, the name under which nodes report a volume.
+pub fn unique_volume_name(driver: &str, handle: &str) -> String {
+    format!("{CSI_PLUGIN}/{driver}^{handle}")
+}
+
+/// `csi-<sha256(handle + driver + node)>`.
+pub fn attachment_name(handle: &str, driver: &str, node: &str) -> String {
+    format!("csi-{}", sha256_hex(&[handle, driver, node]))
+}
+
+/// The name of the volume provisioned for a claim, for the object and for CreateVolume alike.
+pub fn volume_name_for_claim(claim_uid: &str) -> String {
+    format!("pvc-{claim_uid}")
+}
+
+/// The directory name under which a volume is staged.
+pub fn staging_hash(handle: &str) -> String {
+    sha256_hex(&[handle])
+}
+
+/// The attacher's finalizer for a driver: `external-attacher/` and the name with everything but letters, digits and
+/// dashes turned into dashes; a trailing dash gets an `X` behind it, because a finalizer must end in a letter or digit.
+pub fn attacher_finalizer(driver: &str) -> String {
+    let mut name: String =
+        driver.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '-' }).collect();
+    if name.ends_with('-') {
+        name.push('X');
+    }
+    format!("external-attacher/{name}")
+}
+
+fn sha256_hex(parts: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update(part.as_bytes());
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Vectors of the orchestrator checklist 0.1 and the sidecar checklist 8.
+    #[test]
+    fn names_are_those_of_kubernetes() {
+        assert_eq!(
+            attachment_name("vol-001", "hostpath.csi.k8s.io", "node-1"),
+            "csi-778f0b63292f0f9e1fbc78394e0a2423afce37eb3986094436545bc84d49ebd5"
+        );
+        assert_eq!(
+            attachment_name("vol-1", "hostpath.csi.k8s.io", "node-a"),
+            "csi-5a70c5de395ccad5e79daeb27c7c4f2634b675e6e1bb2a397999a016143bc9fb"
+        );
+        assert_eq!(staging_hash("vol-001"), "3e3056fe9f7966ee6fd9db9024187b7c9ad1c73fb6323780abfcfc6a53dac830");
+        assert_eq!(unique_volume_name("d", "a/b"), "kubernetes.io/csi/d^a/b");
+        assert_eq!(attacher_finalizer("hostpath.csi.k8s.io"), "external-attacher/hostpath-csi-k8s-io");
+        assert_eq!(attacher_finalizer("foo."), "external-attacher/foo-X");
+    }
+}

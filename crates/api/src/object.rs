@@ -1,0 +1,142 @@
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use core::fmt;
+
+use crate::{
+    CSIDriver, CSINode, Kind, Meta, Node, ObjectRef, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass, Value,
+    VolumeAttachment,
+};
+
+/// Any object the rules read, shared and immutable.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "each variant is the Kubernetes kind of the same name")]
+pub enum Object {
+    PersistentVolumeClaim(Arc<PersistentVolumeClaim>),
+    PersistentVolume(Arc<PersistentVolume>),
+    StorageClass(Arc<StorageClass>),
+    VolumeAttachment(Arc<VolumeAttachment>),
+    CSIDriver(Arc<CSIDriver>),
+    CSINode(Arc<CSINode>),
+    Node(Arc<Node>),
+    Pod(Arc<Pod>),
+}
+
+/// The rules keep no objects of this kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownKind(pub Kind);
+
+impl fmt::Display for UnknownKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "objects of kind {} are not kept in a cache", self.0)
+    }
+}
+
+macro_rules! each {
+    ($self:expr, $object:ident => $body:expr) => {
+        match $self {
+            Object::PersistentVolumeClaim($object) => $body,
+            Object::PersistentVolume($object) => $body,
+            Object::StorageClass($object) => $body,
+            Object::VolumeAttachment($object) => $body,
+            Object::CSIDriver($object) => $body,
+            Object::CSINode($object) => $body,
+            Object::Node($object) => $body,
+            Object::Pod($object) => $body,
+        }
+    };
+}
+
+impl Object {
+    /// Kinds that have a variant here, and so can be kept in a cache.
+    pub const KINDS: [Kind; 8] = [
+        Kind::PersistentVolumeClaim,
+        Kind::PersistentVolume,
+        Kind::StorageClass,
+        Kind::VolumeAttachment,
+        Kind::CSIDriver,
+        Kind::CSINode,
+        Kind::Node,
+        Kind::Pod,
+    ];
+
+    /// What it is.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Object::PersistentVolumeClaim(_) => Kind::PersistentVolumeClaim,
+            Object::PersistentVolume(_) => Kind::PersistentVolume,
+            Object::StorageClass(_) => Kind::StorageClass,
+            Object::VolumeAttachment(_) => Kind::VolumeAttachment,
+            Object::CSIDriver(_) => Kind::CSIDriver,
+            Object::CSINode(_) => Kind::CSINode,
+            Object::Node(_) => Kind::Node,
+            Object::Pod(_) => Kind::Pod,
+        }
+    }
+
+    /// Its metadata.
+    pub fn meta(&self) -> &Meta {
+        each!(self, object => &object.metadata)
+    }
+
+    /// A reference to it.
+    pub fn reference(&self) -> ObjectRef {
+        ObjectRef { kind: self.kind(), key: self.meta().key() }
+    }
+
+    /// Reads an object of a known kind from its JSON. The error is the parser's sentence.
+    pub fn from_json(kind: Kind, json: Value) -> Result<Object, String> {
+        fn read<T: serde::de::DeserializeOwned>(json: Value) -> Result<Arc<T>, String> {
+            serde_json::from_value(json).map(Arc::new).map_err(|error| error.to_string())
+        }
+        Ok(match kind {
+            Kind::PersistentVolumeClaim => Object::PersistentVolumeClaim(read(json)?),
+            Kind::PersistentVolume => Object::PersistentVolume(read(json)?),
+            Kind::StorageClass => Object::StorageClass(read(json)?),
+            Kind::VolumeAttachment => Object::VolumeAttachment(read(json)?),
+            Kind::CSIDriver => Object::CSIDriver(read(json)?),
+            Kind::CSINode => Object::CSINode(read(json)?),
+            Kind::Node => Object::Node(read(json)?),
+            Kind::Pod => Object::Pod(read(json)?),
+            Kind::Event | Kind::Lease | Kind::Namespace => return Err(UnknownKind(kind).to_string()),
+        })
+    }
+
+    /// The same from bytes, without building a tree in between.
+    pub fn from_slice(kind: Kind, json: &[u8]) -> Result<Object, String> {
+        fn read<T: serde::de::DeserializeOwned>(json: &[u8]) -> Result<Arc<T>, String> {
+            serde_json::from_slice(json).map(Arc::new).map_err(|error| error.to_string())
+        }
+        Ok(match kind {
+            Kind::PersistentVolumeClaim => Object::PersistentVolumeClaim(read(json)?),
+            Kind::PersistentVolume => Object::PersistentVolume(read(json)?),
+            Kind::StorageClass => Object::StorageClass(read(json)?),
+            Kind::VolumeAttachment => Object::VolumeAttachment(read(json)?),
+            Kind::CSIDriver => Object::CSIDriver(read(json)?),
+            Kind::CSINode => Object::CSINode(read(json)?),
+            Kind::Node => Object::Node(read(json)?),
+            Kind::Pod => Object::Pod(read(json)?),
+            Kind::Event | Kind::Lease | Kind::Namespace => return Err(UnknownKind(kind).to_string()),
+        })
+    }
+
+    /// The object as it is written: with `apiVersion` and `kind`.
+    pub fn to_json(&self) -> Value {
+        let mut json = each!(self, object => serde_json::to_value(&**object)).unwrap_or(Value::Null);
+        if let Value::Object(map) = &mut json {
+            map.insert("apiVersion".into(), self.kind().api_version().into());
+            map.insert("kind".into(), self.kind().name().into());
+        }
+        json
+    }
+}
+
+macro_rules! from_narrow {
+    ($($name:ident),*) => { $(
+        impl From<$name> for Object {
+            fn from(object: $name) -> Object {
+                Object::$name(Arc::new(object))
+            }
+        }
+    )* };
+}
+from_narrow!(PersistentVolumeClaim, PersistentVolume, StorageClass, VolumeAttachment, CSIDriver, CSINode, Node, Pod);

@@ -1,0 +1,131 @@
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::core_v1::part;
+use crate::names;
+use crate::{Meta, Time, Value};
+
+part! {
+    /// How volumes of a class are made.
+    StorageClass {
+        metadata: Meta,
+        provisioner: String,
+        parameters: BTreeMap<String, String>,
+        reclaim_policy: Option<String>,
+        mount_options: Vec<String>,
+        allow_volume_expansion: Option<bool>,
+        volume_binding_mode: Option<String>,
+        allowed_topologies: Vec<Value>,
+    }
+}
+
+part! {
+    /// One volume wanted on one node.
+    VolumeAttachment { metadata: Meta, spec: AttachmentSpec, status: AttachmentStatus }
+}
+
+part! {
+    /// Which volume, which node, by whom.
+    AttachmentSpec { attacher: String, node_name: String, source: AttachmentSource }
+}
+
+part! {
+    /// The volume: a PersistentVolume's name.
+    AttachmentSource { persistent_volume_name: Option<String> }
+}
+
+part! {
+    /// What the attacher says. `attached` is required by the API and always written.
+    AttachmentStatus {
+        attached: bool,
+        attachment_metadata: BTreeMap<String, String>,
+        attach_error: Option<VolumeError>,
+        detach_error: Option<VolumeError>,
+    }
+}
+
+part! {
+    /// The last thing that went wrong.
+    VolumeError { message: String, time: Option<Time>, error_code: Option<i32> }
+}
+
+part! {
+    /// What the cluster should know about a driver.
+    CSIDriver { metadata: Meta, spec: DriverSpec }
+}
+
+part! {
+    /// The driver's wishes. Unset means the API's default.
+    DriverSpec {
+        attach_required: Option<bool>,
+        pod_info_on_mount: Option<bool>,
+        volume_lifecycle_modes: Vec<String>,
+        storage_capacity: Option<bool>,
+        fs_group_policy: Option<String>,
+        requires_republish: Option<bool>,
+    }
+}
+
+part! {
+    /// The drivers registered on a node.
+    CSINode { metadata: Meta, spec: CsiNodeSpec }
+}
+
+part! {
+    /// The list of drivers.
+    CsiNodeSpec { drivers: Vec<CsiNodeDriver> }
+}
+
+/// One registered driver. `nodeID` and the list are required by the API and always written.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[allow(missing_docs, reason = "fields are the Kubernetes fields of the same name")]
+pub struct CsiNodeDriver {
+    pub name: String,
+    #[serde(rename = "nodeID")]
+    pub node_id: String,
+    pub topology_keys: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allocatable: Option<VolumeLimit>,
+}
+
+part! {
+    /// How many volumes of a driver a node takes.
+    VolumeLimit { count: Option<i32> }
+}
+
+impl StorageClass {
+    /// Claims that name no class get this one.
+    pub fn is_default(&self) -> bool {
+        [names::DEFAULT_CLASS, names::DEFAULT_CLASS_BETA]
+            .iter()
+            .any(|key| self.metadata.annotation(key) == Some("true"))
+    }
+
+    /// `Delete` unless the class says otherwise.
+    pub fn reclaim_policy(&self) -> &str {
+        self.reclaim_policy.as_deref().unwrap_or("Delete")
+    }
+
+    /// Binding waits for the first pod that uses the claim.
+    pub fn waits_for_consumer(&self) -> bool {
+        self.volume_binding_mode.as_deref() == Some("WaitForFirstConsumer")
+    }
+}
+
+impl VolumeAttachment {
+    /// The volume's name, if the attachment is of a PersistentVolume.
+    pub fn volume(&self) -> Option<&str> {
+        self.spec.source.persistent_volume_name.as_deref()
+    }
+}
+
+impl CSIDriver {
+    /// Volumes need an attachment unless the driver says otherwise.
+    pub fn attach_required(&self) -> bool {
+        self.spec.attach_required.unwrap_or(true)
+    }
+}

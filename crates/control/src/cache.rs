@@ -1,0 +1,326 @@
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use api::{
+    CSIDriver, CSINode, Kind, Node, Object, ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass,
+    VolumeAttachment,
+};
+
+/// The API objects a process has seen, with the ways rules look them up.
+///
+/// Fed by watches, and by the answers to our own writes: once a write is answered, no decision sees an older object
+/// (reliability 104).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Cache {
+    objects: BTreeMap<(Kind, ObjectKey), Object>,
+    index: BTreeMap<(Index, String), BTreeSet<(Kind, ObjectKey)>>,
+    /// The newest version each kind's watch has delivered: everything up to here has been seen.
+    seen: BTreeMap<Kind, u64>,
+}
+
+/// A way to look objects up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Index {
+    /// Pods by `namespace/claim`.
+    PodByClaim,
+    /// Pods by node.
+    PodByNode,
+    /// Claims by class.
+    ClaimByClass,
+    /// Claims by the volume they name.
+    ClaimByVolume,
+    /// Volumes by the `namespace/claim` they are for.
+    VolumeByClaim,
+    /// Volumes by class.
+    VolumeByClass,
+    /// Volumes by `driver^handle`.
+    VolumeByHandle,
+    /// Attachments by volume.
+    AttachmentByVolume,
+    /// Attachments by node.
+    AttachmentByNode,
+}
+
+/// One object changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// As it was; `None` if it is new.
+    pub before: Option<Object>,
+    /// As it is; `None` if it is gone.
+    pub after: Option<Object>,
+}
+
+impl Change {
+    /// The newer side, or the older one of an object that is gone.
+    pub fn object(&self) -> Option<&Object> {
+        self.after.as_ref().or(self.before.as_ref())
+    }
+
+    /// Both sides, for rules that must consider what an object pointed at before and after.
+    pub fn sides(&self) -> impl Iterator<Item = &Object> {
+        self.before.iter().chain(self.after.iter())
+    }
+}
+
+impl Cache {
+    /// A watch says the object is now like this.
+    pub fn set(&mut self, object: Object) -> Option<Change> {
+        let version = object.meta().version();
+        let seen = self.seen.entry(object.kind()).or_default();
+        *seen = version.max(*seen);
+        self.put(object)
+    }
+
+    /// A watch says the object is gone, as of this version of it.
+    pub fn remove(&mut self, object: &Object) -> Option<Change> {
+        let version = object.meta().version();
+        let seen = self.seen.entry(object.kind()).or_default();
+        *seen = version.max(*seen);
+        let id = (object.kind(), object.meta().key());
+        let held = self.objects.get(&id)?;
+        if held.meta().version() > version {
+            return None; // A namesake created since, known to us from the answer to a write.
+        }
+        self.take(&id)
+    }
+
+    /// The answer to one of our writes. It counts unless the watch has already gone past it.
+    pub fn fold(&mut self, object: Object) -> Option<Change> {
+        if object.meta().version() <= self.seen.get(&object.kind()).copied().unwrap_or(0) {
+            return None;
+        }
+        self.put(object)
+    }
+
+    /// The answer to one of our writes: the object is gone.
+    pub fn fold_gone(&mut self, kind: Kind, key: &ObjectKey, uid: &str) -> Option<Change> {
+        let id = (kind, key.clone());
+        if self.objects.get(&id)?.meta().uid != uid {
+            return None;
+        }
+        self.take(&id)
+    }
+
+    /// A list at this version: these objects of this kind exist and no others, save those we wrote since.
+    pub fn replace(&mut self, kind: Kind, version: u64, objects: Vec<Object>) -> Vec<Change> {
+        let mut changes = Vec::new();
+        let listed: BTreeSet<ObjectKey> = objects.iter().map(|o| o.meta().key()).collect();
+        let gone: Vec<(Kind, ObjectKey)> = self
+            .objects
+            .range((kind, ObjectKey::default())..)
+            .take_while(|((k, _), _)| *k == kind)
+            .filter(|((_, key), held)| !listed.contains(key) && held.meta().version() <= version)
+            .map(|(id, _)| id.clone())
+            .collect();
+        changes.extend(gone.iter().filter_map(|id| self.take(id)));
+        changes.extend(objects.into_iter().filter_map(|object| self.put(object)));
+        let seen = self.seen.entry(kind).or_default();
+        *seen = version.max(*seen);
+        changes
+    }
+
+    fn put(&mut self, object: Object) -> Option<Change> {
+        let id = (object.kind(), object.meta().key());
+        if let Some(held) = self.objects.get(&id)
+            && held.meta().version() >= object.meta().version()
+        {
+            return None;
+        }
+        let before = self.take(&id).and_then(|change| change.before);
+        for term in terms(&object) {
+            self.index.entry(term).or_default().insert(id.clone());
+        }
+        self.objects.insert(id, object.clone());
+        Some(Change { before, after: Some(object) })
+    }
+
+    fn take(&mut self, id: &(Kind, ObjectKey)) -> Option<Change> {
+        let before = self.objects.remove(id)?;
+        for term in terms(&before) {
+            if let Some(ids) = self.index.get_mut(&term) {
+                ids.remove(id);
+                if ids.is_empty() {
+                    self.index.remove(&term);
+                }
+            }
+        }
+        Some(Change { before: Some(before), after: None })
+    }
+
+    /// Any object.
+    pub fn get(&self, kind: Kind, key: &ObjectKey) -> Option<&Object> {
+        self.objects.get(&(kind, key.clone()))
+    }
+
+    /// Every object of a kind, by key.
+    pub fn all(&self, kind: Kind) -> impl Iterator<Item = &Object> {
+        self.objects.range((kind, ObjectKey::default())..).take_while(move |((k, _), _)| *k == kind).map(|(_, o)| o)
+    }
+
+    /// Objects an index lists under a term, by key.
+    pub fn by(&self, index: Index, term: &str) -> impl Iterator<Item = &Object> {
+        self.index.get(&(index, term.into())).into_iter().flatten().filter_map(|id| self.objects.get(id))
+    }
+
+    /// Kinds whose first list has arrived.
+    pub fn is_synced(&self, kind: Kind) -> bool {
+        self.seen.contains_key(&kind)
+    }
+}
+
+macro_rules! getters {
+    ($($one:ident, $all:ident, $kind:ident;)*) => {
+        impl Cache { $(
+            #[doc = concat!("One ", stringify!($kind), ".")]
+            pub fn $one(&self, key: &ObjectKey) -> Option<&Arc<$kind>> {
+                match self.get(Kind::$kind, key)? { Object::$kind(object) => Some(object), _ => None }
+            }
+
+            #[doc = concat!("Every ", stringify!($kind), ", by key.")]
+            pub fn $all(&self) -> impl Iterator<Item = &Arc<$kind>> {
+                self.all(Kind::$kind).filter_map(|object| match object { Object::$kind(object) => Some(object), _ => None })
+            }
+        )* }
+    };
+}
+getters! {
+    claim, claims, PersistentVolumeClaim;
+    volume, volumes, PersistentVolume;
+    class, classes, StorageClass;
+    attachment, attachments, VolumeAttachment;
+    driver, drivers, CSIDriver;
+    csi_node, csi_nodes, CSINode;
+    node, nodes, Node;
+    pod, pods, Pod;
+}
+
+macro_rules! lookups {
+    ($($name:ident, $index:ident, $kind:ident;)*) => {
+        impl Cache { $(
+            #[doc = concat!("`Index::", stringify!($index), "`.")]
+            pub fn $name(&self, term: &str) -> impl Iterator<Item = &Arc<$kind>> {
+                self.by(Index::$index, term).filter_map(|object| match object { Object::$kind(object) => Some(object), _ => None })
+            }
+        )* }
+    };
+}
+lookups! {
+    pods_by_claim, PodByClaim, Pod;
+    pods_by_node, PodByNode, Pod;
+    claims_by_class, ClaimByClass, PersistentVolumeClaim;
+    claims_by_volume, ClaimByVolume, PersistentVolumeClaim;
+    volumes_by_claim, VolumeByClaim, PersistentVolume;
+    volumes_by_class, VolumeByClass, PersistentVolume;
+    volumes_by_handle, VolumeByHandle, PersistentVolume;
+    attachments_by_volume, AttachmentByVolume, VolumeAttachment;
+    attachments_by_node, AttachmentByNode, VolumeAttachment;
+}
+
+fn terms(object: &Object) -> Vec<(Index, String)> {
+    match object {
+        Object::Pod(pod) => {
+            let mut terms: Vec<_> = pod
+                .claim_names()
+                .map(|claim| (Index::PodByClaim, alloc::format!("{}/{claim}", pod.metadata.namespace)))
+                .collect();
+            if !pod.spec.node_name.is_empty() {
+                terms.push((Index::PodByNode, pod.spec.node_name.clone()));
+            }
+            terms
+        }
+        Object::PersistentVolumeClaim(claim) => {
+            let mut terms = alloc::vec![(Index::ClaimByClass, claim.class().unwrap_or("").into())];
+            if !claim.spec.volume_name.is_empty() {
+                terms.push((Index::ClaimByVolume, claim.spec.volume_name.clone()));
+            }
+            terms
+        }
+        Object::PersistentVolume(volume) => {
+            let mut terms = alloc::vec![(Index::VolumeByClass, volume.class().into())];
+            if let Some(claim) = &volume.spec.claim_ref {
+                terms.push((Index::VolumeByClaim, alloc::format!("{}/{}", claim.namespace, claim.name)));
+            }
+            if let Some(csi) = &volume.spec.csi {
+                terms.push((Index::VolumeByHandle, alloc::format!("{}^{}", csi.driver, csi.volume_handle)));
+            }
+            terms
+        }
+        Object::VolumeAttachment(attachment) => {
+            let mut terms = alloc::vec![(Index::AttachmentByNode, attachment.spec.node_name.clone())];
+            if let Some(volume) = attachment.volume() {
+                terms.push((Index::AttachmentByVolume, volume.into()));
+            }
+            terms
+        }
+        Object::StorageClass(_) | Object::CSIDriver(_) | Object::CSINode(_) | Object::Node(_) => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use api::Meta;
+
+    fn class(name: &str, uid: &str, version: u64) -> Object {
+        let metadata = Meta { uid: uid.into(), resource_version: alloc::format!("{version}"), ..Meta::named(name) };
+        StorageClass { metadata, ..StorageClass::default() }.into()
+    }
+
+    // Reliability 104: no decision sees an object older than our own last write to it.
+    #[test]
+    fn an_answer_is_not_undone_by_a_late_watch() {
+        let mut cache = Cache::default();
+        cache.set(class("a", "1", 5));
+        assert!(cache.fold(class("a", "1", 7)).is_some());
+        assert!(cache.set(class("a", "1", 6)).is_none());
+        assert_eq!(cache.class(&ObjectKey::cluster("a")).unwrap().metadata.resource_version, "7");
+    }
+
+    #[test]
+    fn an_answer_older_than_the_watch_does_not_bring_back_the_dead() {
+        let mut cache = Cache::default();
+        cache.set(class("a", "1", 5));
+        cache.remove(&class("a", "1", 9));
+        assert!(cache.fold(class("a", "1", 7)).is_none());
+        assert!(cache.class(&ObjectKey::cluster("a")).is_none());
+    }
+
+    #[test]
+    fn a_late_removal_spares_a_namesake_created_since() {
+        let mut cache = Cache::default();
+        cache.set(class("a", "1", 5));
+        cache.fold(class("a", "2", 12));
+        assert!(cache.remove(&class("a", "1", 9)).is_none());
+        assert!(cache.class(&ObjectKey::cluster("a")).is_some());
+    }
+
+    #[test]
+    fn a_list_removes_what_it_does_not_hold_save_our_newer_writes() {
+        let mut cache = Cache::default();
+        cache.set(class("old", "1", 5));
+        cache.fold(class("new", "2", 20));
+        let changes = cache.replace(Kind::StorageClass, 10, alloc::vec![class("other", "3", 8)]);
+        assert_eq!(changes.len(), 2);
+        assert!(cache.class(&ObjectKey::cluster("old")).is_none());
+        assert!(cache.class(&ObjectKey::cluster("new")).is_some());
+        assert!(cache.is_synced(Kind::StorageClass));
+    }
+
+    #[test]
+    fn indexes_follow_changes() {
+        let mut cache = Cache::default();
+        let volume = |claim: &str, version: u64| -> Object {
+            let mut volume = PersistentVolume::default();
+            volume.metadata = Meta { resource_version: alloc::format!("{version}"), ..Meta::named("v") };
+            volume.spec.claim_ref =
+                Some(api::ClaimRef { namespace: "n".into(), name: claim.into(), ..Default::default() });
+            volume.into()
+        };
+        cache.set(volume("a", 1));
+        cache.set(volume("b", 2));
+        assert_eq!(cache.volumes_by_claim("n/a").count(), 0);
+        assert_eq!(cache.volumes_by_claim("n/b").count(), 1);
+    }
+}

@@ -1,0 +1,95 @@
+use alloc::string::String;
+use core::fmt;
+
+use api::{Object, ObjectRef, Write};
+use csi::{Call, Code, Response};
+
+use crate::host;
+
+/// One thing to be done outside, by hands that know how.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "effects are made one at a time and moved, never collected")]
+pub enum Effect {
+    /// Read an object from the API itself, past every cache.
+    Read(ObjectRef),
+    /// Write to the API.
+    Write(Write),
+    /// Call a driver at this socket path.
+    Call {
+        /// The socket's path.
+        socket: String,
+        /// The request.
+        call: Call,
+    },
+    /// Do something on this machine.
+    Host(host::Op),
+}
+
+/// How an effect ended.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "outcomes are made one at a time and moved, never collected")]
+pub enum Outcome {
+    /// It happened.
+    Done(Reply),
+    /// It certainly did not happen and is not under way.
+    Refused(Refusal),
+    /// It may have happened, or may still be happening. The text says what was seen.
+    Unknown(String),
+}
+
+/// What came back with success.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "replies are made one at a time and moved, never collected")]
+pub enum Reply {
+    /// Nothing to tell.
+    Nothing,
+    /// The object as it is after the write, or as it was read.
+    Object(Object),
+    /// The object is gone: deleted by this write, or not found by this read.
+    Gone,
+    /// The driver's answer.
+    Csi(Response),
+    /// The machine's answer.
+    Host(host::Reply),
+}
+
+/// Why an effect did not happen.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Refusal {
+    /// The precondition of a write was not met: the object changed, or is another one of the same name.
+    Conflict,
+    /// The object to change is not there.
+    NotFound,
+    /// The object to create is there already.
+    AlreadyExists,
+    /// The API will not have it: invalid or forbidden. The text is the server's.
+    Denied(String),
+    /// The driver said no.
+    Driver(Code, String),
+    /// The machine said no.
+    Host(String),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Conflict => f.write_str("the object changed meanwhile"),
+            Refusal::NotFound => f.write_str("the object is gone"),
+            Refusal::AlreadyExists => f.write_str("an object of that name exists"),
+            Refusal::Denied(text) => write!(f, "the API server refused: {text}"),
+            Refusal::Driver(code, text) => write!(f, "the driver refused with {code:?}: {text}"),
+            Refusal::Host(text) => f.write_str(text),
+        }
+    }
+}
+
+impl Outcome {
+    /// What went wrong, as a clause a person can read; `None` if nothing did.
+    pub fn failure(&self) -> Option<String> {
+        match self {
+            Outcome::Done(_) => None,
+            Outcome::Refused(refusal) => Some(alloc::format!("{refusal}")),
+            Outcome::Unknown(text) => Some(text.clone()),
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What a controller is.
+//!
+//! A controller is a set of [`Rules`]: pure functions that, told the time, the facts about one key and their own
+//! memory, answer *rest*, *wait until*, or *do exactly one action*, always with a reason. Somebody else performs the
+//! action ([`Effect`]) and tells how it ended ([`Outcome`]).
+//!
+//! This crate owns the words for that ([`Decision`], [`Why`], [`Outcome`]), the facts rules look at ([`Cache`]), the
+//! words for the machine they run on ([`host`]), and the two tools every controller needs, both told the time:
+//! [`Queue`] and [`Retry`].
+//!
+//! It does not know any controller, any I/O, or what time it is.
+#![no_std]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+extern crate alloc;
+
+mod cache;
+mod decision;
+mod effect;
+pub mod host;
+mod queue;
+mod retry;
+mod rules;
+
+pub use cache::{Cache, Change, Index};
+pub use decision::{Decision, Why};
+pub use effect::{Effect, Outcome, Refusal, Reply};
+pub use queue::Queue;
+pub use retry::Retry;
+pub use rules::{Action, Permission, Rules};
+
+/// A moment: milliseconds since 1970, as told by whoever runs the rules. It never goes backwards within one run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tick(pub u64);
+
+impl Tick {
+    /// The moment so many milliseconds later.
+    #[must_use]
+    pub fn after_millis(self, millis: u64) -> Tick {
+        Tick(self.0.saturating_add(millis))
+    }
+
+    /// The moment as Kubernetes writes it.
+    pub fn to_time(self) -> api::Time {
+        api::Time::from_unix_millis(self.0)
+    }
+}

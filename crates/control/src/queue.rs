@@ -1,0 +1,103 @@
+use alloc::collections::{BTreeMap, BTreeSet};
+
+use crate::Tick;
+
+/// Which keys to look at, and when. One look at a key at a time; a key woken while it is being looked at is looked at
+/// again afterwards.
+#[derive(Clone, Debug)]
+pub struct Queue<K> {
+    due: BTreeMap<K, Tick>,
+    order: BTreeSet<(Tick, K)>,
+    busy: BTreeMap<K, Option<Tick>>,
+}
+
+impl<K> Default for Queue<K> {
+    fn default() -> Self {
+        Queue { due: BTreeMap::new(), order: BTreeSet::new(), busy: BTreeMap::new() }
+    }
+}
+
+impl<K: Clone + Ord> Queue<K> {
+    /// Look at this key at this moment, or earlier if it is due earlier.
+    pub fn wake(&mut self, key: K, at: Tick) {
+        if let Some(again) = self.busy.get_mut(&key) {
+            *again = Some(again.map_or(at, |earlier| earlier.min(at)));
+            return;
+        }
+        if let Some(due) = self.due.get(&key) {
+            if *due <= at {
+                return;
+            }
+            self.order.remove(&(*due, key.clone()));
+        }
+        self.due.insert(key.clone(), at);
+        self.order.insert((at, key));
+    }
+
+    /// The key that has been due longest, if any is due. It stays taken until [`Queue::done`].
+    pub fn take(&mut self, now: Tick) -> Option<K> {
+        let (due, _) = self.order.first()?;
+        if *due > now {
+            return None;
+        }
+        let (_, key) = self.order.pop_first()?;
+        self.due.remove(&key);
+        self.busy.insert(key.clone(), None);
+        Some(key)
+    }
+
+    /// The look is over. If the key was woken meanwhile it is due again.
+    pub fn done(&mut self, key: K) {
+        if let Some(Some(at)) = self.busy.remove(&key) {
+            self.wake(key, at);
+        }
+    }
+
+    /// When the next key is due.
+    pub fn next(&self) -> Option<Tick> {
+        self.order.first().map(|(due, _)| *due)
+    }
+
+    /// Keys being looked at.
+    pub fn busy(&self) -> usize {
+        self.busy.len()
+    }
+
+    /// Nothing is due, ever, and nothing is being looked at.
+    pub fn is_idle(&self) -> bool {
+        self.order.is_empty() && self.busy.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Reliability 106: one look per key at a time.
+    #[test]
+    fn a_key_woken_while_busy_comes_again_once() {
+        let mut queue = Queue::default();
+        queue.wake("a", Tick(1));
+        queue.wake("a", Tick(1));
+        assert_eq!(queue.take(Tick(1)), Some("a"));
+        queue.wake("a", Tick(1));
+        queue.wake("a", Tick(2));
+        assert_eq!(queue.take(Tick(9)), None);
+        queue.done("a");
+        assert_eq!(queue.take(Tick(9)), Some("a"));
+        queue.done("a");
+        assert!(queue.is_idle());
+    }
+
+    #[test]
+    fn the_earliest_wake_wins_and_nothing_comes_early() {
+        let mut queue = Queue::default();
+        queue.wake("a", Tick(50));
+        queue.wake("b", Tick(20));
+        queue.wake("a", Tick(10));
+        assert_eq!(queue.next(), Some(Tick(10)));
+        assert_eq!(queue.take(Tick(9)), None);
+        assert_eq!(queue.take(Tick(30)), Some("a"));
+        assert_eq!(queue.take(Tick(30)), Some("b"));
+    }
+}

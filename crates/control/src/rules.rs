@@ -1,0 +1,77 @@
+use alloc::vec::Vec;
+use core::fmt::{Debug, Display};
+use core::hash::Hash;
+
+use api::{Kind, ObjectRef};
+
+use crate::{Cache, Change, Decision, Effect, Outcome, Tick};
+
+/// A controller, as pure functions.
+///
+/// The runner keeps one [`Cache`] of API objects, one `Local` of facts from outside the API, and one `Memory` per key.
+/// When something changes it asks [`Rules::wakes`] whom that concerns; for each key it builds the [`Rules::view`],
+/// asks [`Rules::decide`], performs at most one action, and folds the outcome back with [`Rules::learn`] and
+/// [`Rules::remember`].
+pub trait Rules {
+    /// The controller's name, for logs, metrics and `explain`.
+    const NAME: &'static str;
+
+    /// What one decision is about.
+    type Key: Clone + Ord + Debug + Display;
+    /// Facts from outside the API: driver names and sockets, records on disk, running processes. True at all times as
+    /// far as this machine can see; rebuilt at start by whoever runs the rules.
+    type Local;
+    /// Everything a decision looks at, and nothing else.
+    type View;
+    /// The closed set of things this controller does.
+    type Action: Action;
+    /// A hint kept between decisions. Erasing it at any moment must break no law.
+    type Memory: Clone + Default + Debug + PartialEq + Eq + Hash;
+
+    /// The kinds of objects that must be in the cache.
+    fn watches() -> &'static [Kind];
+
+    /// The keys a change concerns. `cache` already holds the change.
+    fn wakes(change: &Change, cache: &Cache, local: &Self::Local) -> Vec<Self::Key>;
+
+    /// Every key there is: asked at start, and whenever `Local` changed from outside.
+    fn keys(cache: &Cache, local: &Self::Local) -> Vec<Self::Key>;
+
+    /// The facts about one key.
+    fn view(key: &Self::Key, cache: &Cache, local: &Self::Local) -> Self::View;
+
+    /// What to do about them.
+    fn decide(now: Tick, view: &Self::View, memory: &Self::Memory) -> Decision<Self::Action>;
+
+    /// What to keep in mind of an action's outcome.
+    fn remember(now: Tick, memory: Self::Memory, did: &Self::Action, got: &Outcome) -> Self::Memory;
+
+    /// What an action's outcome says about the facts outside the API.
+    fn learn(local: &mut Self::Local, did: &Self::Action, got: &Outcome);
+
+    /// The object a key is about: where events go, and what `explain` may be asked about.
+    fn about(key: &Self::Key) -> ObjectRef;
+}
+
+/// One of the things a controller does.
+pub trait Action: Clone + Debug + PartialEq + Eq + Hash {
+    /// Its name, fit for a metric label.
+    fn name(&self) -> &'static str;
+
+    /// The effect that carries it out. The same action always gives the same effect.
+    fn effect(&self) -> Effect;
+
+    /// Every right the controller's actions need, complete and with nothing to spare: its RBAC role is printed from this.
+    fn permissions() -> &'static [Permission];
+}
+
+/// The right to do something to the objects of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Permission {
+    /// On which kind.
+    pub kind: Kind,
+    /// On which part of it; empty for the main one.
+    pub subresource: &'static str,
+    /// The verb: `get`, `create`, `patch`, `delete`. Watching is implied by [`Rules::watches`].
+    pub verb: &'static str,
+}
