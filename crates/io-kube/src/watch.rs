@@ -1,0 +1,225 @@
+//! Watches: what the API server says, in order, for as long as the process lives.
+
+use std::time::Duration;
+
+use api::{Kind, Object, Value};
+use bytes::{Buf, BytesMut};
+use http::{Method, StatusCode};
+use http_body_util::BodyExt;
+use kube::client::Body;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+
+use crate::connect::chain;
+use crate::{Kube, path};
+
+/// One piece of news from a watch.
+#[derive(Clone, Debug)]
+pub enum Feed {
+    /// These objects of the kind exist at this version, and no others.
+    Replace {
+        /// Which kind.
+        kind: Kind,
+        /// The version of the list.
+        version: u64,
+        /// All of them.
+        objects: Vec<Object>,
+    },
+    /// The object is new or changed.
+    Set(Object),
+    /// The object is gone; this is its last state.
+    Remove(Object),
+}
+
+/// Why a watch stopped.
+enum Stopped {
+    /// The server closed it, as it does now and then: go on from the last version.
+    Closed,
+    /// The last version is too old to go on from: list anew.
+    TooOld,
+    /// Something failed.
+    Failed(String),
+    /// Nobody listens any more.
+    Unheard,
+}
+
+/// Objects per page of a list: enough to be quick, small enough to bound what one answer holds in memory.
+const PAGE: usize = 500;
+/// Pauses between attempts: short at first, bounded because a server that comes back should be noticed soon.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+impl Kube {
+    /// Lists a kind and follows it until nobody listens. Failures are retried for ever: the cluster may be away for a
+    /// while, and what was seen last stays true for the cache until it is back.
+    pub async fn watch(self, kind: Kind, news: mpsc::Sender<Feed>) {
+        let mut pause = FIRST_PAUSE;
+        let mut version: Option<String> = None;
+        loop {
+            let stopped = match &version {
+                None => match self.list(kind).await {
+                    Ok((at, objects)) => {
+                        let number = at.parse().unwrap_or(0);
+                        if news.send(Feed::Replace { kind, version: number, objects }).await.is_err() {
+                            return;
+                        }
+                        version = Some(at);
+                        pause = FIRST_PAUSE;
+                        continue;
+                    }
+                    Err(text) => Stopped::Failed(text),
+                },
+                Some(at) => {
+                    let mut last = at.clone();
+                    let stopped = self.follow(kind, &mut last, &news).await;
+                    version = Some(last);
+                    stopped
+                }
+            };
+            match stopped {
+                Stopped::Closed => pause = FIRST_PAUSE,
+                Stopped::TooOld => version = None,
+                Stopped::Unheard => return,
+                Stopped::Failed(text) => {
+                    tracing::warn!(kind = kind.name(), "the watch stopped and will be tried again: {text}");
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                }
+            }
+        }
+    }
+
+    /// Every object of a kind, and the version of the list.
+    pub async fn list(&self, kind: Kind) -> Result<(String, Vec<Object>), String> {
+        let mut objects = Vec::new();
+        let mut next = String::new();
+        loop {
+            self.counts.add("list", kind, "");
+            let token = if next.is_empty() { String::new() } else { format!("&continue={next}") };
+            let path = format!("{}?limit={PAGE}{token}", path::collection(kind, ""));
+            let (status, body) = self.send(Method::GET, &path, "", bytes::Bytes::new()).await?;
+            if status == StatusCode::GONE {
+                objects.clear();
+                next.clear();
+                continue;
+            }
+            if !status.is_success() {
+                let said: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
+                return Err(format!(
+                    "listing {} was refused: {}",
+                    kind.plural(),
+                    said["message"].as_str().unwrap_or(status.as_str())
+                ));
+            }
+            let page: Page<'_> = serde_json::from_slice(&body)
+                .map_err(|error| format!("cannot understand the list of {}: {error}", kind.plural()))?;
+            objects.extend(page.items.into_iter().filter_map(|item| understood(kind, item)));
+            next = page.metadata.r#continue;
+            if next.is_empty() {
+                return Ok((page.metadata.resource_version, objects));
+            }
+        }
+    }
+
+    async fn follow(&self, kind: Kind, version: &mut String, news: &mpsc::Sender<Feed>) -> Stopped {
+        self.counts.add("watch", kind, "");
+        let path =
+            format!("{}?watch=true&allowWatchBookmarks=true&resourceVersion={version}", path::collection(kind, ""));
+        let request = match http::Request::get(path).header("accept", "application/json").body(Body::empty()) {
+            Ok(request) => request,
+            Err(error) => return Stopped::Failed(error.to_string()),
+        };
+        let response = match self.client.send(request).await {
+            Ok(response) => response,
+            Err(error) => return Stopped::Failed(chain(&error)),
+        };
+        if response.status() == StatusCode::GONE {
+            return Stopped::TooOld;
+        }
+        if !response.status().is_success() {
+            return Stopped::Failed(format!("the API server answered {}", response.status()));
+        }
+        let mut body = response.into_body();
+        let mut buffer = BytesMut::new();
+        while let Some(frame) = body.frame().await {
+            let data = match frame {
+                Ok(frame) => frame.into_data().unwrap_or_default(),
+                Err(error) => return Stopped::Failed(chain(&error)),
+            };
+            buffer.extend_from_slice(&data);
+            while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
+                let line = buffer.split_to(end);
+                buffer.advance(1);
+                if let Err(stopped) = deliver(kind, &line, version, news).await {
+                    return stopped;
+                }
+            }
+        }
+        Stopped::Closed
+    }
+}
+
+#[derive(Deserialize)]
+struct Page<'a> {
+    #[serde(default)]
+    metadata: ListMeta,
+    #[serde(borrow, default)]
+    items: Vec<&'a RawValue>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct ListMeta {
+    resource_version: String,
+    r#continue: String,
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    r#type: &'a str,
+    #[serde(borrow)]
+    object: &'a RawValue,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Bookmark {
+    metadata: ListMeta,
+    code: u16,
+    message: String,
+}
+
+async fn deliver(kind: Kind, line: &[u8], version: &mut String, news: &mpsc::Sender<Feed>) -> Result<(), Stopped> {
+    let line: Line<'_> = serde_json::from_slice(line)
+        .map_err(|error| Stopped::Failed(format!("cannot understand an event: {error}")))?;
+    let feed = match line.r#type {
+        "ADDED" | "MODIFIED" => understood(kind, line.object).map(Feed::Set),
+        "DELETED" => understood(kind, line.object).map(Feed::Remove),
+        other => {
+            let said: Bookmark = serde_json::from_str(line.object.get()).unwrap_or_default();
+            if other == "BOOKMARK" {
+                *version = said.metadata.resource_version;
+                return Ok(());
+            }
+            return Err(if said.code == 410 { Stopped::TooOld } else { Stopped::Failed(said.message) });
+        }
+    };
+    if let Some(feed) = feed {
+        let (Feed::Set(object) | Feed::Remove(object)) = &feed else { return Ok(()) };
+        *version = object.meta().resource_version.clone();
+        news.send(feed).await.map_err(|_| Stopped::Unheard)?;
+    }
+    Ok(())
+}
+
+/// An object that cannot be understood is left out and said once: it must not stop the others (reliability 110).
+fn understood(kind: Kind, json: &RawValue) -> Option<Object> {
+    match Object::from_slice(kind, json.get().as_bytes()) {
+        Ok(object) => Some(object),
+        Err(error) => {
+            tracing::warn!(kind = kind.name(), "left out an object that cannot be understood: {error}");
+            None
+        }
+    }
+}

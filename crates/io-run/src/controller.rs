@@ -1,0 +1,340 @@
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use api::{Object, ObjectRef, Write};
+use control::{Action, Cache, Change, Decision, Effect, Outcome, Queue, Refusal, Reply, Rules, Tick, Why};
+use tokio::sync::Notify;
+
+use crate::{Clock, Events, Facts, Listener};
+
+/// Performs effects. The binary composes it from the hands it has.
+pub trait Hands: Send + Sync + 'static {
+    /// Does it, and says how it ended. Never panics, always ends.
+    fn perform(&self, effect: Effect) -> Pin<Box<dyn Future<Output = Outcome> + Send + '_>>;
+}
+
+/// Keys worked on at once by one controller. The API server and the driver see at most this many requests from it;
+/// more only queue up there instead of here.
+const AT_ONCE: usize = 64;
+/// How long a stopping controller waits for actions under way, so that no answer is lost that could have been had.
+const LAST_WAIT: Duration = Duration::from_secs(10);
+
+/// One set of rules at work.
+pub struct Controller<R: Rules> {
+    facts: Arc<Facts>,
+    hands: Arc<dyn Hands>,
+    events: Option<Events>,
+    clock: Arc<Clock>,
+    state: Mutex<State<R>>,
+    woken: Notify,
+    stopping: Notify,
+}
+
+struct State<R: Rules> {
+    local: R::Local,
+    queue: Queue<R::Key>,
+    memory: BTreeMap<R::Key, R::Memory>,
+    /// What is being done, and why, for `explain`.
+    doing: BTreeMap<R::Key, Why>,
+    stopping: bool,
+}
+
+/// What one controller makes of one key, right now.
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    /// The controller.
+    pub controller: &'static str,
+    /// The key, as it prints.
+    pub key: String,
+    /// What it is doing about it.
+    pub verdict: Verdict,
+    /// Why.
+    pub why: Why,
+}
+
+/// The sort of decision behind an explanation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing until a fact changes.
+    Rests,
+    /// Nothing until a fact changes or so many milliseconds have passed.
+    Waits(u64),
+    /// Something is about to be done.
+    WillDo(&'static str),
+    /// Something is being done.
+    Doing,
+}
+
+impl<R> Controller<R>
+where
+    R: Rules + 'static,
+    R::Key: Send + Sync,
+    R::Local: Send,
+    R::Memory: Send,
+    R::Action: Send + Sync,
+{
+    /// Sets up the controller and lets it hear of changes. Nothing is decided before [`Controller::run`].
+    pub fn new(
+        facts: Arc<Facts>,
+        hands: Arc<dyn Hands>,
+        clock: Arc<Clock>,
+        events: Option<Events>,
+        local: R::Local,
+    ) -> Arc<Self> {
+        let state =
+            State { local, queue: Queue::default(), memory: BTreeMap::new(), doing: BTreeMap::new(), stopping: false };
+        let controller = Arc::new(Controller {
+            facts: facts.clone(),
+            hands,
+            events,
+            clock,
+            state: Mutex::new(state),
+            woken: Notify::new(),
+            stopping: Notify::new(),
+        });
+        facts.listen(controller.clone());
+        controller
+    }
+
+    /// Works until [`Controller::stop`]. Starts once everything the rules watch has been listed.
+    pub async fn run(self: Arc<Self>) {
+        tokio::select! {
+            () = self.facts.synced(R::watches()) => {}
+            () = self.stopping.notified() => return,
+        }
+        self.wake_all();
+        loop {
+            let next = self.start_due();
+            if self.state().stopping {
+                break;
+            }
+            let pause = next.map(|at| Duration::from_millis(at.0.saturating_sub(self.clock.now().0).max(1)));
+            tokio::select! {
+                () = self.woken.notified() => {}
+                () = sleep(pause) => {}
+            }
+        }
+        self.finish().await;
+    }
+
+    /// Begins nothing new; [`Controller::run`] returns when what is under way has ended.
+    pub fn stop(&self) {
+        self.state().stopping = true;
+        self.stopping.notify_one();
+        self.woken.notify_one();
+    }
+
+    /// Something outside the API changed.
+    pub fn update_local(&self, update: impl FnOnce(&mut R::Local)) {
+        update(&mut self.state().local);
+        self.wake_all();
+    }
+
+    /// Looks at what is known from outside the API.
+    pub fn look_local<T>(&self, look: impl FnOnce(&R::Local) -> T) -> T {
+        look(&self.state().local)
+    }
+
+    /// What the rules make of everything that concerns an object.
+    pub fn explain(&self, object: &Object) -> Vec<Explanation> {
+        let now = self.clock.now();
+        self.facts.look(|cache| {
+            let state = self.state();
+            let change = Change { before: None, after: Some(object.clone()) };
+            let mut keys = R::wakes(&change, cache, &state.local);
+            keys.sort();
+            keys.dedup();
+            keys.into_iter().map(|key| explain_key::<R>(now, &state, cache, &key)).collect()
+        })
+    }
+
+    fn wake_all(&self) {
+        let now = self.clock.now();
+        self.facts.look(|cache| {
+            let mut state = self.state();
+            for key in R::keys(cache, &state.local) {
+                state.queue.wake(key, now);
+            }
+        });
+        self.woken.notify_one();
+    }
+
+    /// Looks at every key that is due and begins what is to be done. Answers when the next one is due.
+    fn start_due(self: &Arc<Self>) -> Option<Tick> {
+        loop {
+            let now = self.clock.now();
+            let (key, action, why) = {
+                // Locks are always taken in this order, facts before state.
+                let decided = self.facts.look(|cache| {
+                    let mut state = self.state();
+                    if state.stopping || state.queue.busy() >= AT_ONCE {
+                        return None;
+                    }
+                    let key = state.queue.take(now)?;
+                    let view = R::view(&key, cache, &state.local);
+                    let memory = state.memory.get(&key).cloned().unwrap_or_default();
+                    Some((key, R::decide(now, &view, &memory)))
+                });
+                let Some((key, decision)) = decided else { break };
+                match decision {
+                    Decision::Rest(_) => {
+                        self.state().queue.done(key);
+                        continue;
+                    }
+                    Decision::Wait(until, _) => {
+                        let mut state = self.state();
+                        state.queue.done(key.clone());
+                        state.queue.wake(key, until);
+                        continue;
+                    }
+                    Decision::Do(action, why) => (key, action, why),
+                }
+            };
+            tracing::debug!(controller = R::NAME, %key, action = action.name(), "{why}");
+            self.state().doing.insert(key.clone(), why.clone());
+            tokio::spawn(self.clone().act(key, action, why));
+        }
+        self.state().queue.next()
+    }
+
+    async fn act(self: Arc<Self>, key: R::Key, action: R::Action, why: Why) {
+        let effect = action.effect();
+        let written = match &effect {
+            Effect::Write(write) => Some(write.clone()),
+            Effect::Read(_) | Effect::Call { .. } | Effect::Host(_) => None,
+        };
+        let outcome = self.hands.perform(effect).await;
+        self.fold(written.as_ref(), &outcome);
+        self.report(&key, &action, &why, &outcome);
+        let now = self.clock.now();
+        {
+            let mut state = self.state();
+            R::learn(&mut state.local, &action, &outcome);
+            let memory = state.memory.remove(&key).unwrap_or_default();
+            let memory = R::remember(now, memory, &action, &outcome);
+            if memory != R::Memory::default() {
+                state.memory.insert(key.clone(), memory);
+            }
+            state.doing.remove(&key);
+            state.queue.done(key.clone());
+            state.queue.wake(key, now);
+        }
+        if changes_local(&outcome) {
+            self.wake_all();
+        }
+        self.woken.notify_one();
+    }
+
+    /// The answer to our own write is a fact at once: no decision sees anything older (reliability 104).
+    fn fold(&self, written: Option<&Write>, outcome: &Outcome) {
+        match (written, outcome) {
+            (Some(_), Outcome::Done(Reply::Object(object))) => self.facts.fold(object.clone()),
+            (Some(write), Outcome::Done(Reply::Gone)) => {
+                let target = write.target();
+                if let Some(uid) = self.uid(target) {
+                    self.facts.fold_gone(target.kind, &target.key, &uid);
+                }
+            }
+            (
+                Some(_),
+                Outcome::Done(Reply::Nothing | Reply::Csi(_) | Reply::Host(_))
+                | Outcome::Refused(_)
+                | Outcome::Unknown(_),
+            )
+            | (None, _) => {}
+        }
+    }
+
+    fn uid(&self, target: &ObjectRef) -> Option<String> {
+        self.facts.look(|cache| Some(cache.get(target.kind, &target.key)?.meta().uid.clone()))
+    }
+
+    fn report(&self, key: &R::Key, action: &R::Action, why: &Why, outcome: &Outcome) {
+        let Some(failure) = outcome.failure() else { return };
+        match outcome {
+            // Somebody was faster: look again. Not worth a word to users.
+            Outcome::Refused(Refusal::Conflict | Refusal::NotFound | Refusal::AlreadyExists) => {
+                tracing::debug!(controller = R::NAME, %key, action = action.name(), "{failure}");
+            }
+            Outcome::Refused(_) | Outcome::Unknown(_) | Outcome::Done(_) => {
+                tracing::warn!(controller = R::NAME, %key, action = action.name(), "{failure}");
+                let about = R::about(key);
+                let object = self.facts.look(|cache| cache.get(about.kind, &about.key).cloned());
+                if let (Some(events), Some(object)) = (&self.events, object) {
+                    events.say(R::NAME, object, why.code, format!("{why}: {failure}"), self.clock.now());
+                }
+            }
+        }
+    }
+
+    async fn finish(&self) {
+        let finished = async {
+            while self.state().queue.busy() > 0 {
+                self.woken.notified().await;
+            }
+        };
+        if tokio::time::timeout(LAST_WAIT, finished).await.is_err() {
+            tracing::warn!(
+                controller = R::NAME,
+                "stopped with actions under way; they will be looked at again at the next start"
+            );
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<R>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Effects outside the API may change what other keys of the same controller see.
+fn changes_local(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Done(Reply::Csi(_) | Reply::Host(_) | Reply::Nothing) => true,
+        Outcome::Done(Reply::Object(_) | Reply::Gone) | Outcome::Refused(_) | Outcome::Unknown(_) => false,
+    }
+}
+
+fn explain_key<R: Rules>(now: Tick, state: &State<R>, cache: &Cache, key: &R::Key) -> Explanation {
+    let controller = R::NAME;
+    let printed = key.to_string();
+    if let Some(why) = state.doing.get(key) {
+        return Explanation { controller, key: printed, verdict: Verdict::Doing, why: why.clone() };
+    }
+    let view = R::view(key, cache, &state.local);
+    let memory = state.memory.get(key).cloned().unwrap_or_default();
+    let (verdict, why) = match R::decide(now, &view, &memory) {
+        Decision::Rest(why) => (Verdict::Rests, why),
+        Decision::Wait(until, why) => (Verdict::Waits(until.0.saturating_sub(now.0)), why),
+        Decision::Do(action, why) => (Verdict::WillDo(action.name()), why),
+    };
+    Explanation { controller, key: printed, verdict, why }
+}
+
+async fn sleep(pause: Option<Duration>) {
+    match pause {
+        Some(pause) => tokio::time::sleep(pause).await,
+        None => std::future::pending().await,
+    }
+}
+
+impl<R> Listener for Controller<R>
+where
+    R: Rules + 'static,
+    R::Key: Send + Sync,
+    R::Local: Send,
+    R::Memory: Send,
+    R::Action: Send + Sync,
+{
+    fn changed(&self, change: &Change, cache: &Cache) {
+        let now = self.clock.now();
+        let mut state = self.state();
+        for key in R::wakes(change, cache, &state.local) {
+            state.queue.wake(key, now);
+        }
+        drop(state);
+        self.woken.notify_one();
+    }
+}

@@ -1,0 +1,79 @@
+use std::sync::{Arc, PoisonError, RwLock};
+
+use api::{Kind, Object, ObjectKey};
+use control::{Cache, Change};
+use tokio::sync::Notify;
+
+/// The API objects this process has seen, and who wants to know of changes.
+#[derive(Default)]
+pub struct Facts {
+    cache: RwLock<Cache>,
+    listeners: RwLock<Vec<Arc<dyn Listener>>>,
+    synced: Notify,
+}
+
+/// Somebody who wants to know of changes.
+pub trait Listener: Send + Sync {
+    /// Something changed. `cache` holds the change already.
+    fn changed(&self, change: &Change, cache: &Cache);
+}
+
+impl Facts {
+    /// Tells `listener` of every change from now on.
+    pub fn listen(&self, listener: Arc<dyn Listener>) {
+        self.listeners.write().unwrap_or_else(PoisonError::into_inner).push(listener);
+    }
+
+    /// A watch listed a kind.
+    pub fn replace(&self, kind: Kind, version: u64, objects: Vec<Object>) {
+        self.change(|cache| cache.replace(kind, version, objects));
+        self.synced.notify_waiters();
+    }
+
+    /// A watch saw an object.
+    pub fn set(&self, object: Object) {
+        self.change(|cache| cache.set(object).into_iter().collect());
+    }
+
+    /// A watch saw an object go.
+    pub fn remove(&self, object: &Object) {
+        self.change(|cache| cache.remove(object).into_iter().collect());
+    }
+
+    /// One of our writes was answered with the object.
+    pub fn fold(&self, object: Object) {
+        self.change(|cache| cache.fold(object).into_iter().collect());
+    }
+
+    /// One of our writes made an object go.
+    pub fn fold_gone(&self, kind: Kind, key: &ObjectKey, uid: &str) {
+        self.change(|cache| cache.fold_gone(kind, key, uid).into_iter().collect());
+    }
+
+    /// Looks at the cache. The look must be short: nothing changes meanwhile.
+    pub fn look<T>(&self, look: impl FnOnce(&Cache) -> T) -> T {
+        look(&self.cache.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Waits until every one of these kinds has been listed once.
+    pub async fn synced(&self, kinds: &[Kind]) {
+        loop {
+            let waiting = self.synced.notified();
+            if self.look(|cache| kinds.iter().all(|kind| cache.is_synced(*kind))) {
+                return;
+            }
+            waiting.await;
+        }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Cache) -> Vec<Change>) {
+        let mut cache = self.cache.write().unwrap_or_else(PoisonError::into_inner);
+        let changes = change(&mut cache);
+        let listeners = self.listeners.read().unwrap_or_else(PoisonError::into_inner);
+        for change in &changes {
+            for listener in listeners.iter() {
+                listener.changed(change, &cache);
+            }
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Chores of the project that are code: the tidy checks (as tests) and the benchmark.
+//!
+//! The checks read the source as text; they know nothing of what it does.
+
+pub mod tree;

@@ -1,0 +1,108 @@
+//! The laws of the workspace, read off the names of the crates.
+
+use std::fs;
+
+use xtask::tree;
+
+const VOCABULARY: [&str; 3] = ["api", "csi", "control"];
+/// Outside crates that neither do I/O, nor read a clock, nor roll a die.
+const PURE: [&str; 5] = ["serde", "serde_json", "sha2", "prost", "prost-types"];
+
+fn complain(complaints: &[String]) {
+    assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
+}
+
+#[test]
+fn rules_depend_on_nothing_that_could_act() {
+    let ours = tree::crates().unwrap();
+    let mut complaints = Vec::new();
+    for krate in ours.iter().filter(|name| name.starts_with("rules-") || VOCABULARY.contains(&name.as_str())) {
+        for dependency in tree::dependencies(krate, "dependencies").unwrap() {
+            let allowed = VOCABULARY.contains(&dependency.as_str())
+                || PURE.contains(&dependency.as_str())
+                || dependency == "rules-translate";
+            if !allowed {
+                complaints.push(format!("{krate} depends on {dependency}; rules depend on vocabulary and pure crates only"));
+            }
+        }
+        let lib = fs::read_to_string(tree::root().join("crates").join(krate).join("src/lib.rs")).unwrap();
+        if !lib.contains("#![no_std]") {
+            complaints.push(format!("{krate} is not #![no_std]"));
+        }
+    }
+    complain(&complaints);
+}
+
+#[test]
+fn hands_know_no_rules() {
+    let mut complaints = Vec::new();
+    for krate in tree::crates().unwrap().iter().filter(|name| name.starts_with("io-")) {
+        for dependency in tree::dependencies(krate, "dependencies").unwrap() {
+            let excepted = krate == "io-apiserver" && dependency == "rules-store";
+            if dependency.starts_with("rules-") && !excepted {
+                complaints.push(format!("{krate} depends on {dependency}; hands know no rules"));
+            }
+        }
+    }
+    complain(&complaints);
+}
+
+#[test]
+fn unsafe_code_is_in_io_host_alone() {
+    let mut complaints = Vec::new();
+    for krate in tree::crates().unwrap() {
+        let manifest = fs::read_to_string(tree::root().join("crates").join(&krate).join("Cargo.toml")).unwrap();
+        // The workspace forbids unsafe code; a crate that does not take its lints escapes that.
+        if krate != "io-host" && !manifest.contains("[lints]\nworkspace = true") {
+            complaints.push(format!("{krate} does not take the lints of the workspace"));
+        }
+    }
+    complain(&complaints);
+}
+
+#[test]
+fn nothing_unfinished_skipped_or_of_one_machine_is_in_the_source() {
+    // Spelt in pieces, so that this file does not accuse itself.
+    let banned = [
+        concat!("todo", "!("),
+        concat!("unimplemented", "!("),
+        concat!("#[", "ignore"),
+        concat!("FIX", "ME"),
+        concat!("/ro", "ot/"),
+        concat!("/wo", "rk/"),
+    ];
+    let mut complaints = Vec::new();
+    for (path, text) in tree::sources(&tree::root().join("crates")).unwrap() {
+        for word in banned {
+            if text.contains(word) {
+                complaints.push(format!("{} contains {word}", path.display()));
+            }
+        }
+    }
+    complain(&complaints);
+}
+
+#[test]
+fn files_hold_one_idea() {
+    let mut complaints = Vec::new();
+    for (path, text) in tree::sources(&tree::root().join("crates")).unwrap() {
+        let lines = text.lines().count();
+        if lines > 600 {
+            complaints.push(format!("{} has {lines} lines; is there a second idea in it?", path.display()));
+        }
+    }
+    complain(&complaints);
+}
+
+#[test]
+fn every_library_says_what_it_is() {
+    let mut complaints = Vec::new();
+    for krate in tree::crates().unwrap() {
+        let folder = tree::root().join("crates").join(&krate).join("src");
+        let file = if folder.join("lib.rs").exists() { folder.join("lib.rs") } else { folder.join("main.rs") };
+        if !fs::read_to_string(&file).unwrap().starts_with("//!") {
+            complaints.push(format!("{} does not begin with what the crate is", file.display()));
+        }
+    }
+    complain(&complaints);
+}
