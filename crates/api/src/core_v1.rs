@@ -185,7 +185,13 @@ part! {
 
 part! {
     /// A volume of a pod. Exactly one source is set; sources we do not know leave all of them empty.
-    PodVolume { name: String, persistent_volume_claim: Option<PodClaim>, csi: Option<InlineCsi>, ephemeral: Option<Value> }
+    PodVolume {
+        name: String,
+        persistent_volume_claim: Option<PodClaim>,
+        csi: Option<InlineCsi>,
+        ephemeral: Option<Value>,
+        empty_dir: Option<Value>,
+    }
 }
 
 part! {

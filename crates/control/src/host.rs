@@ -20,7 +20,8 @@ pub enum Op {
         /// Which.
         path: String,
     },
-    /// Make a file hold exactly these bytes, old or new after any crash (written aside, synced, renamed, synced).
+    /// Make a file hold exactly these bytes, old or new after any crash (written aside, synced, renamed, synced). The
+    /// missing directories above it are made.
     WriteFile {
         /// Which.
         path: String,

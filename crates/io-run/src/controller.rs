@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use api::{Object, ObjectRef, Write};
 use control::{Action, Cache, Change, Decision, Effect, Outcome, Queue, Refusal, Reply, Rules, Tick, Why};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::{Clock, Events, Facts, Listener};
 
@@ -30,6 +30,7 @@ pub struct Controller<R: Rules> {
     clock: Arc<Clock>,
     state: Mutex<State<R>>,
     woken: Notify,
+    learned: watch::Sender<u64>,
     stopping: Notify,
 }
 
@@ -93,6 +94,7 @@ where
             clock,
             state: Mutex::new(state),
             woken: Notify::new(),
+            learned: watch::Sender::new(0),
             stopping: Notify::new(),
         });
         facts.listen(controller.clone());
@@ -127,6 +129,13 @@ where
         self.woken.notify_one();
     }
 
+    /// Returns when [`Controller::stop`] was called; for work that precedes [`Controller::run`].
+    pub async fn stopped(&self) {
+        if !self.state().stopping {
+            self.stopping.notified().await;
+        }
+    }
+
     /// Something outside the API changed.
     pub fn update_local(&self, update: impl FnOnce(&mut R::Local)) {
         update(&mut self.state().local);
@@ -136,6 +145,11 @@ where
     /// Looks at what is known from outside the API.
     pub fn look_local<T>(&self, look: impl FnOnce(&R::Local) -> T) -> T {
         look(&self.state().local)
+    }
+
+    /// Counts the outcomes that may have changed what is known from outside the API.
+    pub fn learned(&self) -> watch::Receiver<u64> {
+        self.learned.subscribe()
     }
 
     /// What the rules make of everything that concerns an object.
@@ -223,6 +237,7 @@ where
             state.queue.wake(key, now);
         }
         if changes_local(&outcome) {
+            self.learned.send_modify(|count| *count += 1);
             self.wake_all();
         }
         self.woken.notify_one();

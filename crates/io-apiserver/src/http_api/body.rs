@@ -1,0 +1,192 @@
+//! Request bodies: bounded, of a known media type, and read without losing doubled fields from sight.
+
+use std::cell::RefCell;
+use std::fmt;
+
+use axum::body::Body;
+use bytes::Bytes;
+use http::{HeaderMap, header};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+use crate::refusal::Refusal;
+
+/// The most a request body may hold.
+pub(crate) const LIMIT: usize = 3 << 20;
+
+/// Reads the whole body, if it is not too long.
+pub(crate) async fn read(body: Body) -> Result<Bytes, Refusal> {
+    match Limited::new(body, LIMIT).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(Refusal::too_large(LIMIT)),
+        Err(_) => Err(Refusal::bad_request("the request body could not be received completely")),
+    }
+}
+
+/// The media type without its parameters.
+pub(crate) fn media_type(headers: &HeaderMap) -> &str {
+    let value = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    value.split(';').next().unwrap_or_default().trim()
+}
+
+/// A body as a value, and the paths of fields that stood in it twice.
+pub(crate) struct Decoded {
+    pub value: Value,
+    pub doubled: Vec<String>,
+}
+
+/// Reads an object sent to be created or to replace another.
+pub(crate) fn object(media_type: &str, body: &[u8]) -> Result<Decoded, Refusal> {
+    match media_type {
+        "application/json" | "" => json(body),
+        "application/yaml" => yaml(body),
+        other => Err(Refusal::unsupported_media(format!(
+            "bodies of type \"{other}\" cannot be read; send application/json or application/yaml"
+        ))),
+    }
+}
+
+/// Reads JSON, remembering doubled fields.
+pub(crate) fn json(body: &[u8]) -> Result<Decoded, Refusal> {
+    let doubled = RefCell::new(Vec::new());
+    let mut deserializer = serde_json::Deserializer::from_slice(body);
+    let value = Node { path: String::new(), doubled: &doubled }
+        .deserialize(&mut deserializer)
+        .and_then(|value| deserializer.end().map(|()| value))
+        .map_err(|e| malformed("JSON", e.line(), e.column()))?;
+    Ok(Decoded { value, doubled: doubled.into_inner() })
+}
+
+/// Reads YAML, of which JSON is a part.
+pub(crate) fn yaml(body: &[u8]) -> Result<Decoded, Refusal> {
+    if body.trim_ascii_start().first() == Some(&b'{') {
+        return json(body);
+    }
+    let text = std::str::from_utf8(body).map_err(|_| Refusal::bad_request("the request body is not UTF-8 text"))?;
+    // Only `true` and `false` are truth values: an object may well be called `y` or `on`.
+    let options = serde_saphyr::options! { strict_booleans: true };
+    let value = serde_saphyr::from_str_with_options::<Value>(text, options).map_err(|error| {
+        let place = error.location();
+        let (line, column) = place.map_or((0, 0), |p| (p.line() as usize, p.column() as usize));
+        malformed("YAML", line, column)
+    })?;
+    Ok(Decoded { value, doubled: Vec::new() })
+}
+
+// Only the place is told: the parser's words could repeat a secret of the body.
+fn malformed(language: &str, line: usize, column: usize) -> Refusal {
+    Refusal::bad_request(format!("the request body is not valid {language} (line {line}, column {column})"))
+}
+
+struct Node<'a> {
+    path: String,
+    doubled: &'a RefCell<Vec<String>>,
+}
+
+impl<'de> DeserializeSeed<'de> for Node<'_> {
+    type Value = Value;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Node<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(value.to_owned()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) =
+            items.next_element_seed(Node { path: format!("{}[{}]", self.path, list.len()), doubled: self.doubled })?
+        {
+            list.push(item);
+        }
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            let dot = if self.path.is_empty() { "" } else { "." };
+            let path = format!("{}{dot}{key}", self.path);
+            if map.contains_key(&key) && self.doubled.borrow().len() < 16 {
+                self.doubled.borrow_mut().push(path.clone());
+            }
+            let value = entries.next_value_seed(Node { path, doubled: self.doubled })?;
+            map.insert(key, value);
+        }
+        Ok(Value::Object(map))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn doubled_fields_are_seen_and_the_last_one_counts() {
+        let decoded = super::json(br#"{"spec":{"a":1,"l":[{"x":1,"x":2}],"a":3}}"#).ok().unwrap();
+        assert_eq!(decoded.value, json!({"spec": {"a": 3, "l": [{"x": 2}]}}));
+        assert_eq!(decoded.doubled, ["spec.l[0].x", "spec.a"]);
+    }
+
+    #[test]
+    fn any_bytes_are_refused_without_being_repeated() {
+        // reliability 129
+        let deep = "[".repeat(100_000);
+        for bytes in [&b"{\"password\": hunter2"[..], b"", b"\xff\xfe", deep.as_bytes(), b"{} {}"] {
+            let refusal = super::json(bytes).err().unwrap();
+            assert_eq!(refusal.code(), 400);
+            assert!(!refusal.message().contains("hunter2"));
+        }
+        for bytes in [&b"a: b: c"[..], b"\xff", b"a: [", b"\t- x: *nowhere"] {
+            assert_eq!(super::yaml(bytes).err().unwrap().code(), 400, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn yaml_is_read() {
+        let decoded = super::yaml(b"kind: Pod\nmetadata:\n  name: on\n  labels: {x: \"1\"}\n").ok().unwrap();
+        assert_eq!(decoded.value, json!({"kind": "Pod", "metadata": {"name": "on", "labels": {"x": "1"}}}));
+    }
+
+    #[test]
+    fn other_media_types_are_415() {
+        assert_eq!(object("application/vnd.kubernetes.protobuf", b"k8s\0").err().unwrap().code(), 415);
+    }
+}

@@ -1,0 +1,217 @@
+//! Get, list and the start of a watch.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use http::{Response, StatusCode};
+use rules_store::{Failure, Stored};
+use tokio::time::timeout;
+
+use super::Ask;
+use super::path::ResourcePath;
+use super::respond::{self, ListHead};
+use crate::refusal::Refusal;
+use crate::snapshots::{self, Snapshot, Token};
+use crate::tls::Closing;
+use crate::view::Filter;
+use crate::watch::{self, Watch};
+use crate::{Core, logs::LogRequest};
+
+/// How long a reader may wait for a version that is not here yet.
+const CATCH_UP: Duration = Duration::from_secs(3);
+
+/// One object.
+pub(crate) fn get(core: &Core, ask: &Ask) -> Result<Response<Body>, Refusal> {
+    let object = find(core, &ask.path)?;
+    respond::object(StatusCode::OK, ask.wanted, &ask.options, &object, None)
+}
+
+fn find(core: &Core, path: &ResourcePath) -> Result<Arc<Stored>, Refusal> {
+    core.hub
+        .read(|store| store.get(path.resource, &path.namespace, &path.name))
+        .ok_or_else(|| Failure::NotFound { resource: path.resource, name: path.name.clone() }.into())
+}
+
+/// A collection, whole or in pages.
+pub(crate) async fn list(core: &Core, ask: &Ask) -> Result<Response<Body>, Refusal> {
+    let options = &ask.options;
+    let name =
+        snapshots::list_name(ask.path.resource, &ask.path.namespace, &options.label_selector, &options.field_selector);
+    let (snapshot, id, offset) = if options.continue_token.is_empty() {
+        honour_version(core, ask).await?;
+        let filter = Filter::new(&ask.path, options)?;
+        let (revision, objects) = select(core, &filter);
+        (Snapshot { revision, objects }, None, 0)
+    } else {
+        if !options.resource_version.is_empty() && options.resource_version != "0" {
+            return Err(Refusal::bad_request("resourceVersion must not be set together with continue"));
+        }
+        let (snapshot, id, offset) = resume(core, &options.continue_token, &name)?;
+        (snapshot, Some(id), offset)
+    };
+    let end = match options.limit {
+        0 => snapshot.objects.len(),
+        limit => offset.saturating_add(limit).min(snapshot.objects.len()),
+    };
+    let page = snapshot.objects.get(offset..end).unwrap_or_default().to_vec();
+    let mut head = ListHead { revision: snapshot.revision, continue_token: String::new(), remaining: 0 };
+    if end < snapshot.objects.len() {
+        head.remaining = snapshot.objects.len() - end;
+        let id = id.unwrap_or_else(|| core.snapshots.keep(name, snapshot));
+        head.continue_token = Token { boot: snapshots::boot(), id, offset: end }.text();
+    }
+    respond::list(ask.wanted, options, ask.path.resource, &head, page)
+}
+
+// Reliability 90: the pages of one list are pages of one state, or there is no next page.
+fn resume(core: &Core, token: &str, name: &str) -> Result<(Snapshot, u64, usize), Refusal> {
+    let token = Token::read(token).ok_or_else(|| Refusal::bad_request("the continue token cannot be read"))?;
+    let kept = if token.boot == snapshots::boot() { core.snapshots.find(token.id, name) } else { None };
+    match kept {
+        Some(snapshot) => Ok((snapshot, token.id, token.offset)),
+        None => Err(Refusal::expired("the continue token is too old; start the list again")),
+    }
+}
+
+fn select(core: &Core, filter: &Filter) -> (u64, Arc<[Arc<Stored>]>) {
+    // The lock is held only to copy references; matching happens after it.
+    let (revision, candidates) = candidates(core, filter);
+    (revision, candidates.into_iter().filter(|o| filter.matches(o)).collect())
+}
+
+fn candidates(core: &Core, filter: &Filter) -> (u64, Vec<Arc<Stored>>) {
+    core.hub.read(|store| {
+        let objects = store.list(filter.resource, filter.namespace.as_deref()).cloned().collect();
+        (store.revision(), objects)
+    })
+}
+
+// Reliability 89.
+async fn honour_version(core: &Core, ask: &Ask) -> Result<(), Refusal> {
+    let asked = ask.options.version()?;
+    match (asked, ask.options.resource_version_match.as_str()) {
+        (None, "") | (Some(0), "" | "NotOlderThan") => Ok(()),
+        (None, _) => Err(Refusal::bad_request("resourceVersionMatch needs a resourceVersion")),
+        (Some(asked), "" | "NotOlderThan") => catch_up(core, asked).await,
+        (Some(0), "Exact") => Err(Refusal::bad_request("resourceVersionMatch=Exact needs a resourceVersion above 0")),
+        (Some(asked), "Exact") => {
+            catch_up(core, asked).await?;
+            if core.hub.unchanged_since(ask.path.resource, asked) {
+                return Ok(());
+            }
+            Err(Refusal::expired(format!("the state at resourceVersion {asked} is no longer kept")))
+        }
+        (Some(_), other) => {
+            Err(Refusal::bad_request(format!("resourceVersionMatch must be Exact or NotOlderThan, not \"{other}\"")))
+        }
+    }
+}
+
+async fn catch_up(core: &Core, asked: u64) -> Result<(), Refusal> {
+    let mut revision = core.hub.revision_bell();
+    // The time limit is the answer; how the waiting ended does not matter.
+    let _ = timeout(CATCH_UP, revision.wait_for(|revision| *revision >= asked)).await;
+    match core.hub.read(rules_store::Store::revision) {
+        current if current >= asked => Ok(()),
+        current => Err(Refusal::version_too_large(asked, current)),
+    }
+}
+
+/// A stream of changes.
+pub(crate) async fn watch(core: &Arc<Core>, ask: &Ask, closing: Option<Closing>) -> Result<Response<Body>, Refusal> {
+    let options = &ask.options;
+    let asked = options.version()?;
+    let matching = options.resource_version_match.as_str();
+    let initial = match (options.send_initial_events, asked) {
+        (Some(_), _) if matching != "NotOlderThan" => {
+            return Err(Refusal::bad_request("sendInitialEvents needs resourceVersionMatch=NotOlderThan"));
+        }
+        (None, _) if !matching.is_empty() => {
+            return Err(Refusal::bad_request("resourceVersionMatch on a watch needs sendInitialEvents"));
+        }
+        (Some(wanted), _) => wanted,
+        (None, None | Some(0)) => true,
+        (None, Some(_)) => false,
+    };
+    if let (Some(true), Some(asked)) = (options.send_initial_events, asked) {
+        catch_up(core, asked).await?;
+    }
+    let filter = Filter::new(&ask.path, options)?;
+    let bell = core.hub.bell(filter.resource);
+    let (current, objects) =
+        if initial { candidates(core, &filter) } else { (core.hub.read(|s| s.revision()), vec![]) };
+    let position = match asked {
+        Some(asked) if !initial && asked > 0 => asked,
+        Some(_) | None => current,
+    };
+    let stream = Watch {
+        hub: core.hub.clone(),
+        filter,
+        form: ask.wanted.form,
+        include_object: options.include_object.clone(),
+        position,
+        initial: objects.into(),
+        announce_initial_end: options.send_initial_events == Some(true) && options.bookmarks,
+        bookmarks: options.bookmarks,
+        bell,
+        closing: closing.map(|c| c.0),
+        lifetime: watch::lifetime(options.timeout_seconds),
+    };
+    Ok(respond::raw(StatusCode::OK, "application/json", Body::from_stream(stream.into_stream())))
+}
+
+/// `pods/{name}/log`.
+pub(crate) async fn log(core: &Core, ask: &Ask, closing: Option<Closing>) -> Result<Response<Body>, Refusal> {
+    use futures::StreamExt;
+    let Some(source) = &core.logs else { return Err(Refusal::no_such_path()) };
+    let pod = find(core, &ask.path)?;
+    let options = &ask.options;
+    let request = LogRequest {
+        namespace: ask.path.namespace.clone(),
+        name: ask.path.name.clone(),
+        uid: pod.uid().to_owned(),
+        container: choose_container(&pod, options.container.as_deref())?,
+        follow: options.follow,
+        previous: options.previous,
+        timestamps: options.timestamps,
+        tail_lines: options.tail_lines,
+        limit_bytes: options.limit_bytes,
+        since_seconds: options.since_seconds,
+    };
+    let stream = source.open(request).await.map_err(Refusal::bad_request)?;
+    let stop = async move {
+        match closing {
+            Some(Closing(mut closing)) => {
+                let _ = closing.wait_for(|closing| *closing).await;
+            }
+            None => std::future::pending().await,
+        }
+    };
+    Ok(respond::raw(StatusCode::OK, "text/plain", Body::from_stream(stream.take_until(Box::pin(stop)))))
+}
+
+fn choose_container(pod: &Stored, asked: Option<&str>) -> Result<String, Refusal> {
+    let names = |list: &str| -> Vec<String> {
+        let containers = pod.value["spec"][list].as_array();
+        containers.into_iter().flatten().filter_map(|c| c["name"].as_str().map(str::to_owned)).collect()
+    };
+    let main = names("containers");
+    let name = &pod.key.name;
+    match asked {
+        Some(asked) => {
+            let all = ["containers", "initContainers", "ephemeralContainers"];
+            if all.iter().any(|list| names(list).iter().any(|n| n == asked)) {
+                return Ok(asked.to_owned());
+            }
+            Err(Refusal::bad_request(format!("container {asked} is not in pod {name}; it has {}", main.join(", "))))
+        }
+        None => match main.as_slice() {
+            [only] => Ok(only.clone()),
+            several => Err(Refusal::bad_request(format!(
+                "pod {name} has several containers, choose one of {}",
+                several.join(", ")
+            ))),
+        },
+    }
+}

@@ -1,0 +1,166 @@
+//! What the world may see: the published objects and the recent history of each resource.
+//!
+//! Only the writer publishes, and only what is durable. A watcher owns no queue: it holds a position in the history
+//! and reads on from there, so a slow one costs nothing and learns that it fell behind when its position is gone.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+use bytes::{BufMut, Bytes, BytesMut};
+use rules_store::{Change, EventType, Resource, Store, Stored, resources};
+use tokio::sync::watch;
+
+/// Changes of one resource kept for watchers, by number and by size.
+const HISTORY_EVENTS: usize = 4096;
+const HISTORY_BYTES: usize = 8 << 20;
+
+/// One change, with its encoding shared by all who send it.
+pub(crate) struct Event {
+    pub revision: u64,
+    pub kind: EventType,
+    pub object: Arc<Stored>,
+    pub before: Option<Arc<Stored>>,
+    /// The object as JSON.
+    pub encoded: Bytes,
+    line: OnceLock<Bytes>,
+}
+
+impl Event {
+    pub(crate) fn new(change: Change, encoded: Bytes) -> Event {
+        let Change { revision, event, object, before } = change;
+        Event { revision, kind: event, object, before, encoded, line: OnceLock::new() }
+    }
+
+    /// The event as one line of a plain watch; made once, whoever asks first.
+    pub(crate) fn line(&self) -> Bytes {
+        self.line.get_or_init(|| event_line(self.kind.name(), &self.encoded)).clone()
+    }
+}
+
+/// A watch event of this type about an object already encoded.
+pub(crate) fn event_line(kind: &str, object: &[u8]) -> Bytes {
+    let mut line = BytesMut::with_capacity(object.len() + 40);
+    line.put_slice(b"{\"type\":\"");
+    line.put_slice(kind.as_bytes());
+    line.put_slice(b"\",\"object\":");
+    line.put_slice(object);
+    line.put_slice(b"}\n");
+    line.freeze()
+}
+
+/// The recent changes of one resource.
+struct History {
+    events: VecDeque<Arc<Event>>,
+    bytes: usize,
+    /// Every change after this one is in `events`.
+    complete_after: u64,
+    /// The last change of this resource, or the revision at start.
+    last: u64,
+}
+
+impl History {
+    fn push(&mut self, event: Arc<Event>) {
+        self.last = event.revision;
+        self.bytes += event.encoded.len();
+        self.events.push_back(event);
+        while self.events.len() > HISTORY_EVENTS || self.bytes > HISTORY_BYTES {
+            let Some(oldest) = self.events.pop_front() else { break };
+            self.bytes -= oldest.encoded.len();
+            self.complete_after = oldest.revision;
+        }
+    }
+}
+
+struct Published {
+    store: Store,
+    histories: Vec<History>,
+}
+
+/// Events read from a history.
+pub(crate) struct Batch {
+    pub events: Vec<Arc<Event>>,
+    /// The watcher has seen everything up to this revision once it has seen `events`.
+    pub position: u64,
+}
+
+/// The position asked for is older than the history.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Expired {
+    pub oldest: u64,
+}
+
+/// Published state, shared by all requests.
+pub(crate) struct Hub {
+    published: RwLock<Published>,
+    bells: Vec<watch::Sender<u64>>,
+    revision: watch::Sender<u64>,
+}
+
+impl Hub {
+    pub(crate) fn new(store: Store) -> Hub {
+        let revision = store.revision();
+        let history = || History { events: VecDeque::new(), bytes: 0, complete_after: revision, last: revision };
+        Hub {
+            revision: watch::Sender::new(revision),
+            bells: resources().iter().map(|_| watch::Sender::new(revision)).collect(),
+            published: RwLock::new(Published { histories: resources().iter().map(|_| history()).collect(), store }),
+        }
+    }
+
+    /// Reads the published objects. The closure must be short: the writer waits for it.
+    pub(crate) fn read<T>(&self, look: impl FnOnce(&Store) -> T) -> T {
+        look(&self.published.read().unwrap_or_else(PoisonError::into_inner).store)
+    }
+
+    /// Makes durable changes visible, all at once and in order, and wakes who waits for them.
+    pub(crate) fn publish(&self, changes: Vec<(Change, Bytes)>) {
+        let mut touched = vec![false; self.bells.len()];
+        let revision = {
+            let mut published = self.published.write().unwrap_or_else(PoisonError::into_inner);
+            for (change, encoded) in changes {
+                let index = change.object.key.resource.index;
+                published.store.replay(&change);
+                published.histories[index].push(Arc::new(Event::new(change, encoded)));
+                touched[index] = true;
+            }
+            published.store.revision()
+        };
+        for (bell, _) in self.bells.iter().zip(&touched).filter(|(_, touched)| **touched) {
+            bell.send_replace(revision);
+        }
+        self.revision.send_replace(revision);
+    }
+
+    /// A bell that rings when the resource changes.
+    pub(crate) fn bell(&self, resource: &Resource) -> watch::Receiver<u64> {
+        self.bells[resource.index].subscribe()
+    }
+
+    /// A bell that rings when anything changes.
+    pub(crate) fn revision_bell(&self) -> watch::Receiver<u64> {
+        self.revision.subscribe()
+    }
+
+    /// Up to `most` events after a position, or the news that some of them are forgotten.
+    pub(crate) fn events_after(&self, resource: &Resource, position: u64, most: usize) -> Result<Batch, Expired> {
+        let published = self.published.read().unwrap_or_else(PoisonError::into_inner);
+        let history = &published.histories[resource.index];
+        if position < history.complete_after {
+            return Err(Expired { oldest: history.complete_after });
+        }
+        let first = history.events.partition_point(|event| event.revision <= position);
+        let events: Vec<_> = history.events.range(first..).take(most).cloned().collect();
+        let all = first + events.len() == history.events.len();
+        let position = match events.last() {
+            Some(last) if !all => last.revision,
+            Some(_) | None => published.store.revision().max(position),
+        };
+        Ok(Batch { events, position })
+    }
+
+    /// Whether a list of this resource at `revision` would equal the current one.
+    pub(crate) fn unchanged_since(&self, resource: &Resource, revision: u64) -> bool {
+        let published = self.published.read().unwrap_or_else(PoisonError::into_inner);
+        (published.histories[resource.index].last..=published.store.revision()).contains(&revision)
+    }
+}

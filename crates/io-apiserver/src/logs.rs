@@ -1,0 +1,45 @@
+//! Where the lines of a container come from. The binary knows; the server only asks.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+
+use bytes::Bytes;
+use futures::Stream;
+
+/// What a client wants to read of a container's output.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogRequest {
+    /// The pod's namespace.
+    pub namespace: String,
+    /// The pod's name.
+    pub name: String,
+    /// The pod's uid.
+    pub uid: String,
+    /// The container, which the pod has.
+    pub container: String,
+    /// Keep the stream open for what is written later.
+    pub follow: bool,
+    /// The run before the current one.
+    pub previous: bool,
+    /// Put the time before each line.
+    pub timestamps: bool,
+    /// Only so many last lines.
+    pub tail_lines: Option<u64>,
+    /// Only so many bytes.
+    pub limit_bytes: Option<u64>,
+    /// Only what was written in the last so many seconds.
+    pub since_seconds: Option<u64>,
+}
+
+/// The bytes of a log, as they come.
+pub type LogStream = Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>;
+
+/// A log that is being opened; a refusal is one sentence for the client.
+pub type OpeningLog = Pin<Box<dyn Future<Output = Result<LogStream, String>> + Send>>;
+
+/// Somebody who can read what containers wrote.
+pub trait LogSource: Send + Sync {
+    /// Opens the log of a container. The stream ends when all is read or, if followed, when the container ends.
+    fn open(&self, request: LogRequest) -> OpeningLog;
+}

@@ -1,0 +1,81 @@
+//! Opening: from a directory to a server that answers.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rules_store::{Context, Request, Store, StoreKey, Stored, WriteOptions, find};
+use serde_json::{Value, json};
+
+use crate::directory::DataDirectory;
+use crate::durable::{CommitError, DurableLog, Found, Row};
+use crate::pki::Pki;
+use crate::writer::{self, Writer, key_of, key_text};
+use crate::{ApiServer, Config, Core, Error, http_api, hub, snapshots, tls};
+
+/// A cluster does not work without these.
+const NAMESPACES: [&str; 2] = ["default", "kube-system"];
+
+pub(crate) fn open(config: Config) -> Result<ApiServer, Error> {
+    let directory = DataDirectory::open(&config.data_dir)?;
+    let pki = Pki::open(&directory.certificates(), &config.extra_names)?;
+    let tls = tls::Tls::new(&pki).map_err(|reason| Error::Certificates { path: directory.certificates(), reason })?;
+    let database = directory.database();
+    let (mut log, found, revision) = DurableLog::open(&database, config.max_database_bytes)?;
+    let mut store = restore(&database, found, revision)?;
+    ensure_namespaces(&mut store, &mut log, &database)?;
+    let hub = Arc::new(hub::Hub::new(store.clone()));
+    let writer = Writer::start(store, log, hub.clone(), directory)?;
+    let core = Arc::new(Core { hub, writer, snapshots: snapshots::Snapshots::default(), logs: config.logs });
+    let router = http_api::router(core.clone(), config.extra);
+    Ok(ApiServer { core, pki: Arc::new(pki), tls: Arc::new(tls), router })
+}
+
+fn restore(database: &Path, found: Vec<Found>, revision: u64) -> Result<Store, Error> {
+    let mut objects = Vec::with_capacity(found.len());
+    for Found { key, value } in found {
+        // The key is shown, the value never: it may be a secret.
+        let damaged = |what: &str| Error::Damaged { path: database.to_owned(), reason: format!("{what}: {key}") };
+        let place = key_of(&key).ok_or_else(|| damaged("an object of an unknown kind"))?;
+        let value = serde_json::from_slice(&value).map_err(|_| damaged("an object that is not JSON"))?;
+        objects.push(stored(place, value, revision).ok_or_else(|| damaged("an object without a proper version"))?);
+    }
+    Ok(Store::restore(revision, objects.into_iter()))
+}
+
+fn stored(key: StoreKey, value: Value, newest: u64) -> Option<Stored> {
+    let metadata = value.get("metadata")?;
+    let revision: u64 = metadata.get("resourceVersion")?.as_str()?.parse().ok()?;
+    let named = metadata.get("name")?.as_str()? == &*key.name;
+    if named && (1..=newest).contains(&revision) { Some(Stored { key, revision, value }) } else { None }
+}
+
+fn ensure_namespaces(store: &mut Store, log: &mut DurableLog, database: &Path) -> Result<(), Error> {
+    let mut rows = Vec::new();
+    for name in NAMESPACES {
+        let refused = |reason: String| Error::Namespace { name, reason };
+        let resource = find("", "v1", "namespaces").ok_or_else(|| refused("namespaces are not served".to_owned()))?;
+        if store.get(resource, "", name).is_some() {
+            continue;
+        }
+        let uid = uuid::Uuid::new_v4().to_string();
+        let context = Context { now_millis: writer::now_millis(), new_uid: &uid, actor: "system:longshore" };
+        let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        let request = Request::Create { resource, namespace: String::new(), body, options: WriteOptions::default() };
+        let applied = store.apply(&context, request).map_err(|failure| refused(failure.to_string()))?;
+        for change in applied.changes {
+            let value = Some(change.object.value.to_string().into());
+            rows.push(Row { key: key_text(&change.object.key), revision: change.revision, value });
+        }
+    }
+    if rows.is_empty() {
+        return Ok(());
+    }
+    log.commit(&rows, store.revision()).map_err(|error| match error {
+        CommitError::Full => Error::file(
+            "write",
+            database,
+            std::io::Error::new(std::io::ErrorKind::StorageFull, "the disk is full; free some space and try again"),
+        ),
+        CommitError::Broken(reason) => Error::Damaged { path: database.to_owned(), reason },
+    })
+}

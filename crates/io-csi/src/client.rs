@@ -1,0 +1,205 @@
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use csi::{Call, Code, Method, Response, Status};
+use http::{HeaderValue, Method as Verb, Uri, Version, header};
+use http_body_util::Full;
+use hyper_util::rt::TokioIo;
+use tokio::net::UnixStream;
+use tonic::body::Body;
+use tonic::transport::{Channel, Endpoint};
+use tower::{Service, ServiceExt};
+
+use crate::reply;
+use crate::secrets::Secrets;
+use crate::wire;
+
+/// The longest deadline the header can carry, in milliseconds.
+const LONGEST_DEADLINE: u128 = 99_999_999;
+
+/// Calls drivers. One connection per socket, made when first needed and made anew after it failed.
+#[derive(Default)]
+pub struct CsiClient {
+    connections: Mutex<Connections>,
+}
+
+#[derive(Default)]
+struct Connections {
+    by_path: BTreeMap<String, Connection>,
+    made: u64,
+}
+
+#[derive(Clone)]
+struct Connection {
+    number: u64,
+    channel: Channel,
+}
+
+impl CsiClient {
+    /// A client without connections.
+    pub fn new() -> CsiClient {
+        CsiClient::default()
+    }
+
+    /// Calls the driver at a socket (`/path` or `unix:///path`) and waits for its answer, but no longer than the
+    /// deadline.
+    ///
+    /// The status of a failed call says whether the driver made it; secrets of the request are covered in its text.
+    pub async fn call(&self, socket: &str, call: Call, deadline: Duration) -> Result<Response, Status> {
+        let path = path_of(socket)?;
+        let method = call.method();
+        let secrets = Secrets::of(&call);
+        let connection = self.connection(path);
+        let exchange = exchange(connection.channel.clone(), path, &call, deadline);
+        let answer = match tokio::time::timeout(deadline, exchange).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(broken)) => {
+                self.drop_connection(path, connection.number);
+                Err(broken)
+            }
+            Err(_) => {
+                // A connection on which nothing comes back may be dead, so the next call gets a new one.
+                self.drop_connection(path, connection.number);
+                Err(late(path, method, deadline))
+            }
+        };
+        answer.map_err(|status| Status { message: secrets.cover(status.message), ..status })
+    }
+
+    fn connection(&self, path: &str) -> Connection {
+        let mut connections = self.lock();
+        if let Some(connection) = connections.by_path.get(path) {
+            return connection.clone();
+        }
+        connections.made += 1;
+        let connection = Connection { number: connections.made, channel: dial(path) };
+        connections.by_path.insert(path.to_owned(), connection.clone());
+        connection
+    }
+
+    /// Forgets a connection, unless another one took its place already.
+    fn drop_connection(&self, path: &str, number: u64) {
+        let mut connections = self.lock();
+        if connections.by_path.get(path).is_some_and(|connection| connection.number == number) {
+            connections.by_path.remove(path);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Connections> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The path in a socket's address.
+fn path_of(socket: &str) -> Result<&str, Status> {
+    let path = socket.strip_prefix("unix://").or_else(|| socket.strip_prefix("unix:")).unwrap_or(socket);
+    if path.starts_with('/') {
+        Ok(path)
+    } else {
+        let text = format!("{socket} is no driver socket; write /path/to/csi.sock or unix:///path/to/csi.sock");
+        Err(Status::local(Code::InvalidArgument, text))
+    }
+}
+
+/// A connection that is made when first used.
+fn dial(path: &str) -> Channel {
+    let path = path.to_owned();
+    // The authority; nobody looks at it on a Unix socket, but it has to be a plain name.
+    Endpoint::from_static("http://localhost").connect_with_connector_lazy(tower::service_fn(move |_: Uri| {
+        let path = path.clone();
+        async move { UnixStream::connect(path).await.map(TokioIo::new) }
+    }))
+}
+
+/// One request and its answer. The outer error is one of the connection.
+async fn exchange(
+    mut channel: Channel,
+    path: &str,
+    call: &Call,
+    deadline: Duration,
+) -> Result<Result<Response, Status>, Status> {
+    let method = call.method();
+    let request = request(call, deadline);
+    let answer = match channel.ready().await {
+        Ok(ready) => ready.call(request).await,
+        Err(error) => Err(error),
+    };
+    let answer = answer.map_err(|error| broken(path, method, deadline, &error))?;
+    reply::read(path, method, answer).await.map_err(|error| broken(path, method, deadline, &error))
+}
+
+fn request(call: &Call, deadline: Duration) -> http::Request<Body> {
+    let message = Bytes::from(wire::frame(&wire::encode_call(call)));
+    let mut request = http::Request::new(Body::new(Full::new(message)));
+    *request.method_mut() = Verb::POST;
+    *request.version_mut() = Version::HTTP_2;
+    *request.uri_mut() = Uri::from_static(call.method().path());
+    let headers = request.headers_mut();
+    headers.insert(header::TE, HeaderValue::from_static("trailers"));
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+    let millis = deadline.as_millis().clamp(1, LONGEST_DEADLINE);
+    if let Ok(value) = HeaderValue::from_str(&format!("{millis}m")) {
+        headers.insert("grpc-timeout", value);
+    }
+    request
+}
+
+fn late(path: &str, method: Method, deadline: Duration) -> Status {
+    let text = format!(
+        "the driver at {path} did not answer {} within {} s and may still be at work",
+        method.name(),
+        deadline.as_secs_f32()
+    );
+    Status::local(Code::DeadlineExceeded, text)
+}
+
+/// A sentence for a connection that could not be made or did not last.
+fn broken(path: &str, method: Method, deadline: Duration, error: &(dyn Error + 'static)) -> Status {
+    if find::<tonic::TimeoutExpired>(error).is_some() {
+        return late(path, method, deadline);
+    }
+    let cannot = |why: &str| format!("cannot reach the driver at {path}: {why}");
+    let text = match find::<io::Error>(error).map(io::Error::kind) {
+        Some(io::ErrorKind::NotFound) => cannot("there is no such socket; is it running?"),
+        Some(io::ErrorKind::ConnectionRefused) => cannot("connection refused; is it running?"),
+        Some(io::ErrorKind::PermissionDenied) => cannot("permission denied; run as root or as the socket's owner"),
+        Some(io::ErrorKind::InvalidInput) => cannot("its path is longer than the 107 bytes a socket's path may have"),
+        Some(_) | None => format!(
+            "the connection to the driver at {path} broke before it answered {}, which may have been done",
+            method.name()
+        ),
+    };
+    Status::local(Code::Unavailable, text)
+}
+
+/// The cause of a certain type, however deep.
+fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if let Some(found) = error.downcast_ref() {
+            return Some(found);
+        }
+        cause = error.source();
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_to_write_a_socket_are_the_same() {
+        assert_eq!(path_of("unix:///run/csi.sock"), Ok("/run/csi.sock"));
+        assert_eq!(path_of("unix:/run/csi.sock"), Ok("/run/csi.sock"));
+        assert_eq!(path_of("/run/csi.sock"), Ok("/run/csi.sock"));
+        for wrong in ["", "csi.sock", "unix://csi.sock", "tcp://localhost:1"] {
+            let status = path_of(wrong).unwrap_err();
+            assert!(!status.from_driver && status.message.contains("is no driver socket"), "{status}");
+        }
+    }
+}

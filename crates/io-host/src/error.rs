@@ -1,0 +1,221 @@
+//! What can go wrong, one variant per cause, one sentence each.
+
+use std::io;
+
+/// Why an operation was not done. [`HostError::certain`] says whether it surely was not.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// The path is not one this crate touches.
+    #[error("the path {path:?} {why}")]
+    Path {
+        /// Which.
+        path: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// A component of the path is a symbolic link.
+    #[error("{path} leads through a symbolic link, which is never followed here; give the real path")]
+    Symlink {
+        /// Which.
+        path: String,
+    },
+    /// A directory, file or device that must exist does not.
+    #[error("{path} does not exist")]
+    Missing {
+        /// Which.
+        path: String,
+    },
+    /// Something else is there than a directory, plain file or block device.
+    #[error("{path} is not {wanted}")]
+    WrongKind {
+        /// Which.
+        path: String,
+        /// What it should be, with its article.
+        wanted: &'static str,
+    },
+    /// A directory to be removed holds something.
+    #[error("the directory {path} is not empty; nothing in it is deleted, so move its content away first")]
+    NotEmpty {
+        /// Which.
+        path: String,
+    },
+    /// A directory or file to be removed is a mount point.
+    #[error("{path} is a mount point and must be unmounted before it can be removed")]
+    MountPoint {
+        /// Which.
+        path: String,
+    },
+    /// An image of another size is there.
+    #[error("the image {path} has {found} bytes and {wanted} were asked for")]
+    WrongSize {
+        /// Which.
+        path: String,
+        /// What it has.
+        found: u64,
+        /// What was asked for.
+        wanted: u64,
+    },
+    /// Somebody uses it. It may be tried again.
+    #[error("{what} is busy: {why}")]
+    Busy {
+        /// What.
+        what: String,
+        /// Who or what keeps it so.
+        why: String,
+    },
+    /// More than one loop device shows the same file, or one shows a part of it: writing would corrupt it.
+    #[error("{image} is attached to {devices} in a way that would corrupt it; detach that by hand with losetup -d")]
+    ForeignLoop {
+        /// The file.
+        image: String,
+        /// The devices.
+        devices: String,
+    },
+    /// The device bears a signature of something else.
+    #[error(
+        "{device} holds {found} and is not formatted as {wanted}; wipe it by hand with wipefs if its data is not needed"
+    )]
+    ForeignSignature {
+        /// The device.
+        device: String,
+        /// What is on it.
+        found: String,
+        /// What was asked for.
+        wanted: String,
+    },
+    /// Another mount is there already.
+    #[error("{target} has another mount than the one asked for: {found}")]
+    MountedOtherwise {
+        /// Where.
+        target: String,
+        /// What is mounted there, and how it differs.
+        found: String,
+    },
+    /// The mount flag is not on the allow-list.
+    #[error("the mount flag {flag:?} is not allowed; allowed are {}", crate::mount::ALLOWED_FLAGS.join(", "))]
+    FlagNotAllowed {
+        /// Which.
+        flag: String,
+    },
+    /// Not a filesystem we make or mount.
+    #[error("the filesystem type {fstype:?} is not supported; use ext4, xfs or btrfs")]
+    UnknownFilesystem {
+        /// Which.
+        fstype: String,
+    },
+    /// A program is not installed.
+    #[error("the program {tool} is missing; install the package {package} (its name in Debian)")]
+    ToolMissing {
+        /// Which.
+        tool: String,
+        /// Where it comes from.
+        package: &'static str,
+    },
+    /// A program ran and failed.
+    #[error("{tool} failed on {device}: {said}")]
+    ToolFailed {
+        /// Which.
+        tool: String,
+        /// On what.
+        device: String,
+        /// Its own words.
+        said: String,
+    },
+    /// The kernel refused to make or attach a filesystem, in the filesystem's own words.
+    #[error("mounting {device} at {target} failed: {said}")]
+    MountFailed {
+        /// The device.
+        device: String,
+        /// Where.
+        target: String,
+        /// The kernel's words.
+        said: String,
+    },
+    /// The name cannot be a process's.
+    #[error("{name:?} cannot name a process; use letters, digits, '-', '_' and '.', not beginning with '.'")]
+    ProcessName {
+        /// Which.
+        name: String,
+    },
+    /// A process was asked for in a way that cannot be started.
+    #[error("the process {name} cannot be started: {why}")]
+    ProcessSpec {
+        /// Its name.
+        name: String,
+        /// Why not.
+        why: String,
+    },
+    /// The supervisor of a process did not take over or did not let go.
+    #[error("the supervisor of process {name} {why}")]
+    Supervisor {
+        /// The process.
+        name: String,
+        /// What it did.
+        why: String,
+        /// Nothing was started or ended for certain.
+        certain: bool,
+    },
+    /// It seemed to be done, and a second look did not confirm it.
+    #[error("{what} could not be confirmed: {why}")]
+    Unconfirmed {
+        /// What.
+        what: String,
+        /// What was seen instead.
+        why: String,
+    },
+    /// The kernel said no.
+    #[error("cannot {doing} {path}: {source}")]
+    Os {
+        /// The verb.
+        doing: &'static str,
+        /// On what.
+        path: String,
+        /// In the kernel's words.
+        source: io::Error,
+        /// The operation had begun to change things.
+        begun: bool,
+    },
+}
+
+impl HostError {
+    /// The operation surely changed nothing that matters. Otherwise it may have been done, or half done.
+    pub fn certain(&self) -> bool {
+        match self {
+            HostError::Path { .. }
+            | HostError::Symlink { .. }
+            | HostError::Missing { .. }
+            | HostError::WrongKind { .. }
+            | HostError::NotEmpty { .. }
+            | HostError::MountPoint { .. }
+            | HostError::WrongSize { .. }
+            | HostError::Busy { .. }
+            | HostError::ForeignLoop { .. }
+            | HostError::ForeignSignature { .. }
+            | HostError::MountedOtherwise { .. }
+            | HostError::FlagNotAllowed { .. }
+            | HostError::UnknownFilesystem { .. }
+            | HostError::ToolMissing { .. }
+            | HostError::MountFailed { .. }
+            | HostError::ProcessName { .. }
+            | HostError::ProcessSpec { .. } => true,
+            HostError::ToolFailed { .. } | HostError::Unconfirmed { .. } => false,
+            HostError::Supervisor { certain, .. } => *certain,
+            HostError::Os { begun, .. } => !begun,
+        }
+    }
+}
+
+/// The kernel refused a call that came before any change.
+pub(crate) fn refused(doing: &'static str, path: &str) -> impl FnOnce(rustix::io::Errno) -> HostError {
+    move |errno| os(doing, path, errno.into(), false)
+}
+
+/// A call failed after a change, or in the middle of one.
+pub(crate) fn begun(doing: &'static str, path: &str) -> impl FnOnce(rustix::io::Errno) -> HostError {
+    move |errno| os(doing, path, errno.into(), true)
+}
+
+/// An error of the operating system, with what was tried.
+pub(crate) fn os(doing: &'static str, path: &str, source: io::Error, begun: bool) -> HostError {
+    HostError::Os { doing, path: path.to_owned(), source, begun }
+}

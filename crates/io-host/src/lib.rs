@@ -1,0 +1,144 @@
+//! The only hands on the kernel: directories, files, loop devices, filesystems, mounts and processes.
+//!
+//! Owns: the directory of process state given to [`Host::new`], and the processes started from it.
+//! Writes: what an [`Op`](control::host::Op) names, and nothing else on the machine.
+//! Only reads: `/proc/self/mountinfo`, `/sys/block`, the signatures of a device.
+//!
+//! Laws:
+//! - every operation may be repeated; done already is done (and changes nothing);
+//! - no path is resolved through a symbolic link, and nothing is checked by name and then used by name: parents are held
+//!   open, and the last step is relative to them;
+//! - nothing is removed but one plain file or one empty directory, never a mount point, never the file behind a loop device;
+//! - a device with any signature is never formatted; one file has at most one loop device; a target at most one mount;
+//! - unmounting is never lazy and is confirmed; detaching is confirmed;
+//! - no byte of the user reaches a shell or a comma-joined option string;
+//! - a process is started at most once under a name until it is forgotten, outlives us, and ends with all it started.
+//!
+//! Does not know: volumes, pods, drivers, Kubernetes, tokio. Calls block; a hung filesystem hangs the calling thread
+//! only, so callers give each call a thread and a deadline.
+//!
+//! The file `sys.rs` holds all unsafe code.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod error;
+mod files;
+mod format;
+mod keyed;
+mod loops;
+mod mount;
+mod mountinfo;
+mod path;
+mod process;
+mod record;
+mod root;
+mod shim;
+mod sys;
+mod watch;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use control::host::{Op, ProcessState, Reply};
+
+pub use error::HostError;
+pub use files::{list_dir, read_file};
+pub use loops::{LoopEntry, loops};
+pub use mount::is_mount_root;
+pub use mountinfo::{MountEntry, mounts, mounts_beneath};
+pub use shim::shim_main;
+pub use watch::Watch;
+
+/// The word after the program's name that makes it the supervisor of one process: `main` must hand over to
+/// [`shim_main`] when its first argument is this, before it starts any thread.
+pub const SHIM_WORD: &str = "process-shim";
+
+/// This machine.
+#[derive(Debug)]
+pub struct Host {
+    /// Where the state of processes is kept, one directory each.
+    state_dir: PathBuf,
+    /// The program started as supervisor, with [`SHIM_WORD`] and the process's directory as its arguments.
+    shim: PathBuf,
+    /// Processes get a root without overlayfs.
+    plain_root: bool,
+    /// One start or removal of state at a time for a process, so that a name is never started twice.
+    names: keyed::Keyed,
+    /// One mount, bind or unmount at a time for a target, so that mounts never stack.
+    targets: keyed::Keyed,
+    /// Who wants to hear of processes.
+    watchers: Arc<watch::Watchers>,
+}
+
+impl Host {
+    /// This machine, with process state kept beneath `state_dir`, which is made if missing (for its owner only).
+    pub fn new(state_dir: PathBuf) -> io::Result<Host> {
+        let made = state_dir.to_str().ok_or_else(|| io::Error::other("the state directory's path is not UTF-8"));
+        files::make_dir(made?).map_err(io::Error::other)?;
+        let shim = std::env::current_exe()?;
+        let (names, targets, watchers) = (keyed::Keyed::default(), keyed::Keyed::default(), Arc::default());
+        Ok(Host { state_dir, shim, plain_root: false, names, targets, watchers })
+    }
+
+    /// The same, with another program as supervisor of processes than the one that is running.
+    pub fn with_shim(mut self, program: PathBuf) -> Host {
+        self.shim = program;
+        self
+    }
+
+    /// The same, with process roots that are the machine's own root bound read-only, without overlayfs. A process's
+    /// mount points must then exist on the machine. A kernel without overlayfs is treated so anyway.
+    pub fn without_overlay(mut self) -> Host {
+        self.plain_root = true;
+        self
+    }
+
+    /// Does one operation and answers when it is done, or says why not.
+    pub fn perform(&self, op: &Op) -> Result<Reply, HostError> {
+        match op {
+            Op::MakeDir { path } => files::make_dir(path).map(done),
+            Op::RemoveDir { path } => files::remove_dir(path).map(done),
+            Op::WriteFile { path, bytes } => files::write_file(path, bytes).map(done),
+            Op::RemoveFile { path } => files::remove_file(path).map(done),
+            Op::CreateImage { path, size } => files::create_image(path, *size).map(done),
+            Op::AttachLoop { image } => loops::attach(image).map(Reply::Device),
+            Op::DetachLoop { image } => loops::detach(image).map(done),
+            Op::MakeFilesystem { device, fstype } => format::make_filesystem(device, fstype).map(done),
+            Op::Mount { device, target, fstype, flags, read_only } => {
+                let _alone = self.targets.hold(target);
+                mount::mount(device, target, fstype, flags, *read_only).map(done)
+            }
+            Op::Bind { source, target, read_only } => {
+                let _alone = self.targets.hold(target);
+                mount::bind(source, target, *read_only).map(done)
+            }
+            Op::Unmount { target } => {
+                let _alone = self.targets.hold(target);
+                mount::unmount(target).map(done)
+            }
+            Op::StartProcess(process) => self.start(process).map(done),
+            Op::StopProcess { name, grace_millis } => self.stop(name, *grace_millis).map(done),
+            Op::ForgetProcess { name } => self.forget(name).map(done),
+        }
+    }
+
+    /// Every process started here and not forgotten, of this and of earlier incarnations.
+    pub fn processes(&self) -> io::Result<BTreeMap<String, ProcessState>> {
+        record::all(&self.state_dir)
+    }
+
+    /// Where a process's standard output and standard error are.
+    pub fn process_log_path(&self, name: &str) -> PathBuf {
+        self.process_dir(name).join(record::LOG)
+    }
+
+    fn process_dir(&self, name: &str) -> PathBuf {
+        Path::new(&self.state_dir).join(name)
+    }
+}
+
+fn done((): ()) -> Reply {
+    Reply::Done
+}

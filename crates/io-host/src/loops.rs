@@ -1,0 +1,236 @@
+//! Loop devices: a file shown as a block device. One file, one device, found by the file's inode, never by its path.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::fs::{Mode, OFlags, Statx};
+use rustix::io::Errno;
+
+use crate::error::{HostError, os, refused};
+use crate::{path, sys};
+
+/// A loop device that shows a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoopEntry {
+    /// The device, such as `/dev/loop0`.
+    pub device: String,
+    /// The device number of the filesystem the file is on, major and minor.
+    pub backing_device: (u32, u32),
+    /// The file's inode number there.
+    pub backing_inode: u64,
+    /// The file's path when the kernel last knew it, with ` (deleted)` behind it if it is gone.
+    pub backing_path: String,
+    /// It detaches itself when its last user leaves.
+    pub autoclear: bool,
+    /// It shows the whole file, not a part of it.
+    pub whole: bool,
+}
+
+/// Search and attach are one step for this process, or two threads would give one file two devices.
+static ATTACHING: Mutex<()> = Mutex::new(());
+
+/// How often a free device may be snatched away before we stop trying.
+const FREE_TRIES: u32 = 64;
+/// How often, and how long apart, we look whether a device is free of users or has gone. A process being started holds
+/// a copy of every mount for some milliseconds, and device scanners open new devices for an instant.
+const GONE_TRIES: u32 = 50;
+const GONE_PAUSE: Duration = Duration::from_millis(2);
+
+/// Every loop device that shows a file.
+pub fn loops() -> io::Result<Vec<LoopEntry>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/sys/block")? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if name.starts_with("loop") {
+            found.extend(entry_of(&name)?);
+        }
+    }
+    found.sort_by(|a, b| (a.device.len(), &a.device).cmp(&(b.device.len(), &b.device)));
+    Ok(found)
+}
+
+/// One loop device, or `None` if it shows nothing now.
+fn entry_of(name: &str) -> io::Result<Option<LoopEntry>> {
+    // This file is there only while a file is attached, so that idle devices are not even opened.
+    let Ok(backing) = std::fs::read(format!("/sys/block/{name}/loop/backing_file")) else { return Ok(None) };
+    let device = format!("/dev/{name}");
+    let info = match open_device(&device, OFlags::RDONLY).and_then(sys::loop_status) {
+        Ok(info) => info,
+        Err(Errno::NXIO | Errno::NODEV | Errno::NOENT) => return Ok(None),
+        Err(errno) => return Err(errno.into()),
+    };
+    let backing = String::from_utf8_lossy(&backing);
+    Ok(Some(LoopEntry {
+        device,
+        backing_device: (rustix::fs::major(info.lo_device), rustix::fs::minor(info.lo_device)),
+        backing_inode: info.lo_inode,
+        backing_path: backing.strip_suffix('\n').unwrap_or(&backing).to_owned(),
+        autoclear: info.lo_flags & sys::LOOP_AUTOCLEAR != 0,
+        whole: info.lo_offset == 0 && info.lo_sizelimit == 0,
+    }))
+}
+
+fn open_device(device: &str, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    rustix::fs::open(device, flags | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK, Mode::empty())
+}
+
+/// The loop devices that show this file.
+pub(crate) fn showing(file: &Statx) -> Result<Vec<LoopEntry>, HostError> {
+    showing_inode((file.stx_dev_major, file.stx_dev_minor), file.stx_ino)
+}
+
+fn showing_inode(device: (u32, u32), inode: u64) -> Result<Vec<LoopEntry>, HostError> {
+    let all = loops().map_err(|error| os("list", "the loop devices", error, false))?;
+    Ok(all.into_iter().filter(|entry| entry.backing_device == device && entry.backing_inode == inode).collect())
+}
+
+/// Attaches a file, or finds the device it is attached to.
+pub(crate) fn attach(image: &str) -> Result<String, HostError> {
+    let _alone = ATTACHING.lock().unwrap_or_else(PoisonError::into_inner);
+    let file = File::from(path::open_existing(image, OFlags::RDWR | OFlags::NONBLOCK)?);
+    let meta = file.metadata().map_err(|error| os("look at", image, error, false))?;
+    if !meta.is_file() {
+        return Err(HostError::WrongKind { path: image.to_owned(), wanted: "a plain file" });
+    }
+    let of_file = || showing_inode((rustix::fs::major(meta.dev()), rustix::fs::minor(meta.dev())), meta.ino());
+    if let Some(device) = usable(image, of_file()?)? {
+        return Ok(device);
+    }
+    let device = configure_free(&file, image)?;
+    // Another program may have attached the same file meanwhile: then ours goes again, before anybody writes to it.
+    match of_file()?.as_slice() {
+        [only] if only.device == device && only.whole => Ok(device),
+        [] => Err(HostError::Unconfirmed {
+            what: format!("{image} at {device}"),
+            why: "nothing is attached there".into(),
+        }),
+        more => {
+            let devices = names(more);
+            detach_device(&device)?;
+            Err(HostError::ForeignLoop { image: image.to_owned(), devices })
+        }
+    }
+}
+
+/// The one device that shows the whole file, if there is exactly one and it will stay.
+fn usable(image: &str, found: Vec<LoopEntry>) -> Result<Option<String>, HostError> {
+    match found.as_slice() {
+        [] => Ok(None),
+        [one] if one.whole => {
+            if one.autoclear && !keep(&one.device)? {
+                return Ok(None);
+            }
+            Ok(Some(one.device.clone()))
+        }
+        more => Err(HostError::ForeignLoop { image: image.to_owned(), devices: names(more) }),
+    }
+}
+
+/// Takes back an earlier detaching that waits for the last user to leave. `false`: that user has just left.
+fn keep(device: &str) -> Result<bool, HostError> {
+    let kept = open_device(device, OFlags::RDONLY).and_then(|fd| {
+        let info = sys::loop_status(&fd)?;
+        sys::loop_keep(&fd, info)
+    });
+    match kept {
+        Ok(()) => Ok(true),
+        Err(Errno::NXIO) => Ok(false),
+        Err(errno) => Err(refused("keep attached", device)(errno)),
+    }
+}
+
+fn names(entries: &[LoopEntry]) -> String {
+    entries.iter().map(|entry| entry.device.as_str()).collect::<Vec<_>>().join(" and ")
+}
+
+fn configure_free(file: &File, image: &str) -> Result<String, HostError> {
+    const CONTROL: &str = "/dev/loop-control";
+    let control = open_device(CONTROL, OFlags::RDWR).map_err(refused("open", CONTROL))?;
+    for _ in 0..FREE_TRIES {
+        let number =
+            sys::loop_free(&control).map_err(|error| os("get a free loop device from", CONTROL, error, false))?;
+        let device = format!("/dev/loop{number}");
+        let fd = open_device(&device, OFlags::RDWR).map_err(refused("open", &device))?;
+        match sys::loop_configure(&fd, file, image) {
+            Ok(()) => return Ok(device),
+            // Somebody else took the device between the two calls.
+            Err(Errno::BUSY) => {}
+            Err(errno) => return Err(refused("attach", image)(errno)),
+        }
+    }
+    Err(HostError::Busy { what: CONTROL.to_owned(), why: "others take every free loop device first".into() })
+}
+
+/// Detaches a file from its device and waits until it is gone.
+pub(crate) fn detach(image: &str) -> Result<(), HostError> {
+    let _alone = ATTACHING.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = match path::place(image)?.map(|place| place.seen()).transpose()?.flatten() {
+        Some(seen) => showing(&seen)?,
+        None => showing_path(image)?,
+    };
+    found.iter().try_for_each(|entry| detach_device(&entry.device))
+}
+
+/// For a file that is gone: the kernel remembers its path.
+fn showing_path(image: &str) -> Result<Vec<LoopEntry>, HostError> {
+    let gone = format!("{image} (deleted)");
+    let all = loops().map_err(|error| os("list", "the loop devices", error, false))?;
+    Ok(all.into_iter().filter(|entry| entry.backing_path == image || entry.backing_path == gone).collect())
+}
+
+fn detach_device(device: &str) -> Result<(), HostError> {
+    let Some(before) = entry_at(device)? else { return Ok(()) };
+    let Some(fd) = claim(device)? else {
+        return Err(HostError::Busy { what: device.to_owned(), why: "it is mounted or held open by a program".into() });
+    };
+    match sys::loop_clear(&fd) {
+        Ok(()) | Err(Errno::NXIO) => {}
+        Err(Errno::BUSY) => {
+            return Err(HostError::Busy { what: device.to_owned(), why: "the kernel is using it".into() });
+        }
+        Err(errno) => return Err(refused("detach", device)(errno)),
+    }
+    drop(fd);
+    for _ in 0..GONE_TRIES {
+        match entry_at(device)? {
+            Some(now) if now.backing_inode == before.backing_inode => std::thread::sleep(GONE_PAUSE),
+            Some(_) | None => return Ok(()),
+        }
+    }
+    Err(HostError::Busy {
+        what: device.to_owned(),
+        why: "a program still holds it open; it detaches when that ends".into(),
+    })
+}
+
+fn entry_at(device: &str) -> Result<Option<LoopEntry>, HostError> {
+    let name = device.trim_start_matches("/dev/");
+    entry_of(name).map_err(|error| os("look at", device, error, false))
+}
+
+/// Opens the device for ourselves alone, which a mounted filesystem anywhere on the machine prevents. Without this the
+/// kernel would accept the detaching of a mounted device and do it at some later time.
+fn claim(device: &str) -> Result<Option<OwnedFd>, HostError> {
+    for _ in 0..GONE_TRIES {
+        match open_device(device, OFlags::RDONLY | OFlags::EXCL) {
+            Ok(fd) => return Ok(Some(fd)),
+            Err(Errno::BUSY) => std::thread::sleep(GONE_PAUSE),
+            Err(errno) => return Err(refused("open", device)(errno)),
+        }
+    }
+    Ok(None)
+}
+
+/// Opens a block device and refuses anything else.
+pub(crate) fn open_block(device: &str, flags: OFlags) -> Result<File, HostError> {
+    let file = File::from(path::open_existing(device, flags | OFlags::NONBLOCK)?);
+    let meta = file.metadata().map_err(|error| os("look at", device, error, false))?;
+    if !meta.file_type().is_block_device() {
+        return Err(HostError::WrongKind { path: device.to_owned(), wanted: "a block device" });
+    }
+    Ok(file)
+}

@@ -1,0 +1,231 @@
+//! The supervisor of one process, and the first process of its process namespace.
+//!
+//! `longshore process-shim <dir>` splits off the supervisor and ends. The supervisor belongs to nobody, holds the lock,
+//! writes the marker, starts the *first process* in a new process namespace, waits for it and writes how it ended. The
+//! first process builds the root, starts the command, and reaps orphans. When it ends the kernel ends all in its
+//! namespace before the supervisor sees it end; when the supervisor is killed the first process is killed too.
+//! Signals to the supervisor: TERM, INT and HUP ask the command to end; USR1 makes it.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags};
+use rustix::pipe::PipeFlags;
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
+use rustix::thread::UnshareFlags;
+
+use crate::process::TAKEN_OVER;
+use crate::record::{self, Exit, Spec, Started};
+use crate::sys::{Forked, Signals};
+use crate::{files, root, sys};
+
+/// The entry of the hidden subcommand [`SHIM_WORD`](crate::SHIM_WORD), to be called before any thread is started. The
+/// argument is the process's directory; standard input is its lock, standard output goes to who starts it. Answers the
+/// exit status for the caller.
+pub fn shim_main(args: &[String]) -> i32 {
+    let [dir] = args else { return 2 };
+    match split_off(Path::new(dir)) {
+        Ok(()) => 0,
+        Err(error) => {
+            let _ = io::stdout().write_all(error.to_string().as_bytes());
+            1
+        }
+    }
+}
+
+fn split_off(dir: &Path) -> io::Result<()> {
+    let (lock, starter) = (sys::inherited(0)?, File::from(sys::inherited(1)?));
+    if !record::is_alive(dir)? || record::state(dir)?.is_some_and(|state| !is_running(&state)) {
+        return Err(io::Error::other("its lock was not handed over"));
+    }
+    match sys::fork()? {
+        Forked::Parent(_) => Ok(()),
+        Forked::Child => sys::exit_now(supervise(dir, lock, starter)),
+    }
+}
+
+fn is_running(state: &control::host::ProcessState) -> bool {
+    matches!(state, control::host::ProcessState::Running { .. })
+}
+
+/// The supervisor's life. `_lock` is held to the end of it.
+fn supervise(dir: &Path, _lock: OwnedFd, mut starter: File) -> i32 {
+    let taken_over = (|| {
+        rustix::process::setsid()?;
+        rustix::process::chdir("/")?;
+        forget_stdio()?;
+        let signals = Signals::hold(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR1])?;
+        let open = open_dir(dir)?;
+        let spec: Spec =
+            record::read(dir, record::SPEC)?.ok_or_else(|| io::Error::other("its description is missing"))?;
+        let started = mark(&open)?;
+        Ok::<_, io::Error>((signals, open, spec, started))
+    })();
+    let (signals, open, spec, started) = match taken_over {
+        Ok(all) => all,
+        Err(error) => {
+            let _ = starter.write_all(error.to_string().as_bytes());
+            return 1;
+        }
+    };
+    let _ = starter.write_all(TAKEN_OVER);
+    drop(starter);
+    let end = match run(dir, &spec, signals) {
+        Ok(Ended::With(code)) => {
+            Exit::Exited { code, since_millis: started.since_millis, at_millis: record::now_millis() }
+        }
+        Ok(Ended::NotStarted(why)) => Exit::NotStarted(why),
+        Err(error) => Exit::NotStarted(format!("the process could not be supervised: {error}")),
+    };
+    // Nobody is left to hear of a failure here; the process then counts as lost, which it is.
+    let written = serde_json::to_vec(&end).map(|bytes| files::put_at(&open, record::EXIT, &bytes));
+    i32::from(!matches!(written, Ok(Ok(()))))
+}
+
+fn forget_stdio() -> io::Result<()> {
+    let null = File::options().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&null)?;
+    rustix::stdio::dup2_stdout(&null)?;
+    rustix::stdio::dup2_stderr(&null)?;
+    Ok(())
+}
+
+fn open_dir(dir: &Path) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::open(dir, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+/// From here on the process counts as started.
+fn mark(dir: &OwnedFd) -> io::Result<Started> {
+    let pid = rustix::process::getpid().as_raw_pid();
+    let start_ticks = record::start_ticks(pid).ok_or_else(|| io::Error::other("/proc does not show the supervisor"))?;
+    let started = Started { pid, start_ticks, since_millis: record::now_millis() };
+    let bytes = serde_json::to_vec(&started).map_err(io::Error::other)?;
+    files::put_at(dir, record::PID, &bytes).map_err(io::Error::other)?;
+    Ok(started)
+}
+
+/// How the first process ended.
+enum Ended {
+    With(i32),
+    NotStarted(String),
+}
+
+fn run(dir: &Path, spec: &Spec, mut signals: Signals) -> io::Result<Ended> {
+    let (problems, report) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+    sys::unshare(UnshareFlags::NEWPID)?;
+    let first = match sys::fork()? {
+        Forked::Parent(first) => first,
+        Forked::Child => {
+            drop(problems);
+            sys::exit_now(first_process(dir, spec, File::from(report)));
+        }
+    };
+    drop(report);
+    let watched = rustix::process::pidfd_open(first, PidfdFlags::empty())?;
+    loop {
+        let mut fds = [PollFd::new(&signals, PollFlags::IN), PollFd::new(&watched, PollFlags::IN)];
+        let _ = poll(&mut fds, None);
+        let ended = !fds[1].revents().is_empty();
+        while let Some(signal) = signals.next() {
+            let passed_on = if signal == libc::SIGUSR1 { Signal::KILL } else { Signal::TERM };
+            let _ = rustix::process::pidfd_send_signal(&watched, passed_on);
+        }
+        if ended && let Some((_, status)) = rustix::process::waitpid(Some(first), WaitOptions::empty())? {
+            let mut said = String::new();
+            File::from(problems).read_to_string(&mut said)?;
+            return Ok(if said.is_empty() { Ended::With(code(status)) } else { Ended::NotStarted(said) });
+        }
+    }
+}
+
+/// The exit status as a shell tells it.
+fn code(status: WaitStatus) -> i32 {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => code,
+        (None, Some(signal)) => 128 + signal,
+        (None, None) => 255,
+    }
+}
+
+/// The life of the first process; its exit status is the command's.
+fn first_process(dir: &Path, spec: &Spec, mut report: File) -> i32 {
+    match begin(dir, spec, &report) {
+        Ok((signals, command)) => {
+            drop(report);
+            attend(signals, command).unwrap_or(255)
+        }
+        Err(why) => {
+            let _ = report.write_all(why.as_bytes());
+            127
+        }
+    }
+}
+
+fn begin(dir: &Path, spec: &Spec, report: &File) -> Result<(Signals, Pid), String> {
+    let plain = |error: io::Error| format!("the process could not be prepared: {error}");
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(|errno| plain(errno.into()))?;
+    if supervisor_is_gone(report) {
+        return Err("its supervisor was killed".to_owned());
+    }
+    let held = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGCHLD];
+    let signals = Signals::hold(&held).map_err(plain)?;
+    let log = open_log(dir).map_err(|error| format!("the log of the process cannot be opened: {error}"))?;
+    root::enter(dir, &spec.mounts, spec.plain_root)?;
+    let command = spawn(spec, log)?;
+    Ok((signals, command))
+}
+
+/// The other end of the pipe is closed: the supervisor died before we asked to die with it.
+fn supervisor_is_gone(report: &File) -> bool {
+    let mut fds = [PollFd::new(report, PollFlags::OUT)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    matches!(poll(&mut fds, Some(&now)), Ok(1..)) && fds[0].revents().contains(PollFlags::ERR)
+}
+
+fn open_log(dir: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.append(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+    options.open(dir.join(record::LOG))
+}
+
+fn spawn(spec: &Spec, log: File) -> Result<Pid, String> {
+    let program = spec.command.first().ok_or("the process has no command")?;
+    let working_dir = if spec.working_dir.is_empty() { "/" } else { &spec.working_dir };
+    if !Path::new(working_dir).is_dir() {
+        return Err(format!("the working directory {working_dir} of the process does not exist"));
+    }
+    let errors = log.try_clone().map_err(|error| format!("the log of the process cannot be used: {error}"))?;
+    let mut command = Command::new(program);
+    command.args(&spec.command[1..]).env_clear().envs(&spec.environment).current_dir(working_dir);
+    command.stdin(Stdio::null()).stdout(log).stderr(errors);
+    sys::with_free_signals(&mut command);
+    match command.spawn() {
+        Ok(child) => Pid::from_raw(child.id().cast_signed()).ok_or_else(|| "the process has no number".to_owned()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(format!("the command {program:?} does not exist on this machine, or the interpreter it names does not"))
+        }
+        Err(error) => Err(format!("the command {program:?} cannot be executed: {error}")),
+    }
+}
+
+/// Passes signals on and reaps, until the command has ended. What it left running ends with this process.
+fn attend(mut signals: Signals, command: Pid) -> io::Result<i32> {
+    loop {
+        let _ = poll(&mut [PollFd::new(&signals, PollFlags::IN)], None);
+        while let Some(signal) = signals.next() {
+            if signal != libc::SIGCHLD {
+                let _ = rustix::process::kill_process(command, Signal::TERM);
+            }
+        }
+        while let Some((pid, status)) = rustix::process::wait(WaitOptions::NOHANG)? {
+            if pid == command {
+                return Ok(code(status));
+            }
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! The kernel calls that have no safe wrapper in rustix, each behind a safe function. All unsafe code is here.
+
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::mem::{size_of, zeroed};
+use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
+use linux_raw_sys::loop_device as uapi;
+use rustix::ioctl::{Getter, NoArg, Setter, ioctl, opcode};
+use rustix::process::Pid;
+use rustix::thread::UnshareFlags;
+
+/// What a loop device shows.
+pub(crate) type LoopInfo = uapi::loop_info64;
+
+/// Flags of a loop device.
+pub(crate) const LOOP_AUTOCLEAR: u32 = 4;
+const LOOP_DIRECT_IO: u32 = 16;
+
+/// The number of a free loop device, made if there is none.
+pub(crate) fn loop_free(control: impl AsFd) -> io::Result<u32> {
+    // SAFETY: LOOP_CTL_GET_FREE takes no argument and answers a number.
+    let number = unsafe { libc::ioctl(control.as_fd().as_raw_fd(), uapi::LOOP_CTL_GET_FREE.into()) };
+    u32::try_from(number).map_err(|_| io::Error::last_os_error())
+}
+
+/// Attaches a file to a loop device in one step, with direct I/O where the file's filesystem can.
+pub(crate) fn loop_configure(device: impl AsFd, image: impl AsFd, name: &str) -> rustix::io::Result<()> {
+    // SAFETY: the structure is plain numbers, for which zero is a value.
+    let mut config: uapi::loop_config = unsafe { zeroed() };
+    config.fd = image.as_fd().as_raw_fd().unsigned_abs();
+    config.info.lo_flags = LOOP_DIRECT_IO;
+    let room = config.info.lo_file_name.len() - 1;
+    for (to, from) in config.info.lo_file_name.iter_mut().take(room).zip(name.bytes()) {
+        *to = from;
+    }
+    // SAFETY: LOOP_CONFIGURE reads one loop_config.
+    unsafe { ioctl(device, Setter::<{ uapi::LOOP_CONFIGURE as opcode_t }, _>::new(config)) }
+}
+
+/// What a loop device shows; ENXIO if nothing.
+pub(crate) fn loop_status(device: impl AsFd) -> rustix::io::Result<LoopInfo> {
+    // SAFETY: LOOP_GET_STATUS64 writes one loop_info64.
+    unsafe { ioctl(device, Getter::<{ uapi::LOOP_GET_STATUS64 as opcode_t }, LoopInfo>::new()) }
+}
+
+/// Keeps a loop device attached when its last user leaves.
+pub(crate) fn loop_keep(device: impl AsFd, mut info: LoopInfo) -> rustix::io::Result<()> {
+    info.lo_flags &= !LOOP_AUTOCLEAR;
+    // SAFETY: LOOP_SET_STATUS64 reads one loop_info64.
+    unsafe { ioctl(device, Setter::<{ uapi::LOOP_SET_STATUS64 as opcode_t }, _>::new(info)) }
+}
+
+/// Detaches a loop device; the kernel does it when the last user leaves, which may be the closing of this descriptor.
+pub(crate) fn loop_clear(device: impl AsFd) -> rustix::io::Result<()> {
+    // SAFETY: LOOP_CLR_FD takes no argument.
+    unsafe { ioctl(device, NoArg::<{ uapi::LOOP_CLR_FD as opcode_t }>::new()) }
+}
+
+#[allow(non_camel_case_types)]
+type opcode_t = rustix::ioctl::Opcode;
+
+/// The size of a block device in bytes.
+pub(crate) fn device_size(device: impl AsFd) -> rustix::io::Result<u64> {
+    const BLKGETSIZE64: opcode_t = opcode::read::<usize>(0x12, 114);
+    // SAFETY: BLKGETSIZE64 writes one u64, whatever the size in its number says.
+    unsafe { ioctl(device, Getter::<BLKGETSIZE64, u64>::new()) }
+}
+
+/// Sets mount attributes of a mount that need not be attached yet: never a writable instant for a read-only bind.
+pub(crate) fn mount_read_only(mount: impl AsFd) -> io::Result<()> {
+    // SAFETY: the structure is plain numbers, for which zero is a value.
+    let mut attr: libc::mount_attr = unsafe { zeroed() };
+    attr.attr_set = libc::MOUNT_ATTR_RDONLY;
+    let fd = mount.as_fd().as_raw_fd();
+    // SAFETY: the path is a NUL-terminated string and the size is that of the structure.
+    let answer = unsafe {
+        let (path, size) = (c"".as_ptr(), size_of::<libc::mount_attr>());
+        libc::syscall(libc::SYS_mount_setattr, fd, path, libc::AT_EMPTY_PATH, &raw const attr, size)
+    };
+    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Locks a whole file for an open file description, which children inherit. `false`: another one has it.
+pub(crate) fn lock(file: &File) -> io::Result<bool> {
+    let mut lock = whole_file();
+    // SAFETY: F_OFD_SETLK reads one flock.
+    if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw mut lock) } == 0 {
+        return Ok(true);
+    }
+    let error = io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::EAGAIN | libc::EACCES) => Ok(false),
+        _ => Err(error),
+    }
+}
+
+/// Whether another open file description has the lock. Asking takes nothing, so it disturbs nobody.
+pub(crate) fn is_locked(file: &File) -> io::Result<bool> {
+    let mut lock = whole_file();
+    // SAFETY: F_OFD_GETLK reads and writes one flock.
+    match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &raw mut lock) } {
+        0 => Ok(i32::from(lock.l_type) != libc::F_UNLCK),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn whole_file() -> libc::flock {
+    // SAFETY: the structure is plain numbers, for which zero is a value.
+    let mut lock: libc::flock = unsafe { zeroed() };
+    lock.l_type = libc::F_WRLCK as libc::c_short;
+    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    lock
+}
+
+/// Which side of a fork we are on.
+pub(crate) enum Forked {
+    /// The new process.
+    Child,
+    /// The old one; the new one's number.
+    Parent(Pid),
+}
+
+/// Splits the process in two. Refused while there is a second thread, whose locks the child would inherit for ever.
+pub(crate) fn fork() -> io::Result<Forked> {
+    if std::fs::read_dir("/proc/self/task")?.count() != 1 {
+        return Err(io::Error::other("the supervisor must be started before any other thread"));
+    }
+    // SAFETY: this process has one thread, so every lock is free or ours, in both processes.
+    match unsafe { libc::fork() } {
+        0 => Ok(Forked::Child),
+        pid => Pid::from_raw(pid.max(0)).map(Forked::Parent).ok_or_else(io::Error::last_os_error),
+    }
+}
+
+/// Ends the process at once, without the end-of-life work that belongs to the process it was forked from.
+pub(crate) fn exit_now(code: i32) -> ! {
+    // SAFETY: _exit does not return and runs nothing.
+    unsafe { libc::_exit(code) }
+}
+
+/// Leaves namespaces of the parent.
+pub(crate) fn unshare(what: UnshareFlags) -> io::Result<()> {
+    // SAFETY: only mount and process namespaces are named by our callers; file descriptors stay shared.
+    Ok(unsafe { rustix::thread::unshare_unsafe(what) }?)
+}
+
+/// Signals held back and read from a descriptor instead.
+pub(crate) struct Signals(File);
+
+impl Signals {
+    /// Holds these signals back, in this thread and all it starts, from now on.
+    pub(crate) fn hold(signals: &[i32]) -> io::Result<Signals> {
+        // SAFETY: a signal set is plain numbers; the functions fill it and read it.
+        let fd = unsafe {
+            let mut set: libc::sigset_t = zeroed();
+            libc::sigemptyset(&raw mut set);
+            for signal in signals {
+                libc::sigaddset(&raw mut set, *signal);
+            }
+            if libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut()) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
+        };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor is new and ours.
+        Ok(Signals(unsafe { File::from_raw_fd(fd) }))
+    }
+
+    /// The next signal that came, if any.
+    pub(crate) fn next(&mut self) -> Option<i32> {
+        let mut bytes = [0; size_of::<libc::signalfd_siginfo>()];
+        self.0.read_exact(&mut bytes).ok()?;
+        // The number is the first field of the record.
+        let number = u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        i32::try_from(number).ok()
+    }
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// Makes a command start with no signal held back, whatever this process holds back.
+pub(crate) fn with_free_signals(command: &mut Command) {
+    // SAFETY: sigemptyset and sigprocmask may be called between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            let mut set: libc::sigset_t = zeroed();
+            libc::sigemptyset(&raw mut set);
+            match libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut()) {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            }
+        });
+    }
+}
+
+/// Takes over a descriptor this process was started with.
+pub(crate) fn inherited(fd: i32) -> io::Result<OwnedFd> {
+    // SAFETY: the copy is new and ours; an invalid number is refused by the kernel.
+    let copy = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3) };
+    if copy < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: as above.
+    Ok(unsafe { OwnedFd::from_raw_fd(copy) })
+}

@@ -1,0 +1,121 @@
+//! Directories, files, images.
+
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+
+use control::host::Op;
+use io_host::{HostError, list_dir, read_file};
+
+use crate::bench::{Bench, outsider, owned};
+
+pub fn directories_are_made_once_and_removed_once() {
+    let bench = Bench::new();
+    let deep = bench.make_dir("a/b/c");
+    // reliability 122
+    assert_eq!(std::fs::metadata(&deep).unwrap().permissions().mode() & 0o7777, 0o750);
+    bench.twice(Op::RemoveDir { path: deep });
+    bench.twice(Op::RemoveDir { path: bench.path("never/was/there") });
+    assert!(bench.dir().join("a/b").exists());
+}
+
+pub fn a_directory_with_content_or_a_mount_is_not_removed() {
+    // reliability 111
+    let bench = Bench::new();
+    let (full, target) = (bench.make_dir("full"), bench.make_dir("target"));
+    std::fs::write(bench.path("full/file"), "kept").unwrap();
+    assert!(matches!(bench.refused(Op::RemoveDir { path: full.clone() }), HostError::NotEmpty { .. }));
+    assert!(matches!(bench.refused(Op::RemoveDir { path: bench.path("full/file") }), HostError::WrongKind { .. }));
+
+    let empty = bench.make_dir("empty");
+    bench.twice(Op::Bind { source: empty, target: target.clone(), read_only: false });
+    assert!(matches!(bench.refused(Op::RemoveDir { path: target.clone() }), HostError::MountPoint { .. }));
+    bench.twice(Op::Unmount { target: target.clone() });
+    bench.twice(Op::RemoveDir { path: target });
+    assert_eq!(std::fs::read_to_string(bench.path("full/file")).unwrap(), "kept");
+}
+
+pub fn a_symbolic_link_in_a_path_is_refused() {
+    // reliability 123
+    let bench = Bench::new();
+    let (real, target) = (bench.make_dir("real"), bench.make_dir("target"));
+    symlink(&real, bench.path("link")).unwrap();
+    let (link, under) = (bench.path("link"), bench.path("link/under"));
+    let ops = [
+        Op::MakeDir { path: under.clone() },
+        Op::MakeDir { path: link.clone() },
+        Op::RemoveDir { path: under.clone() },
+        Op::WriteFile { path: under.clone(), bytes: vec![1] },
+        Op::RemoveFile { path: under.clone() },
+        Op::CreateImage { path: under.clone(), size: 4096 },
+        Op::AttachLoop { image: under.clone() },
+        Op::DetachLoop { image: under.clone() },
+        Op::Bind { source: link.clone(), target: target.clone(), read_only: false },
+        Op::Bind { source: real.clone(), target: link.clone(), read_only: false },
+        Op::Unmount { target: under.clone() },
+    ];
+    for op in ops {
+        let error = bench.refused(op.clone());
+        assert!(matches!(error, HostError::Symlink { .. }), "{op:?}: {error}");
+    }
+    // A link as the last component is not what is asked for either; it stays, and so does what it points to.
+    for op in [Op::RemoveDir { path: link.clone() }, Op::RemoveFile { path: link.clone() }] {
+        assert!(matches!(bench.refused(op), HostError::WrongKind { .. }));
+    }
+    let write = Op::WriteFile { path: link.clone(), bytes: vec![1] };
+    assert!(matches!(bench.refused(write), HostError::WrongKind { .. }));
+    assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(list_dir(&owned(&real)).unwrap(), Vec::<String>::new());
+}
+
+pub fn a_file_is_written_whole_for_its_owner_only() {
+    let bench = Bench::new();
+    let path = bench.path("record.json");
+    bench.twice(Op::WriteFile { path: path.clone(), bytes: b"a long first content".to_vec() });
+    bench.twice(Op::WriteFile { path: path.clone(), bytes: b"short".to_vec() });
+    assert_eq!(read_file(&owned(&path)).unwrap().unwrap(), b"short");
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o600);
+    assert_eq!(list_dir(bench.dir()).unwrap(), ["processes", "record.json"]);
+    bench.twice(Op::RemoveFile { path: path.clone() });
+    assert_eq!(read_file(&owned(&path)).unwrap(), None);
+    let missing = Op::WriteFile { path: bench.path("no/such/dir"), bytes: vec![] };
+    assert!(matches!(bench.refused(missing), HostError::Missing { .. }));
+}
+
+pub fn what_a_crashed_write_left_is_invisible_and_goes_with_the_file() {
+    let bench = Bench::new();
+    let dir = bench.make_dir("dir");
+    let (path, partial) = (bench.path("dir/record"), bench.path("dir/.record.longshore-partial"));
+    std::fs::write(&partial, "half").unwrap();
+    assert_eq!(list_dir(&owned(&dir)).unwrap(), Vec::<String>::new());
+    bench.twice(Op::WriteFile { path: path.clone(), bytes: b"whole".to_vec() });
+    assert_eq!(read_file(&owned(&path)).unwrap().unwrap(), b"whole");
+    std::fs::write(&partial, "half").unwrap();
+    bench.twice(Op::RemoveFile { path });
+    // Or the directory could never be removed.
+    bench.twice(Op::RemoveDir { path: dir });
+}
+
+pub fn an_image_is_sparse_and_of_its_size() {
+    let bench = Bench::new();
+    let path = bench.path("volume.img");
+    bench.twice(Op::CreateImage { path: path.clone(), size: 10 << 30 });
+    let meta = std::fs::metadata(&path).unwrap();
+    assert_eq!((meta.len(), meta.blocks()), (10 << 30, 0));
+    assert_eq!(meta.permissions().mode() & 0o7777, 0o600);
+    let error = bench.refused(Op::CreateImage { path: path.clone(), size: 11 << 30 });
+    assert!(matches!(error, HostError::WrongSize { .. }), "{error}");
+    bench.twice(Op::RemoveFile { path });
+}
+
+pub fn reading_and_listing_follow_no_link() {
+    let bench = Bench::new();
+    let dir = bench.make_dir("dir");
+    std::fs::write(bench.path("dir/file"), "text").unwrap();
+    symlink(&dir, bench.path("link")).unwrap();
+    outsider("mkfifo", &[&bench.path("dir/fifo")]);
+    assert_eq!(list_dir(&owned(&dir)).unwrap(), ["fifo", "file"]);
+    assert!(read_file(&owned(&bench.path("link/file"))).is_err());
+    assert!(list_dir(&owned(&bench.path("link"))).is_err());
+    // Nobody writes to the FIFO; reading it must not wait.
+    assert!(read_file(&owned(&bench.path("dir/fifo"))).is_err());
+    assert_eq!(list_dir(&owned(&bench.path("none"))).unwrap(), Vec::<String>::new());
+}

@@ -1,0 +1,132 @@
+//! Tests on the real kernel. They need root; without it they say so and do nothing.
+//!
+//! No libtest harness: this program is also the process supervisor (which must be the first thing `main` does) and the
+//! starter that is killed. Arguments: a part of the names of the tests to run.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
+
+mod bench;
+mod files;
+mod measure;
+mod mounts;
+mod processes;
+mod volumes;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::{Command, ExitCode};
+
+/// A test and its name.
+type Test = (&'static str, fn());
+
+macro_rules! tests {
+    ($($module:ident :: { $($name:ident),+ $(,)? }),+ $(,)?) => {
+        &[$($((concat!(stringify!($module), "::", stringify!($name)), $module::$name as fn())),+),+]
+    };
+}
+
+const TESTS: &[Test] = tests! {
+    files::{
+        directories_are_made_once_and_removed_once,
+        a_directory_with_content_or_a_mount_is_not_removed,
+        a_symbolic_link_in_a_path_is_refused,
+        a_file_is_written_whole_for_its_owner_only,
+        what_a_crashed_write_left_is_invisible_and_goes_with_the_file,
+        an_image_is_sparse_and_of_its_size,
+        reading_and_listing_follow_no_link,
+    },
+    volumes::{
+        a_whole_life_leaves_nothing,
+        every_filesystem_we_offer_is_made_and_mounted,
+        one_file_gets_one_loop_device,
+        threads_that_attach_one_file_at_once_share_a_device,
+        two_loop_devices_made_by_others_are_refused,
+        a_mounted_loop_device_is_not_detached,
+        a_detaching_that_waits_is_taken_back,
+        a_loop_device_whose_file_is_gone_is_detached,
+        a_file_behind_a_loop_device_is_not_removed,
+        a_device_with_data_is_not_formatted,
+        what_is_no_block_device_is_not_formatted,
+    },
+    mounts::{
+        a_bind_within_one_filesystem_is_seen,
+        another_mount_at_the_target_is_refused,
+        flags_come_from_the_list,
+        a_read_only_bind_cannot_be_written,
+        a_writable_bind_of_a_read_only_mount_is_refused,
+        stacked_mounts_are_all_taken_off,
+        a_busy_mount_is_refused_by_name,
+        odd_names_are_read_from_the_mount_table,
+        a_filesystem_the_kernel_refuses_is_explained,
+        a_mount_whose_server_hangs_or_died_is_seen_and_taken_off,
+    },
+    processes::{
+        a_process_runs_logs_and_ends,
+        starting_twice_starts_once,
+        a_process_ended_by_a_signal_says_so,
+        a_command_that_does_not_exist_is_named,
+        a_missing_working_directory_is_named,
+        a_missing_volume_is_named,
+        the_root_is_read_only_and_tmp_is_its_own,
+        a_volume_appears_where_the_machine_has_no_directory,
+        a_volume_inside_a_volume_and_through_a_link,
+        without_overlay_mount_points_must_exist,
+        no_mount_of_the_machine_is_kept_busy,
+        no_mount_of_a_process_comes_to_the_machine,
+        stopping_takes_everything_with_it,
+        a_process_that_ignores_the_request_is_made_to_end,
+        a_process_outlives_the_kill_of_its_starter,
+        a_killed_supervisor_takes_its_process_along,
+        a_crash_before_the_start_can_be_repeated,
+        what_runs_is_not_forgotten,
+        the_end_is_heard_without_asking,
+        an_environment_is_given_exactly_and_kept_private,
+    },
+};
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match args.first().map(String::as_str) {
+        Some(io_host::SHIM_WORD) => {
+            return u8::try_from(io_host::shim_main(&args[1..])).map_or(ExitCode::FAILURE, ExitCode::from);
+        }
+        Some("starter") => processes::start_and_wait(&args[1]),
+        _ => {}
+    }
+    if !bench::require_root() {
+        return ExitCode::SUCCESS;
+    }
+    if args.first().is_some_and(|word| word == "measure") {
+        measure::run();
+        return ExitCode::SUCCESS;
+    }
+    let filter = args.iter().find(|arg| !arg.starts_with('-')).map_or("", String::as_str);
+    let failed = run(filter);
+    // Most machines share their mounts with namespaces made later, some do not. Processes must not care.
+    let shared = std::env::var_os(SHARED).is_some() || run_with_shared_mounts(filter);
+    if failed == 0 && shared { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+const SHARED: &str = "IO_HOST_TESTS_WITH_SHARED_MOUNTS";
+
+fn run(filter: &str) -> usize {
+    let shared = if std::env::var_os(SHARED).is_some() { " (shared mounts)" } else { "" };
+    let mut failed = Vec::new();
+    let chosen = TESTS.iter().filter(|(name, _)| name.contains(filter));
+    for (name, test) in chosen.filter(|(name, _)| shared.is_empty() || !name.starts_with("files")) {
+        let passed = catch_unwind(AssertUnwindSafe(test)).is_ok();
+        println!("test {name}{shared} ... {}", if passed { "ok" } else { "FAILED" });
+        if !passed {
+            failed.push(name);
+        }
+    }
+    if !failed.is_empty() {
+        println!("failed{shared}: {failed:?}");
+    }
+    failed.len()
+}
+
+fn run_with_shared_mounts(filter: &str) -> bool {
+    let mut again = Command::new("unshare");
+    again.args(["--mount", "--propagation", "shared"]).arg(std::env::current_exe().unwrap()).arg(filter);
+    again.env(SHARED, "1").status().is_ok_and(|status| status.success())
+}

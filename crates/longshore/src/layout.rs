@@ -1,0 +1,101 @@
+//! Where things are kept below the data directory.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+
+/// The name of the reference driver.
+pub const DRIVER: &str = "local.csi.longshore";
+
+/// The data directory and what is where in it.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    root: PathBuf,
+}
+
+/// The longest path a Unix socket can have.
+const SOCKET_PATH_LIMIT: usize = 107;
+
+impl Layout {
+    /// The layout of the directory given, or of the usual one.
+    pub fn new(given: Option<PathBuf>) -> Result<Layout> {
+        let root = match given {
+            Some(path) => path,
+            None => default_root()?,
+        };
+        let root = std::path::absolute(&root)?;
+        let layout = Layout { root };
+        let longest = layout.registration_socket();
+        if longest.as_os_str().len() > SOCKET_PATH_LIMIT {
+            let room = SOCKET_PATH_LIMIT + layout.root.as_os_str().len() - longest.as_os_str().len();
+            bail!(
+                "the data directory {} is too long for the sockets in it; choose one of at most {room} characters with --data-dir",
+                layout.root.display()
+            );
+        }
+        if layout.root.to_str().is_none() {
+            bail!("the data directory {} is not valid UTF-8; choose another with --data-dir", layout.root.display());
+        }
+        Ok(layout)
+    }
+
+    /// The directory itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The API server's own directory.
+    pub fn api(&self) -> PathBuf {
+        self.root.join("api")
+    }
+
+    /// The administrator's kubeconfig.
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.root.join("kubeconfig")
+    }
+
+    /// The node agent's directory, laid out as a kubelet's.
+    pub fn node(&self) -> PathBuf {
+        self.root.join("node")
+    }
+
+    /// Where drivers put their registration sockets.
+    pub fn registry(&self) -> PathBuf {
+        self.node().join("plugins_registry")
+    }
+
+    /// The reference driver's socket.
+    pub fn driver_socket(&self) -> PathBuf {
+        self.node().join("plugins").join(DRIVER).join("csi.sock")
+    }
+
+    /// The reference driver's registration socket.
+    pub fn registration_socket(&self) -> PathBuf {
+        self.registry().join(format!("{DRIVER}-reg.sock"))
+    }
+
+    /// The reference driver's volumes.
+    pub fn driver(&self) -> PathBuf {
+        self.root.join("driver")
+    }
+
+    /// Processes of pods.
+    pub fn processes(&self) -> PathBuf {
+        self.root.join("processes")
+    }
+}
+
+/// A path as the rules carry it. [`Layout::new`] made sure that it is UTF-8.
+pub fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+fn default_root() -> Result<PathBuf> {
+    if crate::machine::is_root() {
+        return Ok(PathBuf::from("/var/lib/longshore"));
+    }
+    match std::env::var_os("HOME") {
+        Some(home) => Ok(PathBuf::from(home).join(".local/share/longshore")),
+        None => bail!("there is no HOME to keep data in; name a directory with --data-dir"),
+    }
+}

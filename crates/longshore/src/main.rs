@@ -1,0 +1,81 @@
+//! The Longshore binary: arguments and wiring, nothing else.
+//!
+//! Which rules decide is in the `rules-*` crates, how things are done in the `io-*` crates. This crate knows both, and
+//! decides nothing itself.
+
+mod args;
+mod driver;
+mod explain;
+mod hands;
+mod layout;
+mod machine;
+mod up;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+
+use crate::args::{Cli, Command};
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            // Help and version are not errors.
+            return if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
+        }
+    };
+    match run(cli.command) {
+        Ok(code) => code,
+        Err(error) => {
+            complain(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<ExitCode> {
+    match command {
+        Command::Up(args) => asynchronously(args.verbose, up::command(args)),
+        Command::Driver(args) => asynchronously(args.verbose, driver::command(args)),
+        Command::Explain(args) => asynchronously(0, explain::command(args)),
+        Command::Prove(args) => prove(&args),
+        // The shim is a small synchronous program: it forks, which a runtime with threads must not.
+        Command::ProcessShim { args } => Ok(ExitCode::from(u8::try_from(io_host::shim_main(&args)).unwrap_or(1))),
+    }
+}
+
+fn asynchronously(verbose: u8, command: impl Future<Output = Result<()>>) -> Result<ExitCode> {
+    let level = match verbose {
+        0 => tracing::Level::WARN,
+        1 => tracing::Level::INFO,
+        _ => tracing::Level::DEBUG,
+    };
+    tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_target(false).init();
+    // One thread decides and answers; disk and kernel work has threads of its own.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let outcome = runtime.block_on(command);
+    // Work on a hung filesystem must not keep the process from ending.
+    runtime.shutdown_timeout(std::time::Duration::from_secs(1));
+    outcome.map(|()| ExitCode::SUCCESS)
+}
+
+#[allow(clippy::print_stdout, reason = "this is what the command is for")]
+fn prove(args: &args::Prove) -> Result<ExitCode> {
+    let all = prove_world::worlds().iter().map(|(scenario, _)| scenario.name.to_string());
+    let names: Vec<String> = if args.worlds.is_empty() { all.collect() } else { args.worlds.clone() };
+    let mut held = true;
+    for name in &names {
+        let report = prove_world::run(name, None)?;
+        println!("{report}");
+        held &= report.holds();
+    }
+    Ok(if held { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+#[allow(clippy::print_stderr, reason = "errors are for the user")]
+fn complain(error: &anyhow::Error) {
+    eprintln!("longshore: {error:#}");
+}

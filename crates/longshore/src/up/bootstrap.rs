@@ -1,0 +1,43 @@
+//! What a fresh cluster needs before anybody asks for a volume: the driver's object and a default class.
+
+use anyhow::{Result, bail};
+use api::{CSIDriver, DriverSpec, Meta, Object, StorageClass, Write, names};
+use control::{Outcome, Refusal};
+use io_kube::Kube;
+
+use crate::layout::DRIVER;
+
+/// The class claims get when they name none.
+pub const CLASS: &str = "local";
+
+/// Creates what is missing. What a user has changed since stays as it is.
+pub async fn objects(kube: &Kube) -> Result<()> {
+    for object in [driver(), class()] {
+        let write = Write::Create { target: object.reference(), body: object.to_json() };
+        match kube.write(&write).await {
+            Outcome::Done(_) | Outcome::Refused(Refusal::AlreadyExists) => {}
+            outcome @ (Outcome::Refused(_) | Outcome::Unknown(_)) => {
+                bail!("cannot create {}: {}", object.reference(), outcome.failure().unwrap_or_default())
+            }
+        }
+    }
+    Ok(())
+}
+
+fn driver() -> Object {
+    let spec = DriverSpec { attach_required: Some(true), pod_info_on_mount: Some(false), ..DriverSpec::default() };
+    CSIDriver { metadata: Meta::named(DRIVER), spec }.into()
+}
+
+fn class() -> Object {
+    let mut metadata = Meta::named(CLASS);
+    metadata.annotations.insert(names::DEFAULT_CLASS.into(), "true".into());
+    StorageClass {
+        metadata,
+        provisioner: DRIVER.into(),
+        reclaim_policy: Some("Delete".into()),
+        volume_binding_mode: Some("Immediate".into()),
+        ..StorageClass::default()
+    }
+    .into()
+}

@@ -1,0 +1,124 @@
+//! What the node's rules know outside the API, and how it stays true: records and mounts at start, sockets and
+//! processes as they come and go.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use futures::StreamExt;
+use inotify::{EventMask, Inotify, WatchMask};
+use io_host::{Host, Watch};
+use io_run::Controller;
+use rules_node::{DriverFacts, Local as NodeLocal, Node as NodeAgent, Record};
+use rules_registrar::Registrar;
+use tokio::sync::mpsc;
+
+use crate::layout::{Layout, text};
+
+/// What this machine knows at start: what may be mounted, and what runs.
+pub fn found(host: &Host, layout: &Layout, node: &str, life: &str) -> Result<NodeLocal> {
+    let root = layout.node();
+    let mut local = NodeLocal::new(node, life, text(&root));
+    (local.records, local.unreadable) = records(&root)?;
+    let mounted = io_host::mounts_beneath(&text(&root)).context("cannot read the mount table")?;
+    local.mounts = mounted.into_iter().map(|mount| mount.target).collect();
+    local.processes = host.processes().context("cannot read the state of processes")?;
+    Ok(local)
+}
+
+/// Every record below the node's directory; one that cannot be read is named, and its volume left alone.
+fn records(root: &Path) -> Result<(BTreeMap<String, Record>, BTreeSet<String>)> {
+    let (mut records, mut unreadable) = (BTreeMap::new(), BTreeSet::new());
+    let drivers = root.join("plugins/kubernetes.io/csi");
+    for driver in io_host::list_dir(&drivers)? {
+        for volume in io_host::list_dir(&drivers.join(&driver))? {
+            let path = drivers.join(&driver).join(volume).join("vol_data.json");
+            match io_host::read_file(&path).map(|bytes| bytes.map(|bytes| Record::parse(&bytes))) {
+                Ok(None) => {}
+                Ok(Some(Ok(record))) => {
+                    records.insert(record.unique_name(), record);
+                }
+                Ok(Some(Err(error))) => {
+                    tracing::warn!("{} cannot be used, its volume is left alone: {error}", path.display());
+                    unreadable.insert(text(&path));
+                }
+                Err(error) => {
+                    tracing::warn!("{} cannot be read, its volume is left alone: {error}", path.display());
+                    unreadable.insert(text(&path));
+                }
+            }
+        }
+    }
+    Ok((records, unreadable))
+}
+
+/// Tells the node's rules of processes that start and end, for as long as the watch is kept.
+pub fn follow_processes(host: &Host, node: Arc<Controller<NodeAgent>>) -> Result<Watch> {
+    let (send, mut heard) = mpsc::unbounded_channel();
+    let watch = host.watch_processes(move |name, state| {
+        // The other end goes only with the process.
+        let _ = send.send((name.to_string(), state));
+    })?;
+    tokio::spawn(async move {
+        while let Some((name, state)) = heard.recv().await {
+            node.update_local(|local| {
+                local.processes.insert(name, state);
+            });
+        }
+    });
+    Ok(watch)
+}
+
+/// Tells the registrar's rules of registration sockets that come and go.
+pub fn follow_sockets(folder: &Path, registrar: Arc<Controller<Registrar>>) -> Result<()> {
+    let inotify = Inotify::init().context("cannot watch for drivers")?;
+    let events = WatchMask::CREATE | WatchMask::MOVED_TO | WatchMask::DELETE | WatchMask::MOVED_FROM;
+    // First listen, then look, so that no socket falls between.
+    inotify.watches().add(folder, events).with_context(|| format!("cannot watch {}", folder.display()))?;
+    let mut news = inotify.into_event_stream(vec![0; 4096])?;
+    for name in io_host::list_dir(folder)? {
+        let path = text(&folder.join(name));
+        if is_socket(&path) {
+            registrar.update_local(|local| local.seen(path));
+        }
+    }
+    let folder = folder.to_path_buf();
+    tokio::spawn(async move {
+        while let Some(event) = news.next().await {
+            let Ok(event) = event else { continue };
+            let Some(name) = event.name else { continue };
+            let path = text(&folder.join(name));
+            if event.mask.intersects(EventMask::DELETE | EventMask::MOVED_FROM) {
+                registrar.update_local(|local| local.gone(&path));
+            } else if is_socket(&path) {
+                registrar.update_local(|local| local.seen(path));
+            }
+        }
+    });
+    Ok(())
+}
+
+fn is_socket(path: &str) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    path.ends_with(".sock") && std::fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket())
+}
+
+/// Tells the node's rules which drivers are registered.
+pub async fn follow_drivers(registrar: Arc<Controller<Registrar>>, node: Arc<Controller<NodeAgent>>) {
+    let mut known = BTreeMap::new();
+    let mut learned = registrar.learned();
+    loop {
+        let drivers: BTreeMap<String, DriverFacts> = registrar.look_local(|local| {
+            let facts = |driver: rules_registrar::Driver| DriverFacts { socket: driver.socket, stages: driver.stages };
+            local.drivers().into_iter().map(|(name, driver)| (name, facts(driver))).collect()
+        });
+        if drivers != known {
+            known = drivers.clone();
+            node.update_local(|local| local.drivers = drivers);
+        }
+        if learned.changed().await.is_err() {
+            return;
+        }
+    }
+}

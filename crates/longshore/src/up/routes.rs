@@ -1,0 +1,63 @@
+//! What the process answers beside the Kubernetes API.
+
+use std::fmt::Write;
+use std::sync::{Arc, OnceLock};
+
+use api::ObjectKey;
+use axum::Router;
+use axum::extract::Query;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::explain;
+use crate::up::roles::Roles;
+
+/// What to explain.
+#[derive(Deserialize)]
+struct About {
+    kind: String,
+    #[serde(default)]
+    namespace: String,
+    name: String,
+}
+
+/// The routes. They answer once the roles have started.
+pub fn router(roles: Arc<OnceLock<Arc<Roles>>>) -> Router {
+    let counting = roles.clone();
+    Router::new()
+        .route(explain::PATH, get(move |about: Query<About>| async move { explained(roles.get(), &about) }))
+        .route("/longshore/v1/counts", get(move || async move { counting.get().map(|roles| counts(roles)).unwrap_or_default() }))
+}
+
+fn explained(roles: Option<&Arc<Roles>>, about: &About) -> Response {
+    let refuse = |status: StatusCode, message: String| {
+        (status, axum::Json(json!({ "message": message, "reason": "NotFound", "details": { "longshore": true } }))).into_response()
+    };
+    let Some(roles) = roles else {
+        return refuse(StatusCode::SERVICE_UNAVAILABLE, "longshore is still starting; try again".into());
+    };
+    let Some(kind) = explain::kind_named(&about.kind) else {
+        return refuse(StatusCode::BAD_REQUEST, format!("{} is not a kind that can be explained", about.kind));
+    };
+    let key = ObjectKey::new(&*about.namespace, &*about.name);
+    match roles.explain(kind, &key) {
+        Some(said) => axum::Json(explain::answer(kind, &key, &said)).into_response(),
+        None => refuse(StatusCode::NOT_FOUND, format!("there is no {kind} {key}; `kubectl get` lists what there is")),
+    }
+}
+
+/// Requests made so far, one a line: what a volume's life costs can be read off two of these.
+fn counts(roles: &Roles) -> String {
+    let mut text = String::new();
+    for ((verb, kind, subresource), count) in roles.hands().kube.counts().all() {
+        let slash = if subresource.is_empty() { "" } else { "/" };
+        let _ = writeln!(text, "api {verb} {}{slash}{subresource} {count}", kind.plural());
+    }
+    for (method, count) in roles.hands().calls.all() {
+        let _ = writeln!(text, "csi {} {count}", method.name());
+    }
+    text
+}

@@ -1,0 +1,48 @@
+//! What `longshore up` prints when it is ready.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::args::{Output, Up};
+use crate::layout::Layout;
+
+/// A claim, a pod that writes to it and ends.
+pub const EXAMPLE: &str = include_str!("example.yaml");
+
+/// Says where everything is and what to try.
+#[allow(clippy::print_stdout, reason = "this is what the command is for")]
+pub fn print(args: &Up, layout: &Layout, port: u16, took: Duration) {
+    let kubeconfig = layout.kubeconfig();
+    if args.output == Output::Json {
+        println!(
+            "{}",
+            json!({ "ready": true, "server": format!("https://127.0.0.1:{port}"), "kubeconfig": kubeconfig, "data": layout.root(), "milliseconds": took.as_millis() })
+        );
+        return;
+    }
+    let root = if crate::machine::is_root() {
+        String::new()
+    } else {
+        "\nYou are not root: claims are bound, but pods with volumes wait, because only root may mount.\n".to_string()
+    };
+    println!(
+        "Longshore is up after {} ms: the API server is at https://127.0.0.1:{port}, everything is kept in {}.
+{root}
+Paste this into another terminal:
+
+export KUBECONFIG={}
+kubectl apply -f - <<'EOF'
+{EXAMPLE}EOF
+kubectl wait --for=jsonpath='{{.status.phase}}'=Succeeded pod/hello
+kubectl logs hello
+
+Then look around:  kubectl get pvc,pv,pod        why is it so:  {} explain pvc/data
+Clean up with:     kubectl delete pod/hello pvc/data
+Ctrl-C stops Longshore; at the next start everything carries on.",
+        took.as_millis(),
+        layout.root().display(),
+        kubeconfig.display(),
+        std::env::current_exe().map_or_else(|_| "longshore".into(), |path| path.display().to_string()),
+    );
+}

@@ -1,0 +1,38 @@
+//! Golden scripts: what a user types and sees, run against the real binary with the real kubectl.
+//!
+//! A script is a transcript: lines that begin with `$ ` are commands for bash, the lines under each are what it prints
+//! (both streams). `[..]` stands for anything within a line, a line of `...` for any number of lines. Lines that begin
+//! with `#` are for readers. A script whose name begins with `root-` mounts filesystems and needs root.
+
+mod script;
+
+use std::path::Path;
+
+fn run(name: &str) {
+    script::run(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts").join(name));
+}
+
+/// One test per script, and a check that none is forgotten.
+macro_rules! scripts {
+    ($($test:ident $file:literal;)*) => {
+        $( #[test] fn $test() { run($file); } )*
+
+        #[test]
+        fn every_script_is_run() {
+            let known = [$($file),*];
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts");
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let name = entry.unwrap().file_name().into_string().unwrap();
+                assert!(known.contains(&name.as_str()), "{name} is not run; add it to scripts! in tests/scripts.rs");
+            }
+        }
+    };
+}
+
+scripts! {
+    first_five_minutes "root-first-five-minutes.txt";
+    carries_on_after_kill "root-carries-on-after-kill.txt";
+    explains_a_stopped_driver "root-explains-a-stopped-driver.txt";
+    claims_without_mounting "claims-without-mounting.txt";
+    bad_input "bad-input.txt";
+}

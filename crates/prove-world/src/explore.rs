@@ -1,0 +1,232 @@
+//! Breadth first through every state, so that the first broken law found has the shortest history.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::time::Instant;
+
+use crate::bounds::{Bounds, Budget};
+use crate::laws::{self, Broken};
+use crate::report::{Counterexample, Report};
+use crate::step::Move;
+use crate::world::{UserMove, World};
+
+/// A world to be explored: how it begins, what the user may do, and what it should look like at rest.
+#[derive(Clone, Copy)]
+pub struct Scenario {
+    /// A short name for the command line.
+    pub name: &'static str,
+    /// One sentence.
+    pub about: &'static str,
+    /// The world before anything happens.
+    pub start: fn() -> World,
+    /// What the user may do now.
+    pub user: fn(&World) -> Vec<UserMove>,
+    /// What is wrong with the world, given that nobody has anything left to do.
+    pub rest: fn(&World) -> Option<Broken>,
+    /// Laws not to be judged, to look past a first symptom at what it leads to.
+    pub waives: &'static [&'static str],
+}
+
+impl Scenario {
+    fn judge(&self, broken: Option<Broken>) -> Option<Broken> {
+        broken.filter(|broken| !self.waives.contains(&broken.law))
+    }
+}
+
+struct Known {
+    parent: u32,
+    step: Option<Move>,
+    depth: u32,
+    /// Where the calm steps lead, and whether they change anything while everybody sees how things are.
+    calm: Vec<(u32, bool)>,
+    rests: bool,
+}
+
+/// State hashes are hashes already.
+#[derive(Default)]
+struct Plain(u64);
+
+impl Hasher for Plain {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _: &[u8]) {}
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = value;
+    }
+}
+
+type Seen = HashMap<u64, Vec<(Budget, u32)>, BuildHasherDefault<Plain>>;
+
+struct Explorer<'a> {
+    scenario: &'a Scenario,
+    known: Vec<Known>,
+    seen: Seen,
+    open: VecDeque<(u32, World)>,
+    transitions: u64,
+}
+
+/// Explores a scenario within bounds.
+pub fn explore(scenario: &Scenario, bounds: &Bounds) -> Report {
+    let began = Instant::now();
+    let mut explorer =
+        Explorer { scenario, known: Vec::new(), seen: Seen::default(), open: VecDeque::new(), transitions: 0 };
+    let mut start = (scenario.start)();
+    start.budget = bounds.budget;
+    explorer.add(start, 0, None);
+    let mut broken = None;
+    while let Some((at, world)) = explorer.open.pop_front() {
+        if let Some((last, law)) = explorer.expand(at, &world) {
+            broken = Some(explorer.counterexample(bounds, at, last, law));
+            break;
+        }
+        if explorer.known.len() > bounds.states {
+            break;
+        }
+    }
+    let complete = broken.is_none() && explorer.open.is_empty();
+    if complete && let Some((at, law)) = explorer.liveness() {
+        broken = Some(explorer.counterexample(bounds, at, None, law));
+    }
+    Report {
+        name: scenario.name,
+        about: scenario.about,
+        bounds: *bounds,
+        states: explorer.known.len(),
+        transitions: explorer.transitions,
+        depth: explorer.known.iter().map(|known| known.depth).max().unwrap_or(0),
+        resting: explorer.known.iter().filter(|known| known.rests).count(),
+        seconds: began.elapsed().as_secs_f64(),
+        complete,
+        broken,
+    }
+}
+
+impl Explorer<'_> {
+    /// The number of a state; a new one is opened unless one like it with at least as much trouble to come is known.
+    fn add(&mut self, world: World, parent: u32, step: Option<Move>) -> u32 {
+        let hash = world.hash();
+        let entry = self.seen.entry(hash).or_default();
+        if let Some((_, at)) = entry.iter().find(|(budget, _)| budget.covers(&world.budget)) {
+            return *at;
+        }
+        let at = self.known.len() as u32;
+        entry.push((world.budget, at));
+        let depth = step.map_or(0, |_| self.known[parent as usize].depth + 1);
+        self.known.push(Known { parent, step, depth, calm: Vec::new(), rests: false });
+        self.open.push_back((at, world));
+        at
+    }
+
+    fn expand(&mut self, at: u32, world: &World) -> Option<(Option<Move>, Broken)> {
+        let user = if world.budget.user > 0 { (self.scenario.user)(world) } else { Vec::new() };
+        let mut calm = Vec::new();
+        let fresh = world.is_fresh();
+        let mut idle = true;
+        for step in world.moves(&user) {
+            idle &= !step.calm;
+            let stepped = world.take(step, &user);
+            self.transitions += 1;
+            if let Some(broken) = self.scenario.judge(stepped.broken) {
+                return Some((Some(step), broken));
+            }
+            let kinds = stepped.kinds;
+            let next = self.add(stepped.world, at, Some(step));
+            if step.calm {
+                calm.push((next, fresh && stepped.changed));
+            }
+            for straggler in world.stragglers(&step, &kinds) {
+                let stepped = world.take(straggler, &user);
+                self.transitions += 1;
+                if let Some(broken) = self.scenario.judge(stepped.broken) {
+                    return Some((Some(straggler), broken));
+                }
+                self.add(stepped.world, at, Some(straggler));
+            }
+        }
+        self.known[at as usize].calm = calm;
+        self.known[at as usize].rests = idle;
+        if idle { self.scenario.judge(at_rest(self.scenario, world)).map(|broken| (None, broken)) } else { None }
+    }
+
+    /// From every state rest can be reached by calm steps alone, and no calm steps go round in circles writing.
+    fn liveness(&self) -> Option<(u32, Broken)> {
+        let mut back: Vec<Vec<u32>> = vec![Vec::new(); self.known.len()];
+        for (from, known) in self.known.iter().enumerate() {
+            for (to, _) in &known.calm {
+                back[*to as usize].push(from as u32);
+            }
+        }
+        let mut reaches: Vec<bool> = self.known.iter().map(|known| known.rests).collect();
+        let mut open: Vec<u32> = (0..self.known.len() as u32).filter(|at| reaches[*at as usize]).collect();
+        while let Some(at) = open.pop() {
+            for from in &back[at as usize] {
+                if !std::mem::replace(&mut reaches[*from as usize], true) {
+                    open.push(*from);
+                }
+            }
+        }
+        if let Some(at) = reaches.iter().position(|reaches| !reaches) {
+            return Some((at as u32, Broken::new(laws::COMES_TO_REST, "no order of steps leads to rest from here")));
+        }
+        let circle = crate::circle::writing_circle(&self.known.iter().map(|k| k.calm.as_slice()).collect::<Vec<_>>())?;
+        Some((circle, Broken::new(laws::COMES_TO_REST, "controllers undo each other's work in a circle from here")))
+    }
+
+    fn counterexample(&self, bounds: &Bounds, at: u32, last: Option<Move>, broken: Broken) -> Counterexample {
+        let mut steps: Vec<Move> = last.into_iter().collect();
+        let mut at = at;
+        while let Some(step) = self.known[at as usize].step {
+            steps.push(step);
+            at = self.known[at as usize].parent;
+        }
+        steps.reverse();
+        let mut world = (self.scenario.start)();
+        world.budget = bounds.budget;
+        let mut script = Vec::new();
+        for step in &steps {
+            let user = (self.scenario.user)(&world);
+            let stepped = world.take(*step, &user);
+            script.push(world.words(step, &user, stepped.note.trim()));
+            world = stepped.world;
+        }
+        Counterexample { broken, script, state: world.describe() }
+    }
+}
+
+/// Laws of rest.
+fn at_rest(scenario: &Scenario, world: &World) -> Option<Broken> {
+    for member in &world.members {
+        if let Some(text) = member.overslept() {
+            return Some(Broken::new(laws::NOBODY_OVERSLEEPS, format!("{}: {text}", member.name())));
+        }
+    }
+    (scenario.rest)(world).or_else(|| silent_restart(world))
+}
+
+/// Reliability 114: every controller that starts anew at rest finds nothing to change. It may read.
+fn silent_restart(world: &World) -> Option<Broken> {
+    const READS: usize = 16;
+    for at in 0..world.members.len() {
+        let mut world = world.clone();
+        let (cluster, truth) = (world.cluster.clone(), world.truth.clone());
+        world.edit(at, |member| member.restart(&cluster, &truth));
+        for _ in 0..READS {
+            let member = &world.members[at];
+            let Some(intent) = (member.ready() > 0).then(|| member.ready_intent(0).clone()) else { break };
+            let name = member.name();
+            match &intent.effect {
+                control::Effect::Read(_) => {
+                    let step = crate::step::Step::Act { member: at as u8, at: 0, held: false, how: crate::step::How::Done };
+                    world = world.take(Move { step, budget: world.budget, behind: None, calm: true }, &[]).world;
+                }
+                control::Effect::Write(_) | control::Effect::Call { .. } | control::Effect::Host(_) => {
+                    return Some(Broken::new(laws::SILENT_RESTART, format!("{name} would {}", intent.label)));
+                }
+            }
+        }
+    }
+    None
+}

@@ -1,0 +1,82 @@
+//! What an exploration found, for people.
+
+use std::fmt;
+
+use crate::bounds::Bounds;
+use crate::laws::Broken;
+
+/// The result of exploring one world.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Which world.
+    pub name: &'static str,
+    /// One sentence about it.
+    pub about: &'static str,
+    /// How much trouble there could be.
+    pub bounds: Bounds,
+    /// Different states found.
+    pub states: usize,
+    /// Steps tried.
+    pub transitions: u64,
+    /// Steps of the longest shortest history.
+    pub depth: u32,
+    /// States in which nobody has anything left to do.
+    pub resting: usize,
+    /// Time it took.
+    pub seconds: f64,
+    /// Every state within the bounds was reached.
+    pub complete: bool,
+    /// The law that does not hold, if one does not.
+    pub broken: Option<Counterexample>,
+}
+
+/// The shortest history that breaks a law.
+#[derive(Clone, Debug)]
+pub struct Counterexample {
+    /// The law.
+    pub broken: Broken,
+    /// One line per step.
+    pub script: Vec<String>,
+    /// The state it ends in.
+    pub state: String,
+}
+
+impl Report {
+    /// Every law held in every state within the bounds.
+    pub fn holds(&self) -> bool {
+        self.complete && self.broken.is_none()
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verdict = match (&self.broken, self.complete) {
+            (Some(_), _) => "a law is broken",
+            (None, true) => "every law holds",
+            (None, false) => "no law broken so far, but not every state was reached",
+        };
+        writeln!(f, "{}: {verdict}", self.name)?;
+        writeln!(f, "  {}", self.about)?;
+        writeln!(f, "  bounds: {}", self.bounds.budget)?;
+        writeln!(
+            f,
+            "  {} states, {} of them at rest; {} steps tried; depth {}; {:.1} seconds",
+            self.states, self.resting, self.transitions, self.depth, self.seconds
+        )?;
+        if let Some(broken) = &self.broken {
+            write!(f, "{broken}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Counterexample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "broken after {} steps: {}: {}", self.script.len(), self.broken.law, self.broken.text)?;
+        for (at, line) in self.script.iter().enumerate() {
+            writeln!(f, "{:>4}. {line}", at + 1)?;
+        }
+        writeln!(f, "the world then:")?;
+        f.write_str(&self.state)
+    }
+}

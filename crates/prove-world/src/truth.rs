@@ -1,0 +1,197 @@
+//! What is really there: the driver's volumes and attachments, and each machine's mounts, files and processes.
+//!
+//! The driver is lenient on purpose. It attaches a volume to as many nodes as it is told to, detaches what is mounted
+//! and publishes what was never staged, so that nothing but the rules keeps the laws. It is honest about one thing:
+//! while a call is still being worked on, another one about the same volume is answered ABORTED.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use control::host::{Op, ProcessState, Reply as HostReply};
+use control::{Outcome, Refusal, Reply};
+use csi::{Call, Code, Response, Status, v1};
+
+/// The storage system behind the driver, and every machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Truth {
+    /// Volume ids by the name they were created under.
+    pub volumes: BTreeMap<String, String>,
+    /// Which nodes (by the driver's node id) each volume id is attached to.
+    pub attached: BTreeMap<String, BTreeSet<String>>,
+    /// Machines by node name.
+    pub hosts: BTreeMap<String, Host>,
+}
+
+/// One machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Host {
+    /// Staging path of each staged volume id.
+    pub staged: BTreeSet<(String, String)>,
+    /// Target path of each published volume id.
+    pub published: BTreeSet<(String, String)>,
+    /// Whole files by path.
+    pub files: BTreeMap<String, Vec<u8>>,
+    /// Directories by path.
+    pub dirs: BTreeSet<String>,
+    /// Processes by name; `true` while they run.
+    pub processes: BTreeMap<String, bool>,
+    /// The life the agent is in.
+    pub life: u64,
+}
+
+impl Host {
+    /// A volume is staged or published here.
+    pub fn holds(&self, volume: &str) -> bool {
+        self.staged.iter().chain(&self.published).any(|(id, _)| id == volume)
+    }
+}
+
+impl Truth {
+    /// The driver does what it is asked.
+    pub(crate) fn call(&mut self, node: &str, call: &Call) -> Outcome {
+        let answer = match call {
+            Call::CreateVolume(request) => {
+                let id = format!("vol-{}", request.name);
+                self.volumes.insert(request.name.clone(), id.clone());
+                let capacity_bytes = request.capacity_range.as_ref().map_or(0, |range| range.required_bytes);
+                let volume = v1::Volume { volume_id: id, capacity_bytes, ..v1::Volume::default() };
+                Response::CreateVolume(v1::CreateVolumeResponse { volume: Some(volume) })
+            }
+            Call::DeleteVolume(request) => {
+                self.volumes.retain(|_, id| *id != request.volume_id);
+                Response::DeleteVolume(v1::DeleteVolumeResponse {})
+            }
+            Call::ControllerPublishVolume(request) => {
+                self.attached.entry(request.volume_id.clone()).or_default().insert(request.node_id.clone());
+                let publish_context = [("device".to_string(), "pretend".to_string())].into();
+                Response::ControllerPublishVolume(v1::ControllerPublishVolumeResponse { publish_context })
+            }
+            Call::ControllerUnpublishVolume(request) => {
+                if let Some(nodes) = self.attached.get_mut(&request.volume_id) {
+                    nodes.remove(&request.node_id);
+                }
+                self.attached.retain(|_, nodes| !nodes.is_empty());
+                Response::ControllerUnpublishVolume(v1::ControllerUnpublishVolumeResponse {})
+            }
+            _ => return self.node_call(node, call),
+        };
+        Outcome::Done(Reply::Csi(answer))
+    }
+
+    fn node_call(&mut self, node: &str, call: &Call) -> Outcome {
+        let host = self.hosts.entry(node.to_string()).or_default();
+        let answer = match call {
+            Call::NodeStageVolume(request) => {
+                host.staged.insert((request.volume_id.clone(), request.staging_target_path.clone()));
+                Response::NodeStageVolume(v1::NodeStageVolumeResponse {})
+            }
+            Call::NodeUnstageVolume(request) => {
+                host.staged.remove(&(request.volume_id.clone(), request.staging_target_path.clone()));
+                Response::NodeUnstageVolume(v1::NodeUnstageVolumeResponse {})
+            }
+            Call::NodePublishVolume(request) => {
+                host.published.insert((request.volume_id.clone(), request.target_path.clone()));
+                host.dirs.insert(request.target_path.clone());
+                Response::NodePublishVolume(v1::NodePublishVolumeResponse {})
+            }
+            Call::NodeUnpublishVolume(request) => {
+                host.published.remove(&(request.volume_id.clone(), request.target_path.clone()));
+                host.dirs.remove(&request.target_path);
+                Response::NodeUnpublishVolume(v1::NodeUnpublishVolumeResponse {})
+            }
+            other => {
+                let text = format!("{} is not part of this world", other.method().name());
+                return Outcome::Refused(Refusal::Driver(Code::Unimplemented, text));
+            }
+        };
+        Outcome::Done(Reply::Csi(answer))
+    }
+
+    /// The machine does what it is asked.
+    pub(crate) fn host_op(&mut self, node: &str, op: &Op) -> Outcome {
+        let host = self.hosts.entry(node.to_string()).or_default();
+        match op {
+            Op::MakeDir { path } => {
+                host.dirs.insert(path.clone());
+            }
+            Op::RemoveDir { path } => {
+                if host.mounted(path) {
+                    return Outcome::Refused(Refusal::Host(format!("{path} is a mount point")));
+                }
+                if host.has_inside(path) {
+                    return Outcome::Refused(Refusal::Host(format!("{path} is not empty")));
+                }
+                host.dirs.remove(path);
+            }
+            Op::WriteFile { path, bytes } => {
+                host.files.insert(path.clone(), bytes.clone());
+            }
+            Op::RemoveFile { path } => {
+                host.files.remove(path);
+            }
+            Op::StartProcess(process) => {
+                host.processes.insert(process.name.clone(), true);
+            }
+            Op::StopProcess { name, .. } => {
+                if let Some(running) = host.processes.get_mut(name) {
+                    *running = false;
+                }
+            }
+            Op::ForgetProcess { name } => match host.processes.get(name) {
+                Some(true) => return Outcome::Refused(Refusal::Host(format!("{name} is running"))),
+                Some(false) | None => {
+                    host.processes.remove(name);
+                }
+            },
+            Op::CreateImage { .. }
+            | Op::AttachLoop { .. }
+            | Op::DetachLoop { .. }
+            | Op::MakeFilesystem { .. }
+            | Op::Mount { .. }
+            | Op::Bind { .. }
+            | Op::Unmount { .. } => {
+                return Outcome::Refused(Refusal::Host("the machine of this world mounts through its driver".into()));
+            }
+        }
+        Outcome::Done(Reply::Host(HostReply::Done))
+    }
+}
+
+impl Host {
+    fn mounted(&self, path: &str) -> bool {
+        self.staged.iter().chain(&self.published).any(|(_, at)| at == path)
+    }
+
+    fn has_inside(&self, path: &str) -> bool {
+        let inside = |other: &String| other.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
+        self.files.keys().any(inside) || self.dirs.iter().any(inside)
+    }
+
+    /// How a process fares, as the rules are told.
+    pub fn process_states(&self) -> BTreeMap<String, ProcessState> {
+        let since_millis = crate::cluster::NOW_MILLIS;
+        self.processes
+            .iter()
+            .map(|(name, running)| {
+                let state = match running {
+                    true => ProcessState::Running { since_millis },
+                    false => ProcessState::Exited { code: 137, since_millis, at_millis: since_millis },
+                };
+                (name.clone(), state)
+            })
+            .collect()
+    }
+}
+
+/// The driver says no, finally, and does nothing.
+pub(crate) fn driver_refusal(call: &Call) -> Outcome {
+    let status = Status::from_driver(Code::Internal, "the pretend driver was told to fail");
+    match csi::reading(call.method(), &status) {
+        csi::Reading::Refused => Outcome::Refused(Refusal::Driver(status.code, status.message)),
+        csi::Reading::Done | csi::Reading::Unknown => Outcome::Unknown(status.message),
+    }
+}
+
+/// The driver is busy with another call about the same volume.
+pub(crate) fn driver_busy() -> Outcome {
+    Outcome::Unknown("the driver answered ABORTED: another call for this volume is under way".into())
+}

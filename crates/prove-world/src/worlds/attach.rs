@@ -1,0 +1,234 @@
+//! One volume for one node at a time, two nodes, and a pod the user moves from one to the other.
+//!
+//! The attach/detach controller, the attacher and the agents of both nodes, against a driver that would attach the
+//! volume anywhere and detach it under a running process.
+
+use std::sync::Arc;
+
+use api::{Kind, ObjectRef, Pod, Precondition, Write, names};
+use control::Rules;
+use rules_attachdetach::AttachDetach;
+use rules_attacher::Attacher;
+use rules_node::Node;
+use serde_json::{Value, json};
+
+use crate::bounds::Budget;
+use crate::cluster::{Cluster, NAMESPACE};
+use crate::explore::Scenario;
+use crate::laws::{self, Broken};
+use crate::member::{Instance, Member, Seat};
+use crate::truth::{Host, Truth};
+use crate::world::{UserMove, World};
+use crate::worlds::{life_write, put};
+
+/// The world with the rules as they are.
+pub const SCENARIO: Scenario = Scenario {
+    name: "attach",
+    about: "attachdetach, attacher and two node agents; a pod moves between nodes with a single-node volume",
+    start: || start::<AttachDetach>(Seat { build: |_, _| (), refresh: |(), _, _| false, digest: |(), _| {} }),
+    user,
+    rest,
+    waives: &[],
+};
+
+const DRIVER: &str = "local.csi.longshore";
+const SOCKET: &str = "/csi.sock";
+const ROOT: &str = "/var/lib/longshore";
+const HANDLE: &str = "v1";
+const VOLUME: &str = "data-volume";
+const CLAIM: &str = "data";
+const NODES: [&str; 2] = ["node-a", "node-b"];
+/// Lives are numbers like versions: only their order counts.
+const LIVES: [u64; 2] = [80_000_001, 81_000_001];
+
+/// The world with other rules in the place of the attach/detach controller.
+pub fn start<R>(seat: Seat<R>) -> World
+where
+    R: Rules + 'static,
+    R::Key: Send + Sync,
+    R::Local: Clone + Send + Sync,
+    R::Memory: Send + Sync,
+    R::Action: Send + Sync,
+{
+    let mut cluster = Cluster::new();
+    let mut truth = Truth::default();
+    for (node, life) in NODES.iter().zip(LIVES) {
+        let host = Host { life, ..Host::default() };
+        put_node(&mut cluster, node, life);
+        truth.hosts.insert((*node).into(), host);
+    }
+    let driver = json!({ "metadata": {}, "spec": { "attachRequired": true } });
+    put(&mut cluster, ObjectRef::cluster(Kind::CSIDriver, DRIVER), driver);
+    put_bound_volume(&mut cluster);
+    let first = ObjectRef::namespaced(Kind::Pod, NAMESPACE, "app-0");
+    put(&mut cluster, first, pod_body("app-0", NODES[0]));
+    let truth = Arc::new(truth);
+    let mut members: Vec<Arc<dyn Member>> = vec![
+        Instance::start("attachdetach", "", seat, &cluster, &truth),
+        Instance::start("attacher", "", attacher_seat(), &cluster, &truth),
+    ];
+    for node in NODES {
+        members.push(Instance::start(&format!("agent of {node}"), node, agent_seat(), &cluster, &truth));
+    }
+    World { cluster, truth, members, behind: Default::default(), late: Vec::new(), dawdling: 0, budget: Budget::calm(0) }
+}
+
+fn put_node(cluster: &mut Cluster, node: &str, life: u64) {
+    let body = json!({ "metadata": { "annotations": { names::CONTROLLER_MANAGED_ATTACH: "true" } } });
+    put(cluster, ObjectRef::cluster(Kind::Node, node), body);
+    let drivers = json!([{ "name": DRIVER, "nodeID": node, "topologyKeys": null }]);
+    put(cluster, ObjectRef::cluster(Kind::CSINode, node), json!({ "metadata": {}, "spec": { "drivers": drivers } }));
+    if let Err(refusal) = cluster.write("setup", &life_write(node, life)) {
+        unreachable!("a node takes an annotation: {refusal}");
+    }
+}
+
+fn put_bound_volume(cluster: &mut Cluster) {
+    let size = json!({ "storage": "1Gi" });
+    let claim = json!({
+        "metadata": {},
+        "spec": {
+            "storageClassName": "", "accessModes": ["ReadWriteOnce"], "resources": { "requests": size },
+            "volumeName": VOLUME,
+        },
+        "status": { "phase": "Bound", "accessModes": ["ReadWriteOnce"], "capacity": size },
+    });
+    put(cluster, ObjectRef::namespaced(Kind::PersistentVolumeClaim, NAMESPACE, CLAIM), claim);
+    let uid = cluster.claims().next().map(|claim| claim.metadata.uid.clone()).unwrap_or_default();
+    let volume = json!({
+        "metadata": {},
+        "spec": {
+            "capacity": size, "accessModes": ["ReadWriteOnce"], "persistentVolumeReclaimPolicy": "Retain",
+            "claimRef": {
+                "kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": NAMESPACE, "name": CLAIM, "uid": uid,
+            },
+            "csi": { "driver": DRIVER, "volumeHandle": HANDLE, "fsType": "ext4" },
+        },
+        "status": { "phase": "Bound" },
+    });
+    put(cluster, ObjectRef::cluster(Kind::PersistentVolume, VOLUME), volume);
+}
+
+fn pod_body(name: &str, node: &str) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": { "name": name, "namespace": NAMESPACE },
+        "spec": {
+            "nodeName": node,
+            "containers": [{
+                "name": "main", "image": "host", "command": ["/bin/sleep", "infinity"],
+                "volumeMounts": [{ "name": "data", "mountPath": "/data" }],
+            }],
+            "volumes": [{ "name": "data", "persistentVolumeClaim": { "claimName": CLAIM } }],
+        },
+    })
+}
+
+fn attacher_seat() -> Seat<Attacher> {
+    Seat {
+        build: |_, _| rules_attacher::Local { driver: DRIVER.into(), socket: SOCKET.into(), publishes: true },
+        refresh: |_, _, _| false,
+        digest: |_, _| {},
+    }
+}
+
+fn agent_seat() -> Seat<Node> {
+    Seat {
+        build: agent_local,
+        refresh: |local, truth, node| {
+            let now = truth.hosts.get(node).map(Host::process_states).unwrap_or_default();
+            let news = local.processes != now;
+            local.processes = now;
+            news
+        },
+        digest: |local, mut hasher| {
+            use std::hash::Hash;
+            local.hash(&mut hasher);
+        },
+    }
+}
+
+/// What an agent finds on its machine when it starts.
+fn agent_local(truth: &Truth, node: &str) -> rules_node::Local {
+    let host = truth.hosts.get(node).cloned().unwrap_or_default();
+    let mut local = rules_node::Local::new(node, host.life.to_string(), ROOT);
+    local.drivers.insert(DRIVER.into(), rules_node::DriverFacts { socket: SOCKET.into(), stages: true });
+    for (path, bytes) in &host.files {
+        match rules_node::Record::parse(bytes) {
+            Ok(record) => {
+                local.records.insert(record.unique_name(), record);
+            }
+            Err(_) => {
+                local.unreadable.insert(path.clone());
+            }
+        }
+    }
+    local.mounts = host.staged.iter().chain(&host.published).map(|(_, path)| path.clone()).collect();
+    local.processes = host.process_states();
+    local
+}
+
+fn live(world: &World) -> Option<&Arc<Pod>> {
+    world.cluster.pods().find(|pod| !pod.metadata.is_deleting())
+}
+
+fn other(node: &str) -> &'static str {
+    if node == NODES[0] { NODES[1] } else { NODES[0] }
+}
+
+/// The user moves the pod: the old one is deleted and, under another name and at the same time, a new one is made on
+/// the other node, as a deployment would do it. Or only deletes it, or makes one where there is none.
+pub fn user(world: &World) -> Vec<UserMove> {
+    let name = (0..).map(|n| format!("app-{n}")).find(|name| world.cluster.pods().all(|pod| pod.metadata.name != *name));
+    let name = name.unwrap_or_default();
+    let create = |node: &str| Write::Create {
+        target: ObjectRef::namespaced(Kind::Pod, NAMESPACE, name.as_str()),
+        body: pod_body(&name, node),
+    };
+    let Some(pod) = live(world) else {
+        return vec![UserMove { label: format!("create pod {name} on {}", NODES[0]), writes: vec![create(NODES[0])] }];
+    };
+    let delete = Write::Delete {
+        target: ObjectRef { kind: Kind::Pod, key: pod.metadata.key() },
+        only_if: Precondition::same(&pod.metadata),
+        grace_seconds: None,
+    };
+    let target = other(&pod.spec.node_name);
+    vec![
+        UserMove {
+            label: format!("delete pod {} and create {name} on {target}", pod.metadata.name),
+            writes: vec![delete.clone(), create(target)],
+        },
+        UserMove { label: format!("delete pod {}", pod.metadata.name), writes: vec![delete] },
+    ]
+}
+
+/// A live pod runs with its volume, and nothing is left of any other.
+pub fn rest(world: &World) -> Option<Broken> {
+    let broken = |text: String| Some(Broken::new(laws::AS_ASKED, text));
+    let wanted = live(world).map(|pod| pod.spec.node_name.clone());
+    if let Some(pod) = world.cluster.pods().find(|pod| pod.metadata.is_deleting()) {
+        return broken(format!("pod {} was deleted and is still there", pod.metadata.name));
+    }
+    for (node, host) in &world.truth.hosts {
+        let attached = world.truth.attached.get(HANDLE).is_some_and(|nodes| nodes.contains(node));
+        let runs = host.processes.values().filter(|running| **running).count();
+        if wanted.as_ref() == Some(node) {
+            if !attached || runs != 1 || !host.holds(HANDLE) {
+                return broken(format!("the pod on {node} does not run with its volume"));
+            }
+        } else if attached || runs > 0 || host.holds(HANDLE) || !host.files.is_empty() || !host.processes.is_empty() {
+            return broken(format!("something is left on {node}"));
+        }
+    }
+    for node in world.cluster.nodes() {
+        let unique = names::unique_volume_name(DRIVER, HANDLE);
+        let here = wanted.as_ref() == Some(&node.metadata.name);
+        if node.reports_attached(&unique) != here || node.reports_in_use(&unique) != here {
+            return broken(format!("the status of {} does not say what is so", node.metadata.name));
+        }
+    }
+    let attachments: Vec<_> = world.cluster.attachments().map(|a| a.spec.node_name.clone()).collect();
+    (attachments != Vec::from_iter(wanted)).then(|| Broken::new(laws::AS_ASKED, format!("attachments to {attachments:?}")))
+}

@@ -1,0 +1,76 @@
+//! The worlds that are explored.
+
+use std::fmt;
+
+use api::{Kind, ObjectRef, Patch, Value, Write, names};
+use serde_json::json;
+
+use crate::bounds::{Bounds, Budget};
+use crate::cluster::Cluster;
+use crate::explore::{Scenario, explore};
+use crate::report::Report;
+
+pub mod attach;
+pub mod provision;
+pub mod store;
+
+/// Every world there is, with bounds that take seconds.
+pub fn worlds() -> &'static [(Scenario, Bounds)] {
+    const ALL: [(Scenario, Bounds); 3] = [
+        (attach::SCENARIO, Bounds::of(Budget::troubled(1, 1, 0))),
+        (provision::SCENARIO, Bounds::of(Budget::troubled(1, 1, 1))),
+        (store::SCENARIO, Bounds::of(Budget::troubled(2, 1, 1))),
+    ];
+    &ALL
+}
+
+/// There is no world of this name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownWorld(pub String);
+
+impl fmt::Display for UnknownWorld {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = worlds().iter().map(|(scenario, _)| scenario.name).collect();
+        write!(f, "there is no world called {}; choose one of {}", self.0, names.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownWorld {}
+
+/// Explores a world by name, within its own bounds unless others are given.
+pub fn run(name: &str, bounds: Option<Bounds>) -> Result<Report, UnknownWorld> {
+    let found = worlds().iter().find(|(scenario, _)| scenario.name == name);
+    let (scenario, usual) = found.ok_or_else(|| UnknownWorld(name.into()))?;
+    Ok(explore(scenario, &bounds.unwrap_or(*usual)))
+}
+
+/// Puts an object into a world that is being set up, status and all.
+pub(crate) fn put(cluster: &mut Cluster, target: ObjectRef, mut body: Value) {
+    let kind = target.kind;
+    body["apiVersion"] = kind.api_version().into();
+    body["kind"] = kind.name().into();
+    body["metadata"]["name"] = target.key.name.clone().into();
+    if kind.namespaced() {
+        body["metadata"]["namespace"] = target.key.namespace.clone().into();
+    }
+    let status = body.get("status").cloned();
+    let mut writes = vec![Write::Create { target: target.clone(), body }];
+    if let Some(status) = status {
+        let patch = Patch::Merge(json!({ "status": status }));
+        writes.push(Write::Patch { target, subresource: Some(api::Subresource::Status), patch });
+    }
+    for write in writes {
+        if let Err(refusal) = cluster.write("setup", &write) {
+            unreachable!("the world is set up with objects the API takes: {refusal}");
+        }
+    }
+}
+
+/// How a node's agent says which life it is in.
+pub(crate) fn life_write(node: &str, life: u64) -> Write {
+    Write::Patch {
+        target: ObjectRef::cluster(Kind::Node, node),
+        subresource: None,
+        patch: Patch::Merge(json!({ "metadata": { "annotations": { names::AGENT_LIFE: life.to_string() } } })),
+    }
+}

@@ -1,0 +1,205 @@
+//! The store alone: two writers that read late and write on what they read.
+//!
+//! Each writer keeps a finalizer on one claim and adds its letter to a journal kept in an annotation. Whatever the
+//! order and however stale their sight, no letter may be lost, and the claim goes when, and only when, both finalizers
+//! have gone.
+
+use std::fmt;
+use std::sync::Arc;
+
+use api::{Kind, ObjectKey, ObjectRef, Patch, PersistentVolumeClaim, Precondition, Write};
+use control::{Action, Cache, Change, Decision, Effect, Outcome, Permission, Retry, Rules, Tick, Why};
+use serde_json::json;
+
+use crate::bounds::Budget;
+use crate::cluster::{Cluster, NAMESPACE};
+use crate::explore::Scenario;
+use crate::laws::{self, Broken};
+use crate::member::{Instance, Seat};
+use crate::truth::Truth;
+use crate::world::{UserMove, World};
+use crate::worlds::put;
+
+/// Two writers and one claim.
+pub const SCENARIO: Scenario = Scenario {
+    name: "store",
+    about: "the store, two writers on one claim, a user who deletes it",
+    start,
+    user,
+    rest,
+    waives: &[],
+};
+
+const CLAIM: &str = "journal";
+const ANNOTATION: &str = "prove/journal";
+/// Letters each writer adds.
+const LETTERS: usize = 1;
+
+/// A writer known by its letter.
+struct Writer;
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Journal;
+
+impl fmt::Display for Journal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(CLAIM)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Entry {
+    Hold(Arc<PersistentVolumeClaim>, String),
+    Append(Arc<PersistentVolumeClaim>, String),
+    LetGo(Arc<PersistentVolumeClaim>, String),
+}
+
+fn finalizer(letter: &str) -> String {
+    format!("prove.example/{letter}")
+}
+
+fn journal(claim: &PersistentVolumeClaim) -> &str {
+    claim.metadata.annotation(ANNOTATION).unwrap_or_default()
+}
+
+impl Action for Entry {
+    fn name(&self) -> &'static str {
+        match self {
+            Entry::Hold(..) => "Hold",
+            Entry::Append(..) => "Append",
+            Entry::LetGo(..) => "LetGo",
+        }
+    }
+
+    fn effect(&self) -> Effect {
+        let target = ObjectRef::namespaced(Kind::PersistentVolumeClaim, NAMESPACE, CLAIM);
+        let patch = match self {
+            Entry::Hold(claim, letter) => Patch::add_finalizer(&claim.metadata, &finalizer(letter)),
+            Entry::LetGo(claim, letter) => Patch::remove_finalizer(&claim.metadata, &finalizer(letter)),
+            Entry::Append(claim, letter) => {
+                let text = format!("{}{letter}", journal(claim));
+                let body = json!({ "metadata": { "annotations": { ANNOTATION: text } } });
+                Patch::merge(Precondition::unchanged(&claim.metadata), body)
+            }
+        };
+        Effect::Write(Write::Patch { target, subresource: None, patch })
+    }
+
+    fn permissions() -> &'static [Permission] {
+        &[Permission { kind: Kind::PersistentVolumeClaim, subresource: "", verb: "patch" }]
+    }
+}
+
+impl Rules for Writer {
+    const NAME: &'static str = "writer";
+    type Key = Journal;
+    type Local = String;
+    type View = (Option<Arc<PersistentVolumeClaim>>, String);
+    type Action = Entry;
+    type Memory = Retry;
+
+    fn watches() -> &'static [Kind] {
+        &[Kind::PersistentVolumeClaim]
+    }
+
+    fn wakes(_: &Change, _: &Cache, _: &String) -> Vec<Journal> {
+        vec![Journal]
+    }
+
+    fn keys(_: &Cache, _: &String) -> Vec<Journal> {
+        vec![Journal]
+    }
+
+    fn view(_: &Journal, cache: &Cache, letter: &String) -> Self::View {
+        (cache.claim(&ObjectKey::new(NAMESPACE, CLAIM)).cloned(), letter.clone())
+    }
+
+    fn decide(_: Tick, (claim, letter): &Self::View, _: &Retry) -> Decision<Entry> {
+        let why = Why::waiting("Writing", "writing");
+        let Some(claim) = claim else { return Decision::Rest(Why::settled("Gone", "the claim is gone")) };
+        let held = claim.metadata.has_finalizer(&finalizer(letter));
+        let mine = journal(claim).matches(letter.as_str()).count();
+        match (claim.metadata.is_deleting(), held) {
+            (true, true) => Decision::Do(Entry::LetGo(claim.clone(), letter.clone()), why),
+            (true, false) => Decision::Rest(Why::settled("LetGo", "nothing is left to do")),
+            (false, false) => Decision::Do(Entry::Hold(claim.clone(), letter.clone()), why),
+            (false, true) if mine < LETTERS => Decision::Do(Entry::Append(claim.clone(), letter.clone()), why),
+            (false, true) => Decision::Rest(Why::settled("Written", "everything is written")),
+        }
+    }
+
+    fn remember(now: Tick, memory: Retry, _: &Entry, got: &Outcome) -> Retry {
+        memory.after(now, got)
+    }
+
+    fn learn(_: &mut String, _: &Entry, _: &Outcome) {}
+
+    fn about(_: &Journal) -> ObjectRef {
+        ObjectRef::namespaced(Kind::PersistentVolumeClaim, NAMESPACE, CLAIM)
+    }
+}
+
+fn claim_body() -> serde_json::Value {
+    json!({
+        "metadata": {},
+        "spec": {
+            "storageClassName": "",
+            "accessModes": ["ReadWriteOnce"],
+            "resources": { "requests": { "storage": "1Gi" } },
+        },
+    })
+}
+
+fn target() -> ObjectRef {
+    ObjectRef::namespaced(Kind::PersistentVolumeClaim, NAMESPACE, CLAIM)
+}
+
+fn start() -> World {
+    let mut cluster = Cluster::new();
+    put(&mut cluster, target(), claim_body());
+    let truth = Arc::new(Truth::default());
+    let seat = |build: fn(&Truth, &str) -> String| Seat::<Writer> {
+        build,
+        refresh: |_, _, _| false,
+        digest: |local, hasher| hasher.write(local.as_bytes()),
+    };
+    let members = vec![
+        Instance::start("anna", "", seat(|_, _| "a".into()), &cluster, &truth),
+        Instance::start("bert", "", seat(|_, _| "b".into()), &cluster, &truth),
+    ];
+    World { cluster, truth, members, behind: Default::default(), late: Vec::new(), dawdling: 0, budget: Budget::calm(0) }
+}
+
+fn user(world: &World) -> Vec<UserMove> {
+    let claim = world.cluster.claims().next();
+    let only_if = Precondition::default();
+    let delete = Write::Delete { target: target(), only_if: only_if.clone(), grace_seconds: None };
+    let mut create = claim_body();
+    create["apiVersion"] = "v1".into();
+    create["kind"] = "PersistentVolumeClaim".into();
+    match claim {
+        None => vec![UserMove {
+            label: "create the claim anew".into(),
+            writes: vec![Write::Create { target: target(), body: create }],
+        }],
+        Some(claim) if claim.metadata.is_deleting() => Vec::new(),
+        // The protection finalizer is nobody's business here, so the user takes it off as well.
+        Some(claim) => {
+            let rest: Vec<_> = claim.metadata.finalizers.iter().filter(|f| f.starts_with("prove")).collect();
+            let patch = Patch::Merge(json!({ "metadata": { "finalizers": rest } }));
+            let strip = Write::Patch { target: target(), subresource: None, patch };
+            vec![UserMove { label: "delete the claim".into(), writes: vec![strip, delete] }]
+        }
+    }
+}
+
+fn rest(world: &World) -> Option<Broken> {
+    let claim = world.cluster.claims().next()?;
+    let mut letters: Vec<char> = journal(claim).chars().collect();
+    letters.sort_unstable();
+    let wanted: Vec<char> = "ab".chars().flat_map(|letter| std::iter::repeat_n(letter, LETTERS)).collect();
+    if claim.metadata.is_deleting() {
+        return Some(Broken::new(laws::AS_ASKED, "the claim was deleted and is still there"));
+    }
+    (letters != wanted).then(|| Broken::new(laws::AS_ASKED, format!("the journal reads {}", journal(claim))))
+}

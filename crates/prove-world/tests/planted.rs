@@ -1,0 +1,72 @@
+//! Wrong rules, planted on purpose. The explorer must refute each of them, with the shortest history there is.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+mod wrong;
+
+use prove_world::worlds::{attach, provision};
+use prove_world::{Bounds, Budget, Report, Scenario, Seat, explore, laws};
+use wrong::{CachedInUse, FreshReadOnly, MemoryIntent};
+
+fn refuted(scenario: &Scenario, budget: Budget, law: &str) -> Report {
+    let report = explore(scenario, &Bounds::of(budget));
+    println!("{report}");
+    let found = report.broken.as_ref().expect("the wrong rule is refuted");
+    assert_eq!(found.broken.law, law);
+    assert!(!found.script.is_empty());
+    report
+}
+
+/// One watch that falls behind and nothing else.
+fn one_slow_watch() -> Budget {
+    Budget { delays: 1, behind: 1, ..Budget::calm(1) }
+}
+
+// Reliability 28: a cached report is never enough.
+#[test]
+fn detaching_on_a_cached_in_use_report_is_refuted() {
+    let scenario = Scenario {
+        name: "attach, detaching on a cached report",
+        start: || attach::start::<CachedInUse>(Seat { build: |_, _| (), refresh: |(), _, _| false, digest: |(), _| {} }),
+        ..attach::SCENARIO
+    };
+    refuted(&scenario, one_slow_watch(), laws::NO_DETACH_WHILE_MOUNTED);
+}
+
+// Reliability 28: nor is a fresh read, unless the report was taken back before it.
+#[test]
+fn reading_in_use_fresh_without_taking_the_report_back_is_refuted() {
+    let scenario = Scenario {
+        name: "attach, reading fresh without taking the report back",
+        start: || attach::start::<FreshReadOnly>(Seat { build: |_, _| (), refresh: |(), _, _| false, digest: |(), _| {} }),
+        ..attach::SCENARIO
+    };
+    refuted(&scenario, one_slow_watch(), laws::NO_DETACH_WHILE_MOUNTED);
+}
+
+fn provisioner_seat() -> Seat<MemoryIntent> {
+    Seat { build: |_, _| provision::local(), refresh: |_, _, _| false, digest: |_, _| {} }
+}
+
+// Reliability 6: the first symptom.
+#[test]
+fn an_intent_kept_only_in_memory_is_refuted() {
+    let scenario = Scenario {
+        name: "provision, intent only in memory",
+        start: || provision::start::<MemoryIntent>(provisioner_seat()),
+        ..provision::SCENARIO
+    };
+    refuted(&scenario, Budget::troubled(1, 1, 0), laws::INTENT_FIRST);
+}
+
+// Reliability 1 and 2: what it leads to, looking past the first symptom.
+#[test]
+fn an_intent_kept_only_in_memory_leaks_a_volume() {
+    let scenario = Scenario {
+        name: "provision, intent only in memory, to the end",
+        start: || provision::start::<MemoryIntent>(provisioner_seat()),
+        waives: &[laws::INTENT_FIRST, laws::ACCOUNTED],
+        ..provision::SCENARIO
+    };
+    let report = refuted(&scenario, Budget::troubled(1, 1, 0), laws::AS_ASKED);
+    assert!(report.broken.unwrap().broken.text.contains("is left"));
+}

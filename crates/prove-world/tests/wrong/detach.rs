@@ -1,0 +1,150 @@
+use api::{Kind, Object, ObjectRef};
+use control::{Action, Cache, Change, Decision, Effect, Outcome, Permission, Reply, Rules, Tick};
+use rules_attachdetach::{Act, AttachDetach, Key, Memory, Proof, Stamp, View};
+
+/// Believes the cache: no in-use report seen means not in use, so the attachment can go.
+pub struct CachedInUse;
+
+/// The attachments an action wants a proof for.
+fn sought(act: &Act) -> &[Stamp] {
+    match act {
+        Act::Unreport { attachments, .. } | Act::Fence { attachments, .. } => attachments,
+        Act::Create { .. } | Act::Adopt(_) | Act::Report { .. } | Act::CheckNode { .. } | Act::Delete(_) => &[],
+    }
+}
+
+impl Rules for CachedInUse {
+    const NAME: &'static str = "attachdetach";
+    type Key = Key;
+    type Local = ();
+    type View = View;
+    type Action = Act;
+    type Memory = Memory;
+
+    fn watches() -> &'static [Kind] {
+        AttachDetach::watches()
+    }
+
+    fn wakes(change: &Change, cache: &Cache, local: &()) -> Vec<Key> {
+        AttachDetach::wakes(change, cache, local)
+    }
+
+    fn keys(cache: &Cache, local: &()) -> Vec<Key> {
+        AttachDetach::keys(cache, local)
+    }
+
+    fn view(key: &Key, cache: &Cache, local: &()) -> View {
+        AttachDetach::view(key, cache, local)
+    }
+
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Act> {
+        match AttachDetach::decide(now, view, memory) {
+            Decision::Do(act, why) => match sought(&act).first() {
+                Some(attachment) => Decision::Do(Act::Delete(attachment.clone()), why),
+                None => Decision::Do(act, why),
+            },
+            idle => idle,
+        }
+    }
+
+    fn remember(now: Tick, memory: Memory, did: &Act, got: &Outcome) -> Memory {
+        AttachDetach::remember(now, memory, did, got)
+    }
+
+    fn learn(_: &mut (), _: &Act, _: &Outcome) {}
+
+    fn about(key: &Key) -> ObjectRef {
+        AttachDetach::about(key)
+    }
+}
+
+/// Reads the node fresh before it detaches, and leaves the report standing while it does.
+pub struct FreshReadOnly;
+
+/// The real actions and the read that replaces taking the report back.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Wrong {
+    Real(Act),
+    Read { node: String, unique_name: String, attachments: Vec<Stamp> },
+}
+
+impl Action for Wrong {
+    fn name(&self) -> &'static str {
+        match self {
+            Wrong::Real(act) => act.name(),
+            Wrong::Read { .. } => "ReadNode",
+        }
+    }
+
+    fn effect(&self) -> Effect {
+        match self {
+            Wrong::Real(act) => act.effect(),
+            Wrong::Read { node, .. } => Effect::Read(ObjectRef::cluster(Kind::Node, node.as_str())),
+        }
+    }
+
+    fn permissions() -> &'static [Permission] {
+        Act::permissions()
+    }
+}
+
+impl Rules for FreshReadOnly {
+    const NAME: &'static str = "attachdetach";
+    type Key = Key;
+    type Local = ();
+    type View = View;
+    type Action = Wrong;
+    type Memory = Memory;
+
+    fn watches() -> &'static [Kind] {
+        AttachDetach::watches()
+    }
+
+    fn wakes(change: &Change, cache: &Cache, local: &()) -> Vec<Key> {
+        AttachDetach::wakes(change, cache, local)
+    }
+
+    fn keys(cache: &Cache, local: &()) -> Vec<Key> {
+        AttachDetach::keys(cache, local)
+    }
+
+    fn view(key: &Key, cache: &Cache, local: &()) -> View {
+        AttachDetach::view(key, cache, local)
+    }
+
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Wrong> {
+        match AttachDetach::decide(now, view, memory) {
+            Decision::Do(Act::Unreport { node, unique_name, attachments, .. }, why)
+            | Decision::Do(Act::Fence { node, unique_name, attachments }, why)
+                if !attachments.is_empty() =>
+            {
+                match &memory.proof {
+                    Some(_) => Decision::Do(Wrong::Real(Act::Delete(attachments[0].clone())), why),
+                    None => Decision::Do(Wrong::Read { node: node.name, unique_name, attachments }, why),
+                }
+            }
+            Decision::Do(act, why) => Decision::Do(Wrong::Real(act), why),
+            Decision::Rest(why) => Decision::Rest(why),
+            Decision::Wait(until, why) => Decision::Wait(until, why),
+        }
+    }
+
+    fn remember(now: Tick, mut memory: Memory, did: &Wrong, got: &Outcome) -> Memory {
+        match (did, got) {
+            (Wrong::Real(act), _) => AttachDetach::remember(now, memory, act, got),
+            (Wrong::Read { unique_name, attachments, .. }, Outcome::Done(Reply::Object(Object::Node(node)))) => {
+                let free = !node.reports_in_use(unique_name);
+                let proof = Proof { node: Some(node.metadata.uid.clone()), attachments: attachments.clone() };
+                memory.proof = free.then_some(proof);
+                memory
+            }
+            (Wrong::Read { .. }, _) => memory,
+        }
+    }
+
+    fn learn(_: &mut (), _: &Wrong, _: &Outcome) {}
+
+    fn about(key: &Key) -> ObjectRef {
+        AttachDetach::about(key)
+    }
+}

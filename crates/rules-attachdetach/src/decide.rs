@@ -1,0 +1,278 @@
+use alloc::format;
+use alloc::vec::Vec;
+
+use api::{AttachedVolume, ObjectKey};
+use control::{Decision, Tick, Why};
+
+use crate::{Act, Attachment, Holder, Memory, NodeFacts, Pair, Rival, Stamp, Unwanted, View, Want};
+
+/// How long to wait before asking again whether the caches are filled.
+const SYNC_PAUSE_MILLIS: u64 = 200;
+
+pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Act> {
+    match view {
+        // Reliability 35: what is not in the cache yet cannot be told from what is gone.
+        View::NotSynced(kind) => Decision::Wait(
+            now.after_millis(SYNC_PAUSE_MILLIS),
+            Why::waiting("CacheNotSynced", format!("waiting for the first list of {kind} objects")),
+        ),
+        View::VolumeMissing { key, attachment: None } => {
+            Decision::Rest(Why::settled("VolumeGone", format!("volume {} does not exist", key.volume)))
+        }
+        View::VolumeMissing { key, attachment: Some(attachment) } => Decision::Rest(Why::waiting(
+            "VolumeMissing",
+            format!("volume {} of attachment {attachment} does not exist, so its handle is not known", key.volume),
+        )),
+        View::NotCsi(key) => Decision::Rest(Why::settled("NotCsi", format!("volume {} has no CSI driver", key.volume))),
+        View::Pair(pair) => hold_back(now, memory, plan(pair, memory)),
+    }
+}
+
+/// After a failure the next attempt waits its turn, and says what failed.
+fn hold_back(now: Tick, memory: &Memory, plan: Decision<Act>) -> Decision<Act> {
+    match (plan, memory.retry.pause(now)) {
+        (Decision::Do(_, why), Some(until)) => {
+            let failure = memory.retry.last_failure().unwrap_or("it failed");
+            Decision::Wait(until, Why::waiting("Retrying", format!("{}: {failure}", why.text)))
+        }
+        (act @ Decision::Do(..), None) => act,
+        (rest @ (Decision::Rest(_) | Decision::Wait(..)), Some(_) | None) => rest,
+    }
+}
+
+fn plan(pair: &Pair, memory: &Memory) -> Decision<Act> {
+    match (&pair.want, &pair.node) {
+        (Want::Wanted(pod), Some(node)) => wanted(pair, node, pod, memory),
+        (Want::Wanted(_), None) => unwanted(pair, Unwanted::NodeGone, memory),
+        (Want::Unwanted(reason), _) => unwanted(pair, *reason, memory),
+    }
+}
+
+fn wanted(pair: &Pair, node: &NodeFacts, pod: &ObjectKey, memory: &Memory) -> Decision<Act> {
+    let key = &pair.key;
+    if let Some(leaving) = pair.attachments.iter().find(|attachment| attachment.deleting) {
+        // A deletion cannot be taken back. Until it is through nobody may start using the volume here.
+        return not_reported(pair, node, || {
+            waiting(
+                "AttachmentLeaving",
+                format!("waiting for attachment {} to be gone before making it anew", leaving.name),
+            )
+        });
+    }
+    // While a proof is held a deletion may be on its way. Adopting stops it and drops the proof.
+    if let (Some(_), Some(attachment)) = (&memory.proof, pair.attachments.first()) {
+        return adopt(attachment);
+    }
+    let Some(proper) = pair.proper() else {
+        return not_reported(pair, node, || create(pair, node, pod));
+    };
+    if !proper.attached {
+        return not_reported(pair, node, || not_attached(pair, proper));
+    }
+    if pair.is_reported() {
+        return Decision::Rest(Why::settled("Attached", format!("{key} is attached and reported to the node")));
+    }
+    if let Some(rival) = &pair.rival {
+        return Decision::Rest(exclusive(pair, rival));
+    }
+    match pair.attachments.iter().find(|attachment| !memory.safe.contains(&attachment.uid)) {
+        Some(stranger) => adopt(stranger),
+        None => Decision::Do(
+            Act::Report { node: node.stamp(), list: with(node, &pair.unique_name) },
+            Why::waiting("Reporting", format!("telling node {} that volume {} is attached", key.node, key.volume)),
+        ),
+    }
+}
+
+/// Takes a report back that should not be there, and goes on once it is not.
+fn not_reported(pair: &Pair, node: &NodeFacts, then: impl FnOnce() -> Decision<Act>) -> Decision<Act> {
+    match pair.is_reported() {
+        true => unreport(pair, node),
+        false => then(),
+    }
+}
+
+fn create(pair: &Pair, node: &NodeFacts, pod: &ObjectKey) -> Decision<Act> {
+    let key = &pair.key;
+    if let Some(rival) = &pair.rival {
+        return Decision::Rest(exclusive(pair, rival));
+    }
+    if !node.managed {
+        return waiting(
+            "NodeNotManaged",
+            format!("node {} does not leave its attachments to the controller", key.node),
+        );
+    }
+    Decision::Do(
+        Act::Create {
+            attachment: pair.attachment_name.clone(),
+            driver: pair.driver.clone(),
+            volume: key.volume.clone(),
+            node: key.node.clone(),
+        },
+        Why::waiting(
+            "Attaching",
+            format!("asking for volume {} to be attached to node {} for pod {pod}", key.volume, key.node),
+        ),
+    )
+}
+
+fn exclusive(pair: &Pair, rival: &Rival) -> Why {
+    let volume = &pair.key.volume;
+    match rival {
+        Rival::Attachment { node, deleting: true } => {
+            Why::waiting("DetachingElsewhere", format!("waiting for volume {volume} to be detached from node {node}"))
+        }
+        Rival::Attachment { node, deleting: false } => Why::waiting(
+            "AttachedElsewhere",
+            format!("volume {volume} may be on one node only and has an attachment to node {node}"),
+        ),
+        Rival::Holder { node, holder: Holder::Reported } => Why::waiting(
+            "ReportedElsewhere",
+            format!("volume {volume} may be on one node only and is reported as attached to node {node}"),
+        ),
+        Rival::Holder { node, holder: Holder::InUse } => Why::waiting(
+            "InUseElsewhere",
+            format!("volume {volume} may be on one node only and node {node} says it is in use there"),
+        ),
+        Rival::Earlier { node } => Why::waiting(
+            "WantedElsewhere",
+            format!("volume {volume} may be on one node only and node {node} waits for it as well and comes first"),
+        ),
+    }
+}
+
+fn not_attached(pair: &Pair, attachment: &Attachment) -> Decision<Act> {
+    let (volume, node, driver) = (&pair.key.volume, &pair.key.node, &pair.driver);
+    match &attachment.error {
+        None => waiting(
+            "WaitingForAttacher",
+            format!("waiting for driver {driver} to attach volume {volume} to node {node}"),
+        ),
+        Some(error) => waiting(
+            "AttachFailing",
+            format!("waiting for driver {driver} to attach volume {volume} to node {node}: {error}"),
+        ),
+    }
+}
+
+fn adopt(attachment: &Attachment) -> Decision<Act> {
+    Decision::Do(
+        Act::Adopt(attachment.stamp()),
+        Why::waiting(
+            "Adopting",
+            format!("making sure that no earlier deletion of attachment {} can come through", attachment.name),
+        ),
+    )
+}
+
+fn unwanted(pair: &Pair, reason: Unwanted, memory: &Memory) -> Decision<Act> {
+    let staying: Vec<&Attachment> = pair.attachments.iter().filter(|attachment| !attachment.deleting).collect();
+    match (&pair.node, staying.first()) {
+        (Some(node), _) if pair.is_reported() && (staying.is_empty() || !node.in_use) => unreport(pair, node),
+        (_, None) => nothing_to_ask_for(pair, reason),
+        (None, Some(attachment)) => match memory.allows(None, attachment) {
+            true => delete(pair, attachment),
+            false => Decision::Do(
+                Act::CheckNode { node: pair.key.node.clone(), attachments: pair.stamps() },
+                Why::waiting("CheckingNode", format!("making sure that node {} is gone", pair.key.node)),
+            ),
+        },
+        // Time changes nothing about this (reliability 27): the node itself must say that it is done.
+        (Some(node), Some(_)) if node.in_use => {
+            waiting("InUse", format!("waiting for node {} to stop using volume {}", pair.key.node, pair.key.volume))
+        }
+        (Some(node), Some(attachment)) => match memory.allows(Some(node.uid.as_str()), attachment) {
+            true => delete(pair, attachment),
+            false => Decision::Do(
+                Act::Fence { node: node.stamp(), unique_name: pair.unique_name.clone(), attachments: pair.stamps() },
+                Why::waiting(
+                    "Fencing",
+                    format!("making sure that node {} does not use volume {}", pair.key.node, pair.key.volume),
+                ),
+            ),
+        },
+    }
+}
+
+fn nothing_to_ask_for(pair: &Pair, reason: Unwanted) -> Decision<Act> {
+    let key = &pair.key;
+    if let Some(leaving) = pair.attachments.first() {
+        return waiting(
+            "Detaching",
+            format!(
+                "waiting for driver {} to detach volume {} from node {} ({})",
+                pair.driver, key.volume, key.node, leaving.name
+            ),
+        );
+    }
+    Decision::Rest(match reason {
+        Unwanted::NoPod => Why::settled("NotWanted", format!("no pod on node {} uses volume {}", key.node, key.volume)),
+        Unwanted::NoAttachRequired => {
+            Why::settled("NoAttachRequired", format!("driver {} needs no attachments", pair.driver))
+        }
+        Unwanted::NodeGone => Why::settled("NodeGone", format!("node {} does not exist", key.node)),
+    })
+}
+
+fn unreport(pair: &Pair, node: &NodeFacts) -> Decision<Act> {
+    Decision::Do(
+        Act::Unreport {
+            node: node.stamp(),
+            list: node.reported.iter().filter(|volume| volume.name != pair.unique_name).cloned().collect(),
+            unique_name: pair.unique_name.clone(),
+            attachments: pair.stamps(),
+        },
+        Why::waiting(
+            "TakingReportBack",
+            format!("telling node {} that volume {} is not attached any more", pair.key.node, pair.key.volume),
+        ),
+    )
+}
+
+fn delete(pair: &Pair, attachment: &Attachment) -> Decision<Act> {
+    Decision::Do(
+        Act::Delete(attachment.stamp()),
+        Why::waiting(
+            "Detaching",
+            format!("asking for volume {} to be detached from node {}", pair.key.volume, pair.key.node),
+        ),
+    )
+}
+
+fn with(node: &NodeFacts, unique_name: &str) -> Vec<AttachedVolume> {
+    let mut list = node.reported.clone();
+    list.push(AttachedVolume { name: unique_name.into(), ..AttachedVolume::default() });
+    list
+}
+
+fn waiting(code: &'static str, text: alloc::string::String) -> Decision<Act> {
+    Decision::Rest(Why::waiting(code, text))
+}
+
+impl NodeFacts {
+    fn stamp(&self) -> Stamp {
+        Stamp { name: self.name.clone(), uid: self.uid.clone(), version: self.version.clone() }
+    }
+}
+
+impl Attachment {
+    fn stamp(&self) -> Stamp {
+        Stamp { name: self.name.clone(), uid: self.uid.clone(), version: self.version.clone() }
+    }
+}
+
+impl Pair {
+    fn stamps(&self) -> Vec<Stamp> {
+        self.attachments.iter().filter(|attachment| !attachment.deleting).map(Attachment::stamp).collect()
+    }
+}
+
+impl Memory {
+    /// The proof held is about this node and this attachment in this very version.
+    fn allows(&self, node: Option<&str>, attachment: &Attachment) -> bool {
+        self.proof
+            .as_ref()
+            .is_some_and(|proof| proof.node.as_deref() == node && proof.attachments.contains(&attachment.stamp()))
+    }
+}

@@ -1,0 +1,89 @@
+//! Which attachments should exist: the attach/detach controller.
+//!
+//! A key is one volume on one node. While a pod on the node uses the volume, a VolumeAttachment exists, and once the
+//! attacher says it is attached the node's status reports it. When no pod uses it any more the report is taken back,
+//! and only then, on proof that the node does not use the volume, the attachment is deleted.
+//!
+//! Owns: VolumeAttachment objects (creation, deletion, the adoption mark) and `status.volumesAttached` of nodes.
+//! Writes: those, and one annotation on nodes that serves as a fence.
+//! Only reads: pods, claims, volumes, drivers, `status.volumesInUse` of nodes.
+//!
+//! Laws (the numbers are those of the reliability reference, each has a test):
+//! - an attachment is deleted only after a write of this controller to the node was answered with a node that has the
+//!   volume neither in `volumesAttached` nor in `volumesInUse` (26, 28), or after the node was read and is gone (37);
+//! - every report carries the node's version, so that the write that gave the proof also stops every report sent
+//!   before it, by this life of the controller or an earlier one;
+//! - a deletion carries the attachment's uid and the version it had at the proof, and an attachment is reported only
+//!   when this life made it or adopted it (changed its version) since the last proof: a deletion still on its way
+//!   can no longer succeed;
+//! - a volume for one node only gets no second attachment while any other node has one, in whatever state, or holds
+//!   the volume (24, 34); waiting nodes go in the order of their names, so that two of them never block each other;
+//! - time detaches nothing (27); nothing at all is done before every watched kind is in the cache (35).
+//!
+//! Does not know: drivers' sockets, CSI calls, how a volume is mounted, force-detach, attach limits, what time it is.
+#![no_std]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+extern crate alloc;
+
+mod act;
+mod decide;
+mod facts;
+mod index;
+mod memory;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+pub use act::{Act, Stamp};
+pub use memory::{Memory, Proof};
+pub use view::{Attachment, Holder, Key, NodeFacts, Pair, Rival, Unwanted, View, Want};
+
+use alloc::vec::Vec;
+
+use api::{Kind, ObjectRef};
+use control::{Cache, Change, Decision, Outcome, Rules, Tick};
+
+/// The attach/detach controller.
+pub struct AttachDetach;
+
+impl Rules for AttachDetach {
+    const NAME: &'static str = "attachdetach";
+
+    type Key = Key;
+    type Local = ();
+    type View = View;
+    type Action = Act;
+    type Memory = Memory;
+
+    fn watches() -> &'static [Kind] {
+        &index::WATCHES
+    }
+
+    fn wakes(change: &Change, cache: &Cache, _local: &()) -> Vec<Key> {
+        index::wakes(change, cache)
+    }
+
+    fn keys(cache: &Cache, _local: &()) -> Vec<Key> {
+        index::keys(cache)
+    }
+
+    fn view(key: &Key, cache: &Cache, _local: &()) -> View {
+        facts::view(key, cache)
+    }
+
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Act> {
+        decide::decide(now, view, memory)
+    }
+
+    fn remember(now: Tick, memory: Memory, did: &Act, got: &Outcome) -> Memory {
+        memory::remember(now, memory, did, got)
+    }
+
+    fn learn(_local: &mut (), _did: &Act, _got: &Outcome) {}
+
+    fn about(key: &Key) -> ObjectRef {
+        ObjectRef::cluster(Kind::PersistentVolume, key.volume.clone())
+    }
+}

@@ -1,0 +1,326 @@
+use api::{Kind, Patch, Write, names};
+use control::{Action, Decision, Effect, Outcome, Refusal, Reply};
+use serde_json::json;
+
+use super::world::*;
+use crate::{Act, Key};
+
+/// A world where the volume is attached to `a`, reported, and its pod just gone.
+fn to_be_detached() -> World {
+    let mut world = World::new(&["ReadWriteOnce"]);
+    world.pod("p", "a");
+    world.run(&on("a"));
+    world.attach("a");
+    world.run(&on("a"));
+    world.remove(Kind::Pod, "n", "p");
+    world.sync();
+    world
+}
+
+fn act(world: &World, key: &Key) -> Act {
+    match world.look(key) {
+        Decision::Do(act, _) => act,
+        other => panic!("{other:?}"),
+    }
+}
+
+// Reliability 28: the cached in-use list is never enough. The answer to the un-report counts.
+#[test]
+fn a_volume_taken_into_use_meanwhile_is_not_detached() {
+    let mut world = to_be_detached();
+    let unreport = act(&world, &on("a"));
+    world.in_use("a", true); // The agent is faster; the un-report meets a newer node.
+    let outcome = world.land(&unreport);
+    assert_eq!(outcome, Outcome::Refused(Refusal::Conflict));
+    world.hear(&on("a"), &unreport, &outcome);
+    world.now += 10_000;
+    world.sync();
+    assert_eq!(world.code(&on("a")), "InUse");
+    // Even an answer that shows the volume in use without a conflict is no proof.
+    let mut world = to_be_detached();
+    let unreport = act(&world, &on("a"));
+    world.land(&unreport);
+    world.in_use("a", true);
+    let node = world.real_node("a").unwrap();
+    world.memory.insert(on("a"), Default::default());
+    world.hear(&on("a"), &unreport, &Outcome::Done(Reply::Object(node.into())));
+    assert!(world.memory[&on("a")].proof.is_none());
+}
+
+// Reliability 26: an answer that did not arrive proves nothing.
+#[test]
+fn an_unanswered_unreport_is_no_proof() {
+    let mut world = to_be_detached();
+    let unreport = act(&world, &on("a"));
+    world.land(&unreport);
+    world.hear(&on("a"), &unreport, &Outcome::Unknown("no answer".into()));
+    world.now += 10_000;
+    world.sync();
+    assert!(matches!(act(&world, &on("a")), Act::Fence { .. }));
+}
+
+// Reliability 27: a healthy node keeps what it uses, however long it takes.
+#[test]
+fn time_detaches_nothing() {
+    let mut world = to_be_detached();
+    world.in_use("a", true);
+    world.sync();
+    for _ in 0..50 {
+        world.now += 3_600_000;
+        assert!(matches!(world.look(&on("a")), Decision::Rest(_)));
+    }
+}
+
+// Reliability 28: the deletion names the very object and version that were proved.
+#[test]
+fn a_deletion_carries_uid_and_version() {
+    let mut world = to_be_detached();
+    assert_eq!(world.step(&on("a")), Some("TakeReportBack"));
+    let attachment = world.real_attachment("a").unwrap();
+    match act(&world, &on("a")).effect() {
+        Effect::Write(Write::Delete { only_if, .. }) => {
+            assert_eq!(only_if, api::Precondition::unchanged(&attachment.metadata));
+        }
+        other => panic!("{other:?}"),
+    }
+    // Somebody changed the attachment since: the proof is about another version and counts no more.
+    world.patch(
+        Kind::VolumeAttachment,
+        "",
+        &attachment_name("a"),
+        false,
+        json!({ "metadata": { "labels": { "x": "y" } } }),
+    );
+    world.sync();
+    assert!(matches!(act(&world, &on("a")), Act::Fence { .. }));
+}
+
+// A deletion of an earlier life must not reach an attachment that is reported again.
+#[test]
+fn a_late_deletion_fails_after_adoption() {
+    let mut world = to_be_detached();
+    assert_eq!(world.step(&on("a")), Some("TakeReportBack"));
+    let late = act(&world, &on("a"));
+    assert!(matches!(late, Act::Delete(_)));
+    world.memory.clear(); // The controller dies with the deletion on its way, and starts anew.
+    world.pod("q", "a");
+    assert_eq!(world.run(&on("a")), ["AdoptAttachment", "ReportAttached"]);
+    assert_eq!(world.land(&late), Outcome::Refused(Refusal::Conflict));
+    assert!(!world.real_attachment("a").unwrap().metadata.is_deleting());
+}
+
+// The same within one life, when the answer to the deletion was lost.
+#[test]
+fn an_unanswered_deletion_is_fenced_off_when_the_want_returns() {
+    let mut world = to_be_detached();
+    assert_eq!(world.step(&on("a")), Some("TakeReportBack"));
+    let late = act(&world, &on("a"));
+    world.hear(&on("a"), &late, &Outcome::Unknown("no answer".into()));
+    world.now += 10_000;
+    world.pod("q", "a");
+    assert_eq!(world.run(&on("a")), ["AdoptAttachment", "ReportAttached"]);
+    assert_eq!(world.land(&late), Outcome::Refused(Refusal::Conflict));
+}
+
+// The proof is dropped when the want returns.
+#[test]
+fn a_returning_want_drops_the_proof() {
+    let mut world = to_be_detached();
+    assert_eq!(world.step(&on("a")), Some("TakeReportBack"));
+    assert!(world.memory[&on("a")].proof.is_some());
+    world.pod("q", "a");
+    world.sync();
+    assert_eq!(world.step(&on("a")), Some("AdoptAttachment"));
+    assert!(world.memory[&on("a")].proof.is_none());
+    world.remove(Kind::Pod, "n", "q");
+    world.sync();
+    assert!(matches!(act(&world, &on("a")), Act::Fence { .. }));
+}
+
+// The same before the attacher has said a word: the old proof must not serve the next detach.
+#[test]
+fn a_returning_want_drops_the_proof_of_an_unattached_volume() {
+    let mut world = World::new(&["ReadWriteOnce"]);
+    world.pod("p", "a");
+    world.run(&on("a"));
+    world.remove(Kind::Pod, "n", "p");
+    world.sync();
+    assert_eq!(world.step(&on("a")), Some("FenceNode"));
+    world.pod("q", "a");
+    assert_eq!(world.run(&on("a")), ["AdoptAttachment"]);
+    world.remove(Kind::Pod, "n", "q");
+    world.sync();
+    assert!(matches!(act(&world, &on("a")), Act::Fence { .. }));
+}
+
+// A report of an earlier life must not come through once the volume may be detached.
+#[test]
+fn a_late_report_fails_after_the_fence() {
+    let mut world = World::new(&["ReadWriteOnce"]);
+    world.pod("p", "a");
+    world.run(&on("a"));
+    world.attach("a");
+    world.sync();
+    let late = act(&world, &on("a"));
+    assert!(matches!(late, Act::Report { .. }));
+    world.memory.clear();
+    world.remove(Kind::Pod, "n", "p");
+    assert_eq!(world.run(&on("a")), ["FenceNode", "DeleteAttachment"]);
+    assert_eq!(world.land(&late), Outcome::Refused(Refusal::Conflict));
+    assert!(!world.reported("a"));
+}
+
+// AD-37: an attachment on its way out is waited for, is not reported, and is made anew.
+#[test]
+fn a_leaving_attachment_is_made_anew() {
+    let mut world = to_be_detached();
+    world.run(&on("a"));
+    world.pod("q", "a");
+    assert!(world.run(&on("a")).is_empty());
+    assert_eq!(world.code(&on("a")), "AttachmentLeaving");
+    let old = world.real_attachment("a").unwrap().metadata.uid;
+    world.release("a");
+    assert_eq!(world.run(&on("a")), ["CreateAttachment"]);
+    assert_ne!(world.real_attachment("a").unwrap().metadata.uid, old);
+}
+
+// Reported and yet on its way out, deleted by hand: the report goes.
+#[test]
+fn a_leaving_attachment_is_not_reported() {
+    let mut world = World::new(&["ReadWriteOnce"]);
+    world.pod("p", "a");
+    world.run(&on("a"));
+    world.attach("a");
+    world.run(&on("a"));
+    world.remove(Kind::VolumeAttachment, "", &attachment_name("a"));
+    assert_eq!(world.run(&on("a")), ["TakeReportBack"]);
+    assert_eq!(world.code(&on("a")), "AttachmentLeaving");
+    world.release("a");
+    assert_eq!(world.run(&on("a")), ["CreateAttachment"]);
+}
+
+// Reliability 24 and 34: one attachment elsewhere, in whatever state, is one too many.
+#[test]
+fn a_single_node_volume_waits_for_every_other_attachment() {
+    let mut world = World::new(&["ReadWriteOnce"]);
+    world.pod("p", "b");
+    world.run(&on("b"));
+    world.pod("q", "a");
+    assert!(world.run(&on("a")).is_empty(), "not even attached yet");
+    assert_eq!(world.code(&on("a")), "AttachedElsewhere");
+    world.attach("b");
+    assert!(world.run(&on("a")).is_empty(), "attached");
+    world.run(&on("b"));
+    world.remove(Kind::Pod, "n", "p");
+    world.run(&on("b"));
+    assert!(world.real_attachment("b").unwrap().metadata.is_deleting());
+    assert!(world.run(&on("a")).is_empty(), "being detached");
+    assert_eq!(world.code(&on("a")), "DetachingElsewhere");
+    world.release("b");
+    assert_eq!(world.run(&on("a")), ["CreateAttachment"]);
+}
+
+// Reliability 25: a node that still uses the volume holds it, attachment or not.
+#[test]
+fn a_single_node_volume_waits_for_a_node_that_uses_it() {
+    let mut world = World::new(&["ReadWriteOnce"]);
+    world.in_use("b", true);
+    world.pod("q", "a");
+    assert!(world.run(&on("a")).is_empty());
+    assert_eq!(world.code(&on("a")), "InUseElsewhere");
+    world.in_use("b", false);
+    assert_eq!(world.run(&on("a")), ["CreateAttachment"]);
+}
+
+#[test]
+fn two_waiting_nodes_do_not_block_each_other() {
+    let mut world = World::new(&["ReadWriteOnce"]);
+    for (pod, node) in [("p", "a"), ("q", "b")] {
+        world.pod(pod, node);
+        world.in_use(node, true); // Agents say so as soon as they want the volume.
+    }
+    world.sync();
+    assert_eq!(world.code(&on("b")), "WantedElsewhere");
+    assert_eq!(world.code(&on("a")), "Attaching");
+    // The pod on b runs: it is not merely waiting.
+    world.status(Kind::Pod, "n", "q", json!({ "phase": "Running", "containerStatuses": [
+        { "name": "main", "image": "none", "imageID": "", "ready": true, "restartCount": 0, "state": { "running": {} } }] }));
+    world.sync();
+    assert_eq!(world.code(&on("a")), "InUseElsewhere");
+    assert_eq!(world.code(&on("b")), "Attaching");
+}
+
+// AD-29: a volume for many nodes is attached to many.
+#[test]
+fn a_shared_volume_is_attached_everywhere() {
+    for mode in ["ReadWriteMany", "ReadOnlyMany"] {
+        let mut world = World::new(&[mode]);
+        world.pod("p", "a");
+        world.pod("q", "b");
+        assert_eq!(world.run(&on("a")), ["CreateAttachment"]);
+        assert_eq!(world.run(&on("b")), ["CreateAttachment"]);
+    }
+}
+
+// Two attachments of a single-node volume, both said to be attached: only one is reported.
+#[test]
+fn only_one_of_two_attachments_is_reported() {
+    let mut world = World::new(&["ReadWriteOnce"]);
+    world.pod("p", "a");
+    world.sync();
+    let late = act(&world, &on("a"));
+    world.remove(Kind::Pod, "n", "p");
+    world.pod("q", "b");
+    world.run(&on("b"));
+    world.attach("b");
+    world.pod("p2", "a");
+    assert!(matches!(world.land(&late), Outcome::Done(_)));
+    world.attach("a");
+    assert_eq!(world.run(&on("a")), ["AdoptAttachment", "ReportAttached"]);
+    assert!(world.run(&on("b")).is_empty());
+    assert_eq!(world.code(&on("b")), "ReportedElsewhere");
+}
+
+// Reliability 37: a node that was deleted gives its volumes free, once that is certain.
+#[test]
+fn a_deleted_node_gives_its_volumes_free() {
+    let mut world = to_be_detached();
+    world.pod("q", "a");
+    world.in_use("a", true);
+    world.remove(Kind::Node, "", "a");
+    assert_eq!(world.run(&on("a")), ["CheckNode", "DeleteAttachment"]);
+}
+
+#[test]
+fn a_node_that_is_back_is_not_taken_for_gone() {
+    let mut world = to_be_detached();
+    world.in_use("a", true);
+    let was = world.store.clone();
+    world.remove(Kind::Node, "", "a");
+    world.sync_kind(Kind::Node);
+    world.store = was; // The node is there again, the cache does not know yet.
+    assert_eq!(world.step(&on("a")), Some("CheckNode"));
+    assert!(world.memory[&on("a")].proof.is_none());
+    assert!(matches!(world.look(&on("a")), Decision::Wait(..)), "it does not read again and again");
+}
+
+// Every write that touches an existing object carries its precondition.
+#[test]
+fn every_write_carries_its_precondition() {
+    let mut world = to_be_detached();
+    for _ in 0..2 {
+        match act(&world, &on("a")).effect() {
+            Effect::Write(Write::Patch { patch: Patch::Merge(body), .. }) => {
+                assert!(body["metadata"]["uid"].is_string() && body["metadata"]["resourceVersion"].is_string());
+            }
+            Effect::Write(Write::Delete { only_if, .. }) => {
+                assert!(only_if.uid.is_some() && only_if.resource_version.is_some());
+            }
+            other => panic!("{other:?}"),
+        }
+        world.step(&on("a"));
+    }
+    assert!(!world.reported("a"));
+    let adopted = names::ATTACHMENT_ADOPTED;
+    assert!(world.real_attachment("a").unwrap().metadata.annotation(adopted).is_none());
+}

@@ -1,0 +1,5 @@
+mod laws;
+mod lives;
+mod path;
+mod wakes;
+mod world;

@@ -1,0 +1,166 @@
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use api::{AttachedVolume, Kind, ObjectKey};
+
+/// One volume on one node.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// The PersistentVolume's name.
+    pub volume: String,
+    /// The node's name.
+    pub node: String,
+}
+
+impl Key {
+    /// The key of a volume on a node.
+    pub fn new(volume: impl Into<String>, node: impl Into<String>) -> Key {
+        Key { volume: volume.into(), node: node.into() }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} on {}", self.volume, self.node)
+    }
+}
+
+/// Everything a decision looks at.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(clippy::large_enum_variant, reason = "views are made one at a time, never collected")]
+pub enum View {
+    /// The objects of this kind have not been listed yet, so nothing can be said.
+    NotSynced(Kind),
+    /// The PersistentVolume is not there. Without it nobody knows the driver's name for the volume.
+    VolumeMissing {
+        /// The volume and node asked about.
+        key: Key,
+        /// An attachment that still names the volume, if there is one.
+        attachment: Option<String>,
+    },
+    /// The volume does not belong to a CSI driver.
+    NotCsi(Key),
+    /// The volume and the node, as far as they concern each other.
+    Pair(Pair),
+}
+
+/// A CSI volume and a node.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Pair {
+    /// The volume and the node.
+    pub key: Key,
+    /// The driver's name.
+    pub driver: String,
+    /// The name under which nodes report the volume.
+    pub unique_name: String,
+    /// The name the attachment has or should have.
+    pub attachment_name: String,
+    /// Whether the volume should be attached here.
+    pub want: Want,
+    /// The node, if it exists.
+    pub node: Option<NodeFacts>,
+    /// Every attachment of this volume to this node; normally at most one, of the name above.
+    pub attachments: Vec<Attachment>,
+    /// Why the volume may not come here yet. Only looked for when an attachment would have to be made or reported.
+    pub rival: Option<Rival>,
+}
+
+/// Whether a volume should be attached to a node.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Want {
+    /// This pod uses it.
+    Wanted(ObjectKey),
+    /// It should not.
+    Unwanted(Unwanted),
+}
+
+/// Why a volume should not be attached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unwanted {
+    /// No pod on the node uses it.
+    NoPod,
+    /// The driver says its volumes need no attachment.
+    NoAttachRequired,
+    /// The node object was deleted.
+    NodeGone,
+}
+
+/// What matters about a node.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct NodeFacts {
+    /// The node's name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// Its resource version.
+    pub version: String,
+    /// Its attachments are this controller's business.
+    pub managed: bool,
+    /// All that is reported as attached to it.
+    pub reported: Vec<AttachedVolume>,
+    /// The node reports this volume as in use.
+    pub in_use: bool,
+}
+
+/// One attachment of the volume to the node.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Attachment {
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// Its resource version.
+    pub version: String,
+    /// Its deletion was asked for.
+    pub deleting: bool,
+    /// The attacher says the volume is attached.
+    pub attached: bool,
+    /// What the attacher says went wrong.
+    pub error: Option<String>,
+}
+
+/// Who stands in the way of a volume that may be on one node only.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Rival {
+    /// Another node has an attachment, in whatever state.
+    Attachment {
+        /// That node.
+        node: String,
+        /// The attachment is on its way out.
+        deleting: bool,
+    },
+    /// Another node may have the volume mounted.
+    Holder {
+        /// That node.
+        node: String,
+        /// How we know.
+        holder: Holder,
+    },
+    /// Another node wants the volume as well and comes first by name.
+    Earlier {
+        /// That node.
+        node: String,
+    },
+}
+
+/// How we know that a node may have a volume mounted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Holder {
+    /// Its status still reports the volume as attached.
+    Reported,
+    /// It says it uses the volume, and is not merely waiting for it.
+    InUse,
+}
+
+impl Pair {
+    /// The node's status reports the volume as attached.
+    pub fn is_reported(&self) -> bool {
+        self.node.as_ref().is_some_and(|node| node.reported.iter().any(|volume| volume.name == self.unique_name))
+    }
+
+    /// The attachment that carries the proper name.
+    pub fn proper(&self) -> Option<&Attachment> {
+        self.attachments.iter().find(|attachment| attachment.name == self.attachment_name)
+    }
+}

@@ -1,0 +1,288 @@
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use api::{Kind, Meta, ObjectRef, Patch, Precondition, Subresource, Time, Value, Write, names};
+use control::{Action, Effect, Permission};
+use csi::{Call, v1};
+use serde_json::{Map, json};
+
+use crate::{Capability, Context};
+
+/// Everything the attacher does.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Act {
+    /// Put our finalizer on the volume.
+    MarkVolume {
+        /// The volume as it was seen.
+        volume: Stamp,
+        /// Our finalizer.
+        finalizer: String,
+    },
+    /// Put our finalizer and the node's id on the attachment.
+    MarkAttachment {
+        /// The attachment as it was seen.
+        attachment: Stamp,
+        /// Our finalizer.
+        finalizer: String,
+        /// The driver's id of the node.
+        node_id: String,
+    },
+    /// Ask the driver to attach.
+    Publish {
+        /// The attachment's uid.
+        attachment: String,
+        /// The request.
+        request: PublishRequest,
+    },
+    /// Say that it is attached.
+    Confirm {
+        /// The attachment as it was seen.
+        attachment: Stamp,
+        /// What the driver told.
+        context: Context,
+    },
+    /// Say what went wrong.
+    ReportError {
+        /// The attachment as it was seen.
+        attachment: Stamp,
+        /// Attaching or detaching.
+        side: Side,
+        /// What went wrong.
+        message: String,
+        /// The driver's code.
+        code: Option<i32>,
+        /// When.
+        time: Time,
+    },
+    /// Give way to another attachment: from here on this one is not published.
+    GiveWay(Stamp),
+    /// Read the attachment past the cache before undoing anything.
+    Recheck {
+        /// The attachment as it was seen.
+        attachment: Stamp,
+        /// Our finalizer.
+        finalizer: String,
+    },
+    /// Ask the driver to detach.
+    Unpublish {
+        /// The attachment's uid.
+        attachment: String,
+        /// Volume and node as the driver knows them.
+        place: Place,
+    },
+    /// Take our finalizer and the give-way mark off the attachment.
+    UnmarkAttachment {
+        /// The attachment as it was seen.
+        attachment: Stamp,
+        /// Our finalizer.
+        finalizer: String,
+    },
+    /// Take our finalizer off the volume.
+    UnmarkVolume {
+        /// The volume as it was seen.
+        volume: Stamp,
+        /// Our finalizer.
+        finalizer: String,
+    },
+}
+
+/// Which way something went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// Attaching.
+    Attach,
+    /// Detaching.
+    Detach,
+}
+
+/// An object as it was seen.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Stamp {
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// Its resource version.
+    pub version: String,
+    /// Its finalizers.
+    pub finalizers: Vec<String>,
+}
+
+/// A volume and a node as the driver knows them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// The driver's name.
+    pub driver: String,
+    /// The driver's socket.
+    pub socket: String,
+    /// The volume's handle.
+    pub handle: String,
+    /// The node's id.
+    pub node_id: String,
+}
+
+/// What the driver needs to attach.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PublishRequest {
+    /// Which volume to which node.
+    pub place: Place,
+    /// How it is going to be used.
+    pub capability: Capability,
+    /// What the driver told when it made the volume.
+    pub context: Context,
+}
+
+impl Place {
+    /// The finalizer of the driver's attacher.
+    pub fn finalizer(&self) -> String {
+        names::attacher_finalizer(&self.driver)
+    }
+}
+
+impl Stamp {
+    /// An object's metadata, as far as a later write needs it.
+    pub fn of(meta: &Meta) -> Stamp {
+        Stamp {
+            name: meta.name.clone(),
+            uid: meta.uid.clone(),
+            version: meta.resource_version.clone(),
+            finalizers: meta.finalizers.clone(),
+        }
+    }
+
+    fn unchanged(&self) -> Precondition {
+        Precondition { uid: Some(self.uid.clone()), resource_version: Some(self.version.clone()) }
+    }
+
+    fn patch(&self, kind: Kind, subresource: Option<Subresource>, body: Value) -> Effect {
+        let target = ObjectRef::cluster(kind, self.name.clone());
+        Effect::Write(Write::Patch { target, subresource, patch: Patch::merge(self.unchanged(), body) })
+    }
+
+    fn finalizers_with(&self, finalizer: &str) -> Value {
+        let mut all = self.finalizers.clone();
+        if !all.iter().any(|f| f == finalizer) {
+            all.push(finalizer.into());
+        }
+        json!(all)
+    }
+
+    fn finalizers_without(&self, finalizer: &str) -> Value {
+        let rest: Vec<&String> = self.finalizers.iter().filter(|f| *f != finalizer).collect();
+        if rest.is_empty() { Value::Null } else { json!(rest) }
+    }
+}
+
+impl Action for Act {
+    fn name(&self) -> &'static str {
+        match self {
+            Act::MarkVolume { .. } => "MarkVolume",
+            Act::MarkAttachment { .. } => "MarkAttachment",
+            Act::Publish { .. } => "ControllerPublishVolume",
+            Act::Confirm { .. } => "ConfirmAttached",
+            Act::ReportError { side: Side::Attach, .. } => "ReportAttachError",
+            Act::ReportError { side: Side::Detach, .. } => "ReportDetachError",
+            Act::GiveWay(_) => "GiveWay",
+            Act::Recheck { .. } => "RecheckAttachment",
+            Act::Unpublish { .. } => "ControllerUnpublishVolume",
+            Act::UnmarkAttachment { .. } => "UnmarkAttachment",
+            Act::UnmarkVolume { .. } => "UnmarkVolume",
+        }
+    }
+
+    fn effect(&self) -> Effect {
+        let (attachments, volumes) = (Kind::VolumeAttachment, Kind::PersistentVolume);
+        match self {
+            Act::MarkVolume { volume, finalizer } => {
+                volume.patch(volumes, None, json!({ "metadata": { "finalizers": volume.finalizers_with(finalizer) } }))
+            }
+            Act::MarkAttachment { attachment, finalizer, node_id } => {
+                let finalizers = attachment.finalizers_with(finalizer);
+                let annotations = annotation(names::ATTACHMENT_NODE_ID, json!(node_id));
+                let body = json!({ "metadata": { "finalizers": finalizers, "annotations": annotations } });
+                attachment.patch(attachments, None, body)
+            }
+            Act::Publish { request, .. } => publish(request),
+            Act::Confirm { attachment, context } => {
+                attachment.patch(attachments, Some(Subresource::Status), json!({ "status": confirmed(context) }))
+            }
+            Act::ReportError { attachment, side, message, code, time } => {
+                attachment.patch(attachments, Some(Subresource::Status), failed(*side, message, *code, time))
+            }
+            Act::GiveWay(attachment) => {
+                let annotations = annotation(names::ATTACHMENT_GIVES_WAY, json!("true"));
+                attachment.patch(attachments, None, json!({ "metadata": { "annotations": annotations } }))
+            }
+            Act::Recheck { attachment, .. } => Effect::Read(ObjectRef::cluster(attachments, attachment.name.clone())),
+            Act::Unpublish { place, .. } => unpublish(place),
+            Act::UnmarkAttachment { attachment, finalizer } => {
+                let finalizers = attachment.finalizers_without(finalizer);
+                let annotations = annotation(names::ATTACHMENT_GIVES_WAY, Value::Null);
+                let body = json!({ "metadata": { "finalizers": finalizers, "annotations": annotations } });
+                attachment.patch(attachments, None, body)
+            }
+            Act::UnmarkVolume { volume, finalizer } => {
+                let finalizers = volume.finalizers_without(finalizer);
+                volume.patch(volumes, None, json!({ "metadata": { "finalizers": finalizers } }))
+            }
+        }
+    }
+
+    fn permissions() -> &'static [Permission] {
+        const fn right(kind: Kind, subresource: &'static str, verb: &'static str) -> Permission {
+            Permission { kind, subresource, verb }
+        }
+        const RIGHTS: [Permission; 4] = [
+            right(Kind::PersistentVolume, "", "patch"),
+            right(Kind::VolumeAttachment, "", "get"),
+            right(Kind::VolumeAttachment, "", "patch"),
+            right(Kind::VolumeAttachment, "status", "patch"),
+        ];
+        &RIGHTS
+    }
+}
+
+fn annotation(key: &str, value: Value) -> Map<alloc::string::String, Value> {
+    let mut map = Map::new();
+    map.insert(key.into(), value);
+    map
+}
+
+fn publish(request: &PublishRequest) -> Effect {
+    let place = &request.place;
+    let call = Call::ControllerPublishVolume(v1::ControllerPublishVolumeRequest {
+        volume_id: place.handle.clone(),
+        node_id: place.node_id.clone(),
+        volume_capability: Some(request.capability.to_csi()),
+        readonly: false,
+        volume_context: request.context.0.clone(),
+        ..v1::ControllerPublishVolumeRequest::default()
+    });
+    Effect::Call { socket: place.socket.clone(), call }
+}
+
+fn unpublish(place: &Place) -> Effect {
+    let call = Call::ControllerUnpublishVolume(v1::ControllerUnpublishVolumeRequest {
+        volume_id: place.handle.clone(),
+        node_id: place.node_id.clone(),
+        ..v1::ControllerUnpublishVolumeRequest::default()
+    });
+    Effect::Call { socket: place.socket.clone(), call }
+}
+
+fn confirmed(context: &Context) -> Value {
+    let metadata = if context.0.is_empty() { Value::Null } else { json!(context.0) };
+    json!({ "attached": true, "attachmentMetadata": metadata, "attachError": null, "detachError": null })
+}
+
+fn failed(side: Side, message: &str, code: Option<i32>, time: &Time) -> Value {
+    let mut error = json!({ "message": message, "time": time.0 });
+    match side {
+        Side::Attach => {
+            // A code left over from an earlier error goes.
+            error["errorCode"] = code.map_or(Value::Null, Value::from);
+            json!({ "status": { "attached": false, "attachError": error } })
+        }
+        Side::Detach => json!({ "status": { "detachError": error } }),
+    }
+}

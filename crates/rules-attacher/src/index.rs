@@ -1,0 +1,55 @@
+//! Which keys a change concerns.
+
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+use api::{Kind, Object, VolumeAttachment, names};
+use control::{Cache, Change};
+
+use crate::{Key, Local};
+
+/// The kinds a decision looks at.
+pub(crate) const WATCHES: [Kind; 4] = [Kind::VolumeAttachment, Kind::PersistentVolume, Kind::CSINode, Kind::Node];
+
+pub(crate) fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
+    let mut keys = BTreeSet::new();
+    if let (Some(Object::Node(before)), Some(Object::Node(after))) = (&change.before, &change.after)
+        && before.metadata.annotation(names::NODE_ID) == after.metadata.annotation(names::NODE_ID)
+    {
+        return Vec::new(); // A heartbeat.
+    }
+    for side in change.sides() {
+        match side {
+            Object::VolumeAttachment(attachment) => {
+                keys.extend(ours(attachment, local));
+                if let Some(volume) = attachment.volume() {
+                    keys.insert(Key::Volume(volume.into()));
+                    // Attachments of one volume wait for each other.
+                    keys.extend(cache.attachments_by_volume(volume).filter_map(|other| ours(other, local)));
+                }
+            }
+            Object::PersistentVolume(volume) => {
+                let name = &volume.metadata.name;
+                keys.insert(Key::Volume(name.clone()));
+                keys.extend(cache.attachments_by_volume(name).filter_map(|attachment| ours(attachment, local)));
+            }
+            Object::CSINode(_) | Object::Node(_) => {
+                let on_node = cache.attachments_by_node(&side.meta().name);
+                keys.extend(on_node.filter_map(|attachment| ours(attachment, local)));
+            }
+            Object::Pod(_) | Object::PersistentVolumeClaim(_) | Object::StorageClass(_) | Object::CSIDriver(_) => {}
+        }
+    }
+    keys.into_iter().collect()
+}
+
+pub(crate) fn keys(cache: &Cache, local: &Local) -> Vec<Key> {
+    let finalizer = names::attacher_finalizer(&local.driver);
+    let attachments = cache.attachments().filter_map(|attachment| ours(attachment, local));
+    let volumes = cache.volumes().filter(|volume| volume.metadata.has_finalizer(&finalizer));
+    attachments.chain(volumes.map(|volume| Key::Volume(volume.metadata.name.clone()))).collect()
+}
+
+fn ours(attachment: &VolumeAttachment, local: &Local) -> Option<Key> {
+    (attachment.spec.attacher == local.driver).then(|| Key::Attachment(attachment.metadata.name.clone()))
+}

@@ -1,0 +1,108 @@
+//! One attachment: publish it or unpublish it at the driver.
+//!
+//! The attach/detach controller says with VolumeAttachment objects which volume should be attached where. This
+//! controller makes it so for the volumes of one driver, and says so in their status.
+//!
+//! Owns: the finalizer `external-attacher/<driver>` on attachments and volumes, `status` of attachments, the record of
+//! the node's id and the give-way mark on attachments, and the calls ControllerPublishVolume and
+//! ControllerUnpublishVolume.
+//! Writes: only those.
+//! Only reads: volumes, CSINodes and nodes (for the driver's id of the node).
+//!
+//! Laws (the numbers are those of the reliability reference, each has a test):
+//! - the finalizers and the node's id are on the objects before the first ControllerPublishVolume, so whatever becomes
+//!   of that call, the attachment stays until the driver has unpublished the volume;
+//! - `attached` is written only after the driver said so, with the context of that very answer (32); an answer that did
+//!   not arrive means asking again, never giving up what may exist (34);
+//! - the finalizer goes only after the driver answered ControllerUnpublishVolume with success, or with not found (33),
+//!   and every repetition of that call is the same, even when the node is gone;
+//! - a volume for one node only is not published while another attachment of it, for another node, carries the
+//!   finalizer or is attached (24). Where two carry it, one gives way, by a rule both see alike;
+//! - nothing is called for an attachment that is unchanged, attached and wanted (109).
+//!
+//! A driver that does not publish gets the attachment confirmed at once, without finalizers and calls.
+//!
+//! Does not know: pods, claims, who wants an attachment and why, secrets, how a volume is mounted, what time it is.
+#![no_std]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+extern crate alloc;
+
+mod act;
+mod capability;
+mod decide;
+mod facts;
+mod index;
+mod memory;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+pub use act::{Act, Place, PublishRequest, Side, Stamp};
+pub use capability::{Access, Capability, Mode};
+pub use memory::{Failure, Memory};
+pub use view::{Attach, Context, Detach, Key, Obstacle, Rival, Target, View, VolumeUse};
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use api::{Kind, ObjectRef};
+use control::{Cache, Change, Decision, Outcome, Rules, Tick};
+
+/// The attacher of one driver.
+pub struct Attacher;
+
+/// The driver this attacher works for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Local {
+    /// Its name.
+    pub driver: String,
+    /// The path of its socket.
+    pub socket: String,
+    /// It has the controller capability PUBLISH_UNPUBLISH_VOLUME.
+    pub publishes: bool,
+}
+
+impl Rules for Attacher {
+    const NAME: &'static str = "attacher";
+
+    type Key = Key;
+    type Local = Local;
+    type View = View;
+    type Action = Act;
+    type Memory = Memory;
+
+    fn watches() -> &'static [Kind] {
+        &index::WATCHES
+    }
+
+    fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
+        index::wakes(change, cache, local)
+    }
+
+    fn keys(cache: &Cache, local: &Local) -> Vec<Key> {
+        index::keys(cache, local)
+    }
+
+    fn view(key: &Key, cache: &Cache, local: &Local) -> View {
+        facts::view(key, cache, local)
+    }
+
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Act> {
+        decide::decide(now, view, memory)
+    }
+
+    fn remember(now: Tick, memory: Memory, did: &Act, got: &Outcome) -> Memory {
+        memory::remember(now, memory, did, got)
+    }
+
+    fn learn(_local: &mut Local, _did: &Act, _got: &Outcome) {}
+
+    fn about(key: &Key) -> ObjectRef {
+        match key {
+            Key::Attachment(name) => ObjectRef::cluster(Kind::VolumeAttachment, name.clone()),
+            Key::Volume(name) => ObjectRef::cluster(Kind::PersistentVolume, name.clone()),
+        }
+    }
+}

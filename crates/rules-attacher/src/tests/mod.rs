@@ -1,0 +1,4 @@
+mod laws;
+mod lives;
+mod path;
+mod world;

@@ -1,0 +1,238 @@
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use api::names;
+use api::{Object, ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass};
+use control::{Cache, Change};
+
+use crate::fit::{capacity, requested};
+use crate::{Candidate, ClaimFacts, ClaimView, Fit, Holder, Key, Prospect, Standing, Target, VolumeFacts, VolumeView};
+
+pub(crate) fn keys(cache: &Cache) -> Vec<Key> {
+    let claims = cache.claims().map(|claim| Key::Claim(claim.metadata.key()));
+    let volumes = cache.volumes().map(|volume| Key::Volume(volume.metadata.name.clone()));
+    claims.chain(volumes).collect()
+}
+
+pub(crate) fn wakes(change: &Change, cache: &Cache) -> Vec<Key> {
+    let mut woken = BTreeSet::new();
+    for side in change.sides() {
+        match side {
+            Object::PersistentVolumeClaim(claim) => claim_wakes(claim, cache, &mut woken),
+            Object::PersistentVolume(volume) => volume_wakes(volume, cache, &mut woken),
+            Object::StorageClass(class) => class_wakes(class, cache, &mut woken),
+            Object::Pod(pod) => pod_wakes(pod, &mut woken),
+            Object::VolumeAttachment(_) | Object::CSIDriver(_) | Object::CSINode(_) | Object::Node(_) => {}
+        }
+    }
+    woken.into_iter().collect()
+}
+
+/// The claim itself, the volume it names, and the volumes that refer to it (PV-4).
+fn claim_wakes(claim: &PersistentVolumeClaim, cache: &Cache, woken: &mut BTreeSet<Key>) {
+    let key = claim.metadata.key();
+    woken.extend(cache.volumes_by_claim(&key.to_string()).map(|volume| Key::Volume(volume.metadata.name.clone())));
+    if !claim.spec.volume_name.is_empty() {
+        woken.insert(Key::Volume(claim.spec.volume_name.clone()));
+    }
+    woken.insert(Key::Claim(key));
+}
+
+/// The volume itself, the claim it refers to, the claims that name it, and the claims that might want it.
+fn volume_wakes(volume: &PersistentVolume, cache: &Cache, woken: &mut BTreeSet<Key>) {
+    let name = &volume.metadata.name;
+    woken.insert(Key::Volume(name.clone()));
+    woken.extend(cache.claims_by_volume(name).map(|claim| Key::Claim(claim.metadata.key())));
+    match &volume.spec.claim_ref {
+        Some(holder) => {
+            woken.insert(Key::Claim(ObjectKey::new(holder.namespace.as_str(), holder.name.as_str())));
+        }
+        None => woken.extend(unbound_of_class(volume.class(), cache)),
+    }
+}
+
+/// Claims of the class; for a default class also those that name none.
+fn class_wakes(class: &StorageClass, cache: &Cache, woken: &mut BTreeSet<Key>) {
+    woken.extend(unbound_of_class(&class.metadata.name, cache));
+    if class.is_default() {
+        woken.extend(unbound_of_class("", cache));
+    }
+}
+
+fn pod_wakes(pod: &Pod, woken: &mut BTreeSet<Key>) {
+    let namespace = pod.metadata.namespace.as_str();
+    woken.extend(pod.claim_names().map(|claim| Key::Claim(ObjectKey::new(namespace, claim))));
+}
+
+fn unbound_of_class(class: &str, cache: &Cache) -> Vec<Key> {
+    let unbound = cache.claims_by_class(class).filter(|claim| claim.spec.volume_name.is_empty());
+    unbound.map(|claim| Key::Claim(claim.metadata.key())).collect()
+}
+
+pub(crate) fn claim(key: &ObjectKey, cache: &Cache) -> ClaimView {
+    let Some(claim) = cache.claim(key) else { return ClaimView::Gone };
+    let term = key.to_string();
+    let users = cache.pods_by_claim(&term).filter(|pod| !pod.is_terminal());
+    ClaimView::Here(ClaimFacts {
+        claim: claim.clone(),
+        users: users.map(|pod| pod.metadata.name.clone()).collect(),
+        standing: standing(claim, cache),
+    })
+}
+
+fn standing(claim: &PersistentVolumeClaim, cache: &Cache) -> Standing {
+    let completed = claim.metadata.annotation(names::BIND_COMPLETED).is_some();
+    match (completed, claim.spec.volume_name.is_empty()) {
+        (true, true) => Standing::Completed(Target::Nameless),
+        (true, false) => Standing::Completed(target(claim, cache)),
+        (false, false) => Standing::Named(target(claim, cache)),
+        (false, true) => Standing::Unbound(prospect(claim, cache)),
+    }
+}
+
+fn target(claim: &PersistentVolumeClaim, cache: &Cache) -> Target {
+    let name = &claim.spec.volume_name;
+    let Some(volume) = cache.volume(&ObjectKey::cluster(name.as_str())) else { return Target::Missing(name.clone()) };
+    match &volume.spec.claim_ref {
+        None => Target::Free(Candidate { volume: volume.clone(), fit: Fit::of_free(claim, volume) }),
+        Some(_) if refers(volume, claim) => {
+            Target::Ours(Candidate { volume: volume.clone(), fit: Fit::of_reserved(claim, volume) })
+        }
+        Some(holder) => {
+            Target::Foreign { volume: name.clone(), holder: format!("{}/{}", holder.namespace, holder.name) }
+        }
+    }
+}
+
+/// PV-8: by namespace and name, and by uid unless the reference leaves it open.
+fn refers(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
+    volume.spec.claim_ref.as_ref().is_some_and(|holder| {
+        holder.namespace == claim.metadata.namespace
+            && holder.name == claim.metadata.name
+            && (holder.uid.is_empty() || holder.uid == claim.metadata.uid)
+    })
+}
+
+fn prospect(claim: &PersistentVolumeClaim, cache: &Cache) -> Prospect {
+    if let Some(reserved) = reserved(claim, cache) {
+        return Prospect::Reserved(reserved);
+    }
+    if claim.spec.selector.is_some() {
+        return Prospect::Selector;
+    }
+    if let Err(text) = requested(claim) {
+        return Prospect::BadRequest(text);
+    }
+    let class_name = claim.class().unwrap_or("");
+    let class = cache.class(&ObjectKey::cluster(class_name));
+    let delayed = class.is_some_and(|class| class.waits_for_consumer()); // PV-18: a missing class is not delayed.
+    let placed = claim.metadata.annotation(names::SELECTED_NODE).is_some_and(|node| !node.is_empty());
+    if (!delayed || placed)
+        && let Some(volume) = best_free(claim, cache, delayed)
+    {
+        return Prospect::Free(volume);
+    }
+    match (claim.class(), class) {
+        (None, _) => default_class(cache).map_or(Prospect::NoClass, Prospect::DefaultClass),
+        (Some(""), _) => Prospect::NoClass,
+        (Some(name), None) => Prospect::ClassMissing(name.into()),
+        (Some(name), Some(_)) if delayed && !placed => {
+            Prospect::AwaitsConsumer { class: name.into(), pods: pods_without_node(claim, cache) }
+        }
+        (Some(name), Some(class)) => provisioned_by(name, class),
+    }
+}
+
+fn provisioned_by(name: &str, class: &StorageClass) -> Prospect {
+    let provisioner = class.provisioner.clone();
+    if provisioner == names::NO_PROVISIONER {
+        Prospect::MadeByHand(name.into())
+    } else if provisioner.starts_with("kubernetes.io/") {
+        Prospect::InTree { class: name.into(), provisioner } // PV-35
+    } else {
+        Prospect::Provision { class: name.into(), provisioner }
+    }
+}
+
+/// The volume that refers to the claim. One that does so by uid is a binding half written, and comes first; after
+/// that, fitting ones come before others, and the order is by name.
+fn reserved(claim: &PersistentVolumeClaim, cache: &Cache) -> Option<Candidate> {
+    let term = claim.metadata.key().to_string();
+    let referring = cache.volumes_by_claim(&term).filter(|volume| refers(volume, claim));
+    let candidates = referring.map(|volume| Candidate { volume: volume.clone(), fit: Fit::of_reserved(claim, volume) });
+    // A volume reserved by name alone that does not fit is no reservation of ours (PV-14).
+    let ours = candidates.filter(|candidate| by_uid(candidate) || candidate.fit == Fit::Fits);
+    ours.min_by_key(|candidate| (!by_uid(candidate), candidate.fit != Fit::Fits))
+}
+
+fn by_uid(candidate: &Candidate) -> bool {
+    candidate.volume.spec.claim_ref.as_ref().is_some_and(|holder| !holder.uid.is_empty())
+}
+
+/// PV-13, PV-14: among the free volumes of the class, fewest access modes first, then smallest, then by name.
+///
+/// With delayed binding a volume tied to some nodes is left alone: whether it suits the chosen node is the scheduler's
+/// judgement, which it expresses by reserving the volume (PV-44).
+fn best_free(claim: &PersistentVolumeClaim, cache: &Cache, delayed: bool) -> Option<Arc<PersistentVolume>> {
+    let free = cache.volumes_by_class(claim.class().unwrap_or("")).filter(|volume| {
+        volume.spec.claim_ref.is_none()
+            && volume.status.phase == "Available"
+            && !(delayed && volume.spec.node_affinity.is_some())
+            && Fit::of_free(claim, volume) == Fit::Fits
+            && !is_anothers(volume, cache)
+    });
+    free.min_by_key(|volume| (volume.spec.access_modes.len(), capacity(volume).unwrap_or(i64::MAX))).cloned()
+}
+
+/// A claim whose binding was completed names this volume, though somebody took the volume's own reference away. The
+/// claim will repair that; nobody else may step in between (reliability 16).
+fn is_anothers(volume: &PersistentVolume, cache: &Cache) -> bool {
+    cache
+        .claims_by_volume(&volume.metadata.name)
+        .any(|claim| claim.metadata.annotation(names::BIND_COMPLETED).is_some())
+}
+
+/// PV-17: the newest of those marked as default, then by name.
+fn default_class(cache: &Cache) -> Option<String> {
+    let mut best: Option<&Arc<StorageClass>> = None;
+    for class in cache.classes().filter(|class| class.is_default()) {
+        // Classes come by name, so that an equally new one does not replace its predecessor.
+        if best.is_none_or(|held| class.metadata.creation_timestamp > held.metadata.creation_timestamp) {
+            best = Some(class);
+        }
+    }
+    best.map(|class| class.metadata.name.clone())
+}
+
+/// PV-19: pods that would be the first consumer, had they a node.
+fn pods_without_node(claim: &PersistentVolumeClaim, cache: &Cache) -> Vec<String> {
+    let term = claim.metadata.key().to_string();
+    let pods = cache.pods_by_claim(&term);
+    pods.filter(|pod| !pod.is_terminal() && pod.spec.node_name.is_empty())
+        .map(|pod| pod.metadata.name.clone())
+        .collect()
+}
+
+pub(crate) fn volume(name: &str, cache: &Cache) -> VolumeView {
+    match cache.volume(&ObjectKey::cluster(name)) {
+        None => VolumeView::Gone,
+        Some(volume) => VolumeView::Here(VolumeFacts { volume: volume.clone(), holder: holder(volume, cache) }),
+    }
+}
+
+fn holder(volume: &PersistentVolume, cache: &Cache) -> Holder {
+    let Some(reference) = &volume.spec.claim_ref else { return Holder::Nobody };
+    let key = ObjectKey::new(reference.namespace.as_str(), reference.name.as_str());
+    if reference.uid.is_empty() {
+        return Holder::Reserved(key);
+    }
+    match cache.claim(&key).filter(|claim| claim.metadata.uid == reference.uid) {
+        None => Holder::Unseen { claim: key, uid: reference.uid.clone() },
+        Some(claim) if claim.spec.volume_name.is_empty() => Holder::Unbound(key),
+        Some(claim) if claim.spec.volume_name == volume.metadata.name => Holder::Bound(key),
+        Some(claim) => Holder::Elsewhere { claim: key, volume: claim.spec.volume_name.clone() },
+    }
+}

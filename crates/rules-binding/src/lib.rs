@@ -1,0 +1,112 @@
+//! Claims and volumes: match, bind, protect, release, default class.
+//!
+//! Owns: who belongs to whom (`pv.spec.claimRef`, `pvc.spec.volumeName`), the phases of claims and volumes, the two
+//! protection finalizers, the annotation that calls a provisioner, the default class of a claim that names none.
+//!
+//! Writes: claims and volumes, and the status of both. Each write carries the resource version it was decided on.
+//!
+//! Only reads: classes (what a claim asks for) and pods (who uses a claim).
+//!
+//! Laws:
+//! - a binding is written volume first, claim second, statuses last within each; every prefix of those writes is a
+//!   reservation that the next look completes (PV-20, reliability 16);
+//! - a released volume is never bound again unless a user clears its claimRef (reliability 17);
+//! - a bound claim never loses its volume's name; without the volume it is Lost (reliability 19);
+//! - nothing is declared gone on the word of a cache: *Released* and *Lost* follow a fresh read (reliability 105);
+//! - a claim keeps its protection while a pod that has not ended uses it, a volume while it is bound (reliability 21);
+//! - defaulting fills a class that is not set and never changes one (reliability 22).
+//!
+//! Does not know: drivers, provisioners at work (it only names one), nodes, attachments. Label selectors in claims are
+//! not evaluated: such a claim binds only to a volume reserved for it, and says so.
+#![no_std]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+extern crate alloc;
+
+mod act;
+mod decide;
+mod decide_volume;
+mod fit;
+mod index;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use api::{Kind, ObjectKey, ObjectRef};
+use control::{Cache, Change, Decision, Outcome, Rules, Tick};
+
+pub use act::{Action, Looked, Memory};
+pub use fit::Fit;
+pub use view::{Candidate, ClaimFacts, ClaimView, Holder, Prospect, Standing, Target, View, VolumeFacts, VolumeView};
+
+/// The rules.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Binding;
+
+/// What one decision is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Key {
+    /// A claim.
+    Claim(ObjectKey),
+    /// A volume, by name.
+    Volume(String),
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Key::Claim(key) => write!(f, "claim {key}"),
+            Key::Volume(name) => write!(f, "volume {name}"),
+        }
+    }
+}
+
+impl Rules for Binding {
+    const NAME: &'static str = "binding";
+    type Key = Key;
+    type Local = ();
+    type View = View;
+    type Action = Action;
+    type Memory = Memory;
+
+    fn watches() -> &'static [Kind] {
+        &[Kind::PersistentVolumeClaim, Kind::PersistentVolume, Kind::StorageClass, Kind::Pod]
+    }
+
+    fn wakes(change: &Change, cache: &Cache, _local: &()) -> Vec<Key> {
+        index::wakes(change, cache)
+    }
+
+    fn keys(cache: &Cache, _local: &()) -> Vec<Key> {
+        index::keys(cache)
+    }
+
+    fn view(key: &Key, cache: &Cache, _local: &()) -> View {
+        match key {
+            Key::Claim(key) => View::Claim(index::claim(key, cache)),
+            Key::Volume(name) => View::Volume(index::volume(name, cache)),
+        }
+    }
+
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+        decide::decide(now, view, memory)
+    }
+
+    fn remember(now: Tick, memory: Memory, did: &Action, got: &Outcome) -> Memory {
+        memory.after(now, did, got)
+    }
+
+    fn learn(_local: &mut (), _did: &Action, _got: &Outcome) {}
+
+    fn about(key: &Key) -> ObjectRef {
+        match key {
+            Key::Claim(key) => ObjectRef { kind: Kind::PersistentVolumeClaim, key: key.clone() },
+            Key::Volume(name) => ObjectRef::cluster(Kind::PersistentVolume, name.as_str()),
+        }
+    }
+}

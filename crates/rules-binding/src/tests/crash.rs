@@ -1,0 +1,90 @@
+//! Every prefix of the writes, then a crash: the next life ends where an undisturbed one does (PV-7, reliability 113).
+
+use api::{Kind, names};
+use serde_json::{Value, json};
+
+use super::world::World;
+
+fn reserve_and_bind() -> World {
+    let mut world = World::new()
+        .class("hand", names::NO_PROVISIONER, json!({}))
+        .with_claim("a", Some("hand"), "1Gi", json!({}))
+        .with_claim("b", Some("hand"), "2Gi", json!({}));
+    world.add_volume("v1", "hand", "1Gi", json!({}));
+    world.add_volume("v2", "hand", "2Gi", json!({}));
+    world.add_volume("v3", "hand", "2Gi", json!({}));
+    world
+}
+
+fn release() -> World {
+    let mut world = reserve_and_bind();
+    world.run();
+    world.delete(Kind::PersistentVolumeClaim, "a");
+    world.delete(Kind::PersistentVolume, "v2");
+    world
+}
+
+fn lose() -> World {
+    let mut world = reserve_and_bind();
+    world.run();
+    let volume = world.claim("a")["spec"]["volumeName"].clone();
+    let volume = volume.as_str().unwrap();
+    world.patch(Kind::PersistentVolume, volume, false, json!({ "metadata": { "finalizers": Value::Null } }));
+    world.delete(Kind::PersistentVolume, volume);
+    world
+}
+
+fn crash_everywhere(scene: fn() -> World) {
+    let mut undisturbed = scene();
+    undisturbed.run();
+    let steps = undisturbed.log.len();
+    assert!(steps > 0);
+    for crash_after in 0..=steps {
+        let mut world = scene();
+        world.run_for(crash_after);
+        world.restart();
+        world.run();
+        assert_eq!(world.outcome(), undisturbed.outcome(), "crash after {crash_after} of {:?}", undisturbed.log);
+        check_pairs(&world);
+    }
+}
+
+/// Reliability 16: a claim and a volume name each other, or neither does.
+fn check_pairs(world: &World) {
+    for stored in world.store.list(rules_store::find_kind(Kind::PersistentVolume), None) {
+        let volume = &stored.value;
+        if volume["status"]["phase"] == "Bound" {
+            let claim = world.claim(volume["spec"]["claimRef"]["name"].as_str().unwrap());
+            assert_eq!(claim["spec"]["volumeName"], volume["metadata"]["name"]);
+            assert_eq!(claim["metadata"]["uid"], volume["spec"]["claimRef"]["uid"]);
+        }
+    }
+}
+
+#[test]
+fn a_half_written_binding_is_completed_by_the_next_life() {
+    crash_everywhere(reserve_and_bind);
+}
+
+#[test]
+fn a_half_written_release_is_completed_by_the_next_life() {
+    crash_everywhere(release);
+}
+
+#[test]
+fn a_half_written_loss_is_completed_by_the_next_life() {
+    crash_everywhere(lose);
+}
+
+// Reliability 114.
+#[test]
+fn a_restart_at_rest_does_nothing() {
+    for scene in [reserve_and_bind, release, lose] {
+        let mut world = scene();
+        world.run();
+        world.log.clear();
+        world.restart();
+        world.run();
+        assert!(world.log.is_empty(), "{:?}", world.log);
+    }
+}

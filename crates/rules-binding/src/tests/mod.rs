@@ -1,0 +1,6 @@
+//! Behaviour against a real store. Numbers are those of the reference checklists.
+
+mod binding;
+mod crash;
+mod phases;
+mod world;

@@ -1,0 +1,163 @@
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use api::{ObjectKey, PersistentVolume, PersistentVolumeClaim};
+
+use crate::Fit;
+
+/// Everything one decision looks at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum View {
+    /// About a claim.
+    Claim(ClaimView),
+    /// About a volume.
+    Volume(VolumeView),
+}
+
+/// A claim, or its absence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClaimView {
+    /// There is no such claim.
+    Gone,
+    /// It is there.
+    Here(ClaimFacts),
+}
+
+/// A claim and what surrounds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimFacts {
+    /// The claim.
+    pub claim: Arc<PersistentVolumeClaim>,
+    /// Names of the pods that use it and have not ended.
+    pub users: Vec<String>,
+    /// How far its binding has come.
+    pub standing: Standing,
+}
+
+/// How far a claim's binding has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It names no volume; this is what can be done about it.
+    Unbound(Prospect),
+    /// A user wrote a volume's name into it; the binding is not complete.
+    Named(Target),
+    /// The binding was completed once.
+    Completed(Target),
+}
+
+/// What can be done for a claim that names no volume.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Prospect {
+    /// A volume refers to the claim already.
+    Reserved(Candidate),
+    /// This free volume is the best fit.
+    Free(Arc<PersistentVolume>),
+    /// The claim selects volumes by label, which is not supported.
+    Selector,
+    /// The requested size cannot be read; the text says why.
+    BadRequest(String),
+    /// It names no class, and this one is the default.
+    DefaultClass(String),
+    /// It has no class and there is no default, or it wants none.
+    NoClass,
+    /// Its class does not exist.
+    ClassMissing(String),
+    /// Volumes of its class are made by hand.
+    MadeByHand(String),
+    /// Its class names a provisioner that was part of Kubernetes and has no driver here.
+    InTree {
+        /// The class.
+        class: String,
+        /// The provisioner it names.
+        provisioner: String,
+    },
+    /// The class waits for a pod to be placed; these pods use the claim and have no node yet.
+    AwaitsConsumer {
+        /// The class.
+        class: String,
+        /// The pods.
+        pods: Vec<String>,
+    },
+    /// A volume should be made by this provisioner.
+    Provision {
+        /// The class.
+        class: String,
+        /// Its provisioner.
+        provisioner: String,
+    },
+}
+
+/// The volume a claim names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The claim is marked as bound and names none.
+    Nameless,
+    /// No volume of that name is known.
+    Missing(String),
+    /// The volume refers to no claim.
+    Free(Candidate),
+    /// The volume refers to this claim, by uid, or by name alone.
+    Ours(Candidate),
+    /// The volume refers to another claim.
+    Foreign {
+        /// The volume.
+        volume: String,
+        /// The claim it refers to.
+        holder: String,
+    },
+}
+
+/// A volume and whether the claim may have it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// The volume.
+    pub volume: Arc<PersistentVolume>,
+    /// Whether it suits the claim.
+    pub fit: Fit,
+}
+
+/// A volume, or its absence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VolumeView {
+    /// There is no such volume.
+    Gone,
+    /// It is there.
+    Here(VolumeFacts),
+}
+
+/// A volume and whose it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VolumeFacts {
+    /// The volume.
+    pub volume: Arc<PersistentVolume>,
+    /// Whose it is.
+    pub holder: Holder,
+}
+
+/// Whose a volume is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// Nobody's.
+    Nobody,
+    /// A user reserved it for a claim of this name.
+    Reserved(ObjectKey),
+    /// It refers to a claim that the cache does not hold (or holds only a namesake of).
+    Unseen {
+        /// Where the claim should be.
+        claim: ObjectKey,
+        /// Its uid.
+        uid: String,
+    },
+    /// Its claim has not named a volume yet.
+    Unbound(ObjectKey),
+    /// Its claim names it.
+    Bound(ObjectKey),
+    /// Its claim names another volume.
+    Elsewhere {
+        /// The claim.
+        claim: ObjectKey,
+        /// The volume the claim names.
+        volume: String,
+    },
+}

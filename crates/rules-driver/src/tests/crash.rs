@@ -1,0 +1,109 @@
+//! Reliability 77, 82 and 113: disturbed anywhere and repeated, a call ends as if nothing had happened.
+
+use super::*;
+use proptest::prelude::*;
+
+const FAULTS: [Fault; 3] = [Fault::Crash, Fault::Fails, Fault::Lies];
+
+fn same(a: &Result<Response, Status>, b: &Result<Response, Status>) -> bool {
+    match (a, b) {
+        (Ok(a), Ok(b)) => a == b,
+        (Err(a), Err(b)) => a.code == b.code,
+        (Ok(_), Err(_)) | (Err(_), Ok(_)) => false,
+    }
+}
+
+#[test]
+fn every_call_of_a_life_survives_every_fault_at_every_step() {
+    let mut calm = Driver::new();
+    for call in life("v") {
+        let before = calm.clone();
+        let expected = calm.call(call.clone());
+        assert!(expected.is_ok());
+        for fault in FAULTS {
+            for after in 0..calm.ops.len() {
+                let mut driver = before.clone();
+                assert_eq!(driver.disturbed(call.clone(), after, fault), None, "{call:?} has an answer early");
+                let answer = driver.call(call.clone());
+                assert!(same(&answer, &expected), "{call:?} {fault:?} after {after}: {answer:?}");
+                assert_eq!(driver.world, calm.world, "{call:?} {fault:?} after {after}");
+                // What is acknowledged is on disk: a new process knows the same.
+                let known = driver.facts.clone();
+                driver.restart();
+                assert_eq!(driver.facts, known, "{call:?} {fault:?} after {after}");
+            }
+        }
+    }
+}
+
+// A call that was cut off and never repeated must not stand in the way of the call that undoes it.
+#[test]
+fn what_was_begun_can_be_undone_from_anywhere() {
+    let undo = [delete("v"), detach("v", "n1"), unstage("v", STAGING), unpublish("v", "p1")];
+    for (length, undo_from) in (1..=4).zip(0..) {
+        for fault in FAULTS {
+            for after in 0..5 {
+                let mut driver = Driver::new();
+                let clean = driver.world.clone();
+                let calls = &life("v")[..length];
+                driver.bring(&calls[..length - 1]);
+                driver.disturbed(calls[length - 1].clone(), after, fault);
+                for call in undo[..=undo_from].iter().rev() {
+                    assert_eq!(driver.code(call.clone()), Code::Ok, "{call:?} {fault:?} after {after} of {length}");
+                }
+                driver.world.dirs.remove(STAGING);
+                assert_eq!(driver.world, clean, "{fault:?} after {after} of {length}");
+            }
+        }
+    }
+}
+
+// A deletion that was cut off is finished by whoever wants the name next, and no old byte comes back (83).
+#[test]
+fn a_name_can_be_used_again_after_a_deletion_that_was_cut_off() {
+    for after in 0..4 {
+        let mut driver = Driver::with(Config { attach: false, ..config() });
+        driver.bring(&[create("v"), stage("v"), unstage("v", STAGING)]);
+        assert_eq!(driver.world.filesystems.len(), 1);
+        let cut = driver.disturbed(delete("v"), after, Fault::Crash).is_none();
+        driver.bring(&[create("v")]);
+        // Cut before the record said so, the volume was never deleted.
+        let deleted = after > 0 || !cut;
+        assert_eq!(driver.world.filesystems.is_empty(), deleted, "after {after}");
+    }
+}
+
+fn any_call() -> impl Strategy<Value = Call> {
+    let id = prop_oneof![Just("v"), Just("w")];
+    let pod = prop_oneof![Just("p1"), Just("p2")];
+    (id, pod, 0..9u8).prop_map(|(id, pod, kind)| match kind {
+        0 => create(id),
+        1 => attach(id),
+        2 => stage(id),
+        3 => publish(id, pod),
+        4 => unpublish(id, pod),
+        5 => unstage(id, STAGING),
+        6 => detach(id, "n1"),
+        7 => delete(id),
+        _ => Call::CreateVolume(create_request(id, 3 << 30, 0)),
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    // Two drivers get the same calls; one is disturbed at random and repeats. Nobody can tell them apart afterwards.
+    #[test]
+    fn a_disturbed_driver_ends_like_a_calm_one(
+        calls in prop::collection::vec((any_call(), prop::collection::vec((0..5usize, 0..3usize), 0..3)), 1..40),
+    ) {
+        let (mut calm, mut shaken) = (Driver::new(), Driver::new());
+        for (call, faults) in calls {
+            let expected = calm.call(call.clone());
+            let early = faults.into_iter().find_map(|(after, fault)| shaken.disturbed(call.clone(), after, FAULTS[fault]));
+            let answer = early.unwrap_or_else(|| shaken.call(call.clone()));
+            prop_assert!(same(&answer, &expected), "{call:?}: {answer:?}, not {expected:?}");
+            prop_assert_eq!(&shaken.world, &calm.world);
+        }
+    }
+}

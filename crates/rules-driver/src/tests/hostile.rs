@@ -1,0 +1,178 @@
+//! Reliability 78: whatever bytes come as name, id or path, only the state directory and the given path are touched.
+
+use super::*;
+
+const HOSTILE: &[&str] = &[
+    "",
+    ".",
+    "..",
+    "/",
+    "//",
+    "../../etc/passwd",
+    "/etc/../etc",
+    "a/b",
+    "a/../../b",
+    "-rf",
+    "vol-0000000000000000000000000000000000000000",
+    "a\0b",
+    "a\nb",
+    "a,b",
+    "a b",
+    "%2e%2e%2f",
+    "..\u{2215}etc",
+    "Ünïcode",
+    "UPPER",
+    "v.json",
+    "\u{202e}v",
+    "/state",
+    "/state/images",
+    "/state/images/v.img",
+    "/stat",
+    "/state/",
+    "relative/path",
+    "/kubelet/./x",
+    "/kubelet//x",
+    "/kubelet/x\u{7f}",
+];
+
+fn paths(op: &Op) -> Vec<&str> {
+    match op {
+        Op::MakeDir { path }
+        | Op::RemoveDir { path }
+        | Op::WriteFile { path, .. }
+        | Op::RemoveFile { path }
+        | Op::CreateImage { path, .. } => vec![path],
+        Op::AttachLoop { image } | Op::DetachLoop { image } => vec![image],
+        Op::MakeFilesystem { .. } => vec![],
+        Op::Mount { target, .. } | Op::Unmount { target } => vec![target],
+        Op::Bind { source, target, .. } => vec![source, target],
+        Op::StartProcess(_) | Op::StopProcess { .. } | Op::ForgetProcess { .. } => vec!["/no driver's business"],
+    }
+}
+
+/// Every path touched is a file of the state directory with a plain name, or one of the given paths as they stand.
+fn check_touched(ops: &[Op], given: &[&str]) {
+    for path in ops.iter().flat_map(paths) {
+        let ours = ["/state/volumes/", "/state/images/"].iter().find_map(|dir| path.strip_prefix(dir));
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
+        let inside = ours
+            .is_some_and(|name| name.chars().all(plain) && !name.starts_with('.') && name.matches('.').count() == 1);
+        assert!(inside || given.contains(&path), "{path:?} is touched");
+        assert!(!path.split('/').any(|part| part == ".."), "{path:?}");
+    }
+}
+
+#[test]
+fn names_become_ids_that_are_fit_for_file_names_and_differ() {
+    let mut driver = Driver::with(Config { pool_bytes: 64 << 30, ..config() });
+    let mut ids = BTreeSet::new();
+    let long = ["x".repeat(63), "x".repeat(64), "x".repeat(128)];
+    let names = HOSTILE.iter().copied().filter(|name| !name.is_empty()).chain(long.iter().map(String::as_str));
+    for name in names {
+        let Ok(Response::CreateVolume(answer)) = driver.call(create(name)) else { panic!("{name:?}") };
+        check_touched(&driver.ops, &[]);
+        assert!(ids.insert(answer.volume.unwrap().volume_id), "{name:?}");
+    }
+    driver.restart();
+    assert_eq!(driver.facts.volumes().len(), ids.len());
+    for id in ids {
+        driver.bring(&[delete(&id)]);
+        check_touched(&driver.ops, &[]);
+    }
+    assert!(driver.world.files.is_empty() && driver.world.images.is_empty());
+}
+
+#[test]
+fn unknown_ids_touch_nothing() {
+    for id in HOSTILE.iter().filter(|id| !id.is_empty()) {
+        let mut driver = Driver::new();
+        driver.bring(&[create("v"), attach("v"), stage("v")]);
+        let world = driver.world.clone();
+        for (call, code) in [
+            (delete(id), Code::Ok),
+            (attach(id), Code::NotFound),
+            (detach(id, "n1"), Code::Ok),
+            (stage(id), Code::NotFound),
+            (publish(id, "p1"), Code::NotFound),
+            (unpublish(id, "p1"), Code::Ok),
+            (unstage(id, "/kubelet/other"), Code::Ok),
+        ] {
+            assert_eq!(driver.code(call.clone()), code, "{call:?}");
+            assert!(driver.ops.is_empty());
+        }
+        assert_eq!(driver.world, world);
+    }
+}
+
+#[test]
+fn odd_paths_are_refused() {
+    let mut refused = 0;
+    for path in HOSTILE {
+        let mut driver = Driver::new();
+        driver.bring(&[create("v"), attach("v"), stage("v")]);
+        let target = Call::NodePublishVolume(publish_request("v", path));
+        let mut staging = publish_request("v", "/kubelet/t");
+        staging.staging_target_path = path.to_string();
+        let unpublish = v1::NodeUnpublishVolumeRequest { volume_id: "v".into(), target_path: path.to_string() };
+        for call in [
+            target,
+            Call::NodePublishVolume(staging),
+            Call::NodeUnpublishVolume(unpublish),
+            Call::NodeStageVolume(stage_request("v", path)),
+            unstage("v", path),
+        ] {
+            let code = driver.code(call.clone());
+            check_touched(&driver.ops, &[path, STAGING, "/kubelet/t"]);
+            // The one path of the list that is as good as any.
+            if *path != "/stat" {
+                assert!(
+                    [Code::InvalidArgument, Code::FailedPrecondition].contains(&code),
+                    "{call:?} {path:?} {code:?}"
+                );
+                assert!(driver.ops.is_empty());
+                refused += 1;
+            }
+        }
+    }
+    assert_eq!(refused, (HOSTILE.len() - 1) * 5);
+}
+
+// Reliability 124.
+#[test]
+fn only_known_mount_flags_are_taken() {
+    for flag in ["", "a,b", "a b", "noatime,suid", "a\0", "a\n", "context=\"x\"", "ä", "upperdir=/etc", "suid", "RO"] {
+        let mut capability = writer();
+        let Some(AccessType::Mount(mount)) = &mut capability.access_type else { panic!() };
+        mount.mount_flags = vec![flag.to_string()];
+        let mut request = stage_request("v", STAGING);
+        request.volume_capability = Some(capability);
+        let mut driver = Driver::new();
+        driver.bring(&[create("v"), attach("v")]);
+        assert_eq!(driver.code(Call::NodeStageVolume(request)), Code::InvalidArgument, "{flag:?}");
+    }
+}
+
+// Reliability 121: what the driver keeps and says holds no secret.
+#[test]
+fn secrets_go_nowhere() {
+    let canary = "canary-71aa";
+    let secrets: BTreeMap<String, String> = [("key".to_string(), canary.to_string())].into();
+    let mut driver = Driver::new();
+    let mut shown = String::new();
+    for mut call in life("v") {
+        match &mut call {
+            Call::CreateVolume(r) => r.secrets = secrets.clone(),
+            Call::ControllerPublishVolume(r) => (r.secrets, r.volume_context) = (secrets.clone(), secrets.clone()),
+            Call::NodeStageVolume(r) => (r.secrets, r.publish_context) = (secrets.clone(), secrets.clone()),
+            Call::NodePublishVolume(r) => (r.secrets, r.volume_context) = (secrets.clone(), secrets.clone()),
+            Call::DeleteVolume(r) => r.secrets = secrets.clone(),
+            _ => {}
+        }
+        shown += &format!("{:?} {call:?}", Run::new(call.clone()));
+        shown += &format!("{:?} {:?} {:?}", driver.call(call), driver.ops, driver.facts);
+        for bytes in driver.world.files.values() {
+            shown += core::str::from_utf8(bytes).unwrap();
+        }
+    }
+    assert!(!shown.contains(canary));
+}

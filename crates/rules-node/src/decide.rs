@@ -1,0 +1,14 @@
+use control::{Decision, Tick};
+
+use crate::act::Action;
+use crate::learn::Memory;
+use crate::view::View;
+use crate::{pod, volume};
+
+/// What to do about a volume or a pod.
+pub fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+    match view {
+        View::Volume(view) => volume::decide(now, view, memory),
+        View::Pod(view) => pod::decide(now, view, memory),
+    }
+}

@@ -1,0 +1,65 @@
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+
+use control::host::ProcessState;
+
+use crate::paths::ProcessName;
+use crate::record::Record;
+
+/// What this machine knows outside the API. Whoever runs the rules builds it at start from the record files, the mount
+/// table and the running processes, and keeps `drivers` and `processes` up to date; the rules keep the rest.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Local {
+    /// The node's name.
+    pub node: String,
+    /// This life of the agent.
+    pub life: String,
+    /// The directory everything is under.
+    pub root: String,
+    /// Registered drivers by name.
+    pub drivers: BTreeMap<String, DriverFacts>,
+    /// Records by unique volume name.
+    pub records: BTreeMap<String, Record>,
+    /// Paths of records that are there but cannot be read (reliability 48).
+    pub unreadable: BTreeSet<String>,
+    /// Mount points under the root directory.
+    pub mounts: BTreeSet<String>,
+    /// Processes by name.
+    pub processes: BTreeMap<String, ProcessState>,
+    /// Processes whose start was never answered: they may run. Starts empty.
+    pub maybe_started: BTreeSet<String>,
+    /// Pods, by uid, whose processes have ended and of which none will be started again in this life. Starts empty.
+    pub sealed: BTreeSet<String>,
+    /// Volumes, by unique name, whose clearing from `volumesInUse` was never answered, with the Node version it was sent
+    /// for: until the Node is newer than that, the write may still land. Starts empty.
+    pub clearing: BTreeMap<String, u64>,
+}
+
+/// What the node needs to know about a registered driver.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct DriverFacts {
+    /// Its socket.
+    pub socket: String,
+    /// It stages volumes before it publishes them.
+    pub stages: bool,
+}
+
+impl Local {
+    /// A node on which nothing is mounted and nothing runs.
+    pub fn new(node: impl Into<String>, life: impl Into<String>, root: impl Into<String>) -> Local {
+        Local { node: node.into(), life: life.into(), root: root.into(), ..Local::default() }
+    }
+
+    /// Processes of pods, with what their names say. One that may have been started counts as running.
+    pub(crate) fn pod_processes(&self) -> impl Iterator<Item = (ProcessName, ProcessState)> {
+        let unsure = self.maybe_started.iter().filter(|name| !self.processes.contains_key(*name));
+        let unsure = unsure.map(|name| (name, ProcessState::Running { since_millis: 0 }));
+        let known = self.processes.iter().map(|(name, state)| (name, state.clone()));
+        known.chain(unsure).filter_map(|(name, state)| Some((ProcessName::parse(name)?, state)))
+    }
+
+    /// Some record lists a publish for this pod.
+    pub(crate) fn is_recorded(&self, uid: &str) -> bool {
+        self.records.values().any(|record| record.publishes.contains_key(uid))
+    }
+}

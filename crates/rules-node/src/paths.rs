@@ -1,0 +1,108 @@
+//! Where things are under the root directory (4.6), and what processes are called.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use api::{ObjectKey, names};
+
+/// The longest name the machine takes for a process.
+const LONGEST_PROCESS_NAME: usize = 200;
+
+/// The paths of one volume.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Paths {
+    /// The directory that holds the other two.
+    pub dir: String,
+    /// Where it is staged.
+    pub staging: String,
+    /// Its record.
+    pub record: String,
+}
+
+impl Paths {
+    /// The paths of a volume under a root directory.
+    pub fn of(root: &str, driver: &str, handle: &str) -> Paths {
+        let dir = format!("{root}/plugins/{}/{driver}/{}", names::CSI_PLUGIN, names::staging_hash(handle));
+        Paths { staging: format!("{dir}/globalmount"), record: format!("{dir}/vol_data.json"), dir }
+    }
+}
+
+/// Where a volume is staged.
+pub fn staging_path(root: &str, driver: &str, handle: &str) -> String {
+    Paths::of(root, driver, handle).staging
+}
+
+/// Where a volume's record is.
+pub fn record_path(root: &str, driver: &str, handle: &str) -> String {
+    Paths::of(root, driver, handle).record
+}
+
+/// Where a volume is published for a pod. `/` in the volume's name becomes `~` (KL-61).
+pub fn target_path(root: &str, pod_uid: &str, volume: &str) -> String {
+    format!("{root}/pods/{pod_uid}/volumes/kubernetes.io~csi/{}/mount", volume.replace('/', "~"))
+}
+
+/// The directory a target's mount point is made in.
+pub fn parent(path: &str) -> String {
+    path.rsplit_once('/').map(|(parent, _)| parent).unwrap_or_default().into()
+}
+
+/// Where an `emptyDir` volume is.
+pub fn empty_dir(root: &str, pod_uid: &str, volume: &str) -> String {
+    format!("{root}/pods/{pod_uid}/volumes/kubernetes.io~empty-dir/{volume}")
+}
+
+/// The directories of a pod, innermost first: what is left to remove when its volumes are gone.
+pub fn pod_dirs(root: &str, pod_uid: &str, empty_dirs: &[String]) -> Vec<String> {
+    let pod = format!("{root}/pods/{pod_uid}");
+    let mut dirs: Vec<String> = empty_dirs.to_vec();
+    dirs.push(format!("{pod}/volumes/kubernetes.io~empty-dir"));
+    dirs.push(format!("{pod}/volumes/kubernetes.io~csi"));
+    dirs.push(format!("{pod}/volumes"));
+    dirs.push(pod);
+    dirs
+}
+
+/// The driver and handle in a unique volume name.
+pub fn split_unique_name(name: &str) -> Option<(&str, &str)> {
+    name.strip_prefix(names::CSI_PLUGIN)?.strip_prefix('/')?.split_once('^')
+}
+
+/// What the name of a pod's process says. `_` parts the pieces, because no Kubernetes name contains it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ProcessName {
+    /// The pod.
+    pub pod: ObjectKey,
+    /// Its uid.
+    pub uid: String,
+    /// The container.
+    pub container: String,
+    /// How often the container was started before.
+    pub restart: u32,
+}
+
+impl ProcessName {
+    /// The name as it is used; `None` if it would be too long for a file name.
+    pub fn print(&self) -> Option<String> {
+        let ProcessName { pod, uid, container, restart } = self;
+        let name = format!("{uid}_{}_{}_{container}_{restart}", pod.namespace, pod.name);
+        (name.len() <= LONGEST_PROCESS_NAME).then_some(name)
+    }
+
+    /// Reads a name; `None` if it is no pod's.
+    pub fn parse(name: &str) -> Option<ProcessName> {
+        let mut parts = name.split('_');
+        let (uid, namespace, pod) = (parts.next()?, parts.next()?, parts.next()?);
+        let (container, restart) = (parts.next()?, parts.next()?.parse().ok()?);
+        if parts.next().is_some() {
+            return None;
+        }
+        Some(ProcessName { pod: ObjectKey::new(namespace, pod), uid: uid.into(), container: container.into(), restart })
+    }
+}
+
+/// What a container's process is called; `None` if the names together are too long.
+pub fn process_name(pod: &api::Meta, container: &str, restart: u32) -> Option<String> {
+    ProcessName { pod: pod.key(), uid: pod.uid.clone(), container: container.into(), restart }.print()
+}

@@ -1,0 +1,62 @@
+use crate::{ProcessName, Publish, Record};
+use alloc::string::String;
+use serde_json::{Value, json};
+
+fn record() -> Record {
+    let mut record = Record::of("pv1", "d.example", "h1", "n");
+    record.staging_path = Some("/r/s".into());
+    let publish = Publish { target: "/r/t".into(), pod_namespace: "ns".into(), pod_name: "a".into(), read_only: true };
+    record.publishes.insert("uid".into(), publish);
+    record
+}
+
+// 4.6, KL-62: the keys of Kubernetes, in alphabetical order of the fields we share, and a newline at the end.
+#[test]
+fn the_file_has_the_keys_kubernetes_uses() {
+    let bytes = record().print();
+    assert_eq!(bytes.last(), Some(&b'\n'));
+    let json: Value = serde_json::from_slice(&bytes).unwrap();
+    assert_eq!(json["volumeHandle"], "h1");
+    assert_eq!(json["driverName"], "d.example");
+    assert_eq!(json["specVolID"], "pv1");
+    assert_eq!(json["nodeName"], "n");
+    assert_eq!(json["volumeLifecycleMode"], "Persistent");
+    assert_eq!(json["attachmentID"], json!(api::names::attachment_name("h1", "d.example", "n")));
+    assert_eq!(Record::parse(&bytes), Ok(record()));
+}
+
+// Reliability 48.
+#[test]
+fn what_is_no_record_is_an_error() {
+    let mut newer: Value = serde_json::from_slice(&record().print()).unwrap();
+    newer["version"] = 2.into();
+    let mut nameless: Value = serde_json::from_slice(&record().print()).unwrap();
+    nameless["volumeHandle"] = "".into();
+    let torn = &record().print()[..40];
+    for bytes in
+        [b"".as_slice(), b"{}", b"null", torn, newer_bytes(&newer).as_bytes(), newer_bytes(&nameless).as_bytes()]
+    {
+        assert!(Record::parse(bytes).is_err(), "{}", String::from_utf8_lossy(bytes));
+    }
+}
+
+fn newer_bytes(value: &Value) -> String {
+    alloc::format!("{value}")
+}
+
+#[test]
+fn process_names_are_read_back_and_never_too_long() {
+    let name = ProcessName {
+        pod: api::ObjectKey::new("ns", "a.b-c"),
+        uid: "u-1".into(),
+        container: "main".into(),
+        restart: 3,
+    };
+    assert_eq!(name.print().unwrap(), "u-1_ns_a.b-c_main_3");
+    assert_eq!(ProcessName::parse("u-1_ns_a.b-c_main_3"), Some(name.clone()));
+    for foreign in ["", "a", "u_ns_a_main", "u_ns_a_main_x", "u_ns_a_main_1_2"] {
+        assert_eq!(ProcessName::parse(foreign), None, "{foreign}");
+    }
+    let long = ProcessName { pod: api::ObjectKey::new("ns", "x".repeat(253)), ..name };
+    assert_eq!(long.print(), None);
+}

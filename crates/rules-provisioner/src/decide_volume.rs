@@ -1,0 +1,109 @@
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+
+use api::{CsiSource, PersistentVolume, names};
+use control::{Decision, Tick, Why};
+
+use crate::{Action, Fresh, Local, Memory, Stage};
+
+/// Whether a volume's data may be destroyed: the policy says so, and it belongs to nobody. A volume that is being
+/// deleted and is not bound can never become bound again, because binding refuses it (reliability 8).
+pub fn is_condemned(volume: &PersistentVolume) -> bool {
+    let released = matches!(volume.status.phase.as_str(), "Released" | "Failed");
+    let abandoned = volume.metadata.is_deleting()
+        && volume.metadata.has_finalizer(names::PROVISIONER_FINALIZER)
+        && volume.status.phase != "Bound";
+    volume.spec.persistent_volume_reclaim_policy == "Delete" && (released || abandoned)
+}
+
+pub(crate) fn volume(
+    now: Tick,
+    volume: &Arc<PersistentVolume>,
+    local: &Local,
+    attachments: &[String],
+    memory: &Memory,
+) -> Decision<Action> {
+    let held = volume.metadata.has_finalizer(names::PROVISIONER_FINALIZER);
+    let deleting = volume.metadata.is_deleting();
+    let bound = volume.status.phase == "Bound";
+    if deleting && !held {
+        return Decision::Rest(Why::settled("VolumeBeingDeleted", "the volume is being deleted and is not held by us"));
+    }
+    if volume.spec.persistent_volume_reclaim_policy != "Delete" {
+        return retained(volume, held);
+    }
+    if !is_condemned(volume) {
+        return kept(volume, held || deleting || !bound);
+    }
+    let Some(source) = &volume.spec.csi else {
+        return Decision::Rest(Why::waiting("NoSource", "the volume does not say what the driver calls it"));
+    };
+    let memory = memory.about(&volume.metadata.uid);
+    if memory.stage == Stage::Deleted {
+        return forget(volume);
+    }
+    destroy(now, volume, source, local, attachments, &memory)
+}
+
+/// P81: what is kept needs no hold of ours.
+fn retained(volume: &Arc<PersistentVolume>, held: bool) -> Decision<Action> {
+    let policy = &volume.spec.persistent_volume_reclaim_policy;
+    if held {
+        let why = Why::waiting("ReleasingHold", format!("policy {policy} keeps the volume's data"));
+        return Decision::Do(Action::DropHold(volume.clone()), why);
+    }
+    Decision::Rest(Why::settled("Retained", format!("policy {policy} keeps the volume's data")))
+}
+
+/// P81: a bound volume that will have to be deleted one day is held until the driver has done it.
+fn kept(volume: &Arc<PersistentVolume>, as_it_should_be: bool) -> Decision<Action> {
+    if as_it_should_be {
+        return Decision::Rest(Why::settled("VolumeKept", "the volume is not released"));
+    }
+    Decision::Do(
+        Action::Hold(volume.clone()),
+        Why::waiting("HoldingVolume", "holding the volume until the driver has deleted its data"),
+    )
+}
+
+fn destroy(
+    now: Tick,
+    volume: &Arc<PersistentVolume>,
+    source: &CsiSource,
+    local: &Local,
+    attachments: &[String],
+    memory: &Memory,
+) -> Decision<Action> {
+    if !attachments.is_empty() {
+        let text = format!("the volume is deleted once these attachments are gone: {}", attachments.join(", "));
+        return Decision::Rest(Why::waiting("StillAttached", text)); // P83
+    }
+    match &memory.fresh {
+        Fresh::Condemned => Decision::Do(
+            Action::DeleteVolume {
+                uid: volume.metadata.uid.clone(),
+                socket: local.socket.clone(),
+                volume_id: source.volume_handle.clone(),
+            },
+            Why::waiting("DeletingVolume", format!("waiting for driver {} to delete the volume", local.driver)),
+        ),
+        Fresh::Spared { again } if now < *again => {
+            Decision::Wait(*again, Why::waiting("VolumeChanged", "the volume has changed: waiting for news of it"))
+        }
+        Fresh::Unread | Fresh::Wanted | Fresh::Absent | Fresh::Taken { .. } | Fresh::Spared { .. } => Decision::Do(
+            Action::LookAtPv { name: volume.metadata.name.clone(), uid: volume.metadata.uid.clone() },
+            Why::waiting("LookingAgain", "making sure that the volume is still to be deleted"),
+        ),
+    }
+}
+
+/// P84: the data is gone; now the object, and last our hold on it.
+fn forget(volume: &Arc<PersistentVolume>) -> Decision<Action> {
+    if volume.metadata.is_deleting() {
+        let why = Why::waiting("ReleasingHold", "the driver has deleted the volume");
+        return Decision::Do(Action::DropHold(volume.clone()), why);
+    }
+    let why = Why::waiting("ForgettingVolume", "the driver has deleted the volume, so that its object can go");
+    Decision::Do(Action::DeletePv(volume.clone()), why)
+}

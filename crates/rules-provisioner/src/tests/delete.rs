@@ -1,0 +1,193 @@
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use api::{Kind, Object, names};
+use control::{Decision, Outcome, Reply, Rules, Tick};
+use serde_json::{Value, json};
+
+use super::world::{CLAIM, Mood, VOLUME, World, local};
+use crate::{Action, Fresh, Key, Memory, Provisioner};
+
+/// A volume made, bound and, its claim gone, released.
+fn released(policy: &str) -> (World, String) {
+    let mut world = World::new().class("fast", "d", json!({ "reclaimPolicy": policy })).with_claim("data", json!({}));
+    world.run();
+    let name = world.pv_name();
+    world.patch(VOLUME, &name, true, json!({ "status": { "phase": "Bound" } }));
+    world.run();
+    world.delete_claim();
+    world.release_volumes();
+    world.log.clear();
+    (world, name)
+}
+
+// P80, P84, reliability 8, 10: fresh look, data, object, hold.
+#[test]
+fn a_released_volume_is_deleted_data_first() {
+    let (mut world, name) = released("Delete");
+    world.run();
+    let steps = ["LookAtPv", "DeleteVolume", "DeletePv", "DropHold"];
+    let done: Vec<&str> = world.log.iter().map(|line| line.split('(').next().unwrap()).collect();
+    assert_eq!(done, steps);
+    world.unprotect_volumes();
+    assert!(world.get(VOLUME, &name).is_none());
+    assert!(world.driver.volumes.is_empty());
+}
+
+// Reliability 113.
+#[test]
+fn deletion_survives_a_crash_or_a_lost_answer_at_any_step() {
+    for at in 0..=4 {
+        for crash in [true, false] {
+            let (mut world, _) = released("Delete");
+            if crash {
+                world.run_for(at);
+                world.restart();
+            } else {
+                world.lose_answer = Some(at);
+            }
+            world.run_to_the_end();
+            assert!(world.is_empty(), "{at} {crash}: {:?}", world.log);
+        }
+    }
+}
+
+// P81, reliability 9, 10.
+#[test]
+fn a_retained_volume_keeps_its_data_and_loses_our_hold() {
+    let (mut world, name) = released("Retain");
+    world.run();
+    assert_eq!(world.volume(&name)["metadata"]["finalizers"], json!([names::PV_PROTECTION]));
+    assert_eq!(world.driver.volumes.len(), 1);
+    assert_eq!(world.why(&Key::Volume(name)).code, "Retained");
+}
+
+// P81: a policy changed to Delete on a bound volume.
+#[test]
+fn a_bound_volume_with_policy_delete_is_held() {
+    let (mut world, name) = released("Retain");
+    world.run();
+    world.patch(VOLUME, &name, true, json!({ "status": { "phase": "Bound" } }));
+    world.patch(VOLUME, &name, false, json!({ "spec": { "persistentVolumeReclaimPolicy": "Delete" } }));
+    world.run();
+    assert!(world.volume(&name)["metadata"]["finalizers"].to_string().contains(names::PROVISIONER_FINALIZER));
+    assert_eq!(world.driver.volumes.len(), 1);
+}
+
+// P83, reliability 8: and the attachment's end wakes the volume.
+#[test]
+fn an_attachment_holds_up_deletion() {
+    let (mut world, name) = released("Delete");
+    let source = json!({ "persistentVolumeName": name });
+    let spec = json!({ "attacher": "d", "nodeName": "x", "source": source });
+    world.create(Kind::VolumeAttachment, json!({ "metadata": { "name": "va" }, "spec": spec }));
+    world.run();
+    let why = world.why(&Key::Volume(name));
+    assert_eq!(why.code, "StillAttached");
+    assert!(why.text.ends_with("va"));
+    assert_eq!(world.driver.volumes.len(), 1);
+    world.delete(Kind::VolumeAttachment, "va");
+    world.run_to_the_end();
+    assert!(world.is_empty());
+}
+
+// Reliability 8, 9, 105: the cache condemns the volume, the API does not.
+#[test]
+fn a_stale_cache_does_not_destroy_data() {
+    let (world, name) = released("Delete");
+    let cached = |value: &Value| Object::from_json(VOLUME, value.clone()).unwrap();
+    let mut cache = control::Cache::default();
+    cache.set(cached(&world.volume(&name)));
+    let key = Key::Volume(name.clone());
+    let decide = |now, memory: &Memory| Provisioner::decide(now, &Provisioner::view(&key, &cache, &local()), memory);
+    let Decision::Do(look, _) = decide(Tick(0), &Memory::default()) else { panic!() };
+    assert!(matches!(look, Action::LookAtPv { .. }));
+
+    let mut retained = world.volume(&name);
+    retained["spec"]["persistentVolumeReclaimPolicy"] = "Retain".into();
+    let mut bound = world.volume(&name);
+    bound["status"]["phase"] = "Bound".into();
+    let mut namesake = world.volume(&name);
+    namesake["metadata"]["uid"] = "another".into();
+    for reply in
+        [Reply::Object(cached(&retained)), Reply::Object(cached(&bound)), Reply::Object(cached(&namesake)), Reply::Gone]
+    {
+        let memory = Provisioner::remember(Tick(0), Memory::default(), &look, &Outcome::Done(reply));
+        assert!(matches!(decide(Tick(0), &memory), Decision::Wait(..)));
+        assert!(matches!(decide(Tick(5_000), &memory), Decision::Do(Action::LookAtPv { .. }, _)));
+    }
+    let unknown = Outcome::Unknown("cut off".into());
+    let memory = Provisioner::remember(Tick(0), Memory::default(), &look, &unknown);
+    assert_eq!(memory.fresh, Fresh::Unread);
+}
+
+// Every attempt is preceded by a read of its own, and the pauses between attempts grow (reliability 74).
+#[test]
+fn a_driver_that_is_down_delays_deletion() {
+    let (mut world, name) = released("Delete");
+    world.driver.mood = Mood::Down;
+    let before = world.now.0;
+    assert!(!world.run_for(20));
+    assert!(world.now.0 - before > 30_000);
+    assert!(world.why(&Key::Volume(name)).text.contains("connection refused"));
+    world.driver.mood = Mood::Well;
+    world.run_to_the_end();
+    assert!(world.is_empty());
+}
+
+// P85: deleted before its claim, it stays until the claim is gone.
+#[test]
+fn a_bound_volume_being_deleted_waits_for_its_claim() {
+    let mut world = World::asked();
+    world.run();
+    let name = world.pv_name();
+    world.patch(VOLUME, &name, true, json!({ "status": { "phase": "Bound" } }));
+    world.delete(VOLUME, &name);
+    world.run();
+    assert_eq!(world.driver.volumes.len(), 1);
+    assert!(world.get(VOLUME, &name).is_some());
+    world.delete_claim();
+    world.run_to_the_end();
+    assert!(world.is_empty());
+}
+
+// A volume deleted before it was ever bound makes room for a new one.
+#[test]
+fn an_unbound_volume_being_deleted_goes_and_the_claim_gets_another() {
+    let mut world = World::asked();
+    world.run();
+    let name = world.pv_name();
+    let uid = world.volume(&name)["metadata"]["uid"].clone();
+    world.delete(VOLUME, &name);
+    world.unprotect_volumes();
+    world.run();
+    assert_ne!(world.volume(&name)["metadata"]["uid"], uid);
+    assert_eq!(world.driver.volumes.len(), 1);
+    assert!(world.get(CLAIM, "data").is_some());
+}
+
+// P82: made by hand for our driver.
+#[test]
+fn volumes_of_others_are_left_alone_and_ours_made_by_hand_are_not() {
+    let mut world = World::new();
+    for (name, driver, made_by) in
+        [("theirs", "e", Value::Null), ("also-theirs", "d", "e".into()), ("ours", "d", Value::Null)]
+    {
+        let spec = json!({
+            "accessModes": ["ReadWriteOnce"], "capacity": { "storage": "1Gi" },
+            "persistentVolumeReclaimPolicy": "Delete", "csi": { "driver": driver, "volumeHandle": name },
+            "claimRef": { "namespace": "n", "name": "gone", "uid": "u" },
+        });
+        let mut annotations = json!({});
+        if !made_by.is_null() {
+            annotations[names::PROVISIONED_BY] = made_by;
+        }
+        world.create(VOLUME, json!({ "metadata": { "name": name, "annotations": annotations }, "spec": spec }));
+        world.patch(VOLUME, name, true, json!({ "status": { "phase": "Released" } }));
+    }
+    world.run();
+    world.unprotect_volumes();
+    assert!(world.get(VOLUME, "theirs").is_some());
+    assert!(world.get(VOLUME, "also-theirs").is_some());
+    assert!(world.get(VOLUME, "ours").is_none());
+}

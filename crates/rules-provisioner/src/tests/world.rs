@@ -1,0 +1,380 @@
+//! A real API store, a pretend driver, and the rules, woken by changes alone. After every step the laws are checked.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use api::{Kind, Object, ObjectKey, Value, names};
+use control::{Action as _, Cache, Decision, Effect, Outcome, Refusal, Reply, Rules, Tick, Why};
+use csi::{Call, Code, Response, v1};
+use rules_store::{
+    Context, EventType, Failure, PatchKind, Request, Store, Subresource, Target, WriteOptions, find_kind,
+};
+use serde_json::json;
+
+use crate::{Key, Local, Memory, Provisioner};
+
+pub(super) const CLAIM: Kind = Kind::PersistentVolumeClaim;
+pub(super) const VOLUME: Kind = Kind::PersistentVolume;
+
+/// How the driver behaves.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Mood {
+    Well,
+    Down,
+    Refusing(Code, String),
+}
+
+/// A driver with volumes by name.
+pub(super) struct Driver {
+    pub(super) mood: Mood,
+    pub(super) volumes: BTreeMap<String, v1::CreateVolumeRequest>,
+    pub(super) capacity: Option<i64>,
+}
+
+pub(super) struct World {
+    pub(super) store: Store,
+    pub(super) driver: Driver,
+    pub(super) cache: Cache,
+    memory: BTreeMap<Key, Memory>,
+    due: BTreeSet<Key>,
+    pub(super) now: Tick,
+    /// Every action done.
+    pub(super) log: Vec<String>,
+    /// The action with this number happens, and its answer is lost.
+    pub(super) lose_answer: Option<usize>,
+}
+
+pub(super) fn local() -> Local {
+    Local { driver: "d".into(), socket: "/csi.sock".into() }
+}
+
+impl World {
+    pub(super) fn new() -> World {
+        let mut world = World {
+            store: Store::new(),
+            driver: Driver { mood: Mood::Well, volumes: BTreeMap::new(), capacity: None },
+            cache: Cache::default(),
+            memory: BTreeMap::new(),
+            due: BTreeSet::new(),
+            now: Tick(1_000_000),
+            log: Vec::new(),
+            lose_answer: None,
+        };
+        world.create(Kind::Namespace, json!({ "metadata": { "name": "n" } }));
+        world
+    }
+
+    fn apply(&mut self, request: Request) -> Result<rules_store::Applied, Failure> {
+        let uid = format!("u{}", self.store.revision() + 1);
+        let context = Context { now_millis: self.now.0, new_uid: &uid, actor: "test" };
+        let applied = self.store.apply(&context, request);
+        self.sync();
+        applied
+    }
+
+    fn write(&mut self, write: &api::Write) -> Result<rules_store::Applied, Failure> {
+        allowed(write.target().kind, write.subresource().unwrap_or(""), write.verb());
+        self.apply(Request::from_write(write))
+    }
+
+    /// Shows the rules what is there now, and wakes whom that concerns.
+    fn sync(&mut self) {
+        for kind in Object::KINDS {
+            let objects = self.store.list(find_kind(kind), None);
+            let objects = objects.map(|stored| Object::from_json(kind, stored.value.clone()).unwrap()).collect();
+            for change in self.cache.replace(kind, self.store.revision(), objects) {
+                self.due.extend(Provisioner::wakes(&change, &self.cache, &local()));
+            }
+        }
+    }
+
+    pub(super) fn create(&mut self, kind: Kind, body: Value) {
+        let namespace = if kind.namespaced() { "n" } else { "" };
+        let (resource, options) = (find_kind(kind), WriteOptions::default());
+        self.apply(Request::Create { resource, namespace: namespace.into(), body, options }).unwrap();
+    }
+
+    pub(super) fn patch(&mut self, kind: Kind, name: &str, status: bool, body: Value) {
+        let namespace = if kind.namespaced() { "n" } else { "" };
+        self.apply(Request::Patch {
+            target: Target::new(find_kind(kind), namespace, name),
+            subresource: status.then_some(Subresource::Status),
+            kind: PatchKind::Merge,
+            body,
+            options: WriteOptions::default(),
+        })
+        .unwrap();
+    }
+
+    pub(super) fn delete(&mut self, kind: Kind, name: &str) {
+        let namespace = if kind.namespaced() { "n" } else { "" };
+        self.apply(Request::Delete {
+            target: Target::new(find_kind(kind), namespace, name),
+            preconditions: api::Precondition::default(),
+            grace_seconds: Some(0),
+            dry_run: false,
+        })
+        .unwrap();
+    }
+
+    pub(super) fn get(&self, kind: Kind, name: &str) -> Option<Value> {
+        let namespace = if kind.namespaced() { "n" } else { "" };
+        self.store.get(find_kind(kind), namespace, name).map(|stored| stored.value.clone())
+    }
+
+    pub(super) fn claim(&self, name: &str) -> Value {
+        self.get(Kind::PersistentVolumeClaim, name).unwrap()
+    }
+
+    pub(super) fn volume(&self, name: &str) -> Value {
+        self.get(Kind::PersistentVolume, name).unwrap()
+    }
+
+    /// Why the rules do what they do about a key now.
+    pub(super) fn why(&self, key: &Key) -> Why {
+        self.decide(key).why().clone()
+    }
+
+    pub(super) fn why_claim(&self) -> &'static str {
+        self.why(&Key::Claim(ObjectKey::new("n", "data"))).code
+    }
+
+    pub(super) fn decide(&self, key: &Key) -> Decision<crate::Action> {
+        let memory = self.memory.get(key).cloned().unwrap_or_default();
+        Provisioner::decide(self.now, &Provisioner::view(key, &self.cache, &local()), &memory)
+    }
+
+    /// Performs at most `most` actions, letting time pass; true if there was nothing left to do.
+    pub(super) fn run_for(&mut self, most: usize) -> bool {
+        let mut done = 0;
+        while let Some(key) = self.due.pop_first() {
+            match self.decide(&key) {
+                Decision::Rest(_) => {}
+                Decision::Wait(..) if done == most => {
+                    self.due.insert(key);
+                    return false;
+                }
+                Decision::Wait(until, _) => {
+                    self.now = self.now.max(until);
+                    self.due.insert(key);
+                }
+                Decision::Do(..) if done == most => {
+                    self.due.insert(key);
+                    return false;
+                }
+                Decision::Do(action, _) => {
+                    done += 1;
+                    let lost = self.lose_answer == Some(self.log.len());
+                    self.log.push(format!("{action:?}"));
+                    let mut got = self.perform(action.effect());
+                    if lost {
+                        got = Outcome::Unknown("the answer was lost".into());
+                    }
+                    let memory = self.memory.remove(&key).unwrap_or_default();
+                    self.memory.insert(key.clone(), Provisioner::remember(self.now, memory, &action, &got));
+                    self.due.insert(key);
+                    self.check_laws();
+                }
+            }
+        }
+        true
+    }
+
+    pub(super) fn run(&mut self) {
+        assert!(self.run_for(100), "no rest after {:?}", self.log);
+        for key in Provisioner::keys(&self.cache, &local()) {
+            assert!(!matches!(self.decide(&key), Decision::Do(..)), "{key} was not woken: {:?}", self.decide(&key));
+        }
+    }
+
+    /// Reliability 1, 4, 5: every volume is accounted for, none twice, and what is recorded is there.
+    fn check_laws(&self) {
+        let volumes: Vec<Value> = self.store.list(find_kind(VOLUME), None).map(|v| v.value.clone()).collect();
+        let handle = |volume: &Value| volume["spec"]["csi"]["volumeHandle"].as_str().unwrap().to_string();
+        for name in self.driver.volumes.keys() {
+            let recorded = volumes.iter().filter(|volume| handle(volume) == id_of(name)).count();
+            let intended = self.store.list(find_kind(CLAIM), None).any(|claim| {
+                let finalizers = claim.value["metadata"]["finalizers"].to_string();
+                finalizers.contains(names::PROVISIONING_INTENT) && *name == names::volume_name_for_claim(claim.uid())
+            });
+            assert!(recorded <= 1, "{name} is recorded twice");
+            assert!(recorded == 1 || intended, "{name} is an orphan after {:?}", self.log);
+        }
+        for volume in &volumes {
+            let deleting = !volume["metadata"]["deletionTimestamp"].is_null();
+            let released = volume["status"]["phase"] == "Released";
+            let there = self.driver.volumes.keys().any(|name| id_of(name) == handle(volume));
+            assert!(there || deleting || released, "{} is recorded and not there", volume["metadata"]["name"]);
+        }
+    }
+
+    /// The process dies and comes back: memory and wakes are gone.
+    pub(super) fn restart(&mut self) {
+        self.memory.clear();
+        self.due = Provisioner::keys(&self.cache, &local()).into_iter().collect();
+    }
+
+    fn perform(&mut self, effect: Effect) -> Outcome {
+        match effect {
+            Effect::Read(target) => {
+                allowed(target.kind, "", "get");
+                let found = self.store.get(find_kind(target.kind), &target.key.namespace, &target.key.name);
+                let object = |value: Value| Reply::Object(Object::from_json(target.kind, value).unwrap());
+                Outcome::Done(found.map_or(Reply::Gone, |stored| object(stored.value.clone())))
+            }
+            Effect::Write(write) => match self.write(&write) {
+                Ok(applied) => {
+                    assert!(!applied.changes.is_empty(), "a write that changed nothing: {write:?}"); // reliability 109
+                    match applied.changes.iter().any(|change| change.event == EventType::Deleted) {
+                        true => Outcome::Done(Reply::Gone),
+                        false => Outcome::Done(Reply::Nothing),
+                    }
+                }
+                Err(Failure::Conflict { .. }) => Outcome::Refused(Refusal::Conflict),
+                Err(Failure::NotFound { .. }) => Outcome::Refused(Refusal::NotFound),
+                Err(Failure::AlreadyExists { .. }) => Outcome::Refused(Refusal::AlreadyExists),
+                Err(other) => panic!("the API refused {write:?}: {other:?}"),
+            },
+            Effect::Call { socket, call } => {
+                assert_eq!(socket, "/csi.sock");
+                self.call(call)
+            }
+            Effect::Host(_) => panic!("the provisioner does nothing on the machine"),
+        }
+    }
+
+    fn call(&mut self, call: Call) -> Outcome {
+        if let Call::CreateVolume(request) = &call {
+            self.check_intent(&request.name);
+        }
+        match (&self.driver.mood, call) {
+            (Mood::Down, _) => Outcome::Unknown("connection refused".into()),
+            (Mood::Refusing(code, text), _) => Outcome::Refused(Refusal::Driver(*code, text.clone())),
+            (Mood::Well, Call::CreateVolume(request)) => self.create_volume(request),
+            (Mood::Well, Call::DeleteVolume(request)) => {
+                self.driver.volumes.retain(|name, _| id_of(name) != request.volume_id);
+                Outcome::Done(Reply::Csi(Response::DeleteVolume(v1::DeleteVolumeResponse {})))
+            }
+            (Mood::Well, other) => panic!("unexpected {other:?}"),
+        }
+    }
+
+    /// Reliability 6: CreateVolume begins only after the intent is durable.
+    fn check_intent(&self, name: &str) {
+        let claim = self.store.list(find_kind(CLAIM), None).find(|c| names::volume_name_for_claim(c.uid()) == *name);
+        let claim = claim.expect("CreateVolume for a claim that is gone");
+        assert!(claim.value["metadata"]["finalizers"].to_string().contains(names::PROVISIONING_INTENT));
+    }
+
+    /// Reliability 69: the same name with other arguments is refused, as a driver would.
+    fn create_volume(&mut self, request: v1::CreateVolumeRequest) -> Outcome {
+        let held = self.driver.volumes.entry(request.name.clone()).or_insert(request.clone());
+        if *held != request {
+            return Outcome::Refused(Refusal::Driver(Code::AlreadyExists, "incompatible".into()));
+        }
+        let asked = request.capacity_range.map_or(0, |range| range.required_bytes);
+        let volume = v1::Volume {
+            volume_id: id_of(&request.name),
+            capacity_bytes: self.driver.capacity.unwrap_or(asked),
+            volume_context: [("k".to_string(), "v".to_string())].into(),
+            ..Default::default()
+        };
+        Outcome::Done(Reply::Csi(Response::CreateVolume(v1::CreateVolumeResponse { volume: Some(volume) })))
+    }
+
+    /// The claim, asked of driver `d`, of class `fast`.
+    pub(super) fn asked() -> World {
+        World::new().class("fast", "d", json!({})).with_claim("data", json!({}))
+    }
+
+    pub(super) fn uid(&self) -> String {
+        self.claim("data")["metadata"]["uid"].as_str().unwrap().into()
+    }
+
+    pub(super) fn pv_name(&self) -> String {
+        names::volume_name_for_claim(&self.uid())
+    }
+
+    /// What binding does when a user deletes a claim no pod uses: protection goes, and the volume is released.
+    pub(super) fn delete_claim(&mut self) {
+        self.delete(CLAIM, "data");
+        let Some(claim) = self.get(CLAIM, "data") else { return };
+        let finalizers: Vec<&Value> = claim["metadata"]["finalizers"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|f| *f != names::PVC_PROTECTION)
+            .collect();
+        self.patch(CLAIM, "data", false, json!({ "metadata": { "finalizers": finalizers } }));
+    }
+
+    pub(super) fn release_volumes(&mut self) {
+        let volumes: Vec<String> = self.store.list(find_kind(VOLUME), None).map(|v| v.key.name.to_string()).collect();
+        for name in volumes {
+            if self.get(CLAIM, "data").is_none() && self.volume(&name)["status"]["phase"] != "Released" {
+                self.patch(VOLUME, &name, true, json!({ "status": { "phase": "Released" } }));
+            }
+        }
+    }
+
+    /// What binding does for a volume being deleted that is not bound.
+    pub(super) fn unprotect_volumes(&mut self) {
+        let volumes: Vec<Value> = self.store.list(find_kind(VOLUME), None).map(|v| v.value.clone()).collect();
+        for volume in volumes.iter().filter(|volume| !volume["metadata"]["deletionTimestamp"].is_null()) {
+            let rest: Vec<&Value> = volume["metadata"]["finalizers"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .filter(|f| *f != names::PV_PROTECTION)
+                .collect();
+            let name = volume["metadata"]["name"].as_str().unwrap();
+            self.patch(VOLUME, name, false, json!({ "metadata": { "finalizers": rest } }));
+        }
+    }
+
+    /// Until nothing is left of the claim but what policy keeps.
+    pub(super) fn run_to_the_end(&mut self) {
+        for _ in 0..4 {
+            self.run();
+            self.release_volumes();
+            self.unprotect_volumes();
+        }
+        self.run();
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.get(CLAIM, "data").is_none() && self.store.count(find_kind(VOLUME)) == 0 && self.driver.volumes.is_empty()
+    }
+
+    pub(super) fn class(mut self, name: &str, provisioner: &str, more: Value) -> World {
+        let mut body = json!({ "metadata": { "name": name }, "provisioner": provisioner });
+        rules_store::merge_patch(&mut body, &more);
+        self.create(Kind::StorageClass, body);
+        self
+    }
+
+    pub(super) fn with_claim(mut self, name: &str, more: Value) -> World {
+        let requests = json!({ "requests": { "storage": "1Gi" } });
+        let asked = json!({ names::STORAGE_PROVISIONER: "d", names::STORAGE_PROVISIONER_BETA: "d" });
+        let mut body = json!({
+            "metadata": { "name": name, "annotations": asked },
+            "spec": { "accessModes": ["ReadWriteOnce"], "resources": requests, "storageClassName": "fast" },
+        });
+        rules_store::merge_patch(&mut body, &more);
+        self.create(CLAIM, body);
+        self
+    }
+}
+
+pub(super) fn id_of(name: &str) -> String {
+    format!("id-of-{name}")
+}
+
+/// The role printed from the rules covers what they do.
+fn allowed(kind: Kind, subresource: &str, verb: &str) {
+    let permissions = crate::Action::permissions();
+    let found = permissions.iter().any(|p| p.kind == kind && p.subresource == subresource && p.verb == verb);
+    assert!(found, "no permission to {verb} {kind} {subresource}");
+}

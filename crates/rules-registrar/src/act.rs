@@ -1,0 +1,308 @@
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use api::{Condition, CsiNodeDriver, Kind, ObjectRef, Patch, Precondition, Subresource, Time, Write, names};
+use control::{Effect, Outcome, Permission, Reply, Retry, Tick};
+use csi::{Call, Response, registration, v1};
+use serde_json::json;
+
+use crate::local::{Driver, Local, Place, Plugin, Progress, Socket};
+
+/// What the registrar does.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// Make the Node object.
+    CreateNode {
+        /// Its name.
+        name: String,
+        /// The life it is to carry.
+        life: String,
+        /// Ready since.
+        at: Time,
+    },
+    /// Set annotations and labels of the Node.
+    DescribeNode {
+        /// Its name.
+        name: String,
+        /// The object as seen.
+        only_if: Precondition,
+        /// Annotations to set.
+        annotations: BTreeMap<String, String>,
+        /// Labels to set.
+        labels: BTreeMap<String, String>,
+    },
+    /// Say that the node is ready.
+    SetReady {
+        /// Its name.
+        name: String,
+        /// The object as seen.
+        only_if: Precondition,
+        /// All conditions, the Ready one among them.
+        conditions: Vec<Condition>,
+    },
+    /// Make the CSINode object.
+    CreateCsiNode {
+        /// Its name, which is the node's.
+        name: String,
+        /// The Node that owns it.
+        node_uid: String,
+    },
+    /// Delete a CSINode object that belongs to an earlier Node.
+    DeleteCsiNode {
+        /// Its name.
+        name: String,
+        /// The object as seen.
+        only_if: Precondition,
+    },
+    /// Set the list of drivers.
+    SetDrivers {
+        /// The node's name.
+        name: String,
+        /// The object as seen.
+        only_if: Precondition,
+        /// The whole list.
+        drivers: Vec<CsiNodeDriver>,
+    },
+    /// Ask a registration socket who it is.
+    AskWho(At),
+    /// Ask the driver where it is.
+    AskPlace(At, String),
+    /// Ask the driver what it can do.
+    AskAbilities(At, String),
+    /// Tell the driver that it is registered.
+    Welcome(At),
+    /// Tell the driver why it is not registered.
+    TurnAway(At, String),
+}
+
+/// A registration socket, and which one of those that were at its path.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct At {
+    /// Its path.
+    pub path: String,
+    /// Its number.
+    pub incarnation: u64,
+}
+
+impl control::Action for Action {
+    fn name(&self) -> &'static str {
+        match self {
+            Action::CreateNode { .. } => "CreateNode",
+            Action::DescribeNode { .. } => "DescribeNode",
+            Action::SetReady { .. } => "SetReady",
+            Action::CreateCsiNode { .. } => "CreateCSINode",
+            Action::DeleteCsiNode { .. } => "DeleteCSINode",
+            Action::SetDrivers { .. } => "SetDrivers",
+            Action::AskWho(_) => "AskWho",
+            Action::AskPlace(..) => "AskPlace",
+            Action::AskAbilities(..) => "AskAbilities",
+            Action::Welcome(_) => "Welcome",
+            Action::TurnAway(..) => "TurnAway",
+        }
+    }
+
+    fn effect(&self) -> Effect {
+        match self {
+            Action::CreateNode { name, life, at } => create_node(name, life, at),
+            Action::DescribeNode { name, only_if, annotations, labels } => {
+                let body = json!({ "metadata": { "annotations": annotations, "labels": labels } });
+                patch(Kind::Node, name, None, only_if, body)
+            }
+            Action::SetReady { name, only_if, conditions } => {
+                let body = json!({ "status": { "conditions": conditions } });
+                patch(Kind::Node, name, Some(Subresource::Status), only_if, body)
+            }
+            Action::CreateCsiNode { name, node_uid } => create_csi_node(name, node_uid),
+            Action::DeleteCsiNode { name, only_if } => Effect::Write(Write::Delete {
+                target: ObjectRef::cluster(Kind::CSINode, name.clone()),
+                only_if: only_if.clone(),
+                grace_seconds: None,
+            }),
+            Action::SetDrivers { name, only_if, drivers } => {
+                patch(Kind::CSINode, name, None, only_if, json!({ "spec": { "drivers": drivers } }))
+            }
+            Action::AskWho(at) => call(&at.path, Call::GetInfo(registration::InfoRequest {})),
+            Action::AskPlace(_, socket) => call(socket, Call::NodeGetInfo(v1::NodeGetInfoRequest {})),
+            Action::AskAbilities(_, socket) => {
+                call(socket, Call::NodeGetCapabilities(v1::NodeGetCapabilitiesRequest {}))
+            }
+            Action::Welcome(at) => notify(at, true, ""),
+            Action::TurnAway(at, reason) => notify(at, false, reason),
+        }
+    }
+
+    fn permissions() -> &'static [Permission] {
+        const fn may(kind: Kind, subresource: &'static str, verb: &'static str) -> Permission {
+            Permission { kind, subresource, verb }
+        }
+        const ALL: &[Permission] = &[
+            may(Kind::Node, "", "create"),
+            may(Kind::Node, "", "patch"),
+            may(Kind::Node, "status", "patch"),
+            may(Kind::CSINode, "", "create"),
+            may(Kind::CSINode, "", "patch"),
+            may(Kind::CSINode, "", "delete"),
+        ];
+        ALL
+    }
+}
+
+fn create_node(name: &str, life: &str, at: &Time) -> Effect {
+    let body = json!({
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "labels": { names::HOSTNAME_LABEL: name },
+            "annotations": { names::CONTROLLER_MANAGED_ATTACH: "true", names::AGENT_LIFE: life },
+        },
+        "status": { "conditions": [ready(at)] },
+    });
+    Effect::Write(Write::Create { target: ObjectRef::cluster(Kind::Node, name), body })
+}
+
+/// The condition of a node whose agent works.
+pub fn ready(at: &Time) -> Condition {
+    Condition {
+        r#type: "Ready".into(),
+        status: "True".into(),
+        reason: "AgentReady".into(),
+        message: "the node agent is at work".into(),
+        last_transition_time: Some(at.clone()),
+    }
+}
+
+fn create_csi_node(name: &str, node_uid: &str) -> Effect {
+    let body = json!({
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSINode",
+        "metadata": {
+            "name": name,
+            "ownerReferences": [{ "apiVersion": "v1", "kind": "Node", "name": name, "uid": node_uid }],
+        },
+        "spec": { "drivers": [] },
+    });
+    Effect::Write(Write::Create { target: ObjectRef::cluster(Kind::CSINode, name), body })
+}
+
+fn patch(
+    kind: Kind,
+    name: &str,
+    subresource: Option<Subresource>,
+    only_if: &Precondition,
+    body: serde_json::Value,
+) -> Effect {
+    let target = ObjectRef::cluster(kind, name);
+    Effect::Write(Write::Patch { target, subresource, patch: Patch::merge(only_if.clone(), body) })
+}
+
+fn call(socket: &str, call: Call) -> Effect {
+    Effect::Call { socket: socket.into(), call }
+}
+
+fn notify(at: &At, plugin_registered: bool, error: &str) -> Effect {
+    let status = registration::RegistrationStatus { plugin_registered, error: error.into() };
+    call(&at.path, Call::NotifyRegistrationStatus(status))
+}
+
+/// What the registrar keeps in mind about a key: failures, and of which socket they were.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Memory {
+    /// Failures in a row.
+    pub retry: Retry,
+    /// When the last of them was.
+    pub failed_at: Tick,
+    /// The socket they were of.
+    pub incarnation: u64,
+}
+
+/// Keeps failures in mind, and forgets them when something succeeds.
+pub fn remember(now: Tick, memory: Memory, did: &Action, got: &Outcome) -> Memory {
+    let incarnation = did.at().map_or(0, |at| at.incarnation);
+    let retry = if memory.incarnation == incarnation { memory.retry } else { Retry::default() };
+    let retry = retry.after(now, got);
+    let failed_at = if retry.failures() > 0 { now } else { Tick(0) };
+    let incarnation = if retry.failures() > 0 { incarnation } else { 0 };
+    Memory { retry, failed_at, incarnation }
+}
+
+impl Action {
+    fn at(&self) -> Option<&At> {
+        match self {
+            Action::AskWho(at)
+            | Action::AskPlace(at, _)
+            | Action::AskAbilities(at, _)
+            | Action::Welcome(at)
+            | Action::TurnAway(at, _) => Some(at),
+            Action::CreateNode { .. }
+            | Action::DescribeNode { .. }
+            | Action::SetReady { .. }
+            | Action::CreateCsiNode { .. }
+            | Action::DeleteCsiNode { .. }
+            | Action::SetDrivers { .. } => None,
+        }
+    }
+}
+
+/// Takes note of what a socket answered, if it is still the one that was asked.
+pub fn learn(local: &mut Local, did: &Action, got: &Outcome) {
+    let Some(at) = did.at() else { return };
+    let Some(socket) = local.sockets.get_mut(&at.path).filter(|socket| socket.incarnation == at.incarnation) else {
+        return;
+    };
+    let answer = match got {
+        Outcome::Done(Reply::Csi(response)) => Some(response),
+        Outcome::Done(Reply::Nothing | Reply::Object(_) | Reply::Gone | Reply::Host(_))
+        | Outcome::Refused(_)
+        | Outcome::Unknown(_) => None,
+    };
+    match (did, answer) {
+        (Action::AskWho(_), Some(Response::GetInfo(info))) => {
+            socket.progress = Progress::Introduced(Plugin {
+                kind: info.r#type.clone(),
+                name: info.name.clone(),
+                endpoint: info.endpoint.clone(),
+                versions: info.supported_versions.clone(),
+            });
+        }
+        (Action::AskPlace(..), Some(Response::NodeGetInfo(info))) => placed(socket, info),
+        (Action::AskAbilities(..), Some(Response::NodeGetCapabilities(answer))) => able(socket, answer),
+        // Everything before the welcome is done, so the driver can be used even if it never hears it.
+        (Action::Welcome(_), _) => welcomed(socket, &at.path, answer.is_some()),
+        (Action::TurnAway(_, reason), Some(_)) => {
+            socket.turned_away = Some(reason.clone());
+            socket.registered = None;
+        }
+        (_, Some(_) | None) => {}
+    }
+}
+
+fn placed(socket: &mut Socket, info: &v1::NodeGetInfoResponse) {
+    let Progress::Introduced(plugin) = &socket.progress else { return };
+    let topology = info.accessible_topology.as_ref().map(|topology| topology.segments.clone()).unwrap_or_default();
+    let place = Place { node_id: info.node_id.clone(), topology, max_volumes: info.max_volumes_per_node };
+    socket.progress = Progress::Placed(plugin.clone(), place);
+}
+
+fn able(socket: &mut Socket, answer: &v1::NodeGetCapabilitiesResponse) {
+    use v1::node_service_capability::{Type, rpc};
+    let Progress::Placed(plugin, place) = &socket.progress else { return };
+    let stages = answer.capabilities.iter().any(|capability| match &capability.r#type {
+        Some(Type::Rpc(rpc)) => rpc.r#type == rpc::Type::StageUnstageVolume as i32,
+        None => false,
+    });
+    socket.progress = Progress::Able(plugin.clone(), place.clone(), stages);
+}
+
+fn welcomed(socket: &mut Socket, path: &str, heard: bool) {
+    let (Progress::Able(plugin, place, stages) | Progress::Told(plugin, place, stages)) = &socket.progress else {
+        return;
+    };
+    let driver = Driver { socket: plugin.socket(path), stages: *stages };
+    socket.registered = Some((plugin.name.clone(), driver));
+    socket.turned_away = None;
+    if heard {
+        socket.progress = Progress::Told(plugin.clone(), place.clone(), *stages);
+    }
+}

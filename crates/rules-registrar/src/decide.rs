@@ -1,0 +1,261 @@
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use api::{CSINode, CsiNodeDriver, Node, Precondition, VolumeLimit, names};
+use control::{Decision, Tick, Why};
+
+use crate::act::{Action, At, Memory, ready};
+use crate::judge;
+use crate::local::{Place, Plugin, Progress};
+use crate::view::{CsiNodeSide, NodeSide, SelfView, SocketView, View};
+
+/// A driver that listens again is heard within this time (reliability 66).
+const LONGEST_PAUSE_MILLIS: u64 = 5_000;
+
+/// What to do about the node itself or one of its sockets.
+pub fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+    match view {
+        View::SelfNode(view) => match pause(now, memory, 0) {
+            Some(until) => Decision::Wait(until, failing("NodeWriteFailing", "writing the node's objects", memory)),
+            None => introduce(now, view),
+        },
+        View::Socket(view) => match pause(now, memory, view.socket.incarnation) {
+            Some(until) => {
+                let what = format!("talking to the driver at {}", view.path);
+                Decision::Wait(until, failing("DriverNotAnswering", &what, memory))
+            }
+            None => converse(view),
+        },
+        View::NoSocket => Decision::Rest(Why::settled("SocketGone", "the socket is gone")),
+    }
+}
+
+/// Failures of an earlier socket at the same path delay nobody.
+fn pause(now: Tick, memory: &Memory, incarnation: u64) -> Option<Tick> {
+    if memory.incarnation != incarnation && memory.incarnation != 0 {
+        return None;
+    }
+    let until = memory.retry.pause(now)?.min(memory.failed_at.after_millis(LONGEST_PAUSE_MILLIS));
+    (now < until).then_some(until)
+}
+
+fn failing(code: &'static str, what: &str, memory: &Memory) -> Why {
+    Why::waiting(code, format!("{what} failed and will be tried again: {}", memory.retry.last_failure().unwrap_or("")))
+}
+
+fn introduce(now: Tick, view: &SelfView) -> Decision<Action> {
+    let name = &view.name;
+    let Some(node) = &view.node else {
+        let action = Action::CreateNode { name: name.clone(), life: view.life.clone(), at: now.to_time() };
+        return Decision::Do(action, Why::waiting("NodeMissing", format!("node {name} is not in the API yet")));
+    };
+    let only_if = Precondition::unchanged(&node.metadata);
+    let (annotations, labels) = missing_marks(view, node);
+    if !annotations.is_empty() || !labels.is_empty() {
+        let why = Why::waiting("NodeNotIntroduced", format!("node {name} does not carry this life of its agent yet"));
+        return Decision::Do(Action::DescribeNode { name: name.clone(), only_if, annotations, labels }, why);
+    }
+    if !node.is_ready() {
+        let others = node.status.conditions.iter().filter(|condition| condition.r#type != "Ready").cloned();
+        let conditions = others.chain([ready(&now.to_time())]).collect();
+        let why = Why::waiting("NodeNotReady", format!("node {name} is not reported ready yet"));
+        return Decision::Do(Action::SetReady { name: name.clone(), only_if, conditions }, why);
+    }
+    match &view.csi_node {
+        CsiNodeSide::Missing => {
+            let action = Action::CreateCsiNode { name: name.clone(), node_uid: node.metadata.uid.clone() };
+            Decision::Do(action, Why::waiting("CSINodeMissing", format!("CSINode {name} is not in the API yet")))
+        }
+        CsiNodeSide::Foreign(csi_node) => {
+            let only_if = Precondition::unchanged(&csi_node.metadata);
+            let text = format!("CSINode {name} belongs to an earlier node of that name and is made anew");
+            Decision::Do(
+                Action::DeleteCsiNode { name: name.clone(), only_if },
+                Why::waiting("CSINodeOfAnotherNode", text),
+            )
+        }
+        CsiNodeSide::Ours(_) => {
+            Decision::Rest(Why::settled("NodeReady", format!("node {name} is introduced and ready")))
+        }
+    }
+}
+
+fn missing_marks(view: &SelfView, node: &Node) -> (BTreeMap<String, String>, BTreeMap<String, String>) {
+    let mut annotations = BTreeMap::new();
+    for (key, value) in [(names::AGENT_LIFE, view.life.as_str()), (names::CONTROLLER_MANAGED_ATTACH, "true")] {
+        if node.metadata.annotation(key) != Some(value) {
+            annotations.insert(key.into(), value.into());
+        }
+    }
+    let mut labels = BTreeMap::new();
+    if !node.metadata.labels.contains_key(names::HOSTNAME_LABEL) {
+        labels.insert(names::HOSTNAME_LABEL.into(), view.name.clone());
+    }
+    (annotations, labels)
+}
+
+fn converse(view: &SocketView) -> Decision<Action> {
+    if let Some(problem) = problem(view) {
+        return turn_away(view, problem);
+    }
+    let at = at(view);
+    match &view.socket.progress {
+        Progress::Found => {
+            let text = format!("asking the driver behind {} who it is", view.path);
+            Decision::Do(Action::AskWho(at), Why::waiting("DriverUnknown", text))
+        }
+        Progress::Introduced(plugin) => {
+            let text = format!("asking driver {} for its node id", plugin.name);
+            Decision::Do(Action::AskPlace(at, plugin.socket(&view.path)), Why::waiting("NodeIdUnknown", text))
+        }
+        Progress::Placed(plugin, _) => {
+            let text = format!("asking driver {} what it can do", plugin.name);
+            Decision::Do(Action::AskAbilities(at, plugin.socket(&view.path)), Why::waiting("AbilitiesUnknown", text))
+        }
+        Progress::Able(plugin, place, _) => match install(view, plugin, place) {
+            Some(decision) => decision,
+            None => {
+                let text = format!("telling driver {} that it is registered", plugin.name);
+                Decision::Do(Action::Welcome(at), Why::waiting("DriverNotTold", text))
+            }
+        },
+        // Reliability 63: the objects stay as the driver said, whoever changes them.
+        Progress::Told(plugin, place, _) => install(view, plugin, place).unwrap_or_else(|| {
+            Decision::Rest(Why::settled("DriverRegistered", format!("driver {} is registered", plugin.name)))
+        }),
+    }
+}
+
+fn at(view: &SocketView) -> At {
+    At { path: view.path.clone(), incarnation: view.socket.incarnation }
+}
+
+/// Why the driver cannot be registered, as far as it is known.
+fn problem(view: &SocketView) -> Option<String> {
+    let plugin = view.socket.progress.plugin()?;
+    if let Some(problem) = judge::plugin(plugin) {
+        return Some(problem);
+    }
+    if let Some(rival) = &view.rival {
+        return Some(format!(
+            "a driver named {} is already registered through {rival}; remove one of the two",
+            plugin.name
+        ));
+    }
+    let place = view.socket.progress.place()?;
+    judge::place(&plugin.name, place).or_else(|| topology_collision(view, plugin, place))
+}
+
+/// KL-18: two drivers, or a driver and an administrator, disagree about where the node is.
+fn topology_collision(view: &SocketView, plugin: &Plugin, place: &Place) -> Option<String> {
+    let NodeSide::Ours(node) = &view.node else { return None };
+    place.topology.iter().find_map(|(key, value)| {
+        let label = node.metadata.labels.get(key).filter(|label| *label != value)?;
+        Some(format!(
+            "driver {} says {key} is {value}, but the node's label says {label}; correct one of the two",
+            plugin.name
+        ))
+    })
+}
+
+fn turn_away(view: &SocketView, problem: String) -> Decision<Action> {
+    let why = Why::waiting("DriverTurnedAway", problem.clone());
+    if view.socket.turned_away.as_ref() == Some(&problem) {
+        return Decision::Rest(why);
+    }
+    Decision::Do(Action::TurnAway(at(view), problem), why)
+}
+
+/// The next write that makes the objects say what the driver said; `None` when they do.
+fn install(view: &SocketView, plugin: &Plugin, place: &Place) -> Option<Decision<Action>> {
+    let NodeSide::Ours(node) = &view.node else {
+        let text = format!("driver {} waits for the node object to carry this life of the agent", plugin.name);
+        return Some(Decision::Rest(Why::waiting("NodeNotIntroduced", text)));
+    };
+    let CsiNodeSide::Ours(csi_node) = &view.csi_node else {
+        let text = format!("driver {} waits for the CSINode object", plugin.name);
+        return Some(Decision::Rest(Why::waiting("CSINodeMissing", text)));
+    };
+    set_entry(node, csi_node, plugin, place).or_else(|| describe(node, plugin, place))
+}
+
+fn set_entry(node: &Node, csi_node: &Arc<CSINode>, plugin: &Plugin, place: &Place) -> Option<Decision<Action>> {
+    let wanted = entry(plugin, place);
+    let held = csi_node.spec.drivers.iter().find(|driver| driver.name == plugin.name);
+    let others = || csi_node.spec.drivers.iter().filter(|driver| driver.name != plugin.name).cloned();
+    let set = |drivers: Vec<CsiNodeDriver>, code, text| {
+        let only_if = Precondition::unchanged(&csi_node.metadata);
+        let action = Action::SetDrivers { name: csi_node.metadata.name.clone(), only_if, drivers };
+        Some(Decision::Do(action, Why::waiting(code, text)))
+    };
+    let name = &plugin.name;
+    match held {
+        Some(held) if same_identity(held, &wanted) && held.allocatable == wanted.allocatable => None,
+        Some(held) if same_identity(held, &wanted) => set(
+            others().chain([wanted]).collect(),
+            "DriverLimitChanged",
+            format!("driver {name} changed its volume limit"),
+        ),
+        // KL-21: identity cannot be changed in place. Reliability 64: nor taken away under staged volumes.
+        Some(held) if uses(node, name) => {
+            let text = format!(
+                "driver {name} now calls this node {}, but volumes are in use under {}; stop the pods that use them",
+                wanted.node_id, held.node_id
+            );
+            Some(Decision::Rest(Why::waiting("NodeIdChanged", text)))
+        }
+        Some(_) => set(others().collect(), "NodeIdChanged", format!("the entry of driver {name} is made anew")),
+        None => {
+            set(others().chain([wanted]).collect(), "DriverNotListed", format!("driver {name} is not in CSINode yet"))
+        }
+    }
+}
+
+fn entry(plugin: &Plugin, place: &Place) -> CsiNodeDriver {
+    let keys: Vec<String> = place.topology.keys().cloned().collect();
+    // KL-20: zero is no limit, a negative number is nonsense and no limit either.
+    let count = i32::try_from(place.max_volumes).unwrap_or(if place.max_volumes > 0 { i32::MAX } else { 0 });
+    CsiNodeDriver {
+        name: plugin.name.clone(),
+        node_id: place.node_id.clone(),
+        topology_keys: (!keys.is_empty()).then_some(keys),
+        allocatable: (count > 0).then_some(VolumeLimit { count: Some(count) }),
+    }
+}
+
+fn same_identity(a: &CsiNodeDriver, b: &CsiNodeDriver) -> bool {
+    let keys = |driver: &CsiNodeDriver| driver.topology_keys.iter().flatten().cloned().collect::<BTreeSet<_>>();
+    a.node_id == b.node_id && keys(a) == keys(b)
+}
+
+fn uses(node: &Node, driver: &str) -> bool {
+    let prefix = names::unique_volume_name(driver, "");
+    node.status.volumes_in_use.iter().flatten().any(|volume| volume.starts_with(&prefix))
+}
+
+/// KL-17 and KL-18: the annotation and the labels, in one write.
+fn describe(node: &Node, plugin: &Plugin, place: &Place) -> Option<Decision<Action>> {
+    let name = &node.metadata.name;
+    let text = node.metadata.annotation(names::NODE_ID).unwrap_or("{}");
+    let Ok(mut ids) = serde_json::from_str::<BTreeMap<String, String>>(text) else {
+        let text = format!("annotation {} of node {name} is not a JSON object of strings; remove it", names::NODE_ID);
+        return Some(Decision::Rest(Why::waiting("NodeIdAnnotationUnreadable", text)));
+    };
+    let mut annotations = BTreeMap::new();
+    if ids.get(&plugin.name) != Some(&place.node_id) {
+        ids.insert(plugin.name.clone(), place.node_id.clone());
+        let map: serde_json::Map<String, api::Value> = ids.into_iter().map(|(k, v)| (k, v.into())).collect();
+        annotations.insert(names::NODE_ID.into(), api::Value::Object(map).to_string());
+    }
+    let missing = place.topology.iter().filter(|(key, _)| !node.metadata.labels.contains_key(*key));
+    let labels: BTreeMap<String, String> = missing.map(|(key, value)| (key.clone(), value.clone())).collect();
+    if annotations.is_empty() && labels.is_empty() {
+        return None;
+    }
+    let only_if = Precondition::unchanged(&node.metadata);
+    let why = Why::waiting("NodeIdNotAnnotated", format!("node {name} does not name driver {} yet", plugin.name));
+    Some(Decision::Do(Action::DescribeNode { name: name.clone(), only_if, annotations, labels }, why))
+}

@@ -1,0 +1,130 @@
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// What this machine knows outside the API: who it is, and what each registration socket has answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Local {
+    /// The node's name.
+    pub node: String,
+    /// This life of the agent; no two lives share one.
+    pub life: String,
+    /// Registration sockets by path.
+    pub sockets: BTreeMap<String, Socket>,
+}
+
+/// One registration socket.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Socket {
+    /// Counts how often a socket was made at this path, so that failures of an earlier one delay nobody.
+    pub incarnation: u64,
+    /// How far the conversation has come.
+    pub progress: Progress,
+    /// What the driver was last told to be wrong with it.
+    pub turned_away: Option<String>,
+    /// The driver as registered. It outlives the socket's replacement until the new one has been heard.
+    pub registered: Option<(String, Driver)>,
+}
+
+/// How far the conversation on a registration socket has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Progress {
+    /// The socket is there.
+    #[default]
+    Found,
+    /// GetInfo was answered.
+    Introduced(Plugin),
+    /// NodeGetInfo was answered as well.
+    Placed(Plugin, Place),
+    /// NodeGetCapabilities was answered as well: the driver stages volumes, or not.
+    Able(Plugin, Place, bool),
+    /// The driver was told that it is registered.
+    Told(Plugin, Place, bool),
+}
+
+/// What GetInfo says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Plugin {
+    /// `CSIPlugin` for drivers.
+    pub kind: String,
+    /// The driver's name.
+    pub name: String,
+    /// The driver's own socket.
+    pub endpoint: String,
+    /// Versions it speaks.
+    pub versions: Vec<String>,
+}
+
+/// What NodeGetInfo says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// The driver's name for this node.
+    pub node_id: String,
+    /// Where the node is.
+    pub topology: BTreeMap<String, String>,
+    /// How many volumes the node takes; 0 means the driver does not limit it.
+    pub max_volumes: i64,
+}
+
+/// A registered driver, as the node agent needs it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Driver {
+    /// Its socket.
+    pub socket: String,
+    /// It stages volumes before it publishes them.
+    pub stages: bool,
+}
+
+impl Local {
+    /// A node that has seen no socket yet.
+    pub fn new(node: impl Into<String>, life: impl Into<String>) -> Local {
+        Local { node: node.into(), life: life.into(), sockets: BTreeMap::new() }
+    }
+
+    /// A socket appeared at this path, perhaps in place of another (KL-2).
+    pub fn seen(&mut self, path: impl Into<String>) {
+        let socket = self.sockets.entry(path.into()).or_default();
+        socket.incarnation += 1;
+        socket.progress = Progress::Found;
+        socket.turned_away = None;
+    }
+
+    /// The socket at this path is gone.
+    pub fn gone(&mut self, path: &str) {
+        self.sockets.remove(path);
+    }
+
+    /// Registered drivers by name.
+    pub fn drivers(&self) -> BTreeMap<String, Driver> {
+        self.sockets.values().filter_map(|socket| socket.registered.clone()).collect()
+    }
+}
+
+impl Progress {
+    /// What GetInfo said, if it was answered.
+    pub fn plugin(&self) -> Option<&Plugin> {
+        match self {
+            Progress::Found => None,
+            Progress::Introduced(plugin)
+            | Progress::Placed(plugin, _)
+            | Progress::Able(plugin, ..)
+            | Progress::Told(plugin, ..) => Some(plugin),
+        }
+    }
+
+    /// What NodeGetInfo said, if it was answered.
+    pub fn place(&self) -> Option<&Place> {
+        match self {
+            Progress::Found | Progress::Introduced(_) => None,
+            Progress::Placed(_, place) | Progress::Able(_, place, _) | Progress::Told(_, place, _) => Some(place),
+        }
+    }
+}
+
+impl Plugin {
+    /// The driver's socket: the endpoint without a scheme, or the registration socket itself if it named none (KL-7).
+    pub fn socket(&self, registration: &str) -> String {
+        let endpoint = self.endpoint.strip_prefix("unix://").unwrap_or(&self.endpoint);
+        if endpoint.is_empty() { registration.into() } else { endpoint.into() }
+    }
+}

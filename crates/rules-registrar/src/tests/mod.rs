@@ -1,0 +1,5 @@
+//! The rules on a pretend node: the real object semantics of `rules-store`, and drivers that answer as they are told.
+
+mod nodes;
+mod sockets;
+mod world;

@@ -1,0 +1,66 @@
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
+
+use api::{CSINode, Node};
+
+use crate::local::Socket;
+
+/// What a decision looks at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum View {
+    /// This node's own objects.
+    SelfNode(SelfView),
+    /// A registration socket.
+    Socket(Box<SocketView>),
+    /// The socket is gone.
+    NoSocket,
+}
+
+/// This node's own objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SelfView {
+    /// The node's name.
+    pub name: String,
+    /// This life of the agent.
+    pub life: String,
+    /// The Node object.
+    pub node: Option<Arc<Node>>,
+    /// The CSINode object.
+    pub csi_node: CsiNodeSide,
+}
+
+/// A registration socket and the objects its driver goes into.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SocketView {
+    /// Its path.
+    pub path: String,
+    /// What it has answered.
+    pub socket: Socket,
+    /// Another socket that has the driver's name.
+    pub rival: Option<String>,
+    /// The Node object.
+    pub node: NodeSide,
+    /// The CSINode object.
+    pub csi_node: CsiNodeSide,
+}
+
+/// The Node object as a driver's registration sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeSide {
+    /// Not there, or not yet introduced by this life of the agent.
+    NotYet,
+    /// It carries this life.
+    Ours(Arc<Node>),
+}
+
+/// The CSINode object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CsiNodeSide {
+    /// Not there.
+    Missing,
+    /// It belongs to an earlier Node of the same name.
+    Foreign(Arc<CSINode>),
+    /// It belongs to the Node.
+    Ours(Arc<CSINode>),
+}

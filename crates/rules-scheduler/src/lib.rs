@@ -1,0 +1,81 @@
+//! Picks a node for a pod.
+//!
+//! Owns: which node a pod without one gets, and the selected-node annotation by which a claim of delayed binding
+//! learns where its volume is needed.
+//!
+//! Writes: `pods/binding` and that one annotation.
+//!
+//! Only reads: claims, volumes, classes, nodes, and other pods.
+//!
+//! Laws:
+//! - a pod is placed only when every claim it names is bound, is not being deleted, and its volume can be reached from
+//!   the node (reliability 11);
+//! - a claim's selected node is changed only while nothing was made for it;
+//! - the choice depends on the objects alone: preferred node first, then fewest pods, then name.
+//!
+//! Does not know: resources, pod affinity, tolerations (a tainted node is passed over), attach limits, storage
+//! capacity. On a cluster that has a scheduler of its own these rules are not run.
+#![no_std]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+extern crate alloc;
+
+mod act;
+mod affinity;
+mod decide;
+mod index;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+use alloc::vec::Vec;
+
+use api::{Kind, ObjectKey, ObjectRef};
+use control::{Cache, Change, Decision, Outcome, Rules, Tick};
+
+pub use act::{Action, Memory};
+pub use view::{ClaimState, NodeView, Pending, View};
+
+/// The rules.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Scheduler;
+
+impl Rules for Scheduler {
+    const NAME: &'static str = "scheduler";
+    type Key = ObjectKey;
+    type Local = ();
+    type View = View;
+    type Action = Action;
+    type Memory = Memory;
+
+    fn watches() -> &'static [Kind] {
+        &[Kind::Pod, Kind::PersistentVolumeClaim, Kind::PersistentVolume, Kind::StorageClass, Kind::Node]
+    }
+
+    fn wakes(change: &Change, cache: &Cache, _local: &()) -> Vec<ObjectKey> {
+        index::wakes(change, cache)
+    }
+
+    fn keys(cache: &Cache, _local: &()) -> Vec<ObjectKey> {
+        index::keys(cache)
+    }
+
+    fn view(key: &ObjectKey, cache: &Cache, _local: &()) -> View {
+        index::view(key, cache)
+    }
+
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+        decide::decide(now, view, memory)
+    }
+
+    fn remember(now: Tick, memory: Memory, _did: &Action, got: &Outcome) -> Memory {
+        Memory { retry: memory.retry.after(now, got) }
+    }
+
+    fn learn(_local: &mut (), _did: &Action, _got: &Outcome) {}
+
+    fn about(key: &ObjectKey) -> ObjectRef {
+        ObjectRef { kind: Kind::Pod, key: key.clone() }
+    }
+}

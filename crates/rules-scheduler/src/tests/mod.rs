@@ -1,0 +1,4 @@
+//! Behaviour by objects in a cache, and the straight path against a real store.
+
+mod path;
+mod place;

@@ -1,0 +1,240 @@
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use api::{Kind, Object, ObjectKey, Value, names};
+use control::{Cache, Decision, Outcome, Rules, Tick};
+use serde_json::json;
+
+use crate::{Memory, Scheduler};
+
+/// A handful of objects, each newer than the one before.
+#[derive(Default)]
+struct Scene {
+    cache: Cache,
+    version: u64,
+}
+
+impl Scene {
+    fn with(mut self, kind: Kind, mut object: Value) -> Scene {
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = self.version.to_string().into();
+        object["metadata"]["uid"] = format!("u-{}", object["metadata"]["name"].as_str().unwrap()).into();
+        if kind.namespaced() {
+            object["metadata"]["namespace"] = "n".into();
+        }
+        self.cache.set(Object::from_json(kind, object).unwrap());
+        self
+    }
+
+    fn node(self, name: &str) -> Scene {
+        self.node_like(name, json!({}), "True")
+    }
+
+    fn node_like(self, name: &str, spec: Value, ready: &str) -> Scene {
+        let labels = json!({ names::HOSTNAME_LABEL: name });
+        let status = json!({ "conditions": [{ "type": "Ready", "status": ready }] });
+        let metadata = json!({ "name": name, "labels": labels });
+        self.with(Kind::Node, json!({ "metadata": metadata, "spec": spec, "status": status }))
+    }
+
+    fn pod(self, name: &str, claims: &[&str], node: &str, phase: &str) -> Scene {
+        let volumes: Vec<Value> = claims
+            .iter()
+            .map(|claim| json!({ "name": claim, "persistentVolumeClaim": { "claimName": claim } }))
+            .collect();
+        let spec = json!({ "nodeName": node, "volumes": volumes });
+        self.with(Kind::Pod, json!({ "metadata": { "name": name }, "spec": spec, "status": { "phase": phase } }))
+    }
+
+    fn claim(self, name: &str, class: &str, phase: &str, annotations: Value) -> Scene {
+        let volume = if phase == "Bound" { format!("v-{name}") } else { String::new() };
+        let spec = json!({ "storageClassName": class, "volumeName": volume, "accessModes": ["ReadWriteOnce"] });
+        let metadata = json!({ "name": name, "annotations": annotations });
+        self.with(
+            Kind::PersistentVolumeClaim,
+            json!({ "metadata": metadata, "spec": spec, "status": { "phase": phase } }),
+        )
+    }
+
+    fn volume(self, name: &str, affinity: Value) -> Scene {
+        let spec =
+            json!({ "nodeAffinity": affinity, "claimRef": { "namespace": "n", "name": &name[2..], "uid": "x" } });
+        self.with(Kind::PersistentVolume, json!({ "metadata": { "name": name }, "spec": spec }))
+    }
+
+    fn late_class(self) -> Scene {
+        let mode = "WaitForFirstConsumer";
+        self.with(Kind::StorageClass, json!({ "metadata": { "name": "late" }, "volumeBindingMode": mode }))
+    }
+
+    /// What is done about pod `p`, or the code of the reason why nothing is.
+    fn check(&self, expected: &str) {
+        let view = Scheduler::view(&ObjectKey::new("n", "p"), &self.cache, &());
+        let said = match Scheduler::decide(Tick(0), &view, &Memory::default()) {
+            Decision::Do(action, _) => format!("{action:?}"),
+            Decision::Rest(why) | Decision::Wait(_, why) => why.code.into(),
+        };
+        assert_eq!(said, expected);
+    }
+}
+
+fn scene() -> Scene {
+    Scene::default().node("a").node("b").pod("p", &["c"], "", "Pending")
+}
+
+fn on(node: &str) -> Value {
+    let wanted = json!({ "key": names::HOSTNAME_LABEL, "operator": "In", "values": [node] });
+    json!({ "required": { "nodeSelectorTerms": [{ "matchExpressions": [wanted] }] } })
+}
+
+#[test]
+fn a_pod_waits_until_every_claim_is_bound() {
+    scene().check("ClaimMissing");
+    scene().claim("c", "", "Pending", json!({})).check("ClaimUnbound");
+    scene().claim("c", "", "Lost", json!({})).check("ClaimLost");
+    scene().claim("c", "", "Bound", json!({})).check("VolumeNotSeen");
+    scene().claim("c", "", "Bound", json!({})).volume("v-c", Value::Null).check("Bind(n/p to a)");
+    let metadata = json!({ "name": "c", "deletionTimestamp": "2026-01-01T00:00:00Z" });
+    scene().with(Kind::PersistentVolumeClaim, json!({ "metadata": metadata })).check("ClaimBeingDeleted");
+}
+
+#[test]
+fn the_reason_names_the_claim() {
+    let scene = scene().claim("c", "", "Pending", json!({}));
+    let view = Scheduler::view(&ObjectKey::new("n", "p"), &scene.cache, &());
+    let decision = Scheduler::decide(Tick(0), &view, &Memory::default());
+    assert_eq!(decision.why().text, "waiting for claim c to be bound");
+}
+
+#[test]
+fn fewest_pods_first_then_name_and_ended_pods_do_not_count() {
+    let plain = || Scene::default().node("a").node("b").pod("p", &[], "", "Pending");
+    plain().check("Bind(n/p to a)");
+    plain().pod("q", &[], "a", "Running").check("Bind(n/p to b)");
+    plain().pod("q", &[], "a", "Succeeded").check("Bind(n/p to a)");
+}
+
+#[test]
+fn closed_nodes_are_passed_over() {
+    let taint = json!({ "taints": [{ "key": "k", "effect": "NoSchedule" }] });
+    let closed = || {
+        Scene::default()
+            .node_like("a", json!({}), "False")
+            .node_like("b", json!({ "unschedulable": true }), "True")
+            .node_like("c", taint.clone(), "True")
+            .pod("p", &[], "", "Pending")
+    };
+    closed().check("NoNodeOpen");
+    closed().node("d").check("Bind(n/p to d)");
+    Scene::default().pod("p", &[], "", "Pending").check("NoNodes");
+}
+
+#[test]
+fn pods_that_need_no_node_are_left_alone() {
+    Scene::default().node("a").check("PodGone");
+    Scene::default().node("a").pod("p", &[], "a", "Running").check("Placed");
+    Scene::default().node("a").pod("p", &[], "", "Failed").check("PodEnded");
+    let metadata = json!({ "name": "p", "deletionTimestamp": "2026-01-01T00:00:00Z" });
+    Scene::default().node("a").with(Kind::Pod, json!({ "metadata": metadata })).check("PodBeingDeleted");
+}
+
+// Reliability 11.
+#[test]
+fn a_volume_is_used_only_where_it_can_be_reached() {
+    let bound = || scene().claim("c", "", "Bound", json!({}));
+    bound().volume("v-c", on("b")).check("Bind(n/p to b)");
+    bound().volume("v-c", on("elsewhere")).check("NoNodeReachesVolumes");
+}
+
+#[test]
+fn affinity_terms_are_read_as_kubernetes_reads_them() {
+    let labels = [("zone".to_string(), "z1".to_string()), ("gen".to_string(), "5".to_string())].into();
+    let judge =
+        |term: Value| crate::affinity::reaches(&json!({ "required": { "nodeSelectorTerms": [term] } }), "a", &labels);
+    let expression =
+        |key: &str, operator: &str, values: Value| json!({ "key": key, "operator": operator, "values": values });
+    for (key, operator, values, holds) in [
+        ("zone", "In", json!(["z0", "z1"]), true),
+        ("zone", "NotIn", json!(["z1"]), false),
+        ("rack", "NotIn", json!(["r"]), true),
+        ("zone", "Exists", json!([]), true),
+        ("rack", "DoesNotExist", json!([]), true),
+        ("gen", "Gt", json!(["4"]), true),
+        ("gen", "Lt", json!(["5"]), false),
+        ("zone", "Near", json!(["z1"]), false),
+    ] {
+        let judged = judge(json!({ "matchExpressions": [expression(key, operator, values)] }));
+        assert_eq!(judged, holds, "{key} {operator}");
+    }
+    assert!(judge(json!({ "matchFields": [expression("metadata.name", "In", json!(["a"]))] })));
+    assert!(!judge(json!({})));
+    assert!(crate::affinity::reaches(&json!({}), "a", &labels));
+}
+
+// PV-37: delayed binding.
+#[test]
+fn a_claim_of_delayed_binding_is_told_the_node_and_waited_for() {
+    let selected = |node: &str| json!({ names::SELECTED_NODE: node });
+    let called = |node: &str| json!({ names::SELECTED_NODE: node, names::STORAGE_PROVISIONER: "d" });
+    let late = |annotations: Value| scene().late_class().claim("c", "late", "Pending", annotations);
+    late(json!({})).check("SelectNode(n/c for a)");
+    late(selected("b")).check("VolumeForNodeAwaited");
+    late(called("b")).check("VolumeForNodeAwaited");
+    // Nothing was begun for a node that is gone: another is chosen. Once begun, it is waited for.
+    late(selected("gone")).check("SelectNode(n/c for a)");
+    late(called("gone")).check("SelectedNodeClosed");
+    late(called("b")).node_like("b", json!({}), "False").check("SelectedNodeClosed");
+    let bound = scene().late_class().claim("c", "late", "Bound", selected("b")).volume("v-c", Value::Null);
+    bound.check("Bind(n/p to b)");
+}
+
+#[test]
+fn two_claims_of_one_pod_get_the_same_node() {
+    let both = |first: Value, second: Value| {
+        Scene::default()
+            .node("a")
+            .node("b")
+            .late_class()
+            .pod("p", &["c", "e"], "", "Pending")
+            .claim("c", "late", "Pending", first)
+            .claim("e", "late", "Pending", second)
+    };
+    let called = |node: &str| json!({ names::SELECTED_NODE: node, names::STORAGE_PROVISIONER: "d" });
+    both(json!({}), called("b")).check("SelectNode(n/c for b)");
+    both(called("a"), called("b")).check("NodesDisagree");
+}
+
+#[test]
+fn a_claim_for_one_pod_is_not_given_to_a_second() {
+    let modes = json!({ "accessModes": ["ReadWriteOncePod"], "volumeName": "v-c" });
+    let taken = |phase: &str| {
+        scene()
+            .with(
+                Kind::PersistentVolumeClaim,
+                json!({ "metadata": { "name": "c" }, "spec": modes.clone(), "status": { "phase": "Bound" } }),
+            )
+            .volume("v-c", Value::Null)
+            .pod("q", &["c"], "b", phase)
+    };
+    taken("Running").check("ClaimTaken");
+    taken("Succeeded").check("Bind(n/p to a)");
+}
+
+#[test]
+fn a_claim_made_from_a_template_is_said_to_be_unsupported() {
+    let spec = json!({ "volumes": [{ "name": "x", "ephemeral": {} }] });
+    let pod = json!({ "metadata": { "name": "p" }, "spec": spec });
+    Scene::default().node("a").with(Kind::Pod, pod).check("TemplateNotSupported");
+}
+
+#[test]
+fn a_failed_attempt_is_waited_out_and_told() {
+    let scene = Scene::default().node("a").pod("p", &[], "", "Pending");
+    let view = Scheduler::view(&ObjectKey::new("n", "p"), &scene.cache, &());
+    let Decision::Do(action, _) = Scheduler::decide(Tick(0), &view, &Memory::default()) else { panic!() };
+    let memory = Scheduler::remember(Tick(0), Memory::default(), &action, &Outcome::Unknown("cut off".into()));
+    let Decision::Wait(until, why) = Scheduler::decide(Tick(0), &view, &memory) else { panic!() };
+    assert!(why.text.ends_with("cut off"));
+    assert!(matches!(Scheduler::decide(until, &view, &memory), Decision::Do(..)));
+}

@@ -1,0 +1,190 @@
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use api::{Precondition, Time};
+use serde_json::Value;
+
+use crate::request::{Context, Target};
+use crate::resource::{NAMESPACES, PODS};
+use crate::store::{Applied, Change, EventType, Store, StoreKey, Stored};
+use crate::{Failure, meta, resources};
+
+/// What a pod gets that says nothing else.
+const POD_GRACE: i64 = 30;
+/// A cluster does not work without these.
+const KEPT_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"];
+
+/// How an object meets a delete request.
+enum Fate {
+    /// It goes.
+    Gone,
+    /// It stays for now, in this state.
+    Marked(Value),
+    /// It is on its way already, and nothing gets faster.
+    AsItIs,
+}
+
+impl Store {
+    pub(crate) fn delete(
+        &mut self,
+        context: &Context<'_>,
+        target: &Target,
+        preconditions: &Precondition,
+        grace_seconds: Option<i64>,
+    ) -> Result<Applied, Failure> {
+        let old = self.find(target)?;
+        check(&old, preconditions)?;
+        if old.key.resource == NAMESPACES {
+            return self.delete_namespace(context, &old);
+        }
+        match fate(context, &old, grace_seconds) {
+            Fate::Gone => Ok(self.remove(&old, old.value.clone())),
+            Fate::Marked(value) => self.finish(&old, value, vec![]),
+            Fate::AsItIs => Ok(Applied { changes: vec![], reply: old, warnings: vec![] }),
+        }
+    }
+
+    /// First everything in it, then the namespace; it waits, terminating, for what has finalizers or runs.
+    fn delete_namespace(&mut self, context: &Context<'_>, old: &Arc<Stored>) -> Result<Applied, Failure> {
+        let name = &*old.key.name;
+        if KEPT_NAMESPACES.contains(&name) {
+            let message = String::from("this namespace may not be deleted");
+            return Err(Failure::Forbidden { resource: NAMESPACES, name: name.into(), message });
+        }
+        let mut changes = Vec::new();
+        for object in self.contents(name) {
+            changes.extend(self.sweep(context, &object));
+        }
+        let mut wanted = old.value.clone();
+        if !old.is_deleting() {
+            mark(context, &mut wanted, 0);
+            meta::object_at(&mut wanted, "status").insert("phase".into(), "Terminating".into());
+        }
+        let mut applied =
+            if self.may_go(&old.key, &wanted) { self.remove(old, wanted) } else { self.finish(old, wanted, vec![])? };
+        changes.append(&mut applied.changes);
+        Ok(Applied { changes, ..applied })
+    }
+
+    /// Deletes one object of a namespace that goes.
+    fn sweep(&mut self, context: &Context<'_>, object: &Arc<Stored>) -> Option<Change> {
+        match fate(context, object, None) {
+            Fate::Gone => {
+                let (key, value) = (object.key.clone(), object.value.clone());
+                Some(self.commit(EventType::Deleted, key, value, Some(object.clone())))
+            }
+            Fate::Marked(value) => {
+                Some(self.commit(EventType::Modified, object.key.clone(), value, Some(object.clone())))
+            }
+            Fate::AsItIs => None,
+        }
+    }
+
+    fn contents(&self, namespace: &str) -> Vec<Arc<Stored>> {
+        let namespaced = resources().iter().filter(|resource| resource.namespaced);
+        namespaced.flat_map(|resource| self.list(resource, Some(namespace)).cloned()).collect()
+    }
+
+    fn is_empty_namespace(&self, namespace: &str) -> bool {
+        let mut namespaced = resources().iter().filter(|resource| resource.namespaced);
+        namespaced.all(|resource| self.list(resource, Some(namespace)).next().is_none())
+    }
+
+    /// A deleted object without finalizers goes, once its grace is over and, for a namespace, it is empty.
+    pub(crate) fn may_go(&self, key: &StoreKey, value: &Value) -> bool {
+        meta::is_deleting(value)
+            && meta::finalizers(value).is_empty()
+            && value["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) == 0
+            && (key.resource != NAMESPACES || self.is_empty_namespace(&key.name))
+    }
+
+    /// Commits a deletion. If it was the last object of a terminating namespace, the namespace goes with it.
+    pub(crate) fn remove(&mut self, old: &Arc<Stored>, last: Value) -> Applied {
+        let change = self.commit(EventType::Deleted, old.key.clone(), last, Some(old.clone()));
+        let reply = change.object.clone();
+        let mut changes = vec![change];
+        if old.key.resource.namespaced
+            && let Some(home) = self.get(NAMESPACES, "", &old.key.namespace)
+            && self.may_go(&home.key, &home.value)
+        {
+            changes.extend(self.remove(&home, home.value.clone()).changes);
+        }
+        Applied { changes, reply, warnings: vec![] }
+    }
+}
+
+/// reliability 86.
+fn check(old: &Stored, preconditions: &Precondition) -> Result<(), Failure> {
+    let refuse = |message| Failure::Conflict { resource: old.key.resource, name: (&*old.key.name).into(), message };
+    if let Some(uid) = preconditions.uid.as_deref()
+        && uid != old.uid()
+    {
+        return Err(refuse(format!("its uid is {}, not {uid}: another object now has this name", old.uid())));
+    }
+    let current = meta::text(&old.value, "resourceVersion");
+    if let Some(version) = preconditions.resource_version.as_deref()
+        && version != current
+    {
+        return Err(refuse(format!("it is at version {current}, not {version}; read it again and decide anew")));
+    }
+    Ok(())
+}
+
+fn fate(context: &Context<'_>, old: &Stored, asked: Option<i64>) -> Fate {
+    let grace = grace(old, asked);
+    let held = !meta::finalizers(&old.value).is_empty();
+    if !old.is_deleting() {
+        if grace == 0 && !held {
+            return Fate::Gone;
+        }
+        let mut value = old.value.clone();
+        mark(context, &mut value, grace);
+        return Fate::Marked(value);
+    }
+    let current = old.value["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
+    // Only an explicit wish, or a pod that has ended by now, shortens the grace once given.
+    if (asked.is_none() && grace > 0) || grace >= current {
+        return Fate::AsItIs;
+    }
+    if grace == 0 && !held {
+        return Fate::Gone;
+    }
+    Fate::Marked(shortened(context, &old.value, current, grace))
+}
+
+/// Only pods that run somewhere need time to end.
+fn grace(old: &Stored, asked: Option<i64>) -> i64 {
+    if old.key.resource != PODS {
+        return 0;
+    }
+    let (spec, status) = (&old.value["spec"], &old.value["status"]);
+    let placed = spec["nodeName"].as_str().is_some_and(|node| !node.is_empty());
+    let ended = matches!(status["phase"].as_str(), Some("Succeeded" | "Failed"));
+    if !placed || ended {
+        return 0;
+    }
+    let seconds = asked.or(spec["terminationGracePeriodSeconds"].as_i64()).unwrap_or(POD_GRACE);
+    // A negative grace means "at once, but through the node".
+    if seconds < 0 { 1 } else { seconds }
+}
+
+fn mark(context: &Context<'_>, value: &mut Value, grace: i64) {
+    let at = context.now_millis.saturating_add(u64::try_from(grace).unwrap_or(0).saturating_mul(1000));
+    let meta = meta::of(value);
+    meta.insert("deletionTimestamp".into(), Time::from_unix_millis(at).0.into());
+    meta.insert("deletionGracePeriodSeconds".into(), grace.into());
+}
+
+/// reliability 99: the time of deletion is set once; a shorter grace may bring it nearer, never push it back.
+fn shortened(context: &Context<'_>, old: &Value, current: i64, grace: i64) -> Value {
+    let mut value = old.clone();
+    let due = Time(meta::text(old, "deletionTimestamp").into()).unix_millis().unwrap_or(context.now_millis);
+    let earlier = u64::try_from(current - grace).unwrap_or(0).saturating_mul(1000);
+    let meta = meta::of(&mut value);
+    meta.insert("deletionTimestamp".into(), Time::from_unix_millis(due.saturating_sub(earlier)).0.into());
+    meta.insert("deletionGracePeriodSeconds".into(), grace.into());
+    value
+}

@@ -1,0 +1,52 @@
+//! What a Kubernetes API server does to objects, as a state machine without a clock, a disk or a socket.
+//!
+//! Owns: the objects of one cluster, their revisions, and the rules every write passes through: names, defaults,
+//! admission, validation, optimistic locks, patches, finalizers, graceful deletion. [`Store::apply`] takes one request
+//! and answers with the changes it made, in revision order, or with a [`Failure`] and no change at all.
+//!
+//! Writes: nothing outside itself. The caller makes the changes durable and publishes them; a second [`Store`] that is
+//! shown them with [`Store::replay`] is equal to the first.
+//!
+//! Only reads: the time, a fresh uid and the caller's name, all of which are told in [`Context`].
+//!
+//! Laws (each has a test that names it):
+//! - every change has a revision of its own, one more than the last; `metadata.resourceVersion` is that number;
+//! - a write that changes nothing makes no change;
+//! - a stale resource version or a foreign uid is a conflict and changes nothing;
+//! - `uid`, `creationTimestamp`, `name` and `namespace` never change; a deletion is never taken back;
+//! - an object with finalizers stays when it is deleted, and goes in the write that takes the last one away;
+//! - `generation` moves exactly when `spec` does; `/status` writes touch only `status`, other writes never touch it.
+//!
+//! Does not know: HTTP, authentication, watches and their history, durability, managed fields. Server-side apply is a
+//! merge along the keyed lists of the [`schema`](schema()) that creates the object when it is missing; it records no
+//! field ownership, so it takes nothing away that an earlier apply of the same manager set.
+#![no_std]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+extern crate alloc;
+
+mod admit;
+mod create;
+mod delete;
+mod encode;
+mod failure;
+mod meta;
+mod patch;
+mod request;
+mod resource;
+mod schema;
+mod select;
+mod store;
+mod table;
+mod update;
+mod validate;
+
+pub use api::{Precondition, Subresource, Value};
+pub use failure::{Failure, FieldError, FieldProblem};
+pub use patch::{PatchError, PatchKind, json_patch, merge_patch, strategic_merge};
+pub use request::{Context, FieldValidation, Request, Target, WriteOptions};
+pub use resource::{Id, Resource, find, find_kind, resources};
+pub use schema::{Field, Shape, Type, schema};
+pub use select::{FieldSelector, LabelSelector, Selector, select};
+pub use store::{Applied, Change, EventType, Store, StoreKey, Stored};
+pub use table::table;

@@ -1,0 +1,201 @@
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde_json::{Map, Value};
+
+use super::{PatchError, merge_patch};
+use crate::schema::{Shape, Type};
+
+const DIRECTIVE: &str = "$patch";
+const RETAIN: &str = "$retainKeys";
+const ORDER: &str = "$setElementOrder/";
+const DELETE_PRIMITIVES: &str = "$deleteFromPrimitiveList/";
+
+/// What `$patch` asks for.
+enum Directive {
+    Merge,
+    Replace,
+    Delete,
+}
+
+fn directive(patch: &Map<String, Value>) -> Result<Directive, PatchError> {
+    match patch.get(DIRECTIVE) {
+        None => Ok(Directive::Merge),
+        Some(word) => match word.as_str() {
+            Some("merge") => Ok(Directive::Merge),
+            Some("replace") => Ok(Directive::Replace),
+            Some("delete") => Ok(Directive::Delete),
+            Some(_) | None => Err(PatchError::Malformed("$patch must be merge, replace or delete".into())),
+        },
+    }
+}
+
+/// A strategic merge along a type: objects merge, keyed lists merge by key, sets unite, other lists are replaced.
+pub fn strategic_merge(of: &'static Type, target: &mut Value, patch: &Value) -> Result<(), PatchError> {
+    let Value::Object(patch) = patch else {
+        *target = patch.clone();
+        return Ok(());
+    };
+    match directive(patch)? {
+        Directive::Merge => {}
+        Directive::Replace => {
+            *target = Value::Object(plain(patch));
+            return Ok(());
+        }
+        Directive::Delete => {
+            *target = Value::Null;
+            return Ok(());
+        }
+    }
+    if !target.is_object() {
+        *target = Value::Object(Map::new());
+    }
+    let Value::Object(target) = target else { return Ok(()) };
+    retain(target, patch)?;
+    for (key, value) in patch {
+        if let Some(list) = key.strip_prefix(DELETE_PRIMITIVES) {
+            delete_primitives(target, list, value)?;
+        }
+    }
+    for (key, value) in patch {
+        if key.starts_with('$') {
+            // $patch and $retainKeys are done; $setElementOrder only asks for an order we do not keep.
+            let known =
+                key == DIRECTIVE || key == RETAIN || key.starts_with(ORDER) || key.starts_with(DELETE_PRIMITIVES);
+            if !known {
+                return Err(PatchError::Malformed(format!("{key:?} is not a directive of a strategic merge patch")));
+            }
+        } else if value.is_null() {
+            target.remove(key);
+        } else {
+            let place = target.entry(key.as_str()).or_insert(Value::Null);
+            merge_field(of.shape(key), place, value)?;
+            if place.is_null() {
+                target.remove(key);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn merge_field(shape: Option<&Shape>, target: &mut Value, patch: &Value) -> Result<(), PatchError> {
+    match shape {
+        Some(Shape::Object(of)) => strategic_merge(of, target, patch),
+        Some(Shape::Keyed(of, key)) => merge_keyed(of, key, target, patch),
+        Some(Shape::TextSet) => merge_set(target, patch),
+        Some(Shape::TextMap | Shape::QuantityMap | Shape::BytesMap | Shape::Opaque) | None => merge_open(target, patch),
+        Some(
+            Shape::Text
+            | Shape::Time
+            | Shape::Integer
+            | Shape::Boolean
+            | Shape::Quantity
+            | Shape::IntOrText
+            | Shape::Texts
+            | Shape::Objects(_)
+            | Shape::OpaqueList,
+        ) => {
+            *target = patch.clone();
+            Ok(())
+        }
+    }
+}
+
+/// Maps, and objects whose fields we do not know: they merge as in RFC 7396, with the directives honoured.
+fn merge_open(target: &mut Value, patch: &Value) -> Result<(), PatchError> {
+    let Value::Object(map) = patch else {
+        *target = patch.clone();
+        return Ok(());
+    };
+    match directive(map)? {
+        Directive::Replace => *target = Value::Object(plain(map)),
+        Directive::Delete => *target = Value::Null,
+        Directive::Merge => {
+            if let Value::Object(target) = target {
+                retain(target, map)?;
+            }
+            merge_patch(target, &Value::Object(plain(map)));
+        }
+    }
+    Ok(())
+}
+
+fn merge_keyed(of: &'static Type, key: &str, target: &mut Value, patch: &Value) -> Result<(), PatchError> {
+    let Value::Array(items) = patch else {
+        *target = patch.clone();
+        return Ok(());
+    };
+    if !target.is_array() {
+        *target = Value::Array(Vec::new());
+    }
+    let Value::Array(list) = target else { return Ok(()) };
+    // A marker anywhere in the list means that the other items are the whole list.
+    if items.iter().any(|item| item[DIRECTIVE].as_str() == Some("replace")) {
+        *list = items.iter().filter(|item| item.get(DIRECTIVE).is_none()).cloned().collect();
+        return Ok(());
+    }
+    for item in items {
+        let Value::Object(map) = item else {
+            return Err(PatchError::Malformed(format!("the items of a list merged by {key:?} must be objects")));
+        };
+        let Some(id) = map.get(key) else {
+            return Err(PatchError::Malformed(format!(
+                "an item of a list merged by {key:?} does not name its {key:?}"
+            )));
+        };
+        let at = list.iter().position(|have| have.get(key) == Some(id));
+        match (directive(map)?, at) {
+            (Directive::Delete, Some(at)) => drop(list.remove(at)),
+            (Directive::Delete, None) => {}
+            (Directive::Merge | Directive::Replace, Some(at)) => strategic_merge(of, &mut list[at], item)?,
+            (Directive::Merge | Directive::Replace, None) => {
+                let mut made = Value::Null;
+                strategic_merge(of, &mut made, item)?;
+                list.push(made);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn merge_set(target: &mut Value, patch: &Value) -> Result<(), PatchError> {
+    match (target, patch) {
+        (Value::Array(list), Value::Array(more)) => {
+            for item in more {
+                if !list.contains(item) {
+                    list.push(item.clone());
+                }
+            }
+        }
+        (target, patch) => *target = patch.clone(),
+    }
+    Ok(())
+}
+
+fn delete_primitives(target: &mut Map<String, Value>, list: &str, values: &Value) -> Result<(), PatchError> {
+    let Value::Array(values) = values else {
+        return Err(PatchError::Malformed(format!("{DELETE_PRIMITIVES}{list} must be a list")));
+    };
+    if let Some(Value::Array(list)) = target.get_mut(list) {
+        list.retain(|item| !values.contains(item));
+    }
+    Ok(())
+}
+
+/// `$retainKeys`: everything it does not name goes, because it belongs to another choice of a union.
+fn retain(target: &mut Map<String, Value>, patch: &Map<String, Value>) -> Result<(), PatchError> {
+    match patch.get(RETAIN) {
+        None => Ok(()),
+        Some(Value::Array(keys)) => {
+            target.retain(|key, _| keys.iter().any(|kept| kept.as_str() == Some(key)));
+            Ok(())
+        }
+        Some(_) => Err(PatchError::Malformed("$retainKeys must be a list of field names".into())),
+    }
+}
+
+/// A patch object without its directives and without its removals.
+fn plain(patch: &Map<String, Value>) -> Map<String, Value> {
+    patch.iter().filter(|(key, _)| !key.starts_with('$')).map(|(key, value)| (key.clone(), value.clone())).collect()
+}
