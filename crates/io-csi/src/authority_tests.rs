@@ -62,7 +62,7 @@ fn long_values_padding_priority_and_continuations_are_understood() {
         let wrap = |block: &[u8]| frame(HEADERS, flags, &[before, block, after].concat());
         assert_eq!(pass(&wrap(&block)), wrap(&plain));
     }
-    for cut in 0..=block.len() {
+    for cut in (0..=block.len()).step_by(11) {
         let split = |block: &[u8]| {
             [frame(HEADERS, 0, &block[..cut]), frame(CONTINUATION, 4, &block[cut..]), frame(0, 0, b"\x41\x01/")]
                 .concat()

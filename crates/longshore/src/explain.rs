@@ -72,7 +72,7 @@ pub fn sentence(kind: Kind, key: &ObjectKey, said: &[Explanation]) -> String {
                 Verdict::Waits(millis) => format!("tries again in {:.1} s", millis as f64 / 1000.0),
                 Verdict::WillDo(_) | Verdict::Doing => "is at work".to_string(),
             };
-            format!("{what}: the {} {how}: {}.", waiting.controller, waiting.why)
+            format!("{what}: {} {how}: {}.", waiting.controller, waiting.why)
         }
         None => match said.first() {
             Some(settled) => format!("{what} is settled: {}.", settled.why),
@@ -167,7 +167,7 @@ mod tests {
         let waiting = said("binding", Verdict::Rests, Why::waiting("ClassMissing", "class fast does not exist"));
         assert_eq!(
             sentence(Kind::PersistentVolumeClaim, &key, &[done.clone(), waiting]),
-            "claim default/data: the binding is waiting: class fast does not exist."
+            "claim default/data: binding is waiting: class fast does not exist."
         );
         assert_eq!(
             sentence(Kind::PersistentVolumeClaim, &key, &[done]),

@@ -25,6 +25,7 @@ mod member;
 mod report;
 mod step;
 mod truth;
+mod wander;
 pub mod world;
 pub mod worlds;
 
@@ -33,4 +34,5 @@ pub use explore::{Scenario, explore};
 pub use member::Seat;
 pub use report::{Counterexample, Report};
 pub use truth::{Host, Truth};
+pub use wander::{Walks, wander};
 pub use worlds::{UnknownWorld, run, worlds};

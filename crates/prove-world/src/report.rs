@@ -72,11 +72,41 @@ impl fmt::Display for Report {
 
 impl fmt::Display for Counterexample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "broken after {} steps: {}: {}", self.script.len(), self.broken.law, self.broken.text)?;
+        writeln!(f, "broken after {} steps: {}: {}", self.script.len(), self.broken.law, short(&self.broken.text))?;
         for (at, line) in self.script.iter().enumerate() {
-            writeln!(f, "{:>4}. {line}", at + 1)?;
+            writeln!(f, "{:>4}. {}", at + 1, short(line))?;
         }
         writeln!(f, "the world then:")?;
-        f.write_str(&self.state)
+        f.write_str(&short(&self.state))
+    }
+}
+
+/// Hashes are recognised by their first digits.
+fn short(text: &str) -> String {
+    const HASH: usize = 64;
+    const KEPT: usize = 6;
+    let mut out = String::with_capacity(text.len());
+    let mut run = String::new();
+    for letter in text.chars().chain(std::iter::once('\n')) {
+        if letter.is_ascii_hexdigit() {
+            run.push(letter);
+            continue;
+        }
+        out.push_str(if run.len() == HASH { &run[..KEPT] } else { &run });
+        run.clear();
+        out.push(letter);
+    }
+    out.pop();
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_are_shortened_and_nothing_else() {
+        let hash = "0123456789abcdef".repeat(4);
+        assert_eq!(short(&format!("csi-{hash} on node-a, 90000001")), "csi-012345 on node-a, 90000001");
     }
 }

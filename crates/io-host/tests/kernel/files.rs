@@ -76,8 +76,10 @@ pub fn a_file_is_written_whole_for_its_owner_only() {
     assert_eq!(list_dir(bench.dir()).unwrap(), ["processes", "record.json"]);
     bench.twice(Op::RemoveFile { path: path.clone() });
     assert_eq!(read_file(&owned(&path)).unwrap(), None);
-    let missing = Op::WriteFile { path: bench.path("no/such/dir"), bytes: vec![] };
-    assert!(matches!(bench.refused(missing), HostError::Missing { .. }));
+    // The directories above it are made.
+    let deep = bench.path("made/on/the/way");
+    bench.twice(Op::WriteFile { path: deep.clone(), bytes: b"deep".to_vec() });
+    assert_eq!(read_file(&owned(&deep)).unwrap().unwrap(), b"deep");
 }
 
 pub fn what_a_crashed_write_left_is_invisible_and_goes_with_the_file() {

@@ -4,6 +4,7 @@
 up() {
   longshore up --listen 127.0.0.1:0 --node-name here "$@" >"$W/out" 2>>"$W/log" &
   local pid=$!
+  disown
   echo $pid >"$W/pid"
   for _ in $(seq 400); do
     grep -q "Longshore is up" "$W/out" && return 0

@@ -73,6 +73,19 @@ where
     World { cluster, truth, members, behind: Default::default(), late: Vec::new(), dawdling: 0, budget: Budget::calm(0) }
 }
 
+/// The same, from the moment the first node has been told that the volume is attached and has not reacted yet.
+pub fn start_reported<R>(seat: Seat<R>) -> World
+where
+    R: Rules + 'static,
+    R::Key: Send + Sync,
+    R::Local: Clone + Send + Sync,
+    R::Memory: Send + Sync,
+    R::Action: Send + Sync,
+{
+    let unique = names::unique_volume_name(DRIVER, HANDLE);
+    start(seat).played(|world| world.cluster.nodes().any(|node| node.reports_attached(&unique)))
+}
+
 fn put_node(cluster: &mut Cluster, node: &str, life: u64) {
     let body = json!({ "metadata": { "annotations": { names::CONTROLLER_MANAGED_ATTACH: "true" } } });
     put(cluster, ObjectRef::cluster(Kind::Node, node), body);

@@ -73,6 +73,28 @@ fn a_name_can_be_used_again_after_a_deletion_that_was_cut_off() {
     }
 }
 
+// Reliability 83: a file that lies where the image goes was never a volume of ours.
+#[test]
+fn a_new_volume_holds_nobodys_bytes() {
+    let mut driver = Driver::new();
+    let image = driver.config.image_path("v");
+    driver.world.images.insert(image.clone(), 64 << 20);
+    driver.world.filesystems.insert(device(&image), "ext4".into());
+    driver.bring(&[create("v")]);
+    assert!(driver.world.filesystems.is_empty());
+}
+
+// A volume whose last record could not be written is used all the same; its bytes must survive a restart (119).
+#[test]
+fn bytes_are_never_written_to_a_volume_that_may_be_made_anew() {
+    let mut driver = Driver::with(Config { attach: false, ..config() });
+    assert_eq!(driver.disturbed(create("v"), 3, Fault::Fails), None);
+    driver.bring(&[stage("v"), unstage("v", STAGING)]);
+    driver.restart();
+    driver.bring(&[create("v")]);
+    assert_eq!(driver.world.filesystems.len(), 1);
+}
+
 fn any_call() -> impl Strategy<Value = Call> {
     let id = prop_oneof![Just("v"), Just("w")];
     let pod = prop_oneof![Just("p1"), Just("p2")];

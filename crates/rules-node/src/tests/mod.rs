@@ -1,6 +1,7 @@
 //! The rules on a pretend node: the real object semantics of `rules-store`, a machine and a driver that remember what
 //! was done to them, and a second opinion that checks the laws at every effect.
 
+mod machine;
 mod pods;
 mod records;
 mod storms;

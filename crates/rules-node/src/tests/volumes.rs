@@ -87,6 +87,21 @@ fn another_life_on_the_node_object_stops_everything() {
     assert_eq!(world.why(&World::volume_key()).code, "NodeNotIntroduced");
 }
 
+// Reliability 29: a fresh read that shows another life is no proof, even if the cache still shows ours.
+#[test]
+fn a_fresh_read_of_another_life_is_no_proof() {
+    let mut world = World::new();
+    world.pod("a");
+    let key = World::volume_key();
+    assert_eq!(world.step(&key), Some("ReportInUse"));
+    world.memory.clear();
+    world.cache_frozen = true;
+    let other = json!({ "metadata": { "annotations": { api::names::AGENT_LIFE: "other" } } });
+    world.patch(Kind::Node, "", "n", None, other);
+    assert_eq!(world.step(&key), Some("ReadNode"));
+    assert_eq!(world.step(&key), None);
+}
+
 #[test]
 fn forgotten_proof_is_asked_for_again() {
     let mut world = World::new();
@@ -328,8 +343,8 @@ fn secrets_and_raw_block_are_refused_in_words() {
         json!({ "volumeMode": "Block" }),
         json!({ "csi": { "nodeStageSecretRef": { "name": "s", "namespace": "n" } } }),
     ] {
-        let mut volume = api::PersistentVolume::default();
-        volume.spec = serde_json::from_value(change).unwrap();
+        let spec = serde_json::from_value(change).unwrap();
+        let volume = api::PersistentVolume { spec, ..Default::default() };
         assert!(crate::VolumeSpec::of(&volume).unsupported.is_some());
     }
 }

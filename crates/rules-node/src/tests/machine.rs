@@ -1,0 +1,138 @@
+//! What the pretend machine, driver and API do, and the laws they are checked against.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use api::{Kind, Object, names};
+use control::host::{Op, ProcessState, Reply as HostReply};
+use control::{Effect, Outcome, Refusal, Reply};
+use csi::{Call, Response, v1};
+use serde_json::json;
+
+use super::world::World;
+use crate::Record;
+
+impl World {
+    pub fn perform(&mut self, effect: &Effect) -> Outcome {
+        match effect {
+            Effect::Read(target) => match self.get(target.kind, &target.key.namespace, &target.key.name) {
+                Some(value) => Outcome::Done(Reply::Object(Object::from_json(target.kind, value).unwrap())),
+                None => Outcome::Done(Reply::Gone),
+            },
+            Effect::Write(write) => match self.write(write) {
+                Ok(reply) => {
+                    if let Reply::Object(object) = &reply {
+                        self.cache.fold(object.clone());
+                    }
+                    Outcome::Done(reply)
+                }
+                Err(refusal) => Outcome::Refused(refusal),
+            },
+            Effect::Call { socket, call } => {
+                assert_eq!(socket, "/d.sock");
+                self.call(call)
+            }
+            Effect::Host(op) => self.host(op),
+        }
+    }
+
+    fn call(&mut self, call: &Call) -> Outcome {
+        let response = match call {
+            Call::NodeStageVolume(request) => {
+                // Reliability 29, on the truth rather than on any cache.
+                let node = self.get(Kind::Node, "", "n").unwrap();
+                assert_eq!(node["metadata"]["annotations"][names::AGENT_LIFE], json!(self.local.life), "29: life");
+                if !self.machine.staged.contains(&request.staging_target_path) && self.machine.published.is_empty() {
+                    assert!(self.node_lists("volumesInUse"), "29: staged while not reported in use");
+                }
+                assert!(self.machine.dirs.contains(&request.staging_target_path), "the staging directory is missing");
+                self.machine.staged.insert(request.staging_target_path.clone());
+                Response::NodeStageVolume(v1::NodeStageVolumeResponse {})
+            }
+            Call::NodeUnstageVolume(request) => {
+                assert!(self.machine.published.is_empty(), "39: unstaged under {:?}", self.machine.published);
+                self.machine.staged.remove(&request.staging_target_path);
+                Response::NodeUnstageVolume(v1::NodeUnstageVolumeResponse {})
+            }
+            Call::NodePublishVolume(request) => {
+                assert!(self.machine.staged.contains(&request.staging_target_path), "40: published without staging");
+                self.machine.published.insert(request.target_path.clone());
+                self.machine.dirs.insert(request.target_path.clone());
+                Response::NodePublishVolume(v1::NodePublishVolumeResponse {})
+            }
+            Call::NodeUnpublishVolume(request) => {
+                for (name, (state, sources)) in &self.machine.processes {
+                    let runs = matches!(state, ProcessState::Running { .. });
+                    assert!(!runs || !sources.contains(&request.target_path), "43: unpublished under {name}");
+                }
+                self.machine.published.remove(&request.target_path);
+                Response::NodeUnpublishVolume(v1::NodeUnpublishVolumeResponse {})
+            }
+            other => panic!("{other:?} is not the node's to call"),
+        };
+        Outcome::Done(Reply::Csi(response))
+    }
+
+    fn host(&mut self, op: &Op) -> Outcome {
+        let refuse = |text: String| Outcome::Refused(Refusal::Host(text));
+        match op {
+            Op::MakeDir { path } => drop(self.machine.dirs.insert(path.clone())),
+            Op::RemoveDir { path } => {
+                if self.machine.staged.contains(path) || self.machine.published.contains(path) {
+                    return refuse(format!("{path} is a mount point"));
+                }
+                let inside = format!("{path}/");
+                if self.machine.dirs.iter().chain(self.machine.files.keys()).any(|p| p.starts_with(&inside)) {
+                    return refuse(format!("{path} is not empty"));
+                }
+                self.machine.dirs.remove(path);
+            }
+            Op::WriteFile { path, bytes } => drop(self.machine.files.insert(path.clone(), bytes.clone())),
+            Op::RemoveFile { path } => drop(self.machine.files.remove(path)),
+            Op::StartProcess(process) => {
+                let sources: Vec<String> = process.mounts.iter().map(|mount| mount.source.clone()).collect();
+                let state = if process.command == ["/missing"] {
+                    ProcessState::NotStarted("/missing does not exist on this machine".into())
+                } else {
+                    ProcessState::Running { since_millis: self.now.0 }
+                };
+                self.machine.processes.entry(process.name.clone()).or_insert((state, sources));
+            }
+            Op::StopProcess { name, .. } => {
+                if let Some((state, _)) = self.machine.processes.get_mut(name)
+                    && let ProcessState::Running { since_millis } = state
+                {
+                    *state = ProcessState::Exited { code: 143, since_millis: *since_millis, at_millis: self.now.0 };
+                }
+            }
+            Op::ForgetProcess { name } => {
+                let runs = |(state, _): &(ProcessState, Vec<String>)| matches!(state, ProcessState::Running { .. });
+                assert!(!self.machine.processes.get(name).is_some_and(runs), "{name} is forgotten while it runs");
+                self.machine.processes.remove(name);
+            }
+            other => panic!("{other:?} is not the node's to do"),
+        }
+        Outcome::Done(Reply::Host(HostReply::Done))
+    }
+
+    /// What must be true of machine and API at every moment.
+    pub fn check_laws(&self, after: &str) {
+        let machine = &self.machine;
+        let there = !machine.staged.is_empty() || !machine.published.is_empty();
+        if there {
+            assert!(self.node_lists("volumesInUse"), "30: mounted but not in use, after {after}");
+            let record = machine.files.values().filter_map(|bytes| Record::parse(bytes).ok()).next();
+            let record = record.unwrap_or_else(|| panic!("45: mounted without a record, after {after}"));
+            for target in &machine.published {
+                assert!(record.publishes.values().any(|p| &p.target == target), "45: {target} is not in the record");
+            }
+        }
+        for (name, (state, sources)) in &machine.processes {
+            for source in sources.iter().filter(|source| source.ends_with("/mount")) {
+                let runs = matches!(state, ProcessState::Running { .. });
+                assert!(!runs || machine.published.contains(source), "41: {name} runs without {source}, after {after}");
+            }
+        }
+    }
+}
