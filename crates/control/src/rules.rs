@@ -49,6 +49,12 @@ pub trait Rules {
     /// What an action's outcome says about the facts outside the API.
     fn learn(local: &mut Self::Local, did: &Self::Action, got: &Outcome);
 
+    /// Other keys that an action's outcome concerns, because it changed facts outside the API that they look at too.
+    /// Controllers whose `Local` never changes by their own doing have none.
+    fn stirs(_did: &Self::Action, _got: &Outcome, _cache: &Cache, _local: &Self::Local) -> Vec<Self::Key> {
+        Vec::new()
+    }
+
     /// The object a key is about: where events go, and what `explain` may be asked about.
     fn about(key: &Self::Key) -> ObjectRef;
 }

@@ -142,12 +142,23 @@ where
         self.wake_all();
     }
 
+    /// Somebody this controller waits for is back: what failed before says nothing any more, so every key that is not
+    /// being worked on is looked at anew, without its memory.
+    pub fn start_over(&self) {
+        {
+            let mut state = self.state();
+            let State { memory, doing, .. } = &mut *state;
+            memory.retain(|key, _| doing.contains_key(key));
+        }
+        self.wake_all();
+    }
+
     /// Looks at what is known from outside the API.
     pub fn look_local<T>(&self, look: impl FnOnce(&R::Local) -> T) -> T {
         look(&self.state().local)
     }
 
-    /// Counts the outcomes that may have changed what is known from outside the API.
+    /// Counts outcomes: each may have changed what is known from outside the API.
     pub fn learned(&self) -> watch::Receiver<u64> {
         self.learned.subscribe()
     }
@@ -236,10 +247,13 @@ where
             state.queue.done(key.clone());
             state.queue.wake(key, now);
         }
-        if changes_local(&outcome) {
-            self.learned.send_modify(|count| *count += 1);
-            self.wake_all();
-        }
+        self.facts.look(|cache| {
+            let mut state = self.state();
+            for key in R::stirs(&action, &outcome, cache, &state.local) {
+                state.queue.wake(key, now);
+            }
+        });
+        self.learned.send_modify(|count| *count += 1);
         self.woken.notify_one();
     }
 
@@ -301,14 +315,6 @@ where
 
     fn state(&self) -> MutexGuard<'_, State<R>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Effects outside the API may change what other keys of the same controller see.
-fn changes_local(outcome: &Outcome) -> bool {
-    match outcome {
-        Outcome::Done(Reply::Csi(_) | Reply::Host(_) | Reply::Nothing) => true,
-        Outcome::Done(Reply::Object(_) | Reply::Gone) | Outcome::Refused(_) | Outcome::Unknown(_) => false,
     }
 }
 

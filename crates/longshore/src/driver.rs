@@ -110,7 +110,8 @@ fn load(config: &Config) -> Result<Facts> {
         files.push((name, bytes));
     }
     let (mounts, loops) = seen()?;
-    Facts::load(files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())), mounts, loops).map_err(|error| anyhow!(error))
+    Facts::load(files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())), mounts, loops)
+        .map_err(|error| anyhow!(error))
 }
 
 /// What the kernel says now.
@@ -129,11 +130,16 @@ impl Answers for Driver {
             return self.run(call).await;
         };
         let Some(_held) = Held::take(&self.busy, &volume) else {
-            return Err(Status::from_driver(Code::Aborted, format!("another call on volume {volume} is under way; call again")));
+            return Err(Status::from_driver(
+                Code::Aborted,
+                format!("another call on volume {volume} is under way; call again"),
+            ));
         };
         match seen() {
             Ok((mounts, loops)) => self.facts().observe(mounts, loops),
-            Err(error) => return Err(Status::from_driver(Code::Unavailable, format!("cannot read the mount table: {error}"))),
+            Err(error) => {
+                return Err(Status::from_driver(Code::Unavailable, format!("cannot read the mount table: {error}")));
+            }
         }
         self.run(call).await
     }
@@ -193,7 +199,9 @@ impl Answers for Registration {
                 }
                 Ok(Response::NotifyRegistrationStatus(registration::RegistrationStatusResponse {}))
             }
-            other => Err(Status::from_driver(Code::Unimplemented, format!("{} is not offered here", other.method().name()))),
+            other => {
+                Err(Status::from_driver(Code::Unimplemented, format!("{} is not offered here", other.method().name())))
+            }
         }
     }
 }

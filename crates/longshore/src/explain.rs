@@ -114,7 +114,8 @@ fn plain(kind: Kind) -> &'static str {
 
 /// The command: asks the running process and prints what it says.
 pub async fn command(args: args::Explain) -> Result<()> {
-    let Some((kind, name)) = args.object.split_once('/').and_then(|(kind, name)| Some((kind_named(kind)?, name))) else {
+    let Some((kind, name)) = args.object.split_once('/').and_then(|(kind, name)| Some((kind_named(kind)?, name)))
+    else {
         bail!("{} is not something to explain; write it as pvc/NAME, pod/NAME, pv/NAME or va/NAME", args.object);
     };
     let kubeconfig = match (args.kubeconfig, std::env::var_os("KUBECONFIG")) {

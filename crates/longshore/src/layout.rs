@@ -23,8 +23,7 @@ impl Layout {
             Some(path) => path,
             None => default_root()?,
         };
-        let root = std::path::absolute(&root)?;
-        let layout = Layout { root };
+        let layout = Layout { root: without_links(&std::path::absolute(&root)?) };
         let longest = layout.registration_socket();
         if longest.as_os_str().len() > SOCKET_PATH_LIMIT {
             let room = SOCKET_PATH_LIMIT + layout.root.as_os_str().len() - longest.as_os_str().len();
@@ -90,6 +89,15 @@ pub fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
+/// The same place with the symbolic links resolved that exist so far: below it none is followed.
+fn without_links(path: &Path) -> PathBuf {
+    match (path.canonicalize(), path.parent(), path.file_name()) {
+        (Ok(real), _, _) => real,
+        (Err(_), Some(parent), Some(name)) => without_links(parent).join(name),
+        (Err(_), _, _) => path.to_path_buf(),
+    }
+}
+
 fn default_root() -> Result<PathBuf> {
     if crate::machine::is_root() {
         return Ok(PathBuf::from("/var/lib/longshore"));
@@ -97,5 +105,27 @@ fn default_root() -> Result<PathBuf> {
     match std::env::var_os("HOME") {
         Some(home) => Ok(PathBuf::from(home).join(".local/share/longshore")),
         None => bail!("there is no HOME to keep data in; name a directory with --data-dir"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_above_the_data_directory_are_resolved_whether_it_exists_or_not() {
+        let scratch = tempfile::tempdir().unwrap();
+        let real = scratch.path().canonicalize().unwrap();
+        std::fs::create_dir(real.join("there")).unwrap();
+        std::os::unix::fs::symlink(real.join("there"), real.join("link")).unwrap();
+        assert_eq!(without_links(&real.join("link/new/data")), real.join("there/new/data"));
+        assert_eq!(without_links(&real.join("link")), real.join("there"));
+    }
+
+    #[test]
+    fn a_directory_too_long_for_sockets_is_refused_with_the_room_there_is() {
+        let long = PathBuf::from(format!("/{}", "x".repeat(90)));
+        let error = Layout::new(Some(long)).unwrap_err().to_string();
+        assert!(error.contains("choose one of at most 5"), "{error}");
     }
 }

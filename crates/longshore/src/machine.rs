@@ -30,7 +30,9 @@ fn node_name(name: &str) -> String {
 mod tests {
     #[test]
     fn any_host_name_makes_a_node_name() {
-        for (host, node) in [("vm", "vm"), ("My_Laptop.local", "my-laptop.local"), ("-x-", "x"), ("(none)", "none"), ("", "node")] {
+        for (host, node) in
+            [("vm", "vm"), ("My_Laptop.local", "my-laptop.local"), ("-x-", "x"), ("(none)", "none"), ("", "node")]
+        {
             assert_eq!(super::node_name(host), node);
         }
     }

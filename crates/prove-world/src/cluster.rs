@@ -131,7 +131,10 @@ impl Cluster {
 
     /// Every object of a kind, by key.
     pub(crate) fn all(&self, kind: Kind) -> impl Iterator<Item = &Arc<Held>> {
-        self.objects.range((kind, ObjectKey::default())..).take_while(move |((k, _), _)| *k == kind).map(|(_, held)| held)
+        self.objects
+            .range((kind, ObjectKey::default())..)
+            .take_while(move |((k, _), _)| *k == kind)
+            .map(|(_, held)| held)
     }
 
     /// The last version a kind drew.

@@ -230,7 +230,8 @@ fn silent_restart(world: &World) -> Option<Broken> {
             let name = member.name();
             match &intent.effect {
                 control::Effect::Read(_) => {
-                    let step = crate::step::Step::Act { member: at as u8, at: 0, held: false, how: crate::step::How::Done };
+                    let step =
+                        crate::step::Step::Act { member: at as u8, at: 0, held: false, how: crate::step::How::Done };
                     world = world.take(Move { step, budget: world.budget, behind: None, calm: true }, &[]).world;
                 }
                 control::Effect::Write(_) | control::Effect::Call { .. } | control::Effect::Host(_) => {

@@ -90,7 +90,10 @@ pub(crate) fn passage(before: &World, after: &World) -> Option<Broken> {
             let gone = after.cluster.read(&held.object.reference()).is_none_or(|now| now.object.meta().uid != meta.uid);
             let guarded = meta.finalizers.len() > 1 || (!meta.finalizers.is_empty() && !meta.is_deleting());
             if gone && guarded && before.cluster.version(kind) + 1 == new {
-                return Some(Broken::new(FINALIZERS_HOLD, format!("{} went with {:?}", held.object.reference(), meta.finalizers)));
+                return Some(Broken::new(
+                    FINALIZERS_HOLD,
+                    format!("{} went with {:?}", held.object.reference(), meta.finalizers),
+                ));
             }
         }
     }
@@ -164,7 +167,10 @@ pub(crate) fn effect(world: &World, actor: &str, node: &str, effect: &Effect) ->
             let held = world.truth.hosts.get(node)?;
             let (volume, _) =
                 held.staged.iter().chain(&held.published).find(|(id, _)| path.contains(&names::staging_hash(id)))?;
-            Some(Broken::new(MOUNTED_IS_RECORDED, format!("{actor} removes {path} while {volume} is mounted on {node}")))
+            Some(Broken::new(
+                MOUNTED_IS_RECORDED,
+                format!("{actor} removes {path} while {volume} is mounted on {node}"),
+            ))
         }
         Effect::Host(_) | Effect::Read(_) | Effect::Write(_) => None,
     }
@@ -175,7 +181,8 @@ fn call(world: &World, actor: &str, node: &str, call: &Call) -> Option<Broken> {
         Call::ControllerUnpublishVolume(request) => {
             let host = world.truth.hosts.get(&request.node_id)?;
             host.holds(&request.volume_id).then(|| {
-                let text = format!("{actor} detaches {} from {}, where it is mounted", request.volume_id, request.node_id);
+                let text =
+                    format!("{actor} detaches {} from {}, where it is mounted", request.volume_id, request.node_id);
                 Broken::new(NO_DETACH_WHILE_MOUNTED, text)
             })
         }
@@ -188,8 +195,12 @@ fn call(world: &World, actor: &str, node: &str, call: &Call) -> Option<Broken> {
         Call::NodePublishVolume(request) => recorded(world, actor, node, &request.volume_id),
         Call::NodeUnpublishVolume(request) => {
             let host = world.truth.hosts.get(node)?;
-            let (name, _) = host.processes.iter().find(|(name, running)| **running && belongs(name, &request.target_path))?;
-            Some(Broken::new(RUNNING_HAS_VOLUMES, format!("{actor} unpublishes {} while {name} runs", request.target_path)))
+            let (name, _) =
+                host.processes.iter().find(|(name, running)| **running && belongs(name, &request.target_path))?;
+            Some(Broken::new(
+                RUNNING_HAS_VOLUMES,
+                format!("{actor} unpublishes {} while {name} runs", request.target_path),
+            ))
         }
         Call::CreateVolume(request) => (!intended(world, &request.name)).then(|| {
             Broken::new(INTENT_FIRST, format!("{actor} creates {} and no claim records the intent", request.name))
@@ -229,7 +240,8 @@ fn one_node(world: &World) -> Option<Broken> {
         }
     }
     for volume in world.cluster.volumes().map(|object| handle(object)) {
-        let nodes: Vec<_> = world.truth.hosts.iter().filter(|(_, host)| host.holds(volume)).map(|(name, _)| name).collect();
+        let nodes: Vec<_> =
+            world.truth.hosts.iter().filter(|(_, host)| host.holds(volume)).map(|(name, _)| name).collect();
         if nodes.len() > 1 && is_single_node(world, volume) {
             return Some(Broken::new(ONE_NODE, format!("{volume} is mounted on {nodes:?}")));
         }
@@ -252,7 +264,10 @@ fn mounts(world: &World) -> Option<Broken> {
         }
         for (volume, at) in &host.published {
             if !host.staged.iter().any(|(staged, _)| staged == volume) {
-                return Some(Broken::new(STAGE_ORDER, format!("{volume} is published on {name} at {at} and not staged")));
+                return Some(Broken::new(
+                    STAGE_ORDER,
+                    format!("{volume} is published on {name} at {at} and not staged"),
+                ));
             }
         }
     }
@@ -335,14 +350,18 @@ fn volumes(world: &World) -> Option<Broken> {
 
 fn intended(world: &World, name: &str) -> bool {
     world.cluster.claims().any(|claim| {
-        names::volume_name_for_claim(&claim.metadata.uid) == name && claim.metadata.has_finalizer(names::PROVISIONING_INTENT)
+        names::volume_name_for_claim(&claim.metadata.uid) == name
+            && claim.metadata.has_finalizer(names::PROVISIONING_INTENT)
     })
 }
 
 fn bindings(world: &World) -> Option<Broken> {
     for claim in world.cluster.claims() {
         let name = &claim.spec.volume_name;
-        let rival = world.cluster.claims().find(|c| !name.is_empty() && c.spec.volume_name == *name && c.metadata.uid != claim.metadata.uid);
+        let rival = world
+            .cluster
+            .claims()
+            .find(|c| !name.is_empty() && c.spec.volume_name == *name && c.metadata.uid != claim.metadata.uid);
         if let Some(rival) = rival {
             let text = format!("{} and {} both name {name}", claim.metadata.key(), rival.metadata.key());
             return Some(Broken::new(ONE_TO_ONE, text));
@@ -356,7 +375,9 @@ fn bindings(world: &World) -> Option<Broken> {
     }
     for volume in world.cluster.volumes() {
         let twin = world.cluster.volumes().find(|object| {
-            object.metadata.name != volume.metadata.name && !handle(object).is_empty() && handle(object) == handle(volume)
+            object.metadata.name != volume.metadata.name
+                && !handle(object).is_empty()
+                && handle(object) == handle(volume)
         });
         if let Some(twin) = twin {
             let text = format!("{} and {} are both {}", volume.metadata.name, twin.metadata.name, handle(volume));
@@ -371,7 +392,9 @@ pub(crate) fn handle(volume: &PersistentVolume) -> &str {
 }
 
 fn is_single_node(world: &World, volume: &str) -> bool {
-    world.cluster.volumes().filter(|object| handle(object) == volume).all(|object| {
-        !object.spec.access_modes.iter().any(|mode| mode == "ReadWriteMany" || mode == "ReadOnlyMany")
-    })
+    world
+        .cluster
+        .volumes()
+        .filter(|object| handle(object) == volume)
+        .all(|object| !object.spec.access_modes.iter().any(|mode| mode == "ReadWriteMany" || mode == "ReadOnlyMany"))
 }

@@ -202,7 +202,8 @@ where
             }
             (Outcome::Done(Reply::Gone), _) => {
                 let uid = self.cache.get(target.kind, &target.key).map(|object| object.meta().uid.clone());
-                let change = uid.and_then(|uid| Arc::make_mut(&mut self.cache).fold_gone(target.kind, &target.key, &uid));
+                let change =
+                    uid.and_then(|uid| Arc::make_mut(&mut self.cache).fold_gone(target.kind, &target.key, &uid));
                 if change.is_some() {
                     Arc::make_mut(&mut self.pieces).remove(&id);
                 }

@@ -127,17 +127,18 @@ impl World {
             let crash = budget.fault(|b| &mut b.crashes);
             push(How::LateCrash, crash.and_then(|left| left.fault(|b| &mut b.late)));
         }
-        if matches!(effect, Effect::Call { .. }) {
+        if matches!(effect, Effect::Call { call, .. } if !self.is_busy(call) && self.truth.may_refuse(call)) {
             push(How::Refused, budget.fault(|b| &mut b.refused));
         }
         if !matches!(effect, Effect::Read(_)) {
             push(How::ThenCrash, budget.fault(|b| &mut b.crashes));
         }
         // A machine's own operation is seen by nobody else before its answer, so holding it up shows nothing new.
-        if !held && (remote || matches!(effect, Effect::Read(_))) {
-            if let Some(budget) = budget.delay(|b| &mut b.held) {
-                moves.push(Move { step: Step::Hold { member, at }, budget, behind: None, calm: false });
-            }
+        if !held
+            && (remote || matches!(effect, Effect::Read(_)))
+            && let Some(budget) = budget.delay(|b| &mut b.held)
+        {
+            moves.push(Move { step: Step::Hold { member, at }, budget, behind: None, calm: false });
         }
     }
 

@@ -117,13 +117,8 @@ impl World {
 
     /// Takes one step.
     pub(crate) fn take(&self, step: Move, user: &[UserMove]) -> Stepped {
-        let mut next = Stepped {
-            world: self.clone(),
-            kinds: Vec::new(),
-            changed: false,
-            note: String::new(),
-            broken: None,
-        };
+        let mut next =
+            Stepped { world: self.clone(), kinds: Vec::new(), changed: false, note: String::new(), broken: None };
         next.world.budget = step.budget;
         match step.step {
             Step::User(at) => next.user(&user[usize::from(at)], step.behind),
@@ -165,6 +160,14 @@ impl World {
         }
     }
 
+    /// The driver is still working on another call about the same volume.
+    pub(crate) fn is_busy(&self, call: &Call) -> bool {
+        self.late.iter().any(|late| match &late.intent.effect {
+            Effect::Call { call: other, .. } => same_volume(call, other),
+            Effect::Read(_) | Effect::Write(_) | Effect::Host(_) => false,
+        })
+    }
+
     /// The effect happens, unless the driver is still busy with another about the same volume.
     fn perform(&mut self, actor: &str, node: &str, effect: &Effect) -> Performed {
         let mut events = Vec::new();
@@ -182,13 +185,8 @@ impl World {
                 }
                 Err(refusal) => Outcome::Refused(refusal),
             },
-            Effect::Call { call, .. } => {
-                let busy = self.late.iter().any(|late| match &late.intent.effect {
-                    Effect::Call { call: other, .. } => same_volume(call, other),
-                    Effect::Read(_) | Effect::Write(_) | Effect::Host(_) => false,
-                });
-                if busy { driver_busy() } else { Arc::make_mut(&mut self.truth).call(node, call) }
-            }
+            Effect::Call { call, .. } if self.is_busy(call) => driver_busy(),
+            Effect::Call { call, .. } => Arc::make_mut(&mut self.truth).call(node, call),
             Effect::Host(op) => Arc::make_mut(&mut self.truth).host_op(node, op),
         };
         Performed { outcome, held, events }
@@ -410,7 +408,10 @@ fn permitted(actor: &str, permissions: &[Permission], effect: &Effect) -> Option
     };
     let right = Permission { kind, subresource, verb };
     (!permissions.contains(&right)).then(|| {
-        Broken::new("a controller does only what its role allows", format!("{actor} has no right to {verb} {kind} {subresource}"))
+        Broken::new(
+            "a controller does only what its role allows",
+            format!("{actor} has no right to {verb} {kind} {subresource}"),
+        )
     })
 }
 

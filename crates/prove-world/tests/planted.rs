@@ -45,20 +45,6 @@ fn reading_in_use_fresh_without_taking_the_report_back_is_refuted() {
     refuted(&scenario, budget, laws::NO_DETACH_WHILE_MOUNTED);
 }
 
-// The real rules, from the same moment and under the same trouble, keep every law.
-#[test]
-fn taking_the_report_back_first_holds_where_the_others_fail() {
-    let scenario = Scenario {
-        name: "attach, from the report on",
-        start: || attach::start_reported::<rules_attachdetach::AttachDetach>(detach_seat()),
-        ..attach::SCENARIO
-    };
-    let budget = Budget { delays: 1, behind: 1, held: 1, ..Budget::calm(1) };
-    let report = explore(&scenario, &Bounds::of(budget));
-    println!("{report}");
-    assert!(report.holds(), "{report}");
-}
-
 fn provisioner_seat() -> Seat<MemoryIntent> {
     Seat { build: |_, _| provision::local(), refresh: |_, _, _| false, digest: |_, _| {} }
 }

@@ -49,6 +49,7 @@ pub fn volume(name: &str, cache: &Cache, local: &Local) -> View {
         stray: stray(&record, staged, &paths, driver, handle, cache, local),
         record,
         staged,
+        staged_by_us: local.staged.contains(&paths.staging),
         users,
         clearing: local.clearing.get(name).copied(),
         paths,

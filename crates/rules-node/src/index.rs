@@ -7,7 +7,7 @@ use core::fmt;
 use api::{Kind, Object, ObjectKey, ObjectRef, PersistentVolume, Pod, names};
 use control::{Cache, Change, Decision, Outcome, Rules, Tick};
 
-use crate::act::Action;
+use crate::act::{Action, There};
 use crate::learn::{self, Memory};
 use crate::local::Local;
 use crate::view::View;
@@ -93,6 +93,32 @@ impl Rules for Node {
 
     fn learn(local: &mut Local, did: &Action, got: &Outcome) {
         learn::learn(local, did, got);
+    }
+
+    /// Volume keys say *mounted* and *recorded*, pod keys say *sealed*: whoever waits for that must look again.
+    fn stirs(did: &Action, _: &Outcome, cache: &Cache, local: &Local) -> Vec<Key> {
+        match did {
+            Action::Publish { target, .. } | Action::Unpublish(There { path: target, .. }) => {
+                let all = local.records.values().flat_map(|record| record.publishes.values());
+                let there = all.filter(|publish| publish.target == *target);
+                there.map(|p| Key::Pod(ObjectKey::new(p.pod_namespace.clone(), p.pod_name.clone()))).collect()
+            }
+            // A record no longer names the pods that wait for it to forget them.
+            Action::WriteRecord { .. } | Action::RemoveRecord { .. } | Action::Seal { .. } => Self::keys(cache, local),
+            Action::ReportInUse(_)
+            | Action::ClearInUse(_)
+            | Action::ReadNode(_)
+            | Action::MakeDir { .. }
+            | Action::Sweep { .. }
+            | Action::Stage { .. }
+            | Action::Unstage(_)
+            | Action::ReadPod { .. }
+            | Action::Start { .. }
+            | Action::Stop { .. }
+            | Action::Forget { .. }
+            | Action::SetStatus { .. }
+            | Action::DeletePod { .. } => Vec::new(),
+        }
     }
 
     /// A unique volume name holds the driver's name for the volume, which is the PersistentVolume's name for volumes

@@ -166,10 +166,15 @@ fn learn_done(local: &mut Local, did: &Action) {
         Action::RemoveRecord { volume, .. } => {
             local.records.remove(volume);
         }
-        Action::Stage { path, .. } | Action::Publish { target: path, .. } => {
+        Action::Stage { path, .. } => {
+            local.staged.insert(path.clone());
             local.mounts.insert(path.clone());
         }
+        Action::Publish { target, .. } => {
+            local.mounts.insert(target.clone());
+        }
         Action::Unpublish(there) | Action::Unstage(there) => {
+            local.staged.remove(&there.path);
             local.mounts.remove(&there.path);
         }
         Action::Start { process, at_millis } => {
@@ -211,6 +216,11 @@ fn learn_unknown(local: &mut Local, did: &Action) {
         Action::Start { process, .. } => {
             local.maybe_started.insert(process.name.clone());
         }
+        // It may be gone by now, so nothing is built on it before the driver has put it there again.
+        Action::Unpublish(there) | Action::Unstage(there) => {
+            local.staged.remove(&there.path);
+            local.mounts.remove(&there.path);
+        }
         Action::ReportInUse(_)
         | Action::ReadNode(_)
         | Action::WriteRecord { .. }
@@ -219,8 +229,6 @@ fn learn_unknown(local: &mut Local, did: &Action) {
         | Action::Sweep { .. }
         | Action::Stage { .. }
         | Action::Publish { .. }
-        | Action::Unpublish(_)
-        | Action::Unstage(_)
         | Action::ReadPod { .. }
         | Action::Stop { .. }
         | Action::Seal { .. }

@@ -24,6 +24,9 @@ pub struct Local {
     pub unreadable: BTreeSet<String>,
     /// Mount points under the root directory.
     pub mounts: BTreeSet<String>,
+    /// Staging paths this life had the driver stage. A mount found at start does not count: an unstage begun by an
+    /// earlier life may still be under way in the driver. Starts empty.
+    pub staged: BTreeSet<String>,
     /// Processes by name.
     pub processes: BTreeMap<String, ProcessState>,
     /// Processes whose start was never answered: they may run. Starts empty.

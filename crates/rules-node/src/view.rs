@@ -48,6 +48,8 @@ pub struct VolumeView {
     pub record: RecordSide,
     /// Something is mounted at the staging path.
     pub staged: Mounted,
+    /// This life had the driver put it there.
+    pub staged_by_us: bool,
     /// Pods that want it or may have it, by uid.
     pub users: BTreeMap<String, User>,
     /// A mount of this volume that no record explains.

@@ -187,7 +187,8 @@ fn mount(
         let text = format!("recording where volume {} will be mounted", spec.volume);
         return Decision::Do(write_record(view, record, wanted), Why::waiting("NotRecorded", text));
     }
-    if facts.stages && view.staged == Mounted::No {
+    // A mount found at start may be on its way out: the driver is asked again, which costs nothing if it is there.
+    if facts.stages && !(view.staged == Mounted::Yes && view.staged_by_us) {
         let text = format!("driver {} stages volume {}", view.driver, spec.volume);
         return in_directory(memory, &view.paths.staging, "NotStaged", text, || Action::Stage {
             socket: facts.socket.clone(),

@@ -99,6 +99,11 @@ impl Rules for Registrar {
         act::learn(local, did, got);
     }
 
+    /// What one socket answered decides whether another is a rival.
+    fn stirs(_: &Action, _: &Outcome, cache: &Cache, local: &Local) -> Vec<Key> {
+        Self::keys(cache, local)
+    }
+
     fn about(key: &Key) -> ObjectRef {
         match key {
             Key::SelfNode(node) | Key::Socket(node, _) => ObjectRef::cluster(Kind::Node, node.to_string()),

@@ -2,4 +2,6 @@
 //!
 //! The checks read the source as text; they know nothing of what it does.
 
+pub mod bench;
+mod life;
 pub mod tree;

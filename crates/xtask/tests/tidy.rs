@@ -22,7 +22,8 @@ fn rules_depend_on_nothing_that_could_act() {
                 || PURE.contains(&dependency.as_str())
                 || dependency == "rules-translate";
             if !allowed {
-                complaints.push(format!("{krate} depends on {dependency}; rules depend on vocabulary and pure crates only"));
+                complaints
+                    .push(format!("{krate} depends on {dependency}; rules depend on vocabulary and pure crates only"));
             }
         }
         let lib = fs::read_to_string(tree::root().join("crates").join(krate).join("src/lib.rs")).unwrap();

@@ -48,7 +48,8 @@ impl LogSource for ProcessLogs {
             let path = host.process_log_path(&process);
             let mut file = File::open(&path).await.map_err(|error| format!("cannot read the log: {error}"))?;
             if let Some(lines) = request.tail_lines {
-                let start = start_of_last_lines(path, lines).await.map_err(|error| format!("cannot read the log: {error}"))?;
+                let start =
+                    start_of_last_lines(path, lines).await.map_err(|error| format!("cannot read the log: {error}"))?;
                 file.seek(SeekFrom::Start(start)).await.map_err(|error| format!("cannot read the log: {error}"))?;
             }
             let left = request.limit_bytes.unwrap_or(u64::MAX);

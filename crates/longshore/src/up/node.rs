@@ -70,8 +70,12 @@ pub fn follow_processes(host: &Host, node: Arc<Controller<NodeAgent>>) -> Result
     Ok(watch)
 }
 
-/// Tells the registrar's rules of registration sockets that come and go.
-pub fn follow_sockets(folder: &Path, registrar: Arc<Controller<Registrar>>) -> Result<()> {
+/// Tells the registrar's rules of registration sockets that come and go, and calls `came` for each that comes.
+pub fn follow_sockets(
+    folder: &Path,
+    registrar: Arc<Controller<Registrar>>,
+    came: impl Fn() + Send + 'static,
+) -> Result<()> {
     let inotify = Inotify::init().context("cannot watch for drivers")?;
     let events = WatchMask::CREATE | WatchMask::MOVED_TO | WatchMask::DELETE | WatchMask::MOVED_FROM;
     // First listen, then look, so that no socket falls between.
@@ -93,6 +97,7 @@ pub fn follow_sockets(folder: &Path, registrar: Arc<Controller<Registrar>>) -> R
                 registrar.update_local(|local| local.gone(&path));
             } else if is_socket(&path) {
                 registrar.update_local(|local| local.seen(path));
+                came();
             }
         }
     });

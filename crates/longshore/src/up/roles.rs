@@ -69,7 +69,8 @@ impl Parts {
 impl Roles {
     /// Starts them all. They begin to decide when the first lists have arrived.
     pub fn start(kube: Kube, host: Arc<Host>, layout: &Layout, node_name: &str) -> Result<Arc<Roles>> {
-        let hands = Arc::new(AllHands { kube, csi: CsiClient::new(), host: Some(host.clone()), calls: Default::default() });
+        let hands =
+            Arc::new(AllHands { kube, csi: CsiClient::new(), host: Some(host.clone()), calls: Default::default() });
         let clock = Arc::new(Clock::default());
         let events = Events::start(hands.clone() as Arc<dyn Hands>);
         let parts = Parts { facts: Arc::default(), hands: hands.clone(), clock: clock.clone(), events };
@@ -87,7 +88,11 @@ impl Roles {
             provisioner: parts.controller(ProvisionerLocal { driver: DRIVER.into(), socket: socket.clone() }),
             scheduler: parts.controller(()),
             attachdetach: parts.controller(()),
-            attacher: parts.controller(AttacherLocal { driver: DRIVER.into(), socket: socket.clone(), publishes: true }),
+            attacher: parts.controller(AttacherLocal {
+                driver: DRIVER.into(),
+                socket: socket.clone(),
+                publishes: true,
+            }),
             registrar: parts.controller(RegistrarLocal::new(node_name, life)),
             _processes: node::follow_processes(&host, node.clone())?,
             node,
@@ -95,7 +100,13 @@ impl Roles {
             tasks: Mutex::new(JoinSet::new()),
         };
         std::fs::create_dir_all(layout.registry())?;
-        node::follow_sockets(&layout.registry(), roles.registrar.clone())?;
+        // A driver registers once it can be called: nobody should go on waiting because of what failed before.
+        let (provisioner, attacher, agent) = (roles.provisioner.clone(), roles.attacher.clone(), roles.node.clone());
+        node::follow_sockets(&layout.registry(), roles.registrar.clone(), move || {
+            provisioner.start_over();
+            attacher.start_over();
+            agent.start_over();
+        })?;
         tasks.spawn(roles.binding.clone().run());
         tasks.spawn(roles.provisioner.clone().run());
         tasks.spawn(roles.scheduler.clone().run());
@@ -166,7 +177,10 @@ impl Roles {
         if let Some(failure) = &*self.unheard.borrow() {
             for explanation in &mut said {
                 explanation.verdict = Verdict::Rests;
-                explanation.why = control::Why::waiting("DriverUnheard", format!("driver {DRIVER} has not said what it can do: {failure}"));
+                explanation.why = control::Why::waiting(
+                    "DriverUnheard",
+                    format!("driver {DRIVER} has not said what it can do: {failure}"),
+                );
             }
         }
         said

@@ -29,12 +29,16 @@ pub fn router(roles: Arc<OnceLock<Arc<Roles>>>) -> Router {
     let counting = roles.clone();
     Router::new()
         .route(explain::PATH, get(move |about: Query<About>| async move { explained(roles.get(), &about) }))
-        .route("/longshore/v1/counts", get(move || async move { counting.get().map(|roles| counts(roles)).unwrap_or_default() }))
+        .route(
+            "/longshore/v1/counts",
+            get(move || async move { counting.get().map(|roles| counts(roles)).unwrap_or_default() }),
+        )
 }
 
 fn explained(roles: Option<&Arc<Roles>>, about: &About) -> Response {
     let refuse = |status: StatusCode, message: String| {
-        (status, axum::Json(json!({ "message": message, "reason": "NotFound", "details": { "longshore": true } }))).into_response()
+        (status, axum::Json(json!({ "message": message, "reason": "NotFound", "details": { "longshore": true } })))
+            .into_response()
     };
     let Some(roles) = roles else {
         return refuse(StatusCode::SERVICE_UNAVAILABLE, "longshore is still starting; try again".into());

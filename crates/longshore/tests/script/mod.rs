@@ -89,7 +89,8 @@ fn steps(text: &str) -> Vec<Step> {
                 heredoc = None;
             }
         } else if let Some(command) = line.strip_prefix("$ ") {
-            heredoc = command.split_once("<<'").and_then(|(_, rest)| rest.split_once('\'')).map(|(end, _)| end.to_string());
+            heredoc =
+                command.split_once("<<'").and_then(|(_, rest)| rest.split_once('\'')).map(|(end, _)| end.to_string());
             steps.push(Step { line: index + 1, command: command.to_string(), expected: Vec::new() });
         } else if !line.starts_with('#') && !line.is_empty() {
             steps.last_mut().expect("a script begins with a command").expected.push(line.to_string());

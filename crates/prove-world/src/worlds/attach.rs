@@ -31,6 +31,34 @@ pub const SCENARIO: Scenario = Scenario {
     waives: &[],
 };
 
+/// The same from the moment the first node has been told that the volume is attached: the part where a detach and a
+/// mount can meet, without the way there.
+pub const REPORTED: Scenario = Scenario {
+    name: "attach-reported",
+    about: "the same, from the moment the first node has been told that the volume is attached",
+    start: || start_reported::<AttachDetach>(Seat { build: |_, _| (), refresh: |(), _, _| false, digest: |(), _| {} }),
+    ..SCENARIO
+};
+
+/// The same with a user who also deletes pods by force: the object is gone at once, whatever still runs.
+pub const FORCED: Scenario = Scenario {
+    name: "attach-forced",
+    about: "the same from the start, with a user who also deletes pods by force",
+    user: |world| {
+        let mut moves = user(world);
+        moves.extend(world.cluster.pods().map(|pod| UserMove {
+            label: format!("delete pod {} by force", pod.metadata.name),
+            writes: vec![Write::Delete {
+                target: ObjectRef { kind: Kind::Pod, key: pod.metadata.key() },
+                only_if: Precondition::same(&pod.metadata),
+                grace_seconds: Some(0),
+            }],
+        }));
+        moves
+    },
+    ..SCENARIO
+};
+
 const DRIVER: &str = "local.csi.longshore";
 const SOCKET: &str = "/csi.sock";
 const ROOT: &str = "/var/lib/longshore";
@@ -70,7 +98,15 @@ where
     for node in NODES {
         members.push(Instance::start(&format!("agent of {node}"), node, agent_seat(), &cluster, &truth));
     }
-    World { cluster, truth, members, behind: Default::default(), late: Vec::new(), dawdling: 0, budget: Budget::calm(0) }
+    World {
+        cluster,
+        truth,
+        members,
+        behind: Default::default(),
+        late: Vec::new(),
+        dawdling: 0,
+        budget: Budget::calm(0),
+    }
 }
 
 /// The same, from the moment the first node has been told that the volume is attached and has not reacted yet.
@@ -193,7 +229,8 @@ fn other(node: &str) -> &'static str {
 /// The user moves the pod: the old one is deleted and, under another name and at the same time, a new one is made on
 /// the other node, as a deployment would do it. Or only deletes it, or makes one where there is none.
 pub fn user(world: &World) -> Vec<UserMove> {
-    let name = (0..).map(|n| format!("app-{n}")).find(|name| world.cluster.pods().all(|pod| pod.metadata.name != *name));
+    let name =
+        (0..).map(|n| format!("app-{n}")).find(|name| world.cluster.pods().all(|pod| pod.metadata.name != *name));
     let name = name.unwrap_or_default();
     let create = |node: &str| Write::Create {
         target: ObjectRef::namespaced(Kind::Pod, NAMESPACE, name.as_str()),
@@ -243,5 +280,6 @@ pub fn rest(world: &World) -> Option<Broken> {
         }
     }
     let attachments: Vec<_> = world.cluster.attachments().map(|a| a.spec.node_name.clone()).collect();
-    (attachments != Vec::from_iter(wanted)).then(|| Broken::new(laws::AS_ASKED, format!("attachments to {attachments:?}")))
+    (attachments != Vec::from_iter(wanted))
+        .then(|| Broken::new(laws::AS_ASKED, format!("attachments to {attachments:?}")))
 }

@@ -16,10 +16,12 @@ pub mod store;
 
 /// Every world there is, with bounds that take seconds.
 pub fn worlds() -> &'static [(Scenario, Bounds)] {
-    const ALL: [(Scenario, Bounds); 3] = [
+    const ALL: [(Scenario, Bounds); 5] = [
         (attach::SCENARIO, Bounds::of(Budget::troubled(1, 1, 0))),
+        (attach::REPORTED, Bounds::of(Budget::troubled(1, 0, 1))),
+        (attach::FORCED, Bounds::of(Budget::calm(2))),
         (provision::SCENARIO, Bounds::of(Budget::troubled(1, 1, 1))),
-        (store::SCENARIO, Bounds::of(Budget::troubled(2, 1, 1))),
+        (store::SCENARIO, Bounds::of(Budget::troubled(1, 1, 1))),
     ];
     &ALL
 }

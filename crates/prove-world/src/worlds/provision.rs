@@ -46,7 +46,8 @@ where
     R::Action: Send + Sync,
 {
     let mut cluster = Cluster::new();
-    let class = json!({ "metadata": {}, "provisioner": DRIVER, "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate" });
+    let class =
+        json!({ "metadata": {}, "provisioner": DRIVER, "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate" });
     put(&mut cluster, ObjectRef::cluster(Kind::StorageClass, CLASS), class);
     put(&mut cluster, target(), claim_body());
     let truth = Arc::new(Truth::default());
@@ -55,7 +56,15 @@ where
         Instance::start("binding", "", plain, &cluster, &truth),
         Instance::start("provisioner", "", seat, &cluster, &truth),
     ];
-    World { cluster, truth, members, behind: Default::default(), late: Vec::new(), dawdling: 0, budget: Budget::calm(0) }
+    World {
+        cluster,
+        truth,
+        members,
+        behind: Default::default(),
+        late: Vec::new(),
+        dawdling: 0,
+        budget: Budget::calm(0),
+    }
 }
 
 fn target() -> ObjectRef {
@@ -98,7 +107,12 @@ pub fn rest(world: &World) -> Option<Broken> {
         if let Some(volume) = world.cluster.volumes().next() {
             return broken(format!("the claim is gone and volume {} is left", volume.metadata.name));
         }
-        return world.truth.volumes.values().next().and_then(|id| broken(format!("the claim is gone and {id} is left")));
+        return world
+            .truth
+            .volumes
+            .values()
+            .next()
+            .and_then(|id| broken(format!("the claim is gone and {id} is left")));
     };
     if claim.metadata.is_deleting() {
         return broken("the claim was deleted and is still there".into());

@@ -167,7 +167,15 @@ fn start() -> World {
         Instance::start("anna", "", seat(|_, _| "a".into()), &cluster, &truth),
         Instance::start("bert", "", seat(|_, _| "b".into()), &cluster, &truth),
     ];
-    World { cluster, truth, members, behind: Default::default(), late: Vec::new(), dawdling: 0, budget: Budget::calm(0) }
+    World {
+        cluster,
+        truth,
+        members,
+        behind: Default::default(),
+        late: Vec::new(),
+        dawdling: 0,
+        budget: Budget::calm(0),
+    }
 }
 
 fn user(world: &World) -> Vec<UserMove> {

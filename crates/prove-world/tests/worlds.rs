@@ -1,0 +1,59 @@
+//! The rules as they are keep every law in every state of the small worlds, and on walks through larger ones.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+use prove_world::{Bounds, Budget, run, wander, worlds};
+
+fn holds(name: &str, budget: Budget) {
+    let report = run(name, Some(Bounds::of(budget))).unwrap();
+    println!("{report}");
+    assert!(report.holds(), "{report}");
+    assert!(report.resting > 0);
+}
+
+fn walks(name: &str, budget: Budget, seeds: u64) {
+    let (scenario, _) = worlds().iter().find(|(scenario, _)| scenario.name == name).unwrap();
+    let walks = wander(scenario, budget, 0..seeds);
+    println!("{walks}");
+    assert!(walks.broken.is_none(), "{walks}");
+}
+
+// Reliability 24 to 34, 39 to 49, 114: any one fault while a pod moves.
+#[test]
+fn a_volume_moves_between_nodes_under_any_one_fault() {
+    holds("attach", Budget::troubled(1, 1, 0));
+}
+
+// Reliability 28, 104, 105: any one stale cache or action held up while a pod moves.
+#[test]
+fn a_volume_moves_between_nodes_under_any_one_delay() {
+    holds("attach-reported", Budget::troubled(1, 0, 1));
+}
+
+// Reliability 1 to 10, 16: a fault and a delay at once while a claim comes and goes.
+#[test]
+fn a_claim_comes_and_goes_under_a_fault_and_a_delay() {
+    holds("provision", Budget::troubled(1, 1, 1));
+}
+
+// Reliability 85, 86, 99.
+#[test]
+fn the_store_keeps_its_laws_under_two_stale_writers() {
+    holds("store", Budget::troubled(1, 1, 1));
+}
+
+#[test]
+fn long_walks_with_much_trouble_keep_the_laws() {
+    walks("attach", Budget::troubled(3, 3, 3), 100);
+    walks("attach-forced", Budget::troubled(4, 2, 2), 100);
+    walks("provision", Budget::troubled(3, 3, 3), 500);
+    walks("store", Budget::troubled(3, 3, 3), 500);
+}
+
+#[test]
+fn a_world_nobody_knows_is_named_with_those_that_are_known() {
+    let error = run("nowhere", None).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "there is no world called nowhere; choose one of attach, attach-reported, attach-forced, provision, store"
+    );
+}
