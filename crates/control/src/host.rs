@@ -40,6 +40,36 @@ pub enum Op {
         /// How many bytes it can hold.
         size: u64,
     },
+    /// Copy images as they are at one and the same moment, durably: blocks are shared where the filesystem can, holes stay
+    /// holes, and a copy appears whole or not at all. A copy that is there already is done.
+    CopyImages {
+        /// Which, and where to.
+        copies: Vec<ImageCopy>,
+    },
+    /// Make an image larger, durably. As large or larger is done.
+    GrowImage {
+        /// Which.
+        path: String,
+        /// How many bytes it can hold from now on.
+        size: u64,
+    },
+    /// Remove a directory and everything in it. Follows no link and crosses no mount: a mount in it is refused. Missing is
+    /// done.
+    RemoveTree {
+        /// Which.
+        path: String,
+    },
+    /// Make an empty plain file, as a place to show a device at. One that is there is done.
+    MakeFile {
+        /// Which.
+        path: String,
+    },
+    /// Remove an empty directory or an empty plain file that nothing is mounted at any more. Missing is done; anything
+    /// else is refused.
+    RemoveTarget {
+        /// Which.
+        path: String,
+    },
     /// Attach a file to a loop device, or find the one it is attached to. Answers [`Reply::Device`].
     AttachLoop {
         /// The file.
@@ -49,6 +79,35 @@ pub enum Op {
     DetachLoop {
         /// The file.
         image: String,
+    },
+    /// Make a loop device as large as its image.
+    RefreshLoop {
+        /// The image.
+        image: String,
+    },
+    /// Have the kernel read this much ahead of a reader of a device.
+    SetReadAhead {
+        /// The device.
+        device: String,
+        /// How much, in KiB.
+        kib: u32,
+    },
+    /// Check a filesystem that is not mounted and repair what is safe to repair.
+    CheckFilesystem {
+        /// The device.
+        device: String,
+        /// `ext4`, `xfs` or `btrfs`.
+        fstype: String,
+    },
+    /// Make a filesystem as large as its device. As large is done. Refused, with the reason, where the kernel cannot do it
+    /// while mounted.
+    GrowFilesystem {
+        /// The device.
+        device: String,
+        /// `ext4`, `xfs` or `btrfs`.
+        fstype: String,
+        /// Where it is mounted, if it is.
+        mounted_at: Option<String>,
     },
     /// Put a filesystem on a device that bears no signature at all. One of the same type is done; another is refused.
     MakeFilesystem {
@@ -79,6 +138,21 @@ pub enum Op {
         /// Read-only there.
         read_only: bool,
     },
+    /// Show a block device at a plain file, which must exist.
+    BindDevice {
+        /// The device.
+        device: String,
+        /// The file.
+        target: String,
+        /// Not writable there.
+        read_only: bool,
+    },
+    /// Ask how full a filesystem is, how large a block device, or how large an image and how much of it is in use.
+    /// Answers [`Reply::Usage`].
+    Measure {
+        /// The path it is at.
+        path: String,
+    },
     /// Take off whatever is mounted at a path and confirm it. Nothing mounted is done; busy is refused.
     Unmount {
         /// Where.
@@ -98,6 +172,17 @@ pub enum Op {
         /// Its name.
         name: String,
     },
+}
+
+/// An image and where its copy goes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ImageCopy {
+    /// The image copied.
+    pub from: String,
+    /// The copy.
+    pub to: String,
+    /// Where the filesystem in it is mounted, if it is: it is held still for as long as the copies take.
+    pub still: Option<String>,
 }
 
 /// A process to start: the machine's own root filesystem, read-only, with volumes at their places.
@@ -156,6 +241,25 @@ pub enum Reply {
     Done,
     /// The device's path.
     Device(String),
+    /// How much there is and how much of it is used.
+    Usage(Usage),
+}
+
+/// How full a filesystem is, or how large a device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Usage {
+    /// All bytes.
+    pub bytes: u64,
+    /// Bytes in use; 0 for a block device, which does not say.
+    pub bytes_used: u64,
+    /// Bytes a user may still take.
+    pub bytes_free: u64,
+    /// All inodes; 0 where the filesystem does not count them.
+    pub inodes: u64,
+    /// Inodes in use.
+    pub inodes_used: u64,
+    /// Inodes a user may still take.
+    pub inodes_free: u64,
 }
 
 /// Paths and names, never file contents or environments, which may hold secrets.
@@ -167,6 +271,23 @@ impl fmt::Debug for Op {
             Op::WriteFile { path, bytes } => write!(f, "WriteFile({path}, {} bytes)", bytes.len()),
             Op::RemoveFile { path } => write!(f, "RemoveFile({path})"),
             Op::CreateImage { path, size } => write!(f, "CreateImage({path}, {size})"),
+            Op::CopyImages { copies } => {
+                write!(f, "CopyImages(")?;
+                for copy in copies {
+                    write!(f, "{} to {};", copy.from, copy.to)?;
+                }
+                write!(f, ")")
+            }
+            Op::GrowImage { path, size } => write!(f, "GrowImage({path}, {size})"),
+            Op::RemoveTree { path } => write!(f, "RemoveTree({path})"),
+            Op::RemoveTarget { path } => write!(f, "RemoveTarget({path})"),
+            Op::SetReadAhead { device, kib } => write!(f, "SetReadAhead({device}, {kib} KiB)"),
+            Op::MakeFile { path } => write!(f, "MakeFile({path})"),
+            Op::RefreshLoop { image } => write!(f, "RefreshLoop({image})"),
+            Op::CheckFilesystem { device, fstype } => write!(f, "CheckFilesystem({device}, {fstype})"),
+            Op::GrowFilesystem { device, fstype, .. } => write!(f, "GrowFilesystem({device}, {fstype})"),
+            Op::BindDevice { device, target, .. } => write!(f, "BindDevice({device} at {target})"),
+            Op::Measure { path } => write!(f, "Measure({path})"),
             Op::AttachLoop { image } => write!(f, "AttachLoop({image})"),
             Op::DetachLoop { image } => write!(f, "DetachLoop({image})"),
             Op::MakeFilesystem { device, fstype } => write!(f, "MakeFilesystem({device}, {fstype})"),

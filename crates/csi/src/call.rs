@@ -25,12 +25,21 @@ macro_rules! for_each_method {
             ControllerExpandVolume(v1::ControllerExpandVolumeRequest) -> v1::ControllerExpandVolumeResponse, "csi.v1.Controller";
             ControllerGetVolume(v1::ControllerGetVolumeRequest) -> v1::ControllerGetVolumeResponse, "csi.v1.Controller";
             ControllerModifyVolume(v1::ControllerModifyVolumeRequest) -> v1::ControllerModifyVolumeResponse, "csi.v1.Controller";
+            ControllerGetVolumeHealth(v1::ControllerGetVolumeHealthRequest) -> v1::ControllerGetVolumeHealthResponse, "csi.v1.Controller";
+            ControllerListVolumeHealth(v1::ControllerListVolumeHealthRequest) -> v1::ControllerListVolumeHealthResponse, "csi.v1.Controller";
+            GetSnapshot(v1::GetSnapshotRequest) -> v1::GetSnapshotResponse, "csi.v1.Controller";
+            GroupControllerGetCapabilities(v1::GroupControllerGetCapabilitiesRequest) -> v1::GroupControllerGetCapabilitiesResponse, "csi.v1.GroupController";
+            CreateVolumeGroupSnapshot(v1::CreateVolumeGroupSnapshotRequest) -> v1::CreateVolumeGroupSnapshotResponse, "csi.v1.GroupController";
+            DeleteVolumeGroupSnapshot(v1::DeleteVolumeGroupSnapshotRequest) -> v1::DeleteVolumeGroupSnapshotResponse, "csi.v1.GroupController";
+            GetVolumeGroupSnapshot(v1::GetVolumeGroupSnapshotRequest) -> v1::GetVolumeGroupSnapshotResponse, "csi.v1.GroupController";
             NodeStageVolume(v1::NodeStageVolumeRequest) -> v1::NodeStageVolumeResponse, "csi.v1.Node";
             NodeUnstageVolume(v1::NodeUnstageVolumeRequest) -> v1::NodeUnstageVolumeResponse, "csi.v1.Node";
             NodePublishVolume(v1::NodePublishVolumeRequest) -> v1::NodePublishVolumeResponse, "csi.v1.Node";
             NodeUnpublishVolume(v1::NodeUnpublishVolumeRequest) -> v1::NodeUnpublishVolumeResponse, "csi.v1.Node";
             NodeGetVolumeStats(v1::NodeGetVolumeStatsRequest) -> v1::NodeGetVolumeStatsResponse, "csi.v1.Node";
             NodeExpandVolume(v1::NodeExpandVolumeRequest) -> v1::NodeExpandVolumeResponse, "csi.v1.Node";
+            NodeGetVolumeHealth(v1::NodeGetVolumeHealthRequest) -> v1::NodeGetVolumeHealthResponse, "csi.v1.Node";
+            NodeGetStorageHealth(v1::NodeGetStorageHealthRequest) -> v1::NodeGetStorageHealthResponse, "csi.v1.Node";
             NodeGetCapabilities(v1::NodeGetCapabilitiesRequest) -> v1::NodeGetCapabilitiesResponse, "csi.v1.Node";
             NodeGetInfo(v1::NodeGetInfoRequest) -> v1::NodeGetInfoResponse, "csi.v1.Node";
             GetInfo(registration::InfoRequest) -> registration::PluginInfo, "pluginregistration.Registration";
@@ -107,6 +116,8 @@ impl Call {
             Call::NodeUnpublishVolume(r) => &r.volume_id,
             Call::NodeGetVolumeStats(r) => &r.volume_id,
             Call::NodeExpandVolume(r) => &r.volume_id,
+            Call::ControllerGetVolumeHealth(r) => &r.volume_id,
+            Call::NodeGetVolumeHealth(r) => &r.volume_id,
             Call::GetPluginInfo(_)
             | Call::GetPluginCapabilities(_)
             | Call::Probe(_)
@@ -115,6 +126,13 @@ impl Call {
             | Call::ControllerGetCapabilities(_)
             | Call::DeleteSnapshot(_)
             | Call::ListSnapshots(_)
+            | Call::GetSnapshot(_)
+            | Call::ControllerListVolumeHealth(_)
+            | Call::GroupControllerGetCapabilities(_)
+            | Call::CreateVolumeGroupSnapshot(_)
+            | Call::DeleteVolumeGroupSnapshot(_)
+            | Call::GetVolumeGroupSnapshot(_)
+            | Call::NodeGetStorageHealth(_)
             | Call::NodeGetCapabilities(_)
             | Call::NodeGetInfo(_)
             | Call::GetInfo(_)

@@ -54,6 +54,13 @@ fn maps(call: &Call) -> (Option<&Map>, Option<&Map>) {
         Call::NodeStageVolume(r) => (Some(&r.secrets), Some(&r.volume_context)),
         Call::NodePublishVolume(r) => (Some(&r.secrets), Some(&r.volume_context)),
         Call::NodeExpandVolume(r) => (Some(&r.secrets), None),
+        Call::ControllerGetVolumeHealth(r) => (Some(&r.secrets), None),
+        Call::ControllerListVolumeHealth(r) => (Some(&r.secrets), None),
+        Call::GetSnapshot(r) => (Some(&r.secrets), None),
+        Call::CreateVolumeGroupSnapshot(r) => (Some(&r.secrets), None),
+        Call::DeleteVolumeGroupSnapshot(r) => (Some(&r.secrets), None),
+        Call::GetVolumeGroupSnapshot(r) => (Some(&r.secrets), None),
+        Call::NodeGetStorageHealth(r) => (Some(&r.secrets), None),
         Call::GetPluginInfo(_)
         | Call::GetPluginCapabilities(_)
         | Call::Probe(_)
@@ -63,7 +70,9 @@ fn maps(call: &Call) -> (Option<&Map>, Option<&Map>) {
         | Call::ControllerGetVolume(_)
         | Call::NodeUnstageVolume(_)
         | Call::NodeUnpublishVolume(_)
+        | Call::GroupControllerGetCapabilities(_)
         | Call::NodeGetVolumeStats(_)
+        | Call::NodeGetVolumeHealth(_)
         | Call::NodeGetCapabilities(_)
         | Call::NodeGetInfo(_)
         | Call::GetInfo(_)

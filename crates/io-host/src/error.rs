@@ -131,6 +131,14 @@ pub enum HostError {
         /// The kernel's words.
         said: String,
     },
+    /// A filesystem cannot be made larger as it is now.
+    #[error("the filesystem on {device} cannot grow: {why}")]
+    CannotGrow {
+        /// The device.
+        device: String,
+        /// Why not, and what to do.
+        why: String,
+    },
     /// The name cannot be a process's.
     #[error("{name:?} cannot name a process; use letters, digits, '-', '_' and '.', not beginning with '.'")]
     ProcessName {
@@ -196,6 +204,7 @@ impl HostError {
             | HostError::UnknownFilesystem { .. }
             | HostError::ToolMissing { .. }
             | HostError::MountFailed { .. }
+            | HostError::CannotGrow { .. }
             | HostError::ProcessName { .. }
             | HostError::ProcessSpec { .. } => true,
             HostError::ToolFailed { .. } | HostError::Unconfirmed { .. } => false,

@@ -83,7 +83,7 @@ fn put_file(place: &Place<'_>, bytes: &[u8]) -> Result<(), HostError> {
 }
 
 /// A new file for its owner only, beside the place it is meant for.
-fn create_partial(place: &Place<'_>) -> Result<(String, File), HostError> {
+pub(crate) fn create_partial(place: &Place<'_>) -> Result<(String, File), HostError> {
     let partial = partial_name(place.name);
     unlink_partial(place)?;
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -96,7 +96,7 @@ fn partial_name(name: &str) -> String {
     format!(".{name}{PARTIAL}")
 }
 
-fn unlink_partial(place: &Place<'_>) -> Result<(), HostError> {
+pub(crate) fn unlink_partial(place: &Place<'_>) -> Result<(), HostError> {
     match rustix::fs::unlinkat(&place.parent, partial_name(place.name), AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         // A name too long for a partial file never had one.
@@ -146,6 +146,52 @@ pub(crate) fn create_image(path: &str, size: u64) -> Result<(), HostError> {
             place.sync()
         }
         Err(errno) => Err(begun("create", path)(errno)),
+    }
+}
+
+/// Makes an image larger. Never smaller: that would cut off somebody's bytes.
+pub(crate) fn grow_image(path: &str, size: u64) -> Result<(), HostError> {
+    let file = File::from(path::open_existing(path, OFlags::RDWR | OFlags::NONBLOCK)?);
+    let meta = file.metadata().map_err(|error| os("look at", path, error, false))?;
+    if !meta.is_file() {
+        return Err(HostError::WrongKind { path: path.to_owned(), wanted: "a plain file" });
+    }
+    if meta.len() < size {
+        rustix::fs::ftruncate(&file, size).map_err(refused("give its size to", path))?;
+    }
+    rustix::fs::fsync(&file).map_err(begun("sync", path))
+}
+
+/// Makes an empty plain file, as a place to show a device at, and the directories above it.
+pub(crate) fn make_file(path: &str) -> Result<(), HostError> {
+    if let Some((parent, _)) = path.rsplit_once('/').filter(|(parent, _)| !parent.is_empty()) {
+        make_dir(parent)?;
+    }
+    let place = path::place_existing(path)?;
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match rustix::fs::openat(&place.parent, place.name, flags, Mode::from_raw_mode(0o600)) {
+        Ok(_) => place.sync(),
+        Err(Errno::EXIST) => match place.seen()? {
+            Some(seen) if path::kind(&seen) == FileType::RegularFile || path::is_mount_root(&seen) => place.sync(),
+            Some(_) | None => Err(HostError::WrongKind { path: path.to_owned(), wanted: "a plain file" }),
+        },
+        Err(errno) => Err(refused("create", path)(errno)),
+    }
+}
+
+/// Removes what a volume was shown at: an empty directory or an empty plain file.
+pub(crate) fn remove_target(path: &str) -> Result<(), HostError> {
+    let Some(place) = path::place(path)? else { return Ok(()) };
+    match place.seen()? {
+        Some(seen) if path::is_mount_root(&seen) => Err(HostError::MountPoint { path: path.to_owned() }),
+        Some(seen) if path::kind(&seen) == FileType::RegularFile => {
+            // Nothing is written to a place a device is shown at, so a file with content is somebody else's.
+            if seen.stx_size != 0 {
+                return Err(HostError::NotEmpty { path: path.to_owned() });
+            }
+            remove_file(path)
+        }
+        Some(_) | None => remove_dir(path),
     }
 }
 

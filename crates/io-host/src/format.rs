@@ -130,7 +130,8 @@ fn content(told: &str) -> Content {
     }
 }
 
-fn failed(tool: &str, device: &str, output: &Output) -> HostError {
+/// A program's failure in its own words.
+pub(crate) fn failed(tool: &str, device: &str, output: &Output) -> HostError {
     let said = String::from_utf8_lossy(&output.stderr);
     let said = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
     let said = if said.is_empty() { output.status.to_string() } else { said };
@@ -141,7 +142,7 @@ fn failed(tool: &str, device: &str, output: &Output) -> HostError {
 const PLACES: [&str; 6] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin", "/usr/local/sbin", "/usr/local/bin"];
 
 /// Runs a program without a shell, with nothing of our environment.
-fn run(tool: &str, package: &'static str, args: &[&str], device: &str) -> Result<Output, HostError> {
+pub(crate) fn run(tool: &str, package: &'static str, args: &[&str], device: &str) -> Result<Output, HostError> {
     let program = PLACES.iter().map(|place| Path::new(place).join(tool)).find(|program| program.exists());
     let Some(program) = program else { return Err(HostError::ToolMissing { tool: tool.to_owned(), package }) };
     let mut command = Command::new(program);

@@ -8,7 +8,9 @@
 //! - every operation may be repeated; done already is done (and changes nothing);
 //! - no path is resolved through a symbolic link, and nothing is checked by name and then used by name: parents are held
 //!   open, and the last step is relative to them;
-//! - nothing is removed but one plain file or one empty directory, never a mount point, never the file behind a loop device;
+//! - nothing is removed but one plain file, one empty directory or, where a tree is named, a tree without a mount in it;
+//!   never a mount point, never the file behind a loop device;
+//! - a filesystem held still for a copy goes on however the copy ends, and after a crash by [`thaw_images_beneath`];
 //! - a device with any signature is never formatted; one file has at most one loop device; a target at most one mount;
 //! - unmounting is never lazy and is confirmed; detaching is confirmed;
 //! - no byte of the user reaches a shell or a comma-joined option string;
@@ -21,9 +23,11 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod copy;
 mod error;
 mod files;
 mod format;
+mod grow;
 mod keyed;
 mod loops;
 mod mount;
@@ -34,6 +38,7 @@ mod record;
 mod root;
 mod shim;
 mod sys;
+mod tree;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -43,11 +48,12 @@ use std::sync::Arc;
 
 use control::host::{Op, ProcessState, Reply};
 
+pub use copy::thaw_images_beneath;
 pub use error::HostError;
 pub use files::{list_dir, read_file};
 pub use loops::{LoopEntry, loops};
 pub use mount::is_mount_root;
-pub use mountinfo::{MountEntry, mounts, mounts_beneath};
+pub use mountinfo::{Holder, MountEntry, mounts, mounts_beneath};
 pub use shim::shim_main;
 pub use watch::Watch;
 
@@ -103,6 +109,29 @@ impl Host {
             Op::WriteFile { path, bytes } => files::write_file(path, bytes).map(done),
             Op::RemoveFile { path } => files::remove_file(path).map(done),
             Op::CreateImage { path, size } => files::create_image(path, *size).map(done),
+            Op::CopyImages { copies } => {
+                // In one order for all, so that two never wait for each other.
+                let mut names: Vec<&String> = copies.iter().map(|copy| &copy.to).collect();
+                names.sort();
+                names.dedup();
+                let _alone: Vec<_> = names.into_iter().map(|name| self.targets.hold(name)).collect();
+                copy::copy_images(copies).map(done)
+            }
+            Op::GrowImage { path, size } => files::grow_image(path, *size).map(done),
+            Op::RemoveTree { path } => tree::remove_tree(path).map(done),
+            Op::MakeFile { path } => files::make_file(path).map(done),
+            Op::RemoveTarget { path } => files::remove_target(path).map(done),
+            Op::RefreshLoop { image } => loops::refresh(image).map(done),
+            Op::SetReadAhead { device, kib } => loops::set_read_ahead(device, *kib).map(done),
+            Op::CheckFilesystem { device, fstype } => grow::check_filesystem(device, fstype).map(done),
+            Op::GrowFilesystem { device, fstype, mounted_at } => {
+                grow::grow_filesystem(device, fstype, mounted_at.as_deref()).map(done)
+            }
+            Op::BindDevice { device, target, read_only } => {
+                let _alone = self.targets.hold(target);
+                mount::bind_device(device, target, *read_only).map(done)
+            }
+            Op::Measure { path } => mount::measure(path).map(Reply::Usage),
             Op::AttachLoop { image } => loops::attach(image).map(Reply::Device),
             Op::DetachLoop { image } => loops::detach(image).map(done),
             Op::MakeFilesystem { device, fstype } => format::make_filesystem(device, fstype).map(done),

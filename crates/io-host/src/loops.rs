@@ -156,13 +156,41 @@ fn configure_free(file: &File, image: &str) -> Result<String, HostError> {
         let device = format!("/dev/loop{number}");
         let fd = open_device(&device, OFlags::RDWR).map_err(refused("open", &device))?;
         match sys::loop_configure(&fd, file, image) {
-            Ok(()) => return Ok(device),
+            Ok(()) => {
+                // That a device is read-only outlives its file, and whoever had it last may have left it so.
+                sys::device_read_only(&fd, false).map_err(refused("make writable", &device))?;
+                return Ok(device);
+            }
             // Somebody else took the device between the two calls.
             Err(Errno::BUSY) => {}
             Err(errno) => return Err(refused("attach", image)(errno)),
         }
     }
     Err(HostError::Busy { what: CONTROL.to_owned(), why: "others take every free loop device first".into() })
+}
+
+/// Makes the device of a file as large as the file. Not attached is done.
+pub(crate) fn refresh(image: &str) -> Result<(), HostError> {
+    let _alone = ATTACHING.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(seen) = path::place_existing(image)?.seen()? else {
+        return Err(HostError::Missing { path: image.to_owned() });
+    };
+    for entry in showing(&seen)? {
+        let device = open_device(&entry.device, OFlags::RDONLY).map_err(refused("open", &entry.device))?;
+        match sys::loop_refresh(&device) {
+            // It was detached meanwhile.
+            Ok(()) | Err(Errno::NXIO) => {}
+            Err(errno) => return Err(refused("give its new size to", &entry.device)(errno)),
+        }
+    }
+    Ok(())
+}
+
+/// Sets how much the kernel reads ahead on a device.
+pub(crate) fn set_read_ahead(device: &str, kib: u32) -> Result<(), HostError> {
+    let block = open_block(device, OFlags::RDONLY)?;
+    let sectors = usize::try_from(kib).unwrap_or(usize::MAX).saturating_mul(2);
+    sys::device_read_ahead(&block, sectors).map_err(refused("set the read-ahead of", device))
 }
 
 /// Detaches a file from its device and waits until it is gone.
@@ -187,6 +215,8 @@ fn detach_device(device: &str) -> Result<(), HostError> {
     let Some(fd) = claim(device)? else {
         return Err(HostError::Busy { what: device.to_owned(), why: "it is mounted or held open by a program".into() });
     };
+    // Or the next one to get this device, us or anybody else, could not write to it.
+    sys::device_read_only(&fd, false).map_err(refused("make writable", device))?;
     match sys::loop_clear(&fd) {
         Ok(()) | Err(Errno::NXIO) => {}
         Err(Errno::BUSY) => {

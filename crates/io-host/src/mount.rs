@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use control::host::Usage;
 use rustix::fs::{AtFlags, OFlags, Statx, StatxFlags};
 use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags};
@@ -107,6 +108,10 @@ fn make_mount(device: &str, target: &str, fstype: &str, flags: &[Flag], read_onl
             attributes |= MountAttrFlags::MOUNT_ATTR_RDONLY;
             rustix::mount::fsconfig_set_flag(&fs, "ro")?;
         }
+        // A copy of a volume bears the same mark as the volume; that no file is mounted twice is seen to by its loop device.
+        if fstype == "xfs" {
+            rustix::mount::fsconfig_set_flag(&fs, "nouuid")?;
+        }
         for flag in flags {
             match flag {
                 Flag::Mount(attribute) => attributes |= *attribute,
@@ -153,6 +158,10 @@ fn entry_at(target: &str) -> Result<Option<MountEntry>, HostError> {
     let place = open_dir(target)?;
     let now = shown(&place, target)?;
     drop(place);
+    entry_of(&now)
+}
+
+fn entry_of(now: &Shown) -> Result<Option<MountEntry>, HostError> {
     if !now.root {
         return Ok(None);
     }
@@ -215,6 +224,69 @@ pub(crate) fn bind(source: &str, target: &str, read_only: bool) -> Result<(), Ho
         }
         answer => answer,
     }
+}
+
+/// Shows a block device at a plain file. A read-only view of a device keeps nobody from writing, so the device itself is
+/// made read-only, and writable again for a writable view.
+pub(crate) fn bind_device(device: &str, target: &str, read_only: bool) -> Result<(), HostError> {
+    let block = loops::open_block(device, OFlags::RDONLY)?;
+    let number = |seen: &Statx| (seen.stx_rdev_major, seen.stx_rdev_minor);
+    let origin = shown(&block, device)?.seen;
+    let same = |there: &Shown| there.root && number(&there.seen) == number(&origin) && is_block(&there.seen);
+    let place = path::open_existing(target, OFlags::PATH)?;
+    let there = shown(&place, target)?;
+    if there.root {
+        let entry = entry_of(&there)?;
+        if same(&there) && entry.as_ref().is_some_and(|entry| entry.read_only == read_only) {
+            return Ok(());
+        }
+        return Err(HostError::MountedOtherwise { target: target.to_owned(), found: describe(entry) });
+    }
+    if path::kind(&there.seen) != rustix::fs::FileType::RegularFile {
+        return Err(HostError::WrongKind { path: target.to_owned(), wanted: "a plain file" });
+    }
+    sys::device_read_only(&block, read_only).map_err(refused("set whether to write to", device))?;
+    let node = path::open_existing(device, OFlags::PATH)?;
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH;
+    let made = rustix::mount::open_tree(&node, "", flags).map_err(refused("show elsewhere", device))?;
+    if read_only {
+        sys::mount_read_only(&made).map_err(|error| os("make read-only the view of", device, error, false))?;
+    }
+    attach(made, place, target)?;
+    let now = shown(path::open_existing(target, OFlags::PATH)?, target)?;
+    if same(&now) {
+        return Ok(());
+    }
+    Err(HostError::Unconfirmed { what: format!("the device at {target}"), why: describe(entry_of(&now)?) })
+}
+
+fn is_block(seen: &Statx) -> bool {
+    path::kind(seen) == rustix::fs::FileType::BlockDevice
+}
+
+/// How full the filesystem at a path is, how large the device shown there, or how much of an image is in use.
+pub(crate) fn measure(path: &str) -> Result<Usage, HostError> {
+    let place = path::open_existing(path, OFlags::PATH)?;
+    let there = shown(&place, path)?;
+    if is_block(&there.seen) {
+        let block = loops::open_block(path, OFlags::RDONLY)?;
+        let bytes = sys::device_size(&block).map_err(refused("find the size of", path))?;
+        return Ok(Usage { bytes, ..Usage::default() });
+    }
+    if path::kind(&there.seen) == rustix::fs::FileType::RegularFile {
+        let (bytes, bytes_used) = (there.seen.stx_size, there.seen.stx_blocks.saturating_mul(512));
+        return Ok(Usage { bytes, bytes_used, ..Usage::default() });
+    }
+    let told = rustix::fs::fstatvfs(&place).map_err(refused("measure", path))?;
+    let bytes = |blocks: u64| blocks.saturating_mul(told.f_frsize);
+    Ok(Usage {
+        bytes: bytes(told.f_blocks),
+        bytes_used: bytes(told.f_blocks.saturating_sub(told.f_bfree)),
+        bytes_free: bytes(told.f_bavail),
+        inodes: told.f_files,
+        inodes_used: told.f_files.saturating_sub(told.f_ffree),
+        inodes_free: told.f_favail,
+    })
 }
 
 fn same_inode(a: &Statx, b: &Statx) -> bool {

@@ -39,6 +39,35 @@ pub fn mounts() -> io::Result<Vec<MountEntry>> {
     Err(io::Error::other("the mount table changed too often to be read; try again"))
 }
 
+/// The mount that holds a directory, to tell which mounts show something in that directory at a second place.
+#[derive(Debug)]
+pub struct Holder<'a> {
+    dir: &'a str,
+    mount: &'a MountEntry,
+}
+
+impl<'a> Holder<'a> {
+    /// The mount that holds a directory, by the whole table.
+    pub fn of(dir: &'a str, all: &'a [MountEntry]) -> Option<Holder<'a>> {
+        // The last one at the longest path above it.
+        let above = all.iter().filter(|entry| is_beneath(dir, &entry.target));
+        let mount = above.max_by_key(|entry| (entry.target.trim_end_matches('/').len(), entry.id))?;
+        Some(Holder { dir, mount })
+    }
+
+    /// The path of what a mount shows, if it is something in the directory: a device in `/dev`, say, or a directory that
+    /// is shown at a second place.
+    pub fn shown_by(&self, entry: &MountEntry) -> Option<String> {
+        let mount = self.mount;
+        if mount.device != entry.device || mount.fstype != entry.fstype || mount.id == entry.id {
+            return None;
+        }
+        let rest = entry.root.strip_prefix(mount.root.trim_end_matches('/'))?;
+        let path = format!("{}{rest}", mount.target.trim_end_matches('/'));
+        (path != self.dir && is_beneath(&path, self.dir)).then_some(path)
+    }
+}
+
 /// Every mount at a directory or beneath it.
 pub fn mounts_beneath(root: &str) -> io::Result<Vec<MountEntry>> {
     Ok(mounts()?.into_iter().filter(|entry| is_beneath(&entry.target, root)).collect())

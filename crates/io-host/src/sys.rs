@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use linux_raw_sys::loop_device as uapi;
-use rustix::ioctl::{Getter, NoArg, Setter, ioctl, opcode};
+use rustix::ioctl::{Getter, IntegerSetter, NoArg, Setter, ioctl, opcode};
 use rustix::process::Pid;
 use rustix::thread::UnshareFlags;
 
@@ -69,6 +69,100 @@ pub(crate) fn device_size(device: impl AsFd) -> rustix::io::Result<u64> {
     const BLKGETSIZE64: opcode_t = opcode::read::<usize>(0x12, 114);
     // SAFETY: BLKGETSIZE64 writes one u64, whatever the size in its number says.
     unsafe { ioctl(device, Getter::<BLKGETSIZE64, u64>::new()) }
+}
+
+/// Makes a loop device as large as its file is now.
+pub(crate) fn loop_refresh(device: impl AsFd) -> rustix::io::Result<()> {
+    // SAFETY: LOOP_SET_CAPACITY takes no argument.
+    unsafe { ioctl(device, NoArg::<{ uapi::LOOP_SET_CAPACITY as opcode_t }>::new()) }
+}
+
+/// Makes a block device read-only, or writable again, for everybody.
+pub(crate) fn device_read_only(device: impl AsFd, read_only: bool) -> rustix::io::Result<()> {
+    const BLKROSET: opcode_t = opcode::none(0x12, 93);
+    // SAFETY: BLKROSET reads one int.
+    unsafe { ioctl(device, Setter::<BLKROSET, libc::c_int>::new(read_only.into())) }
+}
+
+/// Sets how many sectors of 512 bytes the kernel reads ahead on a block device.
+pub(crate) fn device_read_ahead(device: impl AsFd, sectors: usize) -> rustix::io::Result<()> {
+    const BLKRASET: opcode_t = opcode::none(0x12, 98);
+    // SAFETY: BLKRASET takes a number in place of a pointer.
+    unsafe { ioctl(device, IntegerSetter::<BLKRASET>::new_usize(sectors)) }
+}
+
+/// Holds a mounted filesystem still: everything is written out, and writers wait. EBUSY if it is held still already.
+pub(crate) fn freeze(dir: impl AsFd) -> rustix::io::Result<()> {
+    const FIFREEZE: opcode_t = opcode::read_write::<libc::c_int>(b'X', 119);
+    // SAFETY: FIFREEZE looks at no argument.
+    unsafe { ioctl(dir, NoArg::<FIFREEZE>::new()) }
+}
+
+/// Lets a filesystem go on. EINVAL if it was not held still.
+pub(crate) fn thaw(dir: impl AsFd) -> rustix::io::Result<()> {
+    const FITHAW: opcode_t = opcode::read_write::<libc::c_int>(b'X', 120);
+    // SAFETY: FITHAW looks at no argument.
+    unsafe { ioctl(dir, NoArg::<FITHAW>::new()) }
+}
+
+/// Grows a mounted ext4 to so many of its blocks. EPERM without CAP_SYS_RESOURCE.
+pub(crate) fn grow_ext4(dir: impl AsFd, blocks: u64) -> rustix::io::Result<()> {
+    const EXT4_IOC_RESIZE_FS: opcode_t = opcode::write::<u64>(b'f', 16);
+    // SAFETY: EXT4_IOC_RESIZE_FS reads one u64.
+    unsafe { ioctl(dir, Setter::<EXT4_IOC_RESIZE_FS, u64>::new(blocks)) }
+}
+
+/// What we read of an XFS filesystem's geometry.
+pub(crate) struct XfsGeometry {
+    /// The size of its blocks.
+    pub block_size: u32,
+    /// How much of it inodes may take, in percent.
+    pub inode_percent: u32,
+    /// How many blocks it has.
+    pub blocks: u64,
+}
+
+/// The geometry of a mounted XFS.
+pub(crate) fn xfs_geometry(dir: impl AsFd) -> rustix::io::Result<XfsGeometry> {
+    // Fields of 4 bytes: the block size is the first, the inodes' share the eighth, then the blocks in 8 bytes.
+    type Geometry = [u64; 14];
+    const XFS_IOC_FSGEOMETRY_V1: opcode_t = opcode::read::<Geometry>(b'X', 100);
+    // SAFETY: XFS_IOC_FSGEOMETRY_V1 writes 112 bytes, all of them numbers.
+    let told: Geometry = unsafe { ioctl(dir, Getter::<XFS_IOC_FSGEOMETRY_V1, Geometry>::new()) }?;
+    let words = |at: usize| {
+        let bytes = told[at].to_ne_bytes();
+        let word = |from: usize| u32::from_ne_bytes([bytes[from], bytes[from + 1], bytes[from + 2], bytes[from + 3]]);
+        (word(0), word(4))
+    };
+    Ok(XfsGeometry { block_size: words(0).0, inode_percent: words(3).1, blocks: told[4] })
+}
+
+/// Grows a mounted XFS to so many of its blocks.
+pub(crate) fn grow_xfs(dir: impl AsFd, blocks: u64, inode_percent: u32) -> rustix::io::Result<()> {
+    #[repr(C)]
+    struct Growth {
+        blocks: u64,
+        inode_percent: u32,
+        padding: u32,
+    }
+    const XFS_IOC_FSGROWFSDATA: opcode_t = opcode::write::<Growth>(b'X', 110);
+    let growth = Growth { blocks, inode_percent, padding: 0 };
+    // SAFETY: XFS_IOC_FSGROWFSDATA reads one such structure.
+    unsafe { ioctl(dir, Setter::<XFS_IOC_FSGROWFSDATA, Growth>::new(growth)) }
+}
+
+/// Grows a mounted btrfs to the size of its device.
+pub(crate) fn grow_btrfs(dir: impl AsFd) -> rustix::io::Result<()> {
+    #[repr(C)]
+    struct Words {
+        fd: i64,
+        text: [u8; 4088],
+    }
+    const BTRFS_IOC_RESIZE: opcode_t = opcode::write::<Words>(0x94, 3);
+    let mut words = Words { fd: 0, text: [0; 4088] };
+    words.text[..3].copy_from_slice(b"max");
+    // SAFETY: BTRFS_IOC_RESIZE reads one such structure, with a NUL-terminated text.
+    unsafe { ioctl(dir, Setter::<BTRFS_IOC_RESIZE, Words>::new(words)) }
 }
 
 /// Sets mount attributes of a mount that need not be attached yet: never a writable instant for a read-only bind.

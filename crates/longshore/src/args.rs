@@ -25,6 +25,8 @@ pub enum Command {
     Explain(Explain),
     /// Enumerate every interleaving of small worlds and check the laws
     Prove(Prove),
+    /// Judge any CSI driver from outside
+    Sanity(crate::sanity::Sanity),
     /// Supervise one process of a pod (started by the node agent, never by hand)
     #[command(hide = true, name = "process-shim")]
     ProcessShim {
@@ -82,9 +84,47 @@ pub struct Driver {
     /// The node's id [default: the machine's host name]
     #[arg(long, value_name = "ID")]
     pub node_id: Option<String>,
+    /// The socket to listen on, such as unix:///run/csi.sock [default: in the data directory]
+    #[arg(long, value_name = "SOCKET")]
+    pub endpoint: Option<String>,
+    /// Where volumes and their records are kept [default: in the data directory]
+    #[arg(long, value_name = "DIR")]
+    pub state_dir: Option<PathBuf>,
+    /// Do not offer the driver to a node agent
+    #[arg(long)]
+    pub no_registration: bool,
+    /// Serve the controller alone; the node service runs in another process with the same state
+    #[arg(long, conflicts_with_all = ["node_only", "no_controller"])]
+    pub controller_only: bool,
+    /// Serve the node alone; the controller runs in another process with the same state
+    #[arg(long, conflicts_with = "no_controller")]
+    pub node_only: bool,
+    /// Serve the node alone, and say that there is no controller
+    #[arg(long)]
+    pub no_controller: bool,
+    /// Leave features out: publish, stage, list, capacity, snapshots, clone, expand, get, health, modify, groups, ephemeral, stats, topology
+    #[arg(long, value_name = "FEATURES", value_delimiter = ',', value_parser = feature)]
+    pub without: Vec<rules_driver::Feature>,
+    /// The filesystem of volumes nobody asks one for
+    #[arg(long, default_value = "ext4", value_parser = ["ext4", "xfs", "btrfs"], value_name = "TYPE")]
+    pub filesystem: String,
+    /// How many bytes all volumes together may promise
+    #[arg(long, default_value_t = 1 << 40, value_name = "BYTES")]
+    pub pool_bytes: u64,
+    /// How many volumes the node takes at once; 0 means any number
+    #[arg(long, default_value_t = 0, value_name = "NUMBER")]
+    pub max_volumes: u32,
     /// Log more (twice: everything)
     #[arg(long, short, action = clap::ArgAction::Count)]
     pub verbose: u8,
+}
+
+fn feature(name: &str) -> Result<rules_driver::Feature, String> {
+    let mut all = rules_driver::Feature::ALL.iter();
+    all.find(|feature| feature.name() == name).copied().ok_or_else(|| {
+        let names: Vec<&str> = rules_driver::Feature::ALL.iter().map(|feature| feature.name()).collect();
+        format!("there is no feature of that name; choose from {}", names.join(", "))
+    })
 }
 
 /// `longshore explain`.

@@ -9,6 +9,7 @@ mod explain;
 mod hands;
 mod layout;
 mod machine;
+mod sanity;
 mod up;
 
 use std::process::ExitCode;
@@ -42,6 +43,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Driver(args) => asynchronously(args.verbose, driver::command(args)),
         Command::Explain(args) => asynchronously(0, explain::command(args)),
         Command::Prove(args) => prove(&args),
+        Command::Sanity(args) => judging(sanity::command(args)),
         // The shim is a small synchronous program: it forks, which a runtime with threads must not.
         Command::ProcessShim { args } => Ok(ExitCode::from(u8::try_from(io_host::shim_main(&args)).unwrap_or(1))),
     }
@@ -60,6 +62,14 @@ fn asynchronously(verbose: u8, command: impl Future<Output = Result<()>>) -> Res
     // Work on a hung filesystem must not keep the process from ending.
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
     outcome.map(|()| ExitCode::SUCCESS)
+}
+
+/// Judging has its own exit code, and nothing to log that is not in its report.
+fn judging(command: impl Future<Output = Result<ExitCode>>) -> Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let outcome = runtime.block_on(command);
+    runtime.shutdown_timeout(std::time::Duration::from_secs(1));
+    outcome
 }
 
 #[allow(clippy::print_stdout, reason = "this is what the command is for")]

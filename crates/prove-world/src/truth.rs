@@ -155,6 +155,17 @@ impl Truth {
                 }
             },
             Op::CreateImage { .. }
+            | Op::CopyImages { .. }
+            | Op::GrowImage { .. }
+            | Op::RemoveTree { .. }
+            | Op::MakeFile { .. }
+            | Op::RemoveTarget { .. }
+            | Op::RefreshLoop { .. }
+            | Op::SetReadAhead { .. }
+            | Op::CheckFilesystem { .. }
+            | Op::GrowFilesystem { .. }
+            | Op::BindDevice { .. }
+            | Op::Measure { .. }
             | Op::AttachLoop { .. }
             | Op::DetachLoop { .. }
             | Op::MakeFilesystem { .. }

@@ -1,15 +1,17 @@
 //! Nothing a caller sends is used before it went through here.
 
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use csi::v1::volume_capability::{AccessType, access_mode::Mode};
+use csi::v1::volume_capability::{AccessType, MountVolume, access_mode::Mode};
 use csi::v1::{CapacityRange, VolumeCapability};
 use csi::{Code, Status};
 use sha2::{Digest, Sha256};
 
 use crate::config::Config;
+use crate::record::Kind;
 
 const MIB: u64 = 1 << 20;
 /// The size of a volume nobody asked a size for.
@@ -22,8 +24,17 @@ const LONGEST_PATH: usize = 4095;
 /// The mount flags we pass on, each for a reason a user may have; `ro` and `rw` are understood besides.
 const FLAGS: [&str; 9] =
     ["noatime", "nodiratime", "relatime", "nodev", "noexec", "nosuid", "sync", "dirsync", "discard"];
-/// Ids of this form are made from a name's hash, so no name may be taken as its own id if it looks like one.
-const HASHED: &str = "vol-";
+/// What the id of a volume begins with that lives and dies with a pod.
+const EPHEMERAL: &str = "eph-";
+/// Parameters with this prefix describe the claim or the pod; they are not for us and change nothing.
+const NOT_FOR_US: &str = "csi.storage.k8s.io/";
+/// The parameters a volume can be made with.
+const KIND: &str = "kind";
+const FILESYSTEM: &str = "fsType";
+const SIZE: &str = "size";
+/// The one parameter that can be changed later.
+const READ_AHEAD: &str = "readAheadKiB";
+const MOST_READ_AHEAD: u32 = 64 << 10;
 
 pub fn invalid(text: impl Into<String>) -> Status {
     Status::from_driver(Code::InvalidArgument, text)
@@ -40,22 +51,119 @@ pub fn is_id(text: &str) -> bool {
     (1..=LONGEST_ID).contains(&text.len()) && text.bytes().all(plain) && !text.starts_with('-')
 }
 
-/// The id of the volume with this name: the name itself if it is fit for a file name, else its hash.
-pub fn id_for(name: &str) -> String {
-    if is_id(name) && !name.starts_with(HASHED) {
-        return name.to_string();
-    }
-    let hash = Sha256::digest(name.as_bytes());
-    hash.iter().take(20).fold(String::from(HASHED), |id, byte| format!("{id}{byte:02x}"))
+/// What ids are made for. Ids of the form prefix and hash are made from a name's hash, so no name may be taken as its own
+/// id if it looks like one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Naming {
+    Volume,
+    Snapshot,
+    Group,
 }
 
-/// The name of a volume to be made.
-pub fn name(name: &str) -> Result<&str, Status> {
-    required("the volume's name", name)?;
+/// The id of the thing with this name: the name itself if it is fit for a file name, else its hash.
+pub fn id_for(naming: Naming, name: &str) -> String {
+    let prefix = match naming {
+        Naming::Volume => "vol-",
+        Naming::Snapshot => "snap-",
+        Naming::Group => "group-",
+    };
+    if is_id(name) && !name.starts_with(prefix) && !name.starts_with(EPHEMERAL) {
+        return name.to_string();
+    }
+    hashed(prefix, name)
+}
+
+fn hashed(prefix: &str, name: &str) -> String {
+    let hash = Sha256::digest(name.as_bytes());
+    hash.iter().take(20).fold(String::from(prefix), |id, byte| format!("{id}{byte:02x}"))
+}
+
+/// The id under which a volume is kept that its caller gave an id to.
+pub fn ephemeral_id(given: &str) -> String {
+    hashed(EPHEMERAL, given)
+}
+
+/// The name of something to be made.
+pub fn name<'a>(what: &str, name: &'a str) -> Result<&'a str, Status> {
+    required(what, name)?;
     if name.len() > LONGEST_NAME {
-        return Err(invalid(format!("the volume's name is longer than {LONGEST_NAME} bytes")));
+        return Err(invalid(format!("{what} is longer than {LONGEST_NAME} bytes")));
     }
     Ok(name)
+}
+
+/// How a volume is to be made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wish {
+    pub kind: Kind,
+    pub filesystem: Option<&'static str>,
+    pub size: Option<u64>,
+}
+
+fn filesystem(text: &str) -> Result<Option<&'static str>, Status> {
+    match text {
+        "" => Ok(None),
+        "ext4" => Ok(Some("ext4")),
+        "xfs" => Ok(Some("xfs")),
+        "btrfs" => Ok(Some("btrfs")),
+        _ => Err(invalid("the filesystem type is not offered; ask for ext4, xfs or btrfs")),
+    }
+}
+
+/// The parameters of a volume. A size is a parameter only where nothing else says it.
+pub fn parameters(all: &BTreeMap<String, String>, sized: bool) -> Result<Wish, Status> {
+    let mut wish = Wish::default();
+    for (key, value) in all.iter().filter(|(key, _)| !key.starts_with(NOT_FOR_US)) {
+        match key.as_str() {
+            KIND => {
+                wish.kind = match value.as_str() {
+                    "image" => Kind::Image,
+                    "directory" => Kind::Directory,
+                    _ => return Err(invalid("the parameter kind is image or directory")),
+                }
+            }
+            FILESYSTEM => wish.filesystem = filesystem(value)?,
+            SIZE if sized => wish.size = Some(quantity(value)?),
+            _ => return Err(invalid("this driver takes no parameters but kind and fsType")),
+        }
+    }
+    Ok(wish)
+}
+
+/// Parameters of something that takes none.
+pub fn no_parameters(all: &BTreeMap<String, String>) -> Result<(), Status> {
+    if all.keys().all(|key| key.starts_with(NOT_FOR_US)) {
+        Ok(())
+    } else {
+        Err(invalid("this call takes no parameters"))
+    }
+}
+
+/// The parameters that can be changed later: how much to read ahead.
+pub fn mutable(all: &BTreeMap<String, String>) -> Result<Option<u32>, Status> {
+    let mut read_ahead = None;
+    for (key, value) in all {
+        if key != READ_AHEAD {
+            return Err(invalid(format!("this driver takes no mutable parameters but {READ_AHEAD}")));
+        }
+        let kib = value.parse().ok().filter(|kib| *kib <= MOST_READ_AHEAD && is_plain_number(value));
+        read_ahead = Some(kib.ok_or_else(|| invalid(format!("{READ_AHEAD} is a number from 0 to {MOST_READ_AHEAD}")))?);
+    }
+    Ok(read_ahead)
+}
+
+/// A number as we would write it ourselves.
+fn is_plain_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit())
+}
+
+/// A size in bytes, or in Ki, Mi, Gi or Ti.
+fn quantity(text: &str) -> Result<u64, Status> {
+    let units = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40)];
+    let found = units.iter().find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, *shift)));
+    let (number, shift) = found.unwrap_or((text, 0));
+    let bytes = number.parse::<u64>().ok().filter(|_| is_plain_number(number)).and_then(|n| n.checked_mul(1 << shift));
+    bytes.ok_or_else(|| invalid("the parameter size is a number of bytes, or one with Ki, Mi, Gi or Ti behind it"))
 }
 
 /// A path to mount at: absolute, without detours, and away from the driver's own files. A slash at the end is dropped.
@@ -90,7 +198,9 @@ fn contains(outer: &str, inner: &str) -> bool {
 /// How a volume is to be used, as far as we offer it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Use {
-    pub fstype: &'static str,
+    /// As a device, without a filesystem of ours.
+    pub block: bool,
+    pub filesystem: Option<&'static str>,
     pub flags: Vec<String>,
     /// The mount flags say that the whole filesystem is to be read-only.
     pub mounted_read_only: bool,
@@ -103,16 +213,13 @@ pub struct Use {
 /// A capability, or a sentence why it is not offered.
 pub fn capability(capability: Option<&VolumeCapability>) -> Result<Use, Status> {
     let capability = capability.ok_or_else(|| invalid("the volume capability is missing"))?;
-    let mount = match &capability.access_type {
-        Some(AccessType::Mount(mount)) => mount,
-        Some(AccessType::Block(_)) => return Err(invalid("raw block volumes are not offered; ask for a filesystem")),
+    let nothing = MountVolume::default();
+    let (block, mount) = match &capability.access_type {
+        Some(AccessType::Mount(mount)) => (false, mount),
+        Some(AccessType::Block(_)) => (true, &nothing),
         None => return Err(invalid("the volume capability has no access type")),
     };
-    let fstype = match mount.fs_type.as_str() {
-        "" | "ext4" => "ext4",
-        "xfs" => "xfs",
-        _ => return Err(invalid("the filesystem type is not offered; ask for ext4 or xfs")),
-    };
+    let filesystem = filesystem(&mount.fs_type)?;
     let known = |flag: &String| matches!(flag.as_str(), "ro" | "rw") || FLAGS.contains(&flag.as_str());
     if !mount.mount_flags.iter().all(known) {
         return Err(invalid(format!("a mount flag is not offered; choose from ro, rw, {}", FLAGS.join(", "))));
@@ -124,7 +231,7 @@ pub fn capability(capability: Option<&VolumeCapability>) -> Result<Use, Status> 
     let (access, flags): (Vec<String>, Vec<String>) =
         mount.mount_flags.iter().cloned().partition(|flag| matches!(flag.as_str(), "ro" | "rw"));
     let mounted_read_only = access.last().is_some_and(|flag| flag == "ro");
-    Ok(Use { fstype, flags, mounted_read_only, read_only, single_writer })
+    Ok(Use { block, filesystem, flags, mounted_read_only, read_only, single_writer })
 }
 
 /// Whether a mode is for readers only, and whether for one place only.
@@ -149,8 +256,12 @@ pub fn capabilities(all: &[VolumeCapability]) -> Result<Vec<Use>, Status> {
 }
 
 /// The least a filesystem needs.
-pub fn smallest(uses: &[Use]) -> u64 {
-    if uses.iter().any(|one| one.fstype == "xfs") { 300 * MIB } else { 16 * MIB }
+pub fn smallest(filesystem: &str) -> u64 {
+    match filesystem {
+        "xfs" => 300 * MIB,
+        "btrfs" => 128 * MIB,
+        _ => 16 * MIB,
+    }
 }
 
 /// What a caller asks of a volume's size, both ends included; 0 at the upper end means any.
@@ -174,9 +285,12 @@ impl Range {
         size >= self.least && (self.most == 0 || size <= self.most)
     }
 
-    /// The size a new volume gets: whole mebibytes, no smaller than asked for, no smaller than `smallest`.
-    pub fn choose(self, smallest: u64) -> Result<u64, Status> {
-        let usual = if self.most == 0 { USUAL_SIZE } else { USUAL_SIZE.min(self.most / MIB * MIB) };
+    /// The size a new volume gets: whole mebibytes, no smaller than asked for, no smaller than `smallest`; of the usual
+    /// size if nothing is asked for, or as large as what it is copied from.
+    pub fn choose(self, smallest: u64, copied: Option<u64>) -> Result<u64, Status> {
+        let usual = copied.unwrap_or(USUAL_SIZE);
+        let usual = if self.most == 0 { usual } else { usual.min(self.most / MIB * MIB) };
+        let smallest = smallest.max(copied.unwrap_or(0));
         let size = if self.least == 0 { usual } else { self.least.div_ceil(MIB).saturating_mul(MIB) }.max(smallest);
         if self.admits(size) && i64::try_from(size).is_ok() {
             Ok(size)

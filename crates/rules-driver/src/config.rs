@@ -1,8 +1,95 @@
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use control::host::Op;
+
+/// Something the driver can do and can be told not to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Feature {
+    /// Volumes are attached to a node before they are staged.
+    Publish,
+    /// Volumes are staged once per node before they are published.
+    Stage,
+    /// Volumes can be listed.
+    List,
+    /// The room that is left can be asked for.
+    Capacity,
+    /// Snapshots, and volumes made from them.
+    Snapshots,
+    /// Volumes made from other volumes.
+    Clone,
+    /// Volumes can grow.
+    Expand,
+    /// One volume can be asked for.
+    Get,
+    /// Whether a volume is well can be asked for.
+    Health,
+    /// Some parameters of a volume can be changed.
+    Modify,
+    /// Snapshots of several volumes at one moment.
+    Groups,
+    /// Volumes that live and die with a pod.
+    Ephemeral,
+    /// How full a volume is can be asked for.
+    Stats,
+    /// Volumes say where they can be reached from.
+    Topology,
+}
+
+impl Feature {
+    /// Every feature, in the order they are told to users.
+    pub const ALL: &[Feature] = &[
+        Feature::Publish,
+        Feature::Stage,
+        Feature::List,
+        Feature::Capacity,
+        Feature::Snapshots,
+        Feature::Clone,
+        Feature::Expand,
+        Feature::Get,
+        Feature::Health,
+        Feature::Modify,
+        Feature::Groups,
+        Feature::Ephemeral,
+        Feature::Stats,
+        Feature::Topology,
+    ];
+
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Feature::Publish => "publish",
+            Feature::Stage => "stage",
+            Feature::List => "list",
+            Feature::Capacity => "capacity",
+            Feature::Snapshots => "snapshots",
+            Feature::Clone => "clone",
+            Feature::Expand => "expand",
+            Feature::Get => "get",
+            Feature::Health => "health",
+            Feature::Modify => "modify",
+            Feature::Groups => "groups",
+            Feature::Ephemeral => "ephemeral",
+            Feature::Stats => "stats",
+            Feature::Topology => "topology",
+        }
+    }
+}
+
+/// Which services a process of the driver offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Services {
+    /// Controller and node together.
+    All,
+    /// The controller alone; the node service runs in another process.
+    Controller,
+    /// The node service alone, beside a controller elsewhere.
+    Node,
+    /// The node service, and there is no controller at all.
+    NodeWithoutController,
+}
 
 /// What the driver is told when it starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,18 +102,57 @@ pub struct Config {
     pub node_id: String,
     /// The directory that holds records and images: an absolute path without a slash at its end.
     pub state_dir: String,
-    /// Volumes are attached before they are staged (`PUBLISH_UNPUBLISH_VOLUME` is offered).
-    pub attach: bool,
-    /// How many bytes all volumes together may promise.
+    /// Which services are offered.
+    pub services: Services,
+    /// What is not offered.
+    pub without: BTreeSet<Feature>,
+    /// The filesystem of a volume nobody asked one for: `ext4`, `xfs` or `btrfs`.
+    pub filesystem: String,
+    /// How many bytes all volumes and snapshots together may promise.
     pub pool_bytes: u64,
     /// How many volumes the node takes at once; 0 means any number.
     pub max_volumes_per_node: u32,
 }
 
 impl Config {
-    /// The directory of the records.
+    /// The controller's methods are answered here.
+    pub fn controls(&self) -> bool {
+        matches!(self.services, Services::All | Services::Controller)
+    }
+
+    /// The node's methods are answered here.
+    pub fn hosts(&self) -> bool {
+        matches!(self.services, Services::All | Services::Node | Services::NodeWithoutController)
+    }
+
+    /// A feature is offered.
+    pub fn offers(&self, feature: Feature) -> bool {
+        !self.without.contains(&feature)
+    }
+
+    /// Volumes have to be attached before they are used here.
+    pub(crate) fn attaches(&self) -> bool {
+        self.offers(Feature::Publish) && self.services != Services::NodeWithoutController
+    }
+
+    /// The key of the one topology segment a volume of ours has.
+    pub fn topology_key(&self) -> String {
+        format!("topology.{}/node", self.name)
+    }
+
+    /// The directory of the volumes' records.
     pub fn records_dir(&self) -> String {
         format!("{}/volumes", self.state_dir)
+    }
+
+    /// The directory of the snapshots' records.
+    pub fn snapshots_dir(&self) -> String {
+        format!("{}/snapshots", self.state_dir)
+    }
+
+    /// The directory of the records of group snapshots.
+    pub fn groups_dir(&self) -> String {
+        format!("{}/groups", self.state_dir)
     }
 
     /// The directory of the images.
@@ -34,18 +160,46 @@ impl Config {
         format!("{}/images", self.state_dir)
     }
 
-    /// A volume's record. The id must be one of ours: it is part of a path.
+    /// A volume's record. Here and below the id must be one of ours: it is part of a path.
     pub fn record_path(&self, id: &str) -> String {
         format!("{}/volumes/{id}.json", self.state_dir)
     }
 
-    /// A volume's image. The id must be one of ours: it is part of a path.
+    /// A volume's image.
     pub fn image_path(&self, id: &str) -> String {
         format!("{}/images/{id}.img", self.state_dir)
+    }
+
+    /// The directory that is a volume.
+    pub fn directory_path(&self, id: &str) -> String {
+        format!("{}/directories/{id}", self.state_dir)
+    }
+
+    /// Where a volume is mounted that is not staged by its caller.
+    pub fn inner_path(&self, id: &str) -> String {
+        format!("{}/mounts/{id}", self.state_dir)
+    }
+
+    /// A snapshot's record.
+    pub fn snapshot_record_path(&self, id: &str) -> String {
+        format!("{}/snapshots/{id}.json", self.state_dir)
+    }
+
+    /// A snapshot's image.
+    pub fn snapshot_image_path(&self, id: &str) -> String {
+        format!("{}/snapshot-images/{id}.img", self.state_dir)
+    }
+
+    /// A group snapshot's record.
+    pub fn group_record_path(&self, id: &str) -> String {
+        format!("{}/groups/{id}.json", self.state_dir)
     }
 }
 
 /// What has to be there before the first call is answered.
 pub fn prepare(config: &Config) -> Vec<Op> {
-    [config.records_dir(), config.images_dir()].into_iter().map(|path| Op::MakeDir { path }).collect()
+    ["volumes", "snapshots", "groups", "images", "snapshot-images", "directories", "mounts"]
+        .into_iter()
+        .map(|name| Op::MakeDir { path: format!("{}/{name}", config.state_dir) })
+        .collect()
 }

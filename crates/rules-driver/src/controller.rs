@@ -1,8 +1,4 @@
-//! Volumes as such: made, attached, detached, gone.
-//!
-//! Flow of making one: record (creating), image, record (ready), answer. Flow of deleting: record (deleting), image gone,
-//! record gone, answer. Guarantee: an image without a record never exists, so nothing is ever lost sight of, and a
-//! crash anywhere leaves a record that says what to go on with.
+//! Volumes as such: attached, detached, grown, changed, judged.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -10,141 +6,32 @@ use alloc::string::{String, ToString};
 use control::host::Op;
 use csi::v1::validate_volume_capabilities_response::Confirmed;
 use csi::v1::{
-    ControllerPublishVolumeRequest, ControllerPublishVolumeResponse, ControllerUnpublishVolumeRequest,
-    ControllerUnpublishVolumeResponse, CreateVolumeRequest, CreateVolumeResponse, DeleteVolumeRequest,
-    DeleteVolumeResponse, ValidateVolumeCapabilitiesRequest, ValidateVolumeCapabilitiesResponse, Volume as CsiVolume,
+    ControllerExpandVolumeRequest, ControllerExpandVolumeResponse, ControllerModifyVolumeRequest,
+    ControllerModifyVolumeResponse, ControllerPublishVolumeRequest, ControllerPublishVolumeResponse,
+    ControllerUnpublishVolumeRequest, ControllerUnpublishVolumeResponse, ValidateVolumeCapabilitiesRequest,
+    ValidateVolumeCapabilitiesResponse,
 };
 use csi::{Code, Response, Status};
 
 use crate::check::{self, Range, invalid, required};
 use crate::config::Config;
+use crate::create::fits;
 use crate::facts::Facts;
-use crate::record::{Published, State, Volume};
+use crate::node::source_of;
+use crate::record::{Kind, Published, Volume};
 use crate::run::{Run, Step, answer};
 
-/// Parameters with this prefix describe the claim; they are not for us and change nothing.
-const CLAIM_PARAMETERS: &str = "csi.storage.k8s.io/";
 /// How the node learns that a volume is attached read-only.
 pub const READONLY: &str = "readonly";
-
-pub fn create(run: &Run, config: &Config, facts: &mut Facts, request: &CreateVolumeRequest) -> Result<Step, Status> {
-    let name = check::name(&request.name)?;
-    let uses = check::capabilities(&request.volume_capabilities)?;
-    if request.volume_content_source.is_some() {
-        return Err(invalid("volumes from snapshots or other volumes are not offered"));
-    }
-    if request.parameters.keys().any(|key| !key.starts_with(CLAIM_PARAMETERS)) || !request.mutable_parameters.is_empty()
-    {
-        return Err(invalid("this driver takes no parameters"));
-    }
-    let range = Range::of(request.capacity_range.as_ref())?;
-    let id = check::id_for(name);
-    if let Some(step) = finish_deleting(run, config, facts, &id) {
-        return Ok(step);
-    }
-    let volume = match facts.volumes().get(&id) {
-        Some(volume) if volume.name != name || !range.admits(volume.size) => {
-            // The words of somebody else's name are not for this caller.
-            let text = format!("volume {id} exists with {} bytes, which is not what was asked for", volume.size);
-            return Err(Status::from_driver(Code::AlreadyExists, text));
-        }
-        Some(volume) => volume.clone(),
-        None => {
-            let size = range.choose(check::smallest(&uses))?;
-            fits(config, facts, size)?;
-            Volume::creating(id.clone(), name.to_string(), size)
-        }
-    };
-    match volume.state {
-        // Already taken care of above.
-        State::Deleting => Err(Status::from_driver(Code::Aborted, "the volume is being deleted; call again")),
-        State::Creating => Ok(make(run, config, facts, volume)),
-        State::Ready => match facts.save(config, &id) {
-            Some(op) => Ok(Step::Do(op)),
-            None => answer(Response::CreateVolume(created(&volume))),
-        },
-    }
-}
-
-/// Goes on making a volume nobody was told of.
-fn make(run: &Run, config: &Config, facts: &mut Facts, volume: Volume) -> Step {
-    let id = volume.id.clone();
-    facts.put(volume.clone());
-    if let Some(op) = facts.save(config, &id) {
-        return Step::Do(op);
-    }
-    let path = config.image_path(&id);
-    // Whatever lies there was never acknowledged; a volume starts without anybody's bytes (reliability 83).
-    if let Some(step) = run.once(Op::RemoveFile { path: path.clone() }) {
-        return step;
-    }
-    if let Some(step) = run.once(Op::CreateImage { path, size: volume.size }) {
-        return step;
-    }
-    facts.put(Volume { state: State::Ready, ..volume.clone() });
-    match facts.save(config, &id) {
-        Some(op) => Step::Do(op),
-        None => Step::Answer(Ok(Response::CreateVolume(created(&volume)))),
-    }
-}
-
-fn fits(config: &Config, facts: &Facts, size: u64) -> Result<(), Status> {
-    if size > config.pool_bytes {
-        let text = format!("{size} bytes are more than the whole pool of {} bytes", config.pool_bytes);
-        return Err(Status::from_driver(Code::OutOfRange, text));
-    }
-    let free = config.pool_bytes.saturating_sub(facts.promised());
-    if size > free {
-        let text = format!("the pool has {free} bytes left, and {size} are asked for; delete volumes or enlarge it");
-        return Err(Status::from_driver(Code::ResourceExhausted, text));
-    }
-    Ok(())
-}
-
-fn created(volume: &Volume) -> CreateVolumeResponse {
-    let capacity_bytes = i64::try_from(volume.size).unwrap_or(i64::MAX);
-    let volume = CsiVolume { capacity_bytes, volume_id: volume.id.clone(), ..Default::default() };
-    CreateVolumeResponse { volume: Some(volume) }
-}
-
-pub fn delete(run: &Run, config: &Config, facts: &mut Facts, request: &DeleteVolumeRequest) -> Result<Step, Status> {
-    let id = required("the volume id", &request.volume_id)?;
-    let Some(volume) = facts.volumes().get(id).cloned() else {
-        return answer(Response::DeleteVolume(DeleteVolumeResponse {}));
-    };
-    let image = config.image_path(id);
-    if let Some(place) = facts.mounted_elsewhere(&image, &[]) {
-        return Err(in_use(id, &format!("is mounted at {place}; unpublish and unstage it first")));
-    }
-    if let Some(node) = volume.nodes.keys().next() {
-        return Err(in_use(id, &format!("is attached to node {node}; detach it first")));
-    }
-    facts.put(Volume { state: State::Deleting, ..volume });
-    match finish_deleting(run, config, facts, id) {
-        Some(step) => Ok(step),
-        None => answer(Response::DeleteVolume(DeleteVolumeResponse {})),
-    }
-}
-
-/// Goes on with a deletion, if one was begun: the record goes last.
-fn finish_deleting(run: &Run, config: &Config, facts: &Facts, id: &str) -> Option<Step> {
-    facts.volumes().get(id).filter(|volume| volume.state == State::Deleting)?;
-    if let Some(op) = facts.save(config, id) {
-        return Some(Step::Do(op));
-    }
-    let image = config.image_path(id);
-    // A loop device nothing is mounted from is left from a staging that was cut off.
-    if facts.device(&image).is_some() {
-        return Some(Step::Do(Op::DetachLoop { image }));
-    }
-    run.once(Op::RemoveFile { path: image }).or_else(|| Some(Step::Do(Op::RemoveFile { path: config.record_path(id) })))
-}
 
 pub fn publish(config: &Config, facts: &mut Facts, request: &ControllerPublishVolumeRequest) -> Result<Step, Status> {
     let id = required("the volume id", &request.volume_id)?;
     let node = required("the node id", &request.node_id)?;
-    check::capability(request.volume_capability.as_ref())?;
+    let wanted = check::capability(request.volume_capability.as_ref())?;
     let volume = find(facts, id)?.clone();
+    if wanted.block && volume.kind == Kind::Directory {
+        return Err(invalid("a directory is no block device; ask for a filesystem"));
+    }
     if node != config.node_id {
         return Err(Status::from_driver(Code::NotFound, "there is no such node"));
     }
@@ -162,10 +49,10 @@ pub fn publish(config: &Config, facts: &mut Facts, request: &ControllerPublishVo
             room(config, facts, node)?;
             let mut volume = volume;
             volume.nodes.insert(node.to_string(), wanted);
-            facts.put(volume);
+            facts.volumes.put(volume);
         }
     }
-    if let Some(op) = facts.save(config, id) {
+    if let Some(op) = facts.save_volume(config, id) {
         return Ok(Step::Do(op));
     }
     let mut context = alloc::collections::BTreeMap::new();
@@ -194,20 +81,93 @@ pub fn unpublish(
     let node = &request.node_id;
     if let Some(volume) = facts.volumes().get(id) {
         let goes = |name: &String| node.is_empty() || name == node;
+        let source = source_of(config, facts, volume);
         // A node of another name than ours can have nothing mounted here.
         if volume.nodes.keys().any(|name| goes(name) && *name == config.node_id)
-            && let Some(place) = facts.mounted_elsewhere(&config.image_path(id), &[])
+            && let Some((place, _)) = source.as_deref().and_then(|source| facts.places(source).next())
         {
             return Err(in_use(id, &format!("is mounted at {place}; unpublish and unstage it first")));
         }
         let mut volume = volume.clone();
         volume.nodes.retain(|name, _| !goes(name));
-        facts.put(volume);
+        facts.volumes.put(volume);
     }
-    match facts.save(config, id) {
+    match facts.save_volume(config, id) {
         Some(op) => Ok(Step::Do(op)),
         None => answer(Response::ControllerUnpublishVolume(ControllerUnpublishVolumeResponse {})),
     }
+}
+
+/// Makes a volume larger: record (growing), image, record (grown), answer. The node does the rest.
+pub fn expand(
+    run: &Run,
+    config: &Config,
+    facts: &mut Facts,
+    request: &ControllerExpandVolumeRequest,
+) -> Result<Step, Status> {
+    let id = required("the volume id", &request.volume_id)?;
+    let Some(range) = &request.capacity_range else { return Err(invalid("the capacity range is missing")) };
+    if request.volume_capability.is_some() {
+        check::capability(request.volume_capability.as_ref())?;
+    }
+    let volume = find(facts, id)?.clone();
+    let range = Range::of(Some(range))?;
+    if range.least <= volume.size {
+        if range.most != 0 && volume.size > range.most {
+            let text = format!("volume {id} has {} bytes and cannot be made smaller", volume.size);
+            return Err(Status::from_driver(Code::OutOfRange, text));
+        }
+        if let Some(op) = facts.save_volume(config, id) {
+            return Ok(Step::Do(op));
+        }
+        return answer(Response::ControllerExpandVolume(ControllerExpandVolumeResponse {
+            capacity_bytes: i64::try_from(volume.size).unwrap_or(i64::MAX),
+            node_expansion_required: volume.kind == Kind::Image,
+        }));
+    }
+    let size = match volume.growing_to {
+        // An earlier growth that was cut off; its image may be there already.
+        Some(size) if range.admits(size) => size,
+        Some(_) | None => range.choose(1, None)?,
+    };
+    fits(config, facts, size, volume.promised())?;
+    facts.volumes.put(Volume { growing_to: Some(size), ..volume.clone() });
+    if let Some(op) = facts.save_volume(config, id) {
+        return Ok(Step::Do(op));
+    }
+    if volume.kind == Kind::Image
+        && let Some(step) = run.once(Op::GrowImage { path: config.image_path(id), size })
+    {
+        return Ok(step);
+    }
+    facts.volumes.put(Volume { size, growing_to: None, ..volume });
+    expand(run, config, facts, request)
+}
+
+/// Changes what can be changed of a volume: how much the kernel reads ahead on it, at once where it is attached and at
+/// every staging.
+pub fn modify(
+    run: &Run,
+    config: &Config,
+    facts: &mut Facts,
+    request: &ControllerModifyVolumeRequest,
+) -> Result<Step, Status> {
+    let id = required("the volume id", &request.volume_id)?;
+    let volume = find(facts, id)?.clone();
+    let asked = check::mutable(&request.mutable_parameters)?;
+    if volume.kind == Kind::Directory && asked.is_some() {
+        return Err(invalid("a directory has no device to read ahead on"));
+    }
+    facts.volumes.put(Volume { read_ahead_kib: asked.or(volume.read_ahead_kib), ..volume });
+    if let Some(op) = facts.save_volume(config, id) {
+        return Ok(Step::Do(op));
+    }
+    if let (Some(kib), Some(device)) = (asked, facts.device(&config.image_path(id)))
+        && let Some(step) = run.once(Op::SetReadAhead { device: device.to_string(), kib })
+    {
+        return Ok(step);
+    }
+    answer(Response::ControllerModifyVolume(ControllerModifyVolumeResponse {}))
 }
 
 pub fn validate(facts: &Facts, request: &ValidateVolumeCapabilitiesRequest) -> Result<Step, Status> {
@@ -215,9 +175,17 @@ pub fn validate(facts: &Facts, request: &ValidateVolumeCapabilitiesRequest) -> R
     if request.volume_capabilities.is_empty() {
         return Err(invalid("the volume capabilities are missing"));
     }
-    find(facts, id)?;
-    let confirmed = match check::capabilities(&request.volume_capabilities) {
-        Ok(_) => ValidateVolumeCapabilitiesResponse {
+    let kind = find(facts, id)?.kind;
+    let judged = check::capabilities(&request.volume_capabilities).and_then(|uses| {
+        check::parameters(&request.parameters, false)?;
+        check::mutable(&request.mutable_parameters)?;
+        if kind == Kind::Directory && uses.iter().any(|one| one.block) {
+            return Err(invalid("a directory is no block device; ask for a filesystem"));
+        }
+        Ok(())
+    });
+    let confirmed = match judged {
+        Ok(()) => ValidateVolumeCapabilitiesResponse {
             confirmed: Some(Confirmed {
                 volume_context: request.volume_context.clone(),
                 volume_capabilities: request.volume_capabilities.clone(),
@@ -233,7 +201,11 @@ pub fn validate(facts: &Facts, request: &ValidateVolumeCapabilitiesRequest) -> R
 
 /// A volume callers know of.
 pub fn find<'a>(facts: &'a Facts, id: &str) -> Result<&'a Volume, Status> {
-    facts.ready(id).ok_or_else(|| Status::from_driver(Code::NotFound, "there is no such volume"))
+    facts
+        .volumes
+        .ready(id)
+        .filter(|volume| !volume.ephemeral)
+        .ok_or_else(|| Status::from_driver(Code::NotFound, "there is no such volume"))
 }
 
 /// The call has to wait for another one to undo something.

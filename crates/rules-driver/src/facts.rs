@@ -1,29 +1,125 @@
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::string::String;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use control::host::{Op, Reply};
 
 use crate::config::Config;
-use crate::record::{State, Volume, parse_record};
+use crate::record::{Group, Record, Snapshot, State, Volume, parse};
 
 /// Something mounted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
-    /// The device, also where a directory of its filesystem is shown at another place.
-    pub device: String,
+    /// What is shown: a device (also where a directory of its filesystem is shown at another place, and where the device
+    /// itself is), or a directory of the driver's own.
+    pub source: String,
     /// The filesystem's type.
     pub fstype: String,
     /// Read-only at this place.
     pub read_only: bool,
+    /// The device itself is shown, not the filesystem on it.
+    pub block: bool,
+}
+
+/// The record files, each with its name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Files {
+    /// Those of volumes.
+    pub volumes: Vec<(String, Vec<u8>)>,
+    /// Those of snapshots.
+    pub snapshots: Vec<(String, Vec<u8>)>,
+    /// Those of group snapshots.
+    pub groups: Vec<(String, Vec<u8>)>,
+}
+
+/// Records of one kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Shelf<T> {
+    records: BTreeMap<String, T>,
+    /// Those whose record on disk may be older than the one here.
+    unsaved: BTreeSet<String>,
+}
+
+impl<T> Default for Shelf<T> {
+    fn default() -> Self {
+        Shelf { records: BTreeMap::new(), unsaved: BTreeSet::new() }
+    }
+}
+
+impl<T: Record> Shelf<T> {
+    fn load(files: &[(String, Vec<u8>)]) -> Result<Shelf<T>, String> {
+        let mut shelf = Shelf::default();
+        // What is left of a write that was cut off has another name, and never counted.
+        for (file, bytes) in files.iter().filter(|(file, _)| file.ends_with(".json") && !file.starts_with('.')) {
+            let record: T = parse(file, bytes)?;
+            shelf.records.insert(record.id().to_string(), record);
+        }
+        Ok(shelf)
+    }
+
+    /// Takes over what another process wrote, except where ours is newer.
+    fn reload(&mut self, files: &[(String, Vec<u8>)]) -> Result<(), String> {
+        let mut fresh: Shelf<T> = Shelf::load(files)?;
+        for id in &self.unsaved {
+            match self.records.remove(id) {
+                Some(record) => fresh.records.insert(id.clone(), record),
+                None => fresh.records.remove(id),
+            };
+        }
+        self.records = fresh.records;
+        Ok(())
+    }
+
+    pub(crate) fn all(&self) -> &BTreeMap<String, T> {
+        &self.records
+    }
+
+    /// One that was acknowledged and is not going.
+    pub(crate) fn ready(&self, id: &str) -> Option<&T> {
+        self.records.get(id).filter(|record| record.state() == State::Ready)
+    }
+
+    /// Changes a record, here at once, so that no other call can promise the same bytes; on disk by [`Shelf::save`].
+    pub(crate) fn put(&mut self, record: T) {
+        if self.records.get(record.id()) != Some(&record) {
+            self.unsaved.insert(record.id().to_string());
+            self.records.insert(record.id().to_string(), record);
+        }
+    }
+
+    /// The write that brings a record to disk, if it is not there.
+    pub(crate) fn save(&self, id: &str, path: String) -> Option<Op> {
+        let record = self.records.get(id).filter(|_| self.unsaved.contains(id))?;
+        Some(Op::WriteFile { path, bytes: record.to_bytes() })
+    }
+
+    fn written(&mut self, path: &str, dir: &str) {
+        if let Some(id) = id_in(path, dir) {
+            self.unsaved.remove(id);
+        }
+    }
+
+    fn removed(&mut self, path: &str, dir: &str) {
+        let Some(id) = id_in(path, dir) else { return };
+        if self.records.get(id).is_some_and(|record| record.state() == State::Deleting) {
+            self.records.remove(id);
+            self.unsaved.remove(id);
+        }
+    }
+}
+
+/// Whose record a path is.
+fn id_in<'a>(path: &'a str, dir: &str) -> Option<&'a str> {
+    path.strip_prefix(dir)?.strip_prefix('/')?.strip_suffix(".json")
 }
 
 /// What is known: the records, as they are to be on disk, and what the kernel says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     loaded: bool,
-    volumes: BTreeMap<String, Volume>,
-    /// Volumes whose record on disk may be older than the one here.
-    unsaved: BTreeSet<String>,
+    pub(crate) volumes: Shelf<Volume>,
+    pub(crate) snapshots: Shelf<Snapshot>,
+    pub(crate) groups: Shelf<Group>,
     /// By target.
     mounts: BTreeMap<String, Mount>,
     /// From image to device.
@@ -31,20 +127,28 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Facts after a start: the files of the records directory (name and bytes), mounts by target, and loop devices by
-    /// image. An error is a sentence; until it is put right the driver is not ready (`Facts::default()`).
-    pub fn load<'a>(
-        files: impl IntoIterator<Item = (&'a str, &'a [u8])>,
+    /// Facts after a start: the record files, mounts by target, and loop devices by image. An error is a sentence; until
+    /// it is put right the driver is not ready (`Facts::default()`).
+    pub fn load(
+        files: &Files,
         mounts: BTreeMap<String, Mount>,
         loops: BTreeMap<String, String>,
     ) -> Result<Facts, String> {
-        let mut volumes = BTreeMap::new();
-        // What is left of a write that was cut off has another name, and never counted.
-        for (file, bytes) in files.into_iter().filter(|(file, _)| file.ends_with(".json") && !file.starts_with('.')) {
-            let volume = parse_record(file, bytes)?;
-            volumes.insert(volume.id.clone(), volume);
-        }
-        Ok(Facts { loaded: true, volumes, unsaved: BTreeSet::new(), mounts, loops })
+        Ok(Facts {
+            loaded: true,
+            volumes: Shelf::load(&files.volumes)?,
+            snapshots: Shelf::load(&files.snapshots)?,
+            groups: Shelf::load(&files.groups)?,
+            mounts,
+            loops,
+        })
+    }
+
+    /// Takes over what another process of this driver wrote to the same directory.
+    pub fn reload(&mut self, files: &Files) -> Result<(), String> {
+        self.volumes.reload(&files.volumes)?;
+        self.snapshots.reload(&files.snapshots)?;
+        self.groups.reload(&files.groups)
     }
 
     /// Takes over what the kernel says now.
@@ -55,35 +159,33 @@ impl Facts {
 
     /// The volumes, by id.
     pub fn volumes(&self) -> &BTreeMap<String, Volume> {
-        &self.volumes
+        self.volumes.all()
     }
 
-    /// What all volumes together promise. A volume counts from the decision to make it until its record is gone.
+    /// The snapshots, by id.
+    pub fn snapshots(&self) -> &BTreeMap<String, Snapshot> {
+        self.snapshots.all()
+    }
+
+    /// The group snapshots, by id.
+    pub fn groups(&self) -> &BTreeMap<String, Group> {
+        self.groups.all()
+    }
+
+    /// What all volumes and snapshots together promise. Each counts from the decision to make it until its record is gone.
     pub fn promised(&self) -> u64 {
-        self.volumes.values().fold(0, |sum, volume| sum.saturating_add(volume.size))
+        let volumes = self.volumes().values().map(Volume::promised);
+        let snapshots = self.snapshots().values().map(|snapshot| snapshot.size);
+        volumes.chain(snapshots).fold(0, u64::saturating_add)
     }
 
     pub(crate) fn loaded(&self) -> bool {
         self.loaded
     }
 
-    /// A volume that was acknowledged and is not going.
-    pub(crate) fn ready(&self, id: &str) -> Option<&Volume> {
-        self.volumes.get(id).filter(|volume| volume.state == State::Ready)
-    }
-
-    /// Changes a record, here at once, so that no other call can promise the same bytes; on disk by [`Facts::save`].
-    pub(crate) fn put(&mut self, volume: Volume) {
-        if self.volumes.get(&volume.id) != Some(&volume) {
-            self.unsaved.insert(volume.id.clone());
-            self.volumes.insert(volume.id.clone(), volume);
-        }
-    }
-
     /// The write that brings a volume's record to disk, if it is not there.
-    pub(crate) fn save(&self, config: &Config, id: &str) -> Option<Op> {
-        let volume = self.volumes.get(id).filter(|_| self.unsaved.contains(id))?;
-        Some(Op::WriteFile { path: config.record_path(id), bytes: volume.to_bytes() })
+    pub(crate) fn save_volume(&self, config: &Config, id: &str) -> Option<Op> {
+        self.volumes.save(id, config.record_path(id))
     }
 
     /// What is mounted at a path.
@@ -96,21 +198,28 @@ impl Facts {
         self.loops.get(image).map(String::as_str)
     }
 
-    /// A place where an image is mounted, other than the given ones.
-    pub(crate) fn mounted_elsewhere(&self, image: &str, but: &[&str]) -> Option<&str> {
-        let device = self.device(image)?;
-        let mut mounts = self.mounts.iter();
-        mounts.find(|(at, mount)| mount.device == device && !but.contains(&at.as_str())).map(|(at, _)| at.as_str())
+    /// Everywhere something of this source is mounted.
+    pub(crate) fn places<'a>(&'a self, source: &'a str) -> impl Iterator<Item = (&'a str, &'a Mount)> {
+        self.mounts.iter().filter(move |(_, mount)| mount.source == source).map(|(at, mount)| (at.as_str(), mount))
+    }
+
+    /// A place where the filesystem of a source is mounted, best one that can be written to.
+    pub(crate) fn filesystem_place<'a>(&'a self, source: &'a str) -> Option<(&'a str, &'a Mount)> {
+        self.places(source).filter(|(_, mount)| !mount.block).min_by_key(|(_, mount)| mount.read_only)
     }
 
     /// Takes in that an operation was done.
     pub(crate) fn learn(&mut self, config: &Config, op: &Op, reply: &Reply) {
         match op {
-            Op::WriteFile { path, .. } => self.unsaved.retain(|id| config.record_path(id) != *path),
+            Op::WriteFile { path, .. } => {
+                self.volumes.written(path, &config.records_dir());
+                self.snapshots.written(path, &config.snapshots_dir());
+                self.groups.written(path, &config.groups_dir());
+            }
             Op::RemoveFile { path } => {
-                self.volumes.retain(|id, volume| volume.state != State::Deleting || config.record_path(id) != *path);
-                let volumes = &self.volumes;
-                self.unsaved.retain(|id| volumes.contains_key(id));
+                self.volumes.removed(path, &config.records_dir());
+                self.snapshots.removed(path, &config.snapshots_dir());
+                self.groups.removed(path, &config.groups_dir());
             }
             Op::AttachLoop { image } => {
                 if let Reply::Device(device) = reply {
@@ -121,14 +230,22 @@ impl Facts {
                 self.loops.remove(image);
             }
             Op::Mount { device, target, fstype, flags: _, read_only } => {
-                let mount = Mount { device: device.clone(), fstype: fstype.clone(), read_only: *read_only };
-                self.mounts.insert(target.clone(), mount);
+                let (source, fstype) = (device.clone(), fstype.clone());
+                self.mounts.insert(target.clone(), Mount { source, fstype, read_only: *read_only, block: false });
             }
             Op::Bind { source, target, read_only } => {
-                if let Some(mut mount) = self.mounts.get(source).cloned() {
-                    mount.read_only |= *read_only;
-                    self.mounts.insert(target.clone(), mount);
-                }
+                let mut mount = self.mounts.get(source).cloned().unwrap_or_else(|| Mount {
+                    source: source.clone(),
+                    fstype: DIRECTORY.to_string(),
+                    read_only: false,
+                    block: false,
+                });
+                mount.read_only |= *read_only;
+                self.mounts.insert(target.clone(), mount);
+            }
+            Op::BindDevice { device, target, read_only } => {
+                let mount = Mount { source: device.clone(), fstype: String::new(), read_only: *read_only, block: true };
+                self.mounts.insert(target.clone(), mount);
             }
             Op::Unmount { target } => {
                 self.mounts.remove(target);
@@ -136,6 +253,16 @@ impl Facts {
             Op::MakeDir { .. }
             | Op::RemoveDir { .. }
             | Op::CreateImage { .. }
+            | Op::CopyImages { .. }
+            | Op::GrowImage { .. }
+            | Op::RemoveTree { .. }
+            | Op::MakeFile { .. }
+            | Op::RemoveTarget { .. }
+            | Op::RefreshLoop { .. }
+            | Op::SetReadAhead { .. }
+            | Op::CheckFilesystem { .. }
+            | Op::GrowFilesystem { .. }
+            | Op::Measure { .. }
             | Op::MakeFilesystem { .. }
             | Op::StartProcess(_)
             | Op::StopProcess { .. }
@@ -143,3 +270,6 @@ impl Facts {
         }
     }
 }
+
+/// What stands for the filesystem's type where a directory of the driver's own is shown.
+pub const DIRECTORY: &str = "directory";

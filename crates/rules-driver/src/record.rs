@@ -3,12 +3,13 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::check;
 
-/// The version of the records this code writes and reads.
-const VERSION: u32 = 1;
+/// The version of the records this code writes. It reads version 1 too, which knew images without a source only.
+const VERSION: u32 = 2;
 
 /// A volume, as its record says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,17 +27,56 @@ pub struct Volume {
     /// The nodes it is attached to.
     #[serde(default)]
     pub nodes: BTreeMap<String, Published>,
+    /// What it is made of.
+    #[serde(default)]
+    pub kind: Kind,
+    /// The filesystem its maker asked for, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filesystem: Option<String>,
+    /// What its first bytes were copied from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+    /// The size it is growing to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub growing_to: Option<u64>,
+    /// How much the kernel reads ahead on it, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_ahead_kib: Option<u32>,
+    /// It lives and dies with one target path.
+    #[serde(default)]
+    pub ephemeral: bool,
 }
 
-/// How far the making or unmaking of a volume has come.
+/// What a volume is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// An image file behind a loop device.
+    #[default]
+    Image,
+    /// A plain directory.
+    Directory,
+}
+
+/// What a volume's first bytes were copied from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// The snapshot with this id.
+    Snapshot(String),
+    /// The volume with this id.
+    Volume(String),
+}
+
+/// How far the making or unmaking of a volume or snapshot has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// Its image may or may not be there. Nobody was told of the volume.
+    /// Its bytes may or may not be there. Nobody was told of it.
     Creating,
-    /// Its image is there.
+    /// Its bytes are there.
     Ready,
-    /// Its image may or may not be there, and is going.
+    /// Its bytes may or may not be there, and are going.
     Deleting,
 }
 
@@ -48,35 +88,166 @@ pub struct Published {
     pub readonly: bool,
 }
 
+/// A snapshot, as its record says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Snapshot {
+    pub(crate) version: u32,
+    /// Its id, fit for a file name.
+    pub id: String,
+    /// The name it was asked for under.
+    pub name: String,
+    /// The volume it shows.
+    pub source: String,
+    /// How many bytes it holds.
+    pub size: u64,
+    /// When it was taken, in milliseconds since 1970.
+    pub created_millis: u64,
+    /// How far its making or unmaking has come.
+    pub state: State,
+    /// The group snapshot it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// The filesystem the volume's maker asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filesystem: Option<String>,
+}
+
+/// A snapshot of several volumes at one moment, as its record says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    pub(crate) version: u32,
+    /// Its id, fit for a file name.
+    pub id: String,
+    /// The name it was asked for under.
+    pub name: String,
+    /// From volume to snapshot.
+    pub snapshots: BTreeMap<String, String>,
+    /// When it was taken, in milliseconds since 1970.
+    pub created_millis: u64,
+    /// How far its making or unmaking has come.
+    pub state: State,
+}
+
 impl Volume {
     /// A volume nobody was told of yet.
     pub fn creating(id: String, name: String, size: u64) -> Volume {
-        Volume { version: VERSION, id, name, size, state: State::Creating, nodes: BTreeMap::new() }
+        Volume {
+            version: VERSION,
+            id,
+            name,
+            size,
+            state: State::Creating,
+            nodes: BTreeMap::new(),
+            kind: Kind::Image,
+            filesystem: None,
+            source: None,
+            growing_to: None,
+            read_ahead_kib: None,
+            ephemeral: false,
+        }
     }
 
+    /// What it may take of the pool.
+    pub fn promised(&self) -> u64 {
+        self.size.max(self.growing_to.unwrap_or(0))
+    }
+}
+
+impl Snapshot {
+    /// A snapshot nobody was told of yet.
+    pub fn creating(id: String, name: String, volume: &Volume, created_millis: u64) -> Snapshot {
+        Snapshot {
+            version: VERSION,
+            id,
+            name,
+            source: volume.id.clone(),
+            size: volume.size,
+            created_millis,
+            state: State::Creating,
+            group: None,
+            filesystem: volume.filesystem.clone(),
+        }
+    }
+}
+
+impl Group {
+    /// A group snapshot nobody was told of yet.
+    pub fn creating(id: String, name: String, snapshots: BTreeMap<String, String>, created_millis: u64) -> Group {
+        Group { version: VERSION, id, name, snapshots, created_millis, state: State::Creating }
+    }
+}
+
+/// What every record has.
+pub(crate) trait Record: Clone + PartialEq + Serialize + DeserializeOwned {
+    /// What it is about, for people.
+    const WHAT: &'static str;
+    fn id(&self) -> &str;
+    fn state(&self) -> State;
+    fn set_version(&mut self, version: u32);
+
     /// The record's bytes.
-    pub fn to_bytes(&self) -> Vec<u8> {
+    fn to_bytes(&self) -> Vec<u8> {
         // Plain fields and string keys: there is nothing that could fail to be written.
         serde_json::to_vec(self).unwrap_or_default()
     }
 }
 
-/// Reads a record. `file` is its name; the error is a sentence that names it.
+macro_rules! record {
+    ($($type:ty, $what:literal;)*) => {$(
+        impl Record for $type {
+            const WHAT: &'static str = $what;
+            fn id(&self) -> &str {
+                &self.id
+            }
+            fn state(&self) -> State {
+                self.state
+            }
+            fn set_version(&mut self, version: u32) {
+                self.version = version;
+            }
+        }
+    )*};
+}
+record! {
+    Volume, "volume";
+    Snapshot, "snapshot";
+    Group, "group snapshot";
+}
+
+/// Reads a volume's record. `file` is its name; the error is a sentence that names it.
 pub fn parse_record(file: &str, bytes: &[u8]) -> Result<Volume, String> {
+    parse(file, bytes)
+}
+
+/// Reads a snapshot's record.
+pub fn parse_snapshot(file: &str, bytes: &[u8]) -> Result<Snapshot, String> {
+    parse(file, bytes)
+}
+
+/// Reads the record of a group snapshot.
+pub fn parse_group(file: &str, bytes: &[u8]) -> Result<Group, String> {
+    parse(file, bytes)
+}
+
+pub(crate) fn parse<T: Record>(file: &str, bytes: &[u8]) -> Result<T, String> {
     #[derive(Deserialize)]
     struct Versioned {
         version: u32,
     }
-    let unreadable = |why: String| format!("the volume record {file} cannot be read: {why}; restore it from a backup");
+    let what = T::WHAT;
+    let unreadable = |why: String| format!("the {what} record {file} cannot be read: {why}; restore it from a backup");
     let Versioned { version } = serde_json::from_slice(bytes).map_err(|error| unreadable(format!("{error}")))?;
-    if version != VERSION {
+    if !(1..=VERSION).contains(&version) {
         return Err(format!(
-            "the volume record {file} has version {version}, and this driver knows version {VERSION}; run the driver that wrote it"
+            "the {what} record {file} has version {version}, and this driver knows version {VERSION}; run the driver that wrote it"
         ));
     }
-    let volume: Volume = serde_json::from_slice(bytes).map_err(|error| unreadable(format!("{error}")))?;
-    if file.strip_suffix(".json") != Some(volume.id.as_str()) || !check::is_id(&volume.id) {
-        return Err(unreadable(String::from("it is about another volume than its file name says")));
+    let mut record: T = serde_json::from_slice(bytes).map_err(|error| unreadable(format!("{error}")))?;
+    if file.strip_suffix(".json") != Some(record.id()) || !check::is_id(record.id()) {
+        return Err(unreadable(format!("it is about another {what} than its file name says")));
     }
-    Ok(volume)
+    record.set_version(VERSION);
+    Ok(record)
 }

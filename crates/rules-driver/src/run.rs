@@ -1,16 +1,19 @@
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec;
 use alloc::vec::Vec;
 
-use control::host::{Op, Reply};
+use control::host::{Op, Reply, Usage};
+use csi::v1::volume_content_source::Type as SourceType;
 use csi::{Call, Code, Method, Response, Status};
 
-use crate::check;
-use crate::config::Config;
+use crate::check::{self, Naming};
+use crate::config::{Config, Feature};
 use crate::facts::Facts;
-use crate::{controller, identity, node};
+use crate::{controller, create, delete, group, identity, list, node, snapshot, usage};
 
-/// The methods this driver offers. Without attaching, the two methods for it answer UNIMPLEMENTED all the same.
+/// The methods this driver answers. What a feature or service that is left out would need is answered with UNIMPLEMENTED.
 pub const METHODS: &[Method] = &[
     Method::GetPluginInfo,
     Method::GetPluginCapabilities,
@@ -20,11 +23,30 @@ pub const METHODS: &[Method] = &[
     Method::ControllerPublishVolume,
     Method::ControllerUnpublishVolume,
     Method::ValidateVolumeCapabilities,
+    Method::ListVolumes,
+    Method::GetCapacity,
     Method::ControllerGetCapabilities,
+    Method::CreateSnapshot,
+    Method::DeleteSnapshot,
+    Method::ListSnapshots,
+    Method::GetSnapshot,
+    Method::ControllerExpandVolume,
+    Method::ControllerGetVolume,
+    Method::ControllerModifyVolume,
+    Method::ControllerGetVolumeHealth,
+    Method::ControllerListVolumeHealth,
+    Method::GroupControllerGetCapabilities,
+    Method::CreateVolumeGroupSnapshot,
+    Method::DeleteVolumeGroupSnapshot,
+    Method::GetVolumeGroupSnapshot,
     Method::NodeStageVolume,
     Method::NodeUnstageVolume,
     Method::NodePublishVolume,
     Method::NodeUnpublishVolume,
+    Method::NodeGetVolumeStats,
+    Method::NodeGetVolumeHealth,
+    Method::NodeGetStorageHealth,
+    Method::NodeExpandVolume,
     Method::NodeGetCapabilities,
     Method::NodeGetInfo,
 ];
@@ -43,14 +65,17 @@ pub enum Step {
 #[derive(Clone, Debug)]
 pub struct Run {
     call: Call,
+    now_millis: u64,
     /// What was done in this run. Operations that leave no trace in the facts are done once per run.
     done: Vec<Op>,
+    /// What was found by looking, or why nothing was.
+    measured: BTreeMap<String, Result<Usage, String>>,
 }
 
 impl Run {
-    /// A call that just arrived.
-    pub fn new(call: Call) -> Run {
-        Run { call, done: Vec::new() }
+    /// A call that just arrived, in milliseconds since 1970.
+    pub fn new(call: Call, now_millis: u64) -> Run {
+        Run { call, now_millis, done: Vec::new(), measured: BTreeMap::new() }
     }
 
     /// What comes next. A record that is about to be written changes in the facts at once, so ask with the one set of
@@ -65,18 +90,36 @@ impl Run {
     /// The operation was performed.
     pub fn did(&mut self, config: &Config, facts: &mut Facts, op: Op, reply: &Reply) {
         facts.learn(config, &op, reply);
+        if let (Op::Measure { path }, Reply::Usage(usage)) = (&op, reply) {
+            self.measured.insert(path.clone(), Ok(*usage));
+        }
         self.done.push(op);
     }
 
-    /// The operation was not performed, or nobody knows. The answer to the call: it is never a final one, because part
-    /// of the work may have been done.
-    pub fn failed(&self, op: &Op, why: &str) -> Status {
+    /// The operation was not performed, or nobody knows. The answer to the call, or nothing if the call goes on all the
+    /// same. It is never a final one where part of the work may have been done.
+    pub fn failed(&mut self, op: &Op, why: &str) -> Option<Status> {
+        if let Op::Measure { path } = op {
+            self.measured.insert(path.clone(), Err(why.to_string()));
+            return None;
+        }
         let doing = match op {
             Op::MakeDir { path } => format!("make the directory {path}"),
             Op::RemoveDir { path } => format!("remove the directory {path}"),
             Op::WriteFile { .. } => "write the volume's record".to_string(),
             Op::RemoveFile { .. } => "remove a file of the volume".to_string(),
             Op::CreateImage { size, .. } => format!("make an image of {size} bytes"),
+            Op::CopyImages { .. } => "copy the image".to_string(),
+            Op::GrowImage { size, .. } => format!("make the image as large as {size} bytes"),
+            Op::RemoveTree { .. } => "remove the volume's directory".to_string(),
+            Op::MakeFile { path } => format!("make the file {path}"),
+            Op::RemoveTarget { path } => format!("remove {path}"),
+            Op::RefreshLoop { .. } => "make the loop device as large as its image".to_string(),
+            Op::SetReadAhead { device, .. } => format!("set what is read ahead on {device}"),
+            Op::CheckFilesystem { device, .. } => format!("check {device}"),
+            Op::GrowFilesystem { .. } => "make the filesystem as large as the volume".to_string(),
+            Op::BindDevice { target, .. } => format!("show the volume at {target}"),
+            Op::Measure { path } => format!("measure {path}"),
             Op::AttachLoop { .. } => "attach the image to a loop device".to_string(),
             Op::DetachLoop { .. } => "detach the image from its loop device".to_string(),
             Op::MakeFilesystem { device, fstype } => format!("put {fstype} on {device}"),
@@ -85,55 +128,139 @@ impl Run {
             Op::Unmount { target } => format!("unmount {target}"),
             Op::StartProcess(_) | Op::StopProcess { .. } | Op::ForgetProcess { .. } => "handle a process".to_string(),
         };
-        Status::from_driver(Code::Unavailable, format!("cannot {doing}: {why}"))
+        // A volume in use that cannot grow as it is used now; everything else may go better the next time.
+        let code = match (&self.call, op) {
+            (Call::NodeExpandVolume(_), Op::GrowFilesystem { .. }) => Code::FailedPrecondition,
+            _ => Code::Unavailable,
+        };
+        Some(Status::from_driver(code, format!("cannot {doing}: {why}")))
     }
 
     /// Performs an operation unless this run did it already.
     pub(crate) fn once(&self, op: Op) -> Option<Step> {
-        (!self.done.contains(&op)).then_some(Step::Do(op))
+        self.undone(op).map(Step::Do)
+    }
+
+    /// The operation, unless this run did it already.
+    pub(crate) fn undone(&self, op: Op) -> Option<Op> {
+        (!self.done.contains(&op)).then_some(op)
+    }
+
+    /// This run did it.
+    pub(crate) fn has_done(&self, op: &Op) -> bool {
+        self.done.contains(op)
+    }
+
+    /// What a look at a path found in this run.
+    pub(crate) fn measured(&self, path: &str) -> Option<&Result<Usage, String>> {
+        self.measured.get(path)
+    }
+
+    /// When the call arrived.
+    pub(crate) fn now_millis(&self) -> u64 {
+        self.now_millis
     }
 
     fn next(&self, config: &Config, facts: &mut Facts) -> Result<Step, Status> {
-        let loaded = facts.loaded();
-        let when_loaded = |facts| if loaded { Ok(facts) } else { Err(not_loaded()) };
+        if !offered(config, self.call.method()) {
+            let text = format!("{} does not offer {}", config.name, self.call.method().name());
+            return Err(Status::from_driver(Code::Unimplemented, text));
+        }
         match &self.call {
-            Call::GetPluginInfo(_) => answer(Response::GetPluginInfo(identity::info(config))),
-            Call::GetPluginCapabilities(_) => answer(Response::GetPluginCapabilities(identity::capabilities())),
-            Call::Probe(_) => answer(Response::Probe(identity::probe(facts))),
+            Call::GetPluginInfo(_) => return answer(Response::GetPluginInfo(identity::info(config))),
+            Call::GetPluginCapabilities(_) => {
+                return answer(Response::GetPluginCapabilities(identity::capabilities(config)));
+            }
+            Call::Probe(_) => return answer(Response::Probe(identity::probe(facts))),
             Call::ControllerGetCapabilities(_) => {
-                answer(Response::ControllerGetCapabilities(identity::controller_capabilities(config)))
+                return answer(Response::ControllerGetCapabilities(identity::controller_capabilities(config)));
             }
-            Call::NodeGetCapabilities(_) => answer(Response::NodeGetCapabilities(identity::node_capabilities())),
-            Call::NodeGetInfo(_) => answer(Response::NodeGetInfo(identity::node_info(config))),
-            Call::CreateVolume(r) => controller::create(self, config, when_loaded(facts)?, r),
-            Call::DeleteVolume(r) => controller::delete(self, config, when_loaded(facts)?, r),
-            Call::ControllerPublishVolume(r) if config.attach => controller::publish(config, when_loaded(facts)?, r),
-            Call::ControllerUnpublishVolume(r) if config.attach => {
-                controller::unpublish(config, when_loaded(facts)?, r)
+            Call::GroupControllerGetCapabilities(_) => {
+                return answer(Response::GroupControllerGetCapabilities(identity::group_capabilities()));
             }
-            Call::ValidateVolumeCapabilities(r) => controller::validate(when_loaded(facts)?, r),
-            Call::NodeStageVolume(r) => node::stage(self, config, when_loaded(facts)?, r),
-            Call::NodeUnstageVolume(r) => node::unstage(config, when_loaded(facts)?, r),
-            Call::NodePublishVolume(r) => node::publish(self, config, when_loaded(facts)?, r),
-            Call::NodeUnpublishVolume(r) => node::unpublish(self, config, when_loaded(facts)?, r),
-            Call::ControllerPublishVolume(_)
-            | Call::ControllerUnpublishVolume(_)
-            | Call::ListVolumes(_)
-            | Call::GetCapacity(_)
-            | Call::CreateSnapshot(_)
-            | Call::DeleteSnapshot(_)
-            | Call::ListSnapshots(_)
-            | Call::ControllerExpandVolume(_)
-            | Call::ControllerGetVolume(_)
-            | Call::ControllerModifyVolume(_)
-            | Call::NodeGetVolumeStats(_)
-            | Call::NodeExpandVolume(_)
+            Call::NodeGetCapabilities(_) => {
+                return answer(Response::NodeGetCapabilities(identity::node_capabilities(config)));
+            }
+            Call::NodeGetInfo(_) => return answer(Response::NodeGetInfo(identity::node_info(config))),
+            _ if !facts.loaded() => return Err(not_loaded()),
+            _ => {}
+        }
+        match &self.call {
+            Call::CreateVolume(r) => create::create(self, config, facts, r),
+            Call::DeleteVolume(r) => delete::delete(self, config, facts, r),
+            Call::ControllerPublishVolume(r) => controller::publish(config, facts, r),
+            Call::ControllerUnpublishVolume(r) => controller::unpublish(config, facts, r),
+            Call::ValidateVolumeCapabilities(r) => controller::validate(facts, r),
+            Call::ListVolumes(r) => list::volumes(config, facts, r),
+            Call::GetCapacity(r) => list::capacity(config, facts, r),
+            Call::CreateSnapshot(r) => snapshot::create(self, config, facts, r),
+            Call::DeleteSnapshot(r) => snapshot::delete(self, config, facts, r),
+            Call::ListSnapshots(r) => snapshot::list(facts, r),
+            Call::GetSnapshot(r) => snapshot::get(facts, r),
+            Call::ControllerExpandVolume(r) => controller::expand(self, config, facts, r),
+            Call::ControllerGetVolume(r) => list::volume(config, facts, r),
+            Call::ControllerModifyVolume(r) => controller::modify(self, config, facts, r),
+            Call::ControllerGetVolumeHealth(r) => list::health(self, config, facts, r),
+            Call::ControllerListVolumeHealth(r) => list::all_health(self, config, facts, r),
+            Call::CreateVolumeGroupSnapshot(r) => group::create(self, config, facts, r),
+            Call::DeleteVolumeGroupSnapshot(r) => group::delete(self, config, facts, r),
+            Call::GetVolumeGroupSnapshot(r) => group::get(facts, r),
+            Call::NodeStageVolume(r) => node::stage(self, config, facts, r),
+            Call::NodeUnstageVolume(r) => node::unstage(config, facts, r),
+            Call::NodePublishVolume(r) => node::publish(self, config, facts, r),
+            Call::NodeUnpublishVolume(r) => node::unpublish(self, config, facts, r),
+            Call::NodeGetVolumeStats(r) => usage::stats(self, config, facts, r),
+            Call::NodeGetVolumeHealth(r) => usage::health(self, config, facts, r),
+            Call::NodeExpandVolume(r) => usage::expand(self, config, facts, r),
+            Call::NodeGetStorageHealth(_) => usage::storage_health(self, config),
+            // Answered above, or never offered.
+            Call::GetPluginInfo(_)
+            | Call::GetPluginCapabilities(_)
+            | Call::Probe(_)
+            | Call::ControllerGetCapabilities(_)
+            | Call::GroupControllerGetCapabilities(_)
+            | Call::NodeGetCapabilities(_)
+            | Call::NodeGetInfo(_)
             | Call::GetInfo(_)
             | Call::NotifyRegistrationStatus(_) => {
-                let text = format!("{} does not offer {}", config.name, self.call.method().name());
-                Err(Status::from_driver(Code::Unimplemented, text))
+                Err(Status::from_driver(Code::Unimplemented, "the call has no answer here"))
             }
         }
+    }
+}
+
+/// A method is offered by this process as it is configured.
+fn offered(config: &Config, method: Method) -> bool {
+    let control = |feature: Option<Feature>| config.controls() && feature.is_none_or(|one| config.offers(one));
+    let host = |feature: Option<Feature>| config.hosts() && feature.is_none_or(|one| config.offers(one));
+    match method {
+        Method::GetPluginInfo | Method::GetPluginCapabilities | Method::Probe => true,
+        Method::CreateVolume
+        | Method::DeleteVolume
+        | Method::ValidateVolumeCapabilities
+        | Method::ControllerGetCapabilities => control(None),
+        Method::ControllerPublishVolume | Method::ControllerUnpublishVolume => control(Some(Feature::Publish)),
+        Method::ListVolumes => control(Some(Feature::List)),
+        Method::GetCapacity => control(Some(Feature::Capacity)),
+        Method::CreateSnapshot | Method::DeleteSnapshot | Method::ListSnapshots | Method::GetSnapshot => {
+            control(Some(Feature::Snapshots))
+        }
+        Method::ControllerExpandVolume => control(Some(Feature::Expand)),
+        Method::ControllerGetVolume => control(Some(Feature::Get)),
+        Method::ControllerModifyVolume => control(Some(Feature::Modify)),
+        Method::ControllerGetVolumeHealth | Method::ControllerListVolumeHealth => control(Some(Feature::Health)),
+        Method::GroupControllerGetCapabilities
+        | Method::CreateVolumeGroupSnapshot
+        | Method::DeleteVolumeGroupSnapshot
+        | Method::GetVolumeGroupSnapshot => control(Some(Feature::Groups)),
+        Method::NodePublishVolume | Method::NodeUnpublishVolume | Method::NodeGetCapabilities | Method::NodeGetInfo => {
+            host(None)
+        }
+        Method::NodeStageVolume | Method::NodeUnstageVolume => host(Some(Feature::Stage)),
+        Method::NodeGetVolumeStats => host(Some(Feature::Stats)),
+        Method::NodeGetVolumeHealth | Method::NodeGetStorageHealth => host(Some(Feature::Health)),
+        Method::NodeExpandVolume => host(Some(Feature::Expand)),
+        Method::GetInfo | Method::NotifyRegistrationStatus => false,
     }
 }
 
@@ -146,24 +273,65 @@ fn not_loaded() -> Status {
     Status::from_driver(Code::Unavailable, "the volume records are not loaded yet; call again")
 }
 
-/// The answer to a call whose lock another call holds (reliability 81).
+/// The answer to a call one of whose locks another call holds (reliability 81).
 pub fn busy(call: &Call) -> Status {
     let text = format!("another call is at work on this volume; repeat {} when it has ended", call.method().name());
     Status::from_driver(Code::Aborted, text)
 }
 
-/// Calls with the same lock must not run at the same time: the later one is answered with [`busy`]. Calls without a
-/// lock change nothing.
-pub fn lock(call: &Call) -> Option<String> {
+/// Something only one call may work on, or several that only read it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Lock {
+    /// What.
+    pub key: String,
+    /// Others may hold it too, as long as all of them only read.
+    pub shared: bool,
+}
+
+fn alone(kind: &str, id: &str) -> Lock {
+    Lock { key: format!("{kind} {id}"), shared: false }
+}
+
+const VOLUME: &str = "volume";
+const SNAPSHOT: &str = "snapshot";
+const GROUP: &str = "group snapshot";
+
+/// What a call works on. Calls that share a lock must not run at the same time, unless both only read: the later one is
+/// answered with [`busy`]. Calls without a lock change nothing.
+pub fn locks(call: &Call) -> Vec<Lock> {
     match call {
-        Call::CreateVolume(r) => Some(check::id_for(&r.name)),
+        Call::CreateVolume(r) => {
+            let made = alone(VOLUME, &check::id_for(Naming::Volume, &r.name));
+            let source = r.volume_content_source.as_ref().and_then(|source| source.r#type.as_ref());
+            let source = source.map(|source| match source {
+                SourceType::Snapshot(from) => Lock { shared: true, ..alone(SNAPSHOT, &from.snapshot_id) },
+                // A copy holds its filesystem still, which two cannot do at once.
+                SourceType::Volume(from) => alone(VOLUME, &from.volume_id),
+            });
+            [Some(made), source].into_iter().flatten().collect()
+        }
+        Call::CreateSnapshot(r) => {
+            vec![alone(VOLUME, &r.source_volume_id), alone(SNAPSHOT, &check::id_for(Naming::Snapshot, &r.name))]
+        }
+        Call::DeleteSnapshot(r) => vec![alone(SNAPSHOT, &r.snapshot_id)],
+        Call::CreateVolumeGroupSnapshot(r) => {
+            let volumes = r.source_volume_ids.iter().map(|id| alone(VOLUME, id));
+            volumes.chain([alone(GROUP, &check::id_for(Naming::Group, &r.name))]).collect()
+        }
+        Call::DeleteVolumeGroupSnapshot(r) => {
+            let snapshots = r.snapshot_ids.iter().map(|id| alone(SNAPSHOT, id));
+            snapshots.chain([alone(GROUP, &r.group_snapshot_id)]).collect()
+        }
         Call::DeleteVolume(_)
         | Call::ControllerPublishVolume(_)
         | Call::ControllerUnpublishVolume(_)
+        | Call::ControllerExpandVolume(_)
+        | Call::ControllerModifyVolume(_)
         | Call::NodeStageVolume(_)
         | Call::NodeUnstageVolume(_)
         | Call::NodePublishVolume(_)
-        | Call::NodeUnpublishVolume(_) => Some(call.volume().to_string()),
+        | Call::NodeUnpublishVolume(_)
+        | Call::NodeExpandVolume(_) => vec![alone(VOLUME, call.volume())],
         Call::GetPluginInfo(_)
         | Call::GetPluginCapabilities(_)
         | Call::Probe(_)
@@ -171,17 +339,19 @@ pub fn lock(call: &Call) -> Option<String> {
         | Call::ListVolumes(_)
         | Call::GetCapacity(_)
         | Call::ControllerGetCapabilities(_)
-        | Call::CreateSnapshot(_)
-        | Call::DeleteSnapshot(_)
         | Call::ListSnapshots(_)
-        | Call::ControllerExpandVolume(_)
+        | Call::GetSnapshot(_)
         | Call::ControllerGetVolume(_)
-        | Call::ControllerModifyVolume(_)
+        | Call::ControllerGetVolumeHealth(_)
+        | Call::ControllerListVolumeHealth(_)
+        | Call::GroupControllerGetCapabilities(_)
+        | Call::GetVolumeGroupSnapshot(_)
         | Call::NodeGetVolumeStats(_)
-        | Call::NodeExpandVolume(_)
+        | Call::NodeGetVolumeHealth(_)
+        | Call::NodeGetStorageHealth(_)
         | Call::NodeGetCapabilities(_)
         | Call::NodeGetInfo(_)
         | Call::GetInfo(_)
-        | Call::NotifyRegistrationStatus(_) => None,
+        | Call::NotifyRegistrationStatus(_) => vec![],
     }
 }

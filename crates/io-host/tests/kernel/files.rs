@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
-use control::host::Op;
+use control::host::{ImageCopy, Op};
 use io_host::{HostError, list_dir, read_file};
 
 use crate::bench::{Bench, outsider, owned};
@@ -51,13 +51,28 @@ pub fn a_symbolic_link_in_a_path_is_refused() {
         Op::Bind { source: link.clone(), target: target.clone(), read_only: false },
         Op::Bind { source: real.clone(), target: link.clone(), read_only: false },
         Op::Unmount { target: under.clone() },
+        Op::CopyImages { copies: vec![ImageCopy { from: under.clone(), to: bench.path("copy"), still: None }] },
+        Op::CopyImages { copies: vec![ImageCopy { from: bench.path("from"), to: under.clone(), still: None }] },
+        Op::GrowImage { path: under.clone(), size: 4096 },
+        Op::RemoveTree { path: under.clone() },
+        Op::MakeFile { path: under.clone() },
+        Op::RemoveTarget { path: under.clone() },
+        Op::RefreshLoop { image: under.clone() },
+        Op::BindDevice { device: under.clone(), target: target.clone(), read_only: false },
+        Op::Measure { path: under.clone() },
     ];
     for op in ops {
         let error = bench.refused(op.clone());
         assert!(matches!(error, HostError::Symlink { .. }), "{op:?}: {error}");
     }
     // A link as the last component is not what is asked for either; it stays, and so does what it points to.
-    for op in [Op::RemoveDir { path: link.clone() }, Op::RemoveFile { path: link.clone() }] {
+    for op in [
+        Op::RemoveDir { path: link.clone() },
+        Op::RemoveFile { path: link.clone() },
+        Op::RemoveTree { path: link.clone() },
+        Op::RemoveTarget { path: link.clone() },
+        Op::MakeFile { path: link.clone() },
+    ] {
         assert!(matches!(bench.refused(op), HostError::WrongKind { .. }));
     }
     let write = Op::WriteFile { path: link.clone(), bytes: vec![1] };

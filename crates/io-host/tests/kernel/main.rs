@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 mod bench;
+mod copies;
 mod files;
 mod measure;
 mod mounts;
@@ -47,12 +48,28 @@ const TESTS: &[Test] = tests! {
         a_device_with_data_is_not_formatted,
         what_is_no_block_device_is_not_formatted,
     },
+    copies::{
+        a_copy_keeps_bytes_and_holes,
+        blocks_are_shared_where_the_filesystem_can,
+        a_copy_of_a_mounted_filesystem_is_whole,
+        a_failed_copy_lets_the_filesystem_go_on,
+        what_an_earlier_life_left_standing_still_goes_on,
+        ext4_grows_when_it_is_not_mounted,
+        xfs_and_btrfs_grow_while_mounted,
+        a_device_is_shown_at_a_file,
+        a_read_only_device_leaves_no_trace,
+        what_is_read_ahead_can_be_set,
+        a_target_with_content_is_not_removed,
+        a_tree_is_removed_without_leaving_it,
+        what_a_bind_shows_is_known_from_the_table,
+    },
     mounts::{
         a_bind_within_one_filesystem_is_seen,
         another_mount_at_the_target_is_refused,
         flags_come_from_the_list,
         a_read_only_bind_cannot_be_written,
         a_writable_bind_of_a_read_only_mount_is_refused,
+        a_target_swapped_for_a_link_leads_nowhere_else,
         stacked_mounts_are_all_taken_off,
         a_busy_mount_is_refused_by_name,
         odd_names_are_read_from_the_mount_table,

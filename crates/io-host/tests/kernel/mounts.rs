@@ -109,6 +109,38 @@ pub fn a_writable_bind_of_a_read_only_mount_is_refused() {
     bench.twice(Op::Unmount { target: middle });
 }
 
+pub fn a_target_swapped_for_a_link_leads_nowhere_else() {
+    // reliability 78 and 123: somebody swaps the target for a link to another place while it is being mounted at
+    let bench = Bench::new();
+    let (source, outside) = (bench.make_dir("source"), bench.make_dir("outside"));
+    let (target, aside, link) = (bench.make_dir("target"), bench.path("aside"), bench.path("link"));
+    std::os::unix::fs::symlink(&outside, &link).unwrap();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(std::sync::atomic::Ordering::SeqCst) {
+                // The directory out and the link in, and back. A directory with a mount stays, which is fine.
+                if std::fs::rename(&target, &aside).is_ok() {
+                    let _ = std::fs::rename(&link, &target);
+                    let _ = std::fs::rename(&target, &link);
+                    let _ = std::fs::rename(&aside, &target);
+                }
+            }
+        });
+        for _ in 0..500 {
+            let _ = bench.host.perform(&bind(&source, &target, false));
+            assert!(!is_mount_root(&owned(&outside)).unwrap());
+            let _ = bench.host.perform(&Op::Unmount { target: target.clone() });
+            let _ = bench.host.perform(&Op::Unmount { target: aside.clone() });
+        }
+        stop.store(true, std::sync::atomic::Ordering::SeqCst);
+    });
+    for left in [&target, &aside] {
+        let _ = bench.host.perform(&Op::Unmount { target: left.clone() });
+    }
+    assert_eq!(mounts_beneath(&outside).unwrap().len(), 0);
+}
+
 pub fn stacked_mounts_are_all_taken_off() {
     let bench = Bench::new();
     let target = bench.make_dir("target");

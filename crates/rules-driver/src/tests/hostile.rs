@@ -39,25 +39,46 @@ fn paths(op: &Op) -> Vec<&str> {
     match op {
         Op::MakeDir { path }
         | Op::RemoveDir { path }
+        | Op::RemoveTree { path }
+        | Op::RemoveTarget { path }
+        | Op::MakeFile { path }
         | Op::WriteFile { path, .. }
         | Op::RemoveFile { path }
-        | Op::CreateImage { path, .. } => vec![path],
-        Op::AttachLoop { image } | Op::DetachLoop { image } => vec![image],
-        Op::MakeFilesystem { .. } => vec![],
-        Op::Mount { target, .. } | Op::Unmount { target } => vec![target],
+        | Op::CreateImage { path, .. }
+        | Op::GrowImage { path, .. }
+        | Op::Measure { path } => vec![path],
+        Op::CopyImages { copies } => {
+            let all = copies.iter().flat_map(|copy| [Some(&copy.from), Some(&copy.to), copy.still.as_ref()]);
+            all.flatten().map(String::as_str).collect()
+        }
+        Op::AttachLoop { image } | Op::DetachLoop { image } | Op::RefreshLoop { image } => vec![image],
+        Op::MakeFilesystem { device, .. }
+        | Op::CheckFilesystem { device, .. }
+        | Op::SetReadAhead { device, .. }
+        | Op::GrowFilesystem { device, mounted_at: None, .. } => {
+            assert!(device.starts_with("/dev/loop:/state/images/"), "{device}");
+            vec![]
+        }
+        Op::GrowFilesystem { mounted_at: Some(path), .. } => vec![path],
+        Op::Mount { target, .. } | Op::Unmount { target } | Op::BindDevice { target, .. } => vec![target],
         Op::Bind { source, target, .. } => vec![source, target],
         Op::StartProcess(_) | Op::StopProcess { .. } | Op::ForgetProcess { .. } => vec!["/no driver's business"],
     }
 }
 
-/// Every path touched is a file of the state directory with a plain name, or one of the given paths as they stand.
+/// Every path touched is a file or directory of the state directory with a plain name, or one of the given paths as they
+/// stand.
 fn check_touched(ops: &[Op], given: &[&str]) {
+    const FILES: [&str; 5] =
+        ["/state/volumes/", "/state/images/", "/state/snapshots/", "/state/snapshot-images/", "/state/groups/"];
+    const DIRS: [&str; 2] = ["/state/directories/", "/state/mounts/"];
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
+    let named =
+        |name: &str, dots| name.chars().all(plain) && !name.starts_with('.') && name.matches('.').count() == dots;
     for path in ops.iter().flat_map(paths) {
-        let ours = ["/state/volumes/", "/state/images/"].iter().find_map(|dir| path.strip_prefix(dir));
-        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
-        let inside = ours
-            .is_some_and(|name| name.chars().all(plain) && !name.starts_with('.') && name.matches('.').count() == 1);
-        assert!(inside || given.contains(&path), "{path:?} is touched");
+        let file = FILES.iter().find_map(|dir| path.strip_prefix(dir)).is_some_and(|name| named(name, 1));
+        let dir = DIRS.iter().find_map(|dir| path.strip_prefix(dir)).is_some_and(|name| named(name, 0));
+        assert!(file || dir || given.contains(&path), "{path:?} is touched");
         assert!(!path.split('/').any(|part| part == ".."), "{path:?}");
     }
 }
@@ -137,6 +158,69 @@ fn odd_paths_are_refused() {
     assert_eq!(refused, (HOSTILE.len() - 1) * 5);
 }
 
+#[test]
+fn names_of_snapshots_and_groups_touch_nothing_else() {
+    for name in HOSTILE.iter().filter(|name| !name.is_empty()) {
+        let mut driver = Driver::with(Config { pool_bytes: 64 << 30, ..config() });
+        driver.bring(&[create("v"), create("w")]);
+        let Ok(Response::CreateSnapshot(made)) = driver.call(snapshots::take("v", name)) else { panic!("{name:?}") };
+        check_touched(&driver.ops, &[]);
+        let Ok(Response::CreateVolumeGroupSnapshot(group)) = driver.call(snapshots::take_group(&["v", "w"], name))
+        else {
+            panic!("{name:?}")
+        };
+        check_touched(&driver.ops, &[]);
+        let snapshot = made.snapshot.unwrap().snapshot_id;
+        driver.bring(&[snapshots::restore("copy", &snapshot), delete("copy"), snapshots::drop_snapshot(&snapshot)]);
+        check_touched(&driver.ops, &[]);
+        driver.bring(&[snapshots::drop_group(&group.group_snapshot.unwrap().group_snapshot_id)]);
+        check_touched(&driver.ops, &[]);
+        driver.bring(&[delete("v"), delete("w")]);
+        assert!(driver.world.files.is_empty() && driver.world.images.is_empty(), "{name:?}");
+    }
+}
+
+#[test]
+fn unknown_snapshots_groups_and_sources_touch_nothing() {
+    for id in HOSTILE.iter().filter(|id| !id.is_empty()) {
+        let mut driver = Driver::new();
+        driver.bring(&[create("v")]);
+        let world = driver.world.clone();
+        for (call, code) in [
+            (snapshots::take(id, "s"), Code::NotFound),
+            (snapshots::take_group(&["v", id], "g"), Code::NotFound),
+            (snapshots::drop_snapshot(id), Code::Ok),
+            (snapshots::drop_group(id), Code::Ok),
+            (snapshots::restore("w", id), Code::NotFound),
+            (snapshots::copy("w", id), Code::NotFound),
+            (growth::grow(id, 128 * MIB), Code::NotFound),
+            (growth::grow_node(id, "/kubelet/x"), Code::NotFound),
+            (growth::grow_node("v", id), Code::NotFound),
+            (growth::stats(id, "/kubelet/x"), Code::NotFound),
+            (growth::stats("v", id), Code::NotFound),
+        ] {
+            assert_eq!(driver.code(call.clone()), code, "{call:?} {id:?}");
+            assert!(driver.ops.is_empty());
+        }
+        assert_eq!(driver.world, world);
+    }
+}
+
+#[test]
+fn a_pods_volume_may_have_any_id() {
+    for id in HOSTILE.iter().filter(|id| !id.is_empty()) {
+        let mut driver = Driver::new();
+        let (up, down) = (pods::inline(id, "p1", &[]), unpublish(id, "p1"));
+        driver.bring(&[up.clone(), up]);
+        let target = target("p1");
+        check_touched(&driver.ops, &[&target]);
+        driver.bring(core::slice::from_ref(&down));
+        check_touched(&driver.ops, &[&target]);
+        driver.bring(&[down]);
+        assert!(driver.world.files.is_empty() && driver.world.images.is_empty() && driver.world.mounts.is_empty());
+    }
+}
+
 // Reliability 124.
 #[test]
 fn only_known_mount_flags_are_taken() {
@@ -168,7 +252,7 @@ fn secrets_go_nowhere() {
             Call::DeleteVolume(r) => r.secrets = secrets.clone(),
             _ => {}
         }
-        shown += &format!("{:?} {call:?}", Run::new(call.clone()));
+        shown += &format!("{:?} {call:?}", Run::new(call.clone(), NOW));
         shown += &format!("{:?} {:?} {:?}", driver.call(call), driver.ops, driver.facts);
         for bytes in driver.world.files.values() {
             shown += core::str::from_utf8(bytes).unwrap();

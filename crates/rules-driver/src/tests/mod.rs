@@ -6,17 +6,24 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use control::host::{Op, Reply};
+use control::host::Op;
 use csi::v1::volume_capability::{AccessMode, AccessType, BlockVolume, MountVolume, access_mode::Mode};
 use csi::v1::{self, VolumeCapability};
 use csi::{Call, Code, Response, Status};
 
-use crate::{Config, Facts, Mount, Run, State, Step, parse_record, prepare};
+use crate::{Config, Facts, Feature, Files, Mount, Run, Services, Step, parse_record, prepare};
 
 mod controller;
 mod crash;
+mod features;
+mod growth;
 mod hostile;
 mod node;
+mod pods;
+mod snapshots;
+mod world;
+
+pub use world::{Image, World};
 
 pub const MIB: i64 = 1 << 20;
 pub const STAGING: &str = "/kubelet/staging/globalmount";
@@ -27,104 +34,21 @@ pub fn config() -> Config {
         version: "1".into(),
         node_id: "n1".into(),
         state_dir: "/state".into(),
-        attach: true,
+        services: Services::All,
+        without: BTreeSet::new(),
+        filesystem: "ext4".into(),
         pool_bytes: 4 << 30,
         max_volumes_per_node: 2,
     }
 }
 
-/// What is on disk and in the kernel.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct World {
-    pub files: BTreeMap<String, Vec<u8>>,
-    pub images: BTreeMap<String, u64>,
-    pub dirs: BTreeSet<String>,
-    pub filesystems: BTreeMap<String, String>,
-    pub loops: BTreeMap<String, String>,
-    pub mounts: BTreeMap<String, Mount>,
+/// A driver without some of its features.
+pub fn without(features: &[Feature]) -> Config {
+    Config { without: features.iter().copied().collect(), ..config() }
 }
 
-impl World {
-    pub fn perform(&mut self, op: &Op) -> Result<Reply, String> {
-        match op {
-            Op::MakeDir { path } => {
-                self.dirs.insert(path.clone());
-            }
-            Op::RemoveDir { path } if self.mounts.contains_key(path) => return Err(format!("{path} is a mount point")),
-            Op::RemoveDir { path } => {
-                self.dirs.remove(path);
-            }
-            Op::WriteFile { path, bytes } => {
-                self.files.insert(path.clone(), bytes.clone());
-            }
-            Op::RemoveFile { path } => {
-                assert!(!self.loops.contains_key(path), "{path} is removed under its loop device");
-                self.files.remove(path);
-                self.images.remove(path);
-                self.filesystems.remove(&device(path));
-            }
-            Op::CreateImage { path, size } => match self.images.insert(path.clone(), *size) {
-                None => {}
-                Some(old) => assert_eq!(old, *size, "{path} has another size"),
-            },
-            Op::AttachLoop { image } if !self.images.contains_key(image) => return Err(format!("no file {image}")),
-            Op::AttachLoop { image } => {
-                self.loops.insert(image.clone(), device(image));
-                return Ok(Reply::Device(device(image)));
-            }
-            Op::DetachLoop { image } => {
-                assert!(!self.mounts.values().any(|m| m.device == device(image)), "{image} is in use");
-                self.loops.remove(image);
-            }
-            Op::MakeFilesystem { device, fstype } => {
-                assert!(self.loops.values().any(|d| d == device));
-                let found = self.filesystems.entry(device.clone()).or_insert_with(|| fstype.clone());
-                if found != fstype {
-                    return Err(format!("{device} bears {found}"));
-                }
-            }
-            Op::Mount { device, target, fstype, flags, read_only } => {
-                assert!(flags.iter().all(|flag| flag == "noatime"), "{flags:?}");
-                assert!(self.dirs.contains(target) && !self.mounts.contains_key(target), "mount at {target}");
-                assert_eq!(self.filesystems.get(device), Some(fstype));
-                let mount = Mount { device: device.clone(), fstype: fstype.clone(), read_only: *read_only };
-                self.mounts.insert(target.clone(), mount);
-            }
-            Op::Bind { source, target, read_only } => {
-                assert!(self.dirs.contains(target) && !self.mounts.contains_key(target), "bind at {target}");
-                let mut mount = self.mounts.get(source).unwrap().clone();
-                mount.read_only |= read_only;
-                self.mounts.insert(target.clone(), mount);
-            }
-            Op::Unmount { target } => {
-                self.mounts.remove(target);
-            }
-            Op::StartProcess(_) | Op::StopProcess { .. } | Op::ForgetProcess { .. } => panic!("no driver's business"),
-        }
-        Ok(Reply::Done)
-    }
-
-    fn check(&self, config: &Config) {
-        let records: Vec<_> = self
-            .files
-            .iter()
-            .map(|(path, bytes)| parse_record(path.strip_prefix("/state/volumes/").unwrap(), bytes).unwrap())
-            .collect();
-        // Reliability 80.
-        assert!(records.iter().map(|volume| volume.size).sum::<u64>() <= config.pool_bytes);
-        for image in self.images.keys() {
-            assert!(records.iter().any(|volume| config.image_path(&volume.id) == *image), "{image} has no record");
-        }
-        // Reliability 77.
-        for volume in records.iter().filter(|volume| volume.state == State::Ready) {
-            assert_eq!(self.images.get(&config.image_path(&volume.id)), Some(&volume.size));
-        }
-    }
-}
-
-fn device(image: &str) -> String {
-    format!("/dev/loop:{image}")
-}
+/// The time of every call.
+pub const NOW: u64 = 1_700_000_000_123;
 
 /// How a call is disturbed after so many operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,9 +85,8 @@ impl Driver {
     }
 
     pub fn restart(&mut self) {
-        let files = self.world.files.iter();
-        let files = files.map(|(path, bytes)| (path.strip_prefix("/state/volumes/").unwrap(), bytes.as_slice()));
-        self.facts = Facts::load(files, self.world.mounts.clone(), self.world.loops.clone()).unwrap();
+        let (mounts, loops) = self.world.seen();
+        self.facts = Facts::load(&self.world.record_files(), mounts, loops).unwrap();
     }
 
     /// The whole call; the operations it took are in `ops`.
@@ -174,13 +97,13 @@ impl Driver {
     /// The call, disturbed after `after` operations; nothing if it did not come to an answer.
     pub fn disturbed(&mut self, call: Call, after: usize, fault: Fault) -> Option<Result<Response, Status>> {
         self.ops.clear();
-        let mut run = Run::new(call);
+        let mut run = Run::new(call, NOW);
         loop {
             let op = match run.step(&self.config, &mut self.facts) {
                 Step::Answer(answer) => return Some(answer),
                 Step::Do(op) => op,
             };
-            assert!(self.ops.len() < 10, "no end: {:?}", self.ops);
+            assert!(self.ops.len() < 30, "no end: {:?}", self.ops);
             let disturbed = self.ops.len() == after;
             if disturbed && fault == Fault::Crash {
                 self.restart();
@@ -194,10 +117,14 @@ impl Driver {
             self.world.check(&self.config);
             self.ops.push(op.clone());
             match performed {
-                Err(why) => return Some(Err(run.failed(&op, &why))),
+                Err(why) => match run.failed(&op, &why) {
+                    Some(status) => return Some(Err(status)),
+                    None => continue,
+                },
                 Ok(_) if disturbed => {
                     run.failed(&op, "no answer");
-                    self.facts.observe(self.world.mounts.clone(), self.world.loops.clone());
+                    let (mounts, loops) = self.world.seen();
+                    self.facts.observe(mounts, loops);
                     return None;
                 }
                 Ok(reply) => run.did(&self.config, &mut self.facts, op, &reply),
@@ -343,7 +270,7 @@ fn a_whole_life_leaves_nothing_behind() {
 fn until_the_records_are_loaded_only_the_identity_answers() {
     let config = config();
     let mut facts = Facts::default();
-    let mut ask = |call: Call| match Run::new(call).step(&config, &mut facts) {
+    let mut ask = |call: Call| match Run::new(call, NOW).step(&config, &mut facts) {
         Step::Answer(answer) => answer,
         Step::Do(op) => panic!("{op:?}"),
     };
@@ -370,7 +297,7 @@ fn records_of_another_time_or_place_are_refused_with_a_sentence() {
     let text = core::str::from_utf8(&bytes).unwrap();
     assert!(parse_record("v.json", &bytes).is_ok());
     for (file, text, words) in [
-        ("v.json", text.replace("\"version\":1", "\"version\":2"), "run the driver that wrote it"),
+        ("v.json", text.replace("\"version\":2", "\"version\":3"), "run the driver that wrote it"),
         ("w.json", text.to_string(), "another volume"),
         ("v.json", text.replace("\"size\"", "\"sise\""), "restore it"),
         ("v.json", text[..20].to_string(), "restore it"),
@@ -380,6 +307,11 @@ fn records_of_another_time_or_place_are_refused_with_a_sentence() {
         let error = parse_record(file, text.as_bytes()).unwrap_err();
         assert!(error.contains(words) && error.contains(file), "{error}");
     }
-    let left_over = Facts::load([(".v.json", &b"half"[..]), ("v.json.tmp", b"")], BTreeMap::new(), BTreeMap::new());
+    let volumes = vec![(".v.json".to_string(), b"half".to_vec()), ("v.json.tmp".to_string(), vec![])];
+    let left_over = Facts::load(&Files { volumes, ..Files::default() }, BTreeMap::new(), BTreeMap::new());
     assert!(left_over.unwrap().volumes().is_empty());
+    // What the driver before this one wrote.
+    let old = br#"{"version":1,"id":"v","name":"v","size":67108864,"state":"ready","nodes":{"n1":{"readonly":false}}}"#;
+    let read = parse_record("v.json", old).unwrap();
+    assert_eq!((read.kind, read.nodes.len(), read.size), (crate::Kind::Image, 1, 64 << 20));
 }

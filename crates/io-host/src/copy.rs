@@ -1,0 +1,197 @@
+//! Copies of images: blocks shared where the filesystem can, holes kept, and the filesystems in them held still meanwhile.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use control::host::ImageCopy;
+use rustix::fs::{FileType, OFlags, RenameFlags, SeekFrom};
+use rustix::io::Errno;
+
+use crate::error::{HostError, begun, os, refused};
+use crate::files::{create_partial, unlink_partial};
+use crate::loops::{self, LoopEntry};
+use crate::mountinfo::{MountEntry, is_beneath, mounts};
+use crate::path::{self, Place};
+use crate::sys;
+
+/// How much is copied with one call, so that no call takes for ever.
+const PIECE: u64 = 64 << 20;
+
+/// Copies images that are all held still at the same time.
+pub(crate) fn copy_images(copies: &[ImageCopy]) -> Result<(), HostError> {
+    let mut missing = Vec::new();
+    for copy in copies {
+        let place = path::place_existing(&copy.to)?;
+        match place.seen()?.as_ref().map(path::kind) {
+            None => missing.push((copy, place)),
+            Some(FileType::RegularFile) => place.sync()?,
+            Some(_) => return Err(HostError::WrongKind { path: copy.to.clone(), wanted: "a plain file" }),
+        }
+    }
+    let images = missing.iter().map(|(copy, _)| open_image(&copy.from)).collect::<Result<Vec<_>, _>>()?;
+    let partials = copy_still(&missing, &images)?;
+    // The filesystems run again: making the copies durable takes time and needs them no longer.
+    for (((_, place), image), (partial, file)) in missing.iter().zip(&images).zip(partials) {
+        let (from, to) = (length(image, place.path)?, length(&file, place.path)?);
+        if from != to {
+            return Err(HostError::WrongSize { path: place.path.to_owned(), found: to, wanted: from });
+        }
+        rustix::fs::fsync(&file).map_err(refused("sync", place.path))?;
+        appear(place, &partial)?;
+    }
+    Ok(())
+}
+
+fn length(file: &File, path: &str) -> Result<u64, HostError> {
+    file.metadata().map(|meta| meta.len()).map_err(|error| os("look at", path, error, false))
+}
+
+fn open_image(path: &str) -> Result<File, HostError> {
+    let file = File::from(path::open_existing(path, OFlags::RDONLY | OFlags::NONBLOCK)?);
+    let meta = file.metadata().map_err(|error| os("look at", path, error, false))?;
+    if !meta.is_file() {
+        return Err(HostError::WrongKind { path: path.to_owned(), wanted: "a plain file" });
+    }
+    Ok(file)
+}
+
+/// Holds everything still, copies, and lets go, whatever happens.
+fn copy_still(missing: &[(&ImageCopy, Place<'_>)], images: &[File]) -> Result<Vec<(String, File)>, HostError> {
+    let mut held = Vec::new();
+    for (copy, place) in missing {
+        if let Some(mounted) = &copy.still {
+            held.push(Still::hold(mounted, place)?);
+        }
+    }
+    let mut partials = Vec::new();
+    for ((copy, place), image) in missing.iter().zip(images) {
+        flush_devices(&copy.from)?;
+        let (partial, file) = create_partial(place)?;
+        copy_content(image, &file).map_err(refused("copy to", place.path))?;
+        partials.push((partial, file));
+    }
+    Ok(partials)
+}
+
+/// What was written to the device itself, past any filesystem, waits in the device's own cache.
+fn flush_devices(image: &str) -> Result<(), HostError> {
+    let Some(seen) = path::place_existing(image)?.seen()? else { return Ok(()) };
+    for entry in loops::showing(&seen)? {
+        let device = loops::open_block(&entry.device, OFlags::RDONLY)?;
+        rustix::fs::fsync(&device).map_err(refused("write out", &entry.device))?;
+    }
+    Ok(())
+}
+
+/// Shares the blocks, or copies those that hold something.
+fn copy_content(from: &File, to: &File) -> rustix::io::Result<()> {
+    match rustix::fs::ioctl_ficlone(to, from) {
+        Ok(()) => return Ok(()),
+        // The filesystem cannot share blocks, or these two files are not on the same one.
+        Err(Errno::OPNOTSUPP | Errno::XDEV | Errno::INVAL | Errno::NOTTY) => {}
+        Err(errno) => return Err(errno),
+    }
+    let size = rustix::fs::fstat(from)?.st_size.unsigned_abs();
+    rustix::fs::ftruncate(to, size)?;
+    let mut at = 0;
+    while at < size {
+        let data = match rustix::fs::seek(from, SeekFrom::Data(at)) {
+            Ok(data) => data,
+            // Only a hole is left.
+            Err(Errno::NXIO) => return Ok(()),
+            Err(errno) => return Err(errno),
+        };
+        let hole = rustix::fs::seek(from, SeekFrom::Hole(data))?;
+        copy_range(from, to, data, hole)?;
+        at = hole;
+    }
+    Ok(())
+}
+
+fn copy_range(from: &File, to: &File, mut at: u64, end: u64) -> rustix::io::Result<()> {
+    while at < end {
+        let (mut input, mut output) = (at, at);
+        let length = usize::try_from((end - at).min(PIECE)).unwrap_or(1 << 20);
+        match rustix::fs::copy_file_range(from, Some(&mut input), to, Some(&mut output), length) {
+            // The image became shorter.
+            Ok(0) => return Ok(()),
+            Ok(copied) => at += copied as u64,
+            Err(Errno::INTR) => {}
+            Err(Errno::XDEV | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => at += copy_by_hand(from, to, at, end)?,
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
+}
+
+/// One buffer's worth, for filesystems that do not copy themselves.
+fn copy_by_hand(from: &File, to: &File, at: u64, end: u64) -> rustix::io::Result<u64> {
+    let mut buffer = vec![0; usize::try_from((end - at).min(1 << 20)).unwrap_or(1 << 20)];
+    let read = rustix::io::pread(from, &mut buffer, at)?;
+    let mut written = 0;
+    while written < read {
+        written += rustix::io::pwrite(to, &buffer[written..read], at + written as u64)?;
+    }
+    // Nothing more to read: skip to the end rather than ask for ever.
+    Ok(if read == 0 { end - at } else { read as u64 })
+}
+
+fn appear(place: &Place<'_>, partial: &str) -> Result<(), HostError> {
+    match rustix::fs::renameat_with(&place.parent, partial, &place.parent, place.name, RenameFlags::NOREPLACE) {
+        Ok(()) => place.sync(),
+        Err(Errno::EXIST) => {
+            unlink_partial(place)?;
+            place.sync()
+        }
+        Err(errno) => Err(begun("create", place.path)(errno)),
+    }
+}
+
+/// A filesystem held still. It goes on when this is dropped, also after an error or a panic.
+struct Still(OwnedFd);
+
+impl Still {
+    fn hold(mounted: &str, copy: &Place<'_>) -> Result<Still, HostError> {
+        let dir = path::open_existing(mounted, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        let number = |fd: &OwnedFd| rustix::fs::fstat(fd).map(|stat| stat.st_dev);
+        // A copy onto the very filesystem that stands still would wait for itself.
+        if number(&dir).map_err(refused("look at", mounted))?
+            == number(&copy.parent).map_err(refused("look at", copy.path))?
+        {
+            let why = "the copy is to be written to it, so it cannot be held still".to_owned();
+            return Err(HostError::Busy { what: mounted.to_owned(), why });
+        }
+        match sys::freeze(&dir) {
+            Ok(()) => Ok(Still(dir)),
+            Err(Errno::BUSY) => {
+                let why = "it is held still by somebody else".to_owned();
+                Err(HostError::Busy { what: mounted.to_owned(), why })
+            }
+            Err(errno) => Err(refused("hold still", mounted)(errno)),
+        }
+    }
+}
+
+impl Drop for Still {
+    fn drop(&mut self) {
+        // The only refusal is one that stands still no longer.
+        let _ = sys::thaw(&self.0);
+    }
+}
+
+/// Lets every filesystem go on that an earlier life left standing still: those mounted from images beneath a directory.
+/// Answers where. Only for a time when no copy is under way.
+pub fn thaw_images_beneath(dir: &str) -> io::Result<Vec<String>> {
+    let ours = |entry: &LoopEntry| is_beneath(&entry.backing_path, dir);
+    let devices: Vec<String> = loops::loops()?.into_iter().filter(ours).map(|entry| entry.device).collect();
+    let from_ours = |entry: &MountEntry| devices.contains(&entry.source);
+    let mut thawed = Vec::new();
+    for entry in mounts()?.into_iter().filter(from_ours) {
+        let opened = path::open(&entry.target, OFlags::RDONLY | OFlags::DIRECTORY).map_err(io::Error::other)?;
+        if opened.is_some_and(|dir| sys::thaw(&dir).is_ok()) {
+            thawed.push(entry.target);
+        }
+    }
+    Ok(thawed)
+}

@@ -1,0 +1,243 @@
+//! ControllerExpandVolume and NodeExpandVolume: what they answer, and what the device and the filesystem show.
+
+use std::path::Path;
+
+use csi::{Code, v1};
+
+use crate::case::{T, cases, ensure, fail, skip};
+use crate::context::said;
+use crate::host;
+use crate::life::Life;
+use crate::requests::{at_least, get, grow, page};
+use crate::{Need, Outcome};
+
+/// What filesystems keep for themselves, as a share of ten.
+const OVERHEAD: i64 = 2;
+
+fn node_request(life: &Life, bytes: i64) -> v1::NodeExpandVolumeRequest {
+    v1::NodeExpandVolumeRequest {
+        volume_id: life.volume.id.clone(),
+        volume_path: life.target.clone(),
+        capacity_range: at_least(bytes),
+        staging_target_path: life.staging.clone(),
+        volume_capability: Some(life.volume.capability.clone()),
+        ..Default::default()
+    }
+}
+
+/// Grows a volume in use, as far as the driver takes part, and says what it answered last.
+async fn grow_in_use(t: &T, life: &Life, bytes: i64) -> Outcome<i64> {
+    let mut made = bytes;
+    let mut on_node = t.has(Need::NodeExpand);
+    if t.has(Need::Expand) {
+        let answer = t.ok(grow(&life.volume, bytes)).await?;
+        made = answer.capacity_bytes;
+        on_node = answer.node_expansion_required;
+    }
+    if on_node {
+        t.ok(node_request(life, bytes)).await?;
+    }
+    Ok(made)
+}
+
+cases! {
+    parity "controller/expand/no-id" [Expand]
+    "A volume is grown by its id."
+    |t| {
+        let request = v1::ControllerExpandVolumeRequest { capacity_range: at_least(1 << 30), ..Default::default() };
+        t.refused(request, &[Code::InvalidArgument], "without an id").await?;
+    }
+    parity "controller/expand/no-range" [Create, Expand]
+    "A volume is grown to a size."
+    |t| {
+        let volume = t.volume().await?;
+        let request = v1::ControllerExpandVolumeRequest { capacity_range: None, ..grow(&volume, 0) };
+        t.refused(request, &[Code::InvalidArgument], "without a size").await?;
+    }
+    parity "controller/expand/works" [Create, Expand]
+    "A grown volume is at least as large as required."
+    |t| {
+        let volume = t.volume().await?;
+        let size = 2 * t.suite.options.size;
+        let made = t.ok(grow(&volume, size)).await?.capacity_bytes;
+        ensure!(made >= size, "{size} bytes were required, {made} made");
+    }
+    beyond "controller/expand/unknown" [Expand]
+    "A volume that does not exist cannot grow."
+    |t| {
+        let volume_id = t.name("none");
+        let capacity_range = at_least(1 << 30);
+        let request = v1::ControllerExpandVolumeRequest { volume_id, capacity_range, ..Default::default() };
+        t.refused(request, &[Code::NotFound], "of a volume that does not exist").await?;
+    }
+    beyond "controller/expand/ten-times" [Create, Expand]
+    "Growing to a size can be repeated and answers the same."
+    |t| {
+        let volume = t.volume().await?;
+        let size = 2 * t.suite.options.size;
+        let first = t.ok(grow(&volume, size)).await?.capacity_bytes;
+        for _ in 0..9 {
+            let again = t.ok(grow(&volume, size)).await?.capacity_bytes;
+            ensure!(again == first, "the repeat made {again} bytes of {first}");
+        }
+    }
+    beyond "controller/expand/never-shrinks" [Create, Expand]
+    "A volume that is larger already is left as it is."
+    |t| {
+        let volume = t.volume().await?;
+        let size = t.suite.options.size;
+        let large = t.ok(grow(&volume, 2 * size)).await?.capacity_bytes;
+        match t.ask(grow(&volume, size)).await {
+            Ok(answer) => ensure!(answer.capacity_bytes >= large, "{large} bytes shrank to {}", answer.capacity_bytes),
+            Err(status) if matches!(status.code, Code::OutOfRange | Code::InvalidArgument) => {
+                t.warn(format!("a size that is met already is refused: {}", said(&status)));
+            }
+            Err(status) => return fail(format!("a smaller size was answered {}", said(&status))),
+        }
+    }
+    beyond "controller/expand/largest-number" [Create, Expand]
+    "A size nobody has is refused."
+    |t| {
+        let volume = t.volume().await?;
+        let codes = [Code::OutOfRange, Code::ResourceExhausted, Code::InvalidArgument];
+        t.refused(grow(&volume, i64::MAX), &codes, "to 2^63-1 bytes").await?;
+    }
+    beyond "controller/expand/negative-size" [Create, Expand]
+    "Sizes are not negative."
+    |t| {
+        let volume = t.volume().await?;
+        t.refused(grow(&volume, -1), &[Code::OutOfRange, Code::InvalidArgument], "to -1 bytes").await?;
+    }
+    beyond "controller/expand/limit-below-requirement" [Create, Expand]
+    "A size that contradicts itself is refused."
+    |t| {
+        let volume = t.volume().await?;
+        let size = t.suite.options.size;
+        let capacity_range = Some(v1::CapacityRange { required_bytes: 3 * size, limit_bytes: 2 * size });
+        let request = v1::ControllerExpandVolumeRequest { capacity_range, ..grow(&volume, 0) };
+        t.refused(request, &[Code::OutOfRange, Code::InvalidArgument], "with a limit below the requirement").await?;
+    }
+    beyond "controller/expand/refused-changes-nothing" [Create, Expand, GetVolume]
+    "A refused growth leaves the volume as it was."
+    |t| {
+        let volume = t.volume().await?;
+        let _ = t.ask(grow(&volume, i64::MAX)).await;
+        let now = t.ok(get(&volume.id)).await?.volume.unwrap_or_default().capacity_bytes;
+        ensure!(now == volume.capacity, "{} bytes became {now} by a refused growth", volume.capacity);
+    }
+    beyond "controller/expand/listed" [Create, Expand, List]
+    "A grown volume is listed with its new size."
+    |t| {
+        let volume = t.volume().await?;
+        let made = t.ok(grow(&volume, 2 * t.suite.options.size)).await?.capacity_bytes;
+        let listed = t.ok(page(0, "")).await?.entries.into_iter().filter_map(|e| e.volume).find(|v| v.volume_id == volume.id);
+        let listed = listed.unwrap_or_default().capacity_bytes;
+        ensure!(listed == made, "grown to {made} bytes, listed with {listed}");
+    }
+    beyond "controller/expand/create-repeated" [Create, Expand]
+    "The request that created a volume still finds it after it has grown."
+    |t| {
+        let request = t.create_request();
+        let volume = t.volume_from(request.clone()).await?;
+        t.ok(grow(&volume, 2 * t.suite.options.size)).await?;
+        ensure!(t.volume_from(request).await?.id == volume.id, "the repeat made another volume");
+    }
+    parity "node/expand/no-id" [NodeExpand]
+    "A volume is grown by its id."
+    |t| {
+        let request = v1::NodeExpandVolumeRequest { volume_path: t.target_path()?, ..Default::default() };
+        t.refused(request, &[Code::InvalidArgument], "without an id").await?;
+    }
+    parity "node/expand/no-path" [Create, NodeExpand]
+    "A volume is grown at a path."
+    |t| {
+        let volume_id = t.volume().await?.id;
+        let request = v1::NodeExpandVolumeRequest { volume_id, ..Default::default() };
+        t.refused(request, &[Code::InvalidArgument], "without a path").await?;
+    }
+    parity "node/expand/unknown" [NodeExpand]
+    "A volume that does not exist cannot grow."
+    |t| {
+        let (volume_id, volume_path) = (t.name("none"), t.target_path()?);
+        let request = v1::NodeExpandVolumeRequest { volume_id, volume_path, ..Default::default() };
+        t.refused(request, &[Code::NotFound], "of a volume that does not exist").await?;
+    }
+    parity "node/expand/works" [Create, NodeExpand, Expand]
+    "A published volume grows on its node."
+    |t| {
+        let life = t.published().await?;
+        let size = 2 * t.suite.options.size;
+        t.ok(grow(&life.volume, size)).await?;
+        let made = t.ok(node_request(&life, size)).await?.capacity_bytes;
+        ensure!(made == 0 || made >= size, "{size} bytes were required, {made} made");
+    }
+    beyond "node/expand/ten-times" [Create, NodeExpand, Expand]
+    "Growing on the node can be repeated."
+    |t| {
+        let life = t.published().await?;
+        let size = 2 * t.suite.options.size;
+        t.ok(grow(&life.volume, size)).await?;
+        for _ in 0..10 {
+            t.ok(node_request(&life, size)).await?;
+        }
+    }
+    beyond "node/expand/wrong-path" [Create, NodeExpand]
+    "A volume is not grown at a path where it is not."
+    |t| {
+        let life = t.published().await?;
+        let elsewhere = Life { target: t.target_path()?, staging: String::new(), ..life };
+        let request = node_request(&elsewhere, t.suite.options.size);
+        t.should_refuse(request, &[Code::NotFound, Code::InvalidArgument], "at a path where it is not").await?;
+    }
+    beyond "node/expand/filesystem-grows" [Create, Expand, Root]
+    "After growth of a volume in use its filesystem is larger."
+    |t| {
+        if !t.has(Need::Online) {
+            return skip("the driver does not offer online expansion");
+        }
+        let life = t.published().await?;
+        let size = 2 * t.suite.options.size;
+        let before = host::filesystem_size(&life.target).await?;
+        host::write(&life.path("kept"), b"kept")?;
+        t.remember_path(&life.path("kept"));
+        grow_in_use(&t, &life, size).await?;
+        let after = host::filesystem_size(&life.target).await?;
+        ensure!(after >= size / 10 * (10 - OVERHEAD), "grown to {size} bytes, the filesystem has {after} (before: {before})");
+        host::holds(&life.path("kept"), b"kept", "after growth")?;
+    }
+    beyond "node/expand/filesystem-grows-when-used-again" [Create, Expand, Root]
+    "A volume that has grown while unused is larger when it is used again, with its data."
+    |t| {
+        let life = t.published().await?;
+        host::write(&life.path("kept"), b"kept")?;
+        t.remember_path(&life.path("kept"));
+        t.take_down(&life).await?;
+        let size = 2 * t.suite.options.size;
+        let on_node = t.ok(grow(&life.volume, size)).await?.node_expansion_required;
+        let life = t.bring(&life.volume).await?;
+        if on_node && t.has(Need::NodeExpand) {
+            t.ok(node_request(&life, size)).await?;
+        }
+        let after = host::filesystem_size(&life.target).await?;
+        ensure!(after >= size / 10 * (10 - OVERHEAD), "grown to {size} bytes, the filesystem has {after}");
+        host::holds(&life.path("kept"), b"kept", "after growth")?;
+    }
+    beyond "node/expand/device-grows" [Create, Expand, Root]
+    "After growth a block device is larger and holds what it held."
+    |t| {
+        let life = t.published_blocks().await?;
+        host::write_at(life.target(), 8192, b"kept")?;
+        let size = 2 * t.suite.options.size;
+        let life = if t.has(Need::Online) {
+            grow_in_use(&t, &life, size).await?;
+            life
+        } else {
+            t.take_down(&life).await?;
+            t.ok(grow(&life.volume, size)).await?;
+            t.bring(&life.volume).await?
+        };
+        let after = host::device_size(Path::new(&life.target))?;
+        ensure!(after >= size, "grown to {size} bytes, the device has {after}");
+        ensure!(host::read_at(life.target(), 8192, 4)? == b"kept", "the device holds other bytes after growth");
+    }
+}

@@ -1,0 +1,192 @@
+//! A volume's way to a path on the node and back.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use csi::{Code, v1};
+
+use crate::case::{fail, skip};
+use crate::context::said;
+use crate::requests::{detach, unpublish, unstage};
+use crate::{Context, Need, Outcome};
+
+/// A volume of ours.
+#[derive(Clone)]
+pub struct Volume {
+    /// Its id.
+    pub id: String,
+    /// What the driver wants to be told of it.
+    pub context: BTreeMap<String, String>,
+    /// Its size as the driver says.
+    pub capacity: i64,
+    /// What it was created for.
+    pub capability: v1::VolumeCapability,
+    /// Its answer.
+    pub answer: v1::Volume,
+}
+
+/// A volume on its way; what it has not come to is empty.
+#[derive(Clone)]
+pub struct Life {
+    /// The volume.
+    pub volume: Volume,
+    /// What the driver said when it was attached.
+    pub publish_context: BTreeMap<String, String>,
+    /// Where it is staged, if the driver stages.
+    pub staging: String,
+    /// Where it is published.
+    pub target: String,
+}
+
+impl Life {
+    /// A path in the published volume.
+    pub fn path(&self, name: &str) -> PathBuf {
+        Path::new(&self.target).join(name)
+    }
+
+    /// The published path.
+    pub fn target(&self) -> &Path {
+        Path::new(&self.target)
+    }
+}
+
+impl Context {
+    /// A new volume of files.
+    pub async fn volume(&self) -> Outcome<Volume> {
+        self.volume_from(self.create_request()).await
+    }
+
+    /// A new volume.
+    pub async fn volume_from(&self, request: v1::CreateVolumeRequest) -> Outcome<Volume> {
+        let capability = request.volume_capabilities.first().cloned().unwrap_or_default();
+        let Some(answer) = self.ok(request).await?.volume else {
+            return fail("CreateVolume was answered OK without a volume");
+        };
+        if answer.volume_id.is_empty() {
+            return fail("CreateVolume was answered OK with an empty volume id");
+        }
+        Ok(volume(answer, capability))
+    }
+
+    /// A new volume of a kind that not every driver has.
+    pub async fn volume_if_offered(&self, request: v1::CreateVolumeRequest, kind: &str) -> Outcome<Volume> {
+        let capability = request.volume_capabilities.first().cloned().unwrap_or_default();
+        match self.ask(request).await {
+            Ok(v1::CreateVolumeResponse { volume: Some(answer) }) => Ok(volume(answer, capability)),
+            Ok(_) => fail("CreateVolume was answered OK without a volume"),
+            Err(status) if status.from_driver && not_offered(status.code) => {
+                skip(format!("the driver does not offer {kind} ({})", said(&status)))
+            }
+            Err(status) => fail(format!("CreateVolume of {kind} was refused: {}", said(&status))),
+        }
+    }
+
+    /// Attaches, where the driver attaches.
+    pub async fn attach(&self, volume: &Volume) -> Outcome<BTreeMap<String, String>> {
+        if !self.has(Need::Attach) {
+            return Ok(BTreeMap::new());
+        }
+        Ok(self.ok(self.attach_request(volume)).await?.publish_context)
+    }
+
+    /// Attaches and stages, where the driver does so.
+    pub async fn staged(&self, volume: &Volume) -> Outcome<Life> {
+        let publish_context = self.attach(volume).await?;
+        let staging = if self.has(Need::Stage) { self.staging_path()? } else { String::new() };
+        if !staging.is_empty() {
+            self.ok(self.stage_request(volume, &publish_context, &staging)).await?;
+        }
+        Ok(Life { volume: volume.clone(), publish_context, staging, target: String::new() })
+    }
+
+    /// Publishes a staged volume at a path of its own.
+    pub async fn publish(&self, staged: &Life, readonly: bool) -> Outcome<Life> {
+        let life = Life { target: self.target_path()?, ..staged.clone() };
+        self.ok(v1::NodePublishVolumeRequest { readonly, ..self.publish_request(&life) }).await?;
+        Ok(life)
+    }
+
+    /// How a volume is published at its target.
+    pub fn publish_request(&self, life: &Life) -> v1::NodePublishVolumeRequest {
+        v1::NodePublishVolumeRequest {
+            volume_id: life.volume.id.clone(),
+            publish_context: life.publish_context.clone(),
+            staging_target_path: life.staging.clone(),
+            target_path: life.target.clone(),
+            volume_capability: Some(life.volume.capability.clone()),
+            volume_context: life.volume.context.clone(),
+            ..Default::default()
+        }
+    }
+
+    /// Brings an existing volume to a path.
+    pub async fn bring(&self, volume: &Volume) -> Outcome<Life> {
+        let staged = self.staged(volume).await?;
+        self.publish(&staged, false).await
+    }
+
+    /// A new volume of files at a path.
+    pub async fn published(&self) -> Outcome<Life> {
+        let volume = self.volume().await?;
+        self.bring(&volume).await
+    }
+
+    /// A new volume of blocks at a path.
+    pub async fn published_blocks(&self) -> Outcome<Life> {
+        let volume = self.volume_if_offered(self.create_blocks(), "block volumes").await?;
+        self.bring(&volume).await
+    }
+
+    /// Takes a volume from its path and from the node; it goes on existing.
+    pub async fn take_down(&self, life: &Life) -> Outcome {
+        let id = &life.volume.id;
+        if !life.target.is_empty() {
+            self.ok(unpublish(id, &life.target)).await?;
+        }
+        if !life.staging.is_empty() {
+            self.ok(unstage(id, &life.staging)).await?;
+        }
+        self.detached(&life.volume).await
+    }
+
+    /// Detaches, where the driver attaches.
+    pub async fn detached(&self, volume: &Volume) -> Outcome {
+        if self.has(Need::Attach) {
+            self.ok(detach(&volume.id, &self.suite.node.node_id)).await?;
+        }
+        Ok(())
+    }
+
+    /// A snapshot of a volume, ready to be used.
+    pub async fn snapshot(&self, volume: &Volume) -> Outcome<v1::Snapshot> {
+        let request = self.snapshot_request(&volume.id);
+        for _ in 0..300 {
+            let Some(snapshot) = self.ok(request.clone()).await?.snapshot else {
+                return fail("CreateSnapshot was answered OK without a snapshot");
+            };
+            if snapshot.snapshot_id.is_empty() {
+                return fail("CreateSnapshot was answered OK with an empty snapshot id");
+            }
+            if snapshot.ready_to_use {
+                return Ok(snapshot);
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        }
+        fail("the snapshot did not become ready to use within 30 s")
+    }
+}
+
+fn volume(answer: v1::Volume, capability: v1::VolumeCapability) -> Volume {
+    Volume {
+        id: answer.volume_id.clone(),
+        context: answer.volume_context.clone(),
+        capacity: answer.capacity_bytes,
+        capability,
+        answer,
+    }
+}
+
+/// Codes by which a driver says that it has no such volumes.
+pub fn not_offered(code: Code) -> bool {
+    matches!(code, Code::InvalidArgument | Code::Unimplemented | Code::FailedPrecondition | Code::OutOfRange)
+}

@@ -1,0 +1,202 @@
+use std::fmt::Write;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::{Case, junit};
+
+/// How a case ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// As promised.
+    Passed,
+    /// As promised, but not as it should be.
+    Warned(String),
+    /// A promise is broken.
+    Failed(String),
+    /// Not judged.
+    Skipped(String),
+}
+
+impl Verdict {
+    /// One word.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Verdict::Passed => "passed",
+            Verdict::Warned(_) => "warned",
+            Verdict::Failed(_) => "failed",
+            Verdict::Skipped(_) => "skipped",
+        }
+    }
+
+    /// The reason, if there is one.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Verdict::Passed => None,
+            Verdict::Warned(why) | Verdict::Failed(why) | Verdict::Skipped(why) => Some(why),
+        }
+    }
+
+    fn sign(&self) -> char {
+        match self {
+            Verdict::Passed => '✓',
+            Verdict::Warned(_) => '!',
+            Verdict::Failed(_) => '✗',
+            Verdict::Skipped(_) => '-',
+        }
+    }
+}
+
+/// A case that has ended.
+pub struct Finished {
+    /// The case.
+    pub case: &'static Case,
+    /// Its place.
+    pub number: usize,
+    /// How it ended.
+    pub verdict: Verdict,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// How many ended how. Warned cases are among the passed ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verdicts {
+    /// As promised.
+    pub passed: usize,
+    /// Of these, with a warning.
+    pub warned: usize,
+    /// Not as promised.
+    pub failed: usize,
+    /// Not judged.
+    pub skipped: usize,
+}
+
+/// What a run found.
+pub struct Report {
+    /// Who was judged.
+    pub driver: String,
+    /// In which version.
+    pub version: String,
+    /// Where.
+    pub endpoint: String,
+    /// The cases, in order.
+    pub finished: Vec<Finished>,
+    /// How long it all took.
+    pub took: Duration,
+    /// Whether the run was stopped before its end.
+    pub interrupted: bool,
+}
+
+impl Report {
+    /// The verdict on one case.
+    pub fn verdict(&self, name: &str) -> Option<&Verdict> {
+        self.finished.iter().find(|done| done.case.name == name).map(|done| &done.verdict)
+    }
+
+    /// How many ended how.
+    pub fn count(&self) -> Verdicts {
+        let mut count = Verdicts::default();
+        for done in &self.finished {
+            match done.verdict {
+                Verdict::Passed => count.passed += 1,
+                Verdict::Warned(_) => {
+                    count.passed += 1;
+                    count.warned += 1;
+                }
+                Verdict::Failed(_) => count.failed += 1,
+                Verdict::Skipped(_) => count.skipped += 1,
+            }
+        }
+        count
+    }
+
+    /// No promise was broken, and all were looked at.
+    pub fn holds(&self) -> bool {
+        self.count().failed == 0 && !self.interrupted
+    }
+
+    /// A tree with reasons, and the verdict alone on the last line.
+    pub fn text(&self, color: bool) -> String {
+        let mut text = format!("{} {} at {}\n", self.driver, self.version, self.endpoint);
+        let mut before: [&str; 2] = ["", ""];
+        for done in &self.finished {
+            let mut parts = done.case.name.splitn(3, '/');
+            let (service, method, what) =
+                (parts.next().unwrap_or_default(), parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+            if before[0] != service {
+                let _ = writeln!(text, "{service}");
+            }
+            if before != [service, method] {
+                let _ = writeln!(text, "  {method}");
+            }
+            before = [service, method];
+            let (on, off) = if color { paint(&done.verdict) } else { ("", "") };
+            let _ = write!(text, "    {on}{} {what}{off}", done.verdict.sign());
+            match &done.verdict {
+                Verdict::Passed => text.push('\n'),
+                Verdict::Warned(why) | Verdict::Skipped(why) => drop(writeln!(text, ": {why}")),
+                Verdict::Failed(why) => drop(writeln!(text, ": {why}\n        {}", done.case.why)),
+            }
+        }
+        text.push('\n');
+        let count = self.count();
+        if self.interrupted {
+            text.push_str("the run was interrupted and has cleaned up\n");
+        }
+        let warnings = match count.warned {
+            0 => String::new(),
+            1 => "1 warning, ".to_string(),
+            n => format!("{n} warnings, "),
+        };
+        let _ = writeln!(text, "{warnings}{:.1} s", self.took.as_secs_f32());
+        let _ = writeln!(text, "{} passed, {} failed, {} skipped", count.passed, count.failed, count.skipped);
+        text
+    }
+
+    /// For programs.
+    pub fn json(&self) -> Value {
+        let count = self.count();
+        let cases: Vec<Value> = self
+            .finished
+            .iter()
+            .map(|done| {
+                json!({
+                    "name": done.case.name,
+                    "verdict": done.verdict.word(),
+                    "reason": done.verdict.reason(),
+                    "why": done.case.why,
+                    "csiSanity": done.case.parity,
+                    "seconds": done.took.as_secs_f64(),
+                })
+            })
+            .collect();
+        json!({
+            "driver": self.driver,
+            "version": self.version,
+            "endpoint": self.endpoint,
+            "passed": count.passed,
+            "warned": count.warned,
+            "failed": count.failed,
+            "skipped": count.skipped,
+            "seconds": self.took.as_secs_f64(),
+            "interrupted": self.interrupted,
+            "cases": cases,
+        })
+    }
+
+    /// For build servers.
+    pub fn junit(&self) -> String {
+        junit::write(self)
+    }
+}
+
+fn paint(verdict: &Verdict) -> (&'static str, &'static str) {
+    let on = match verdict {
+        Verdict::Passed => "\x1b[32m",
+        Verdict::Warned(_) => "\x1b[33m",
+        Verdict::Failed(_) => "\x1b[31m",
+        Verdict::Skipped(_) => "\x1b[90m",
+    };
+    (on, "\x1b[0m")
+}

@@ -1,0 +1,188 @@
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::report::{Finished, Report, Verdict};
+use crate::{Case, Context, Need, Problem, Suite};
+
+/// Told as the run goes on.
+pub enum Progress<'a> {
+    /// A case begins: its name, how many began before it, of how many.
+    Begins(&'a str, usize, usize),
+    /// A case has ended.
+    Ended(&'a str, &'a Verdict),
+}
+
+/// Runs the cases, cleaning up after each. When `interrupted` ends, no further case begins, those under way are
+/// stopped and cleaned up, and the report says so.
+pub async fn run(
+    suite: Arc<Suite>,
+    cases: &[&'static Case],
+    interrupted: impl Future<Output = ()>,
+    mut progress: impl FnMut(Progress<'_>),
+) -> Report {
+    let began = Instant::now();
+    let chosen: Vec<&'static Case> = cases.iter().copied().filter(|case| chosen(&suite, case.name)).collect();
+    let total = chosen.len();
+    let mut finished: Vec<Finished> = Vec::new();
+    let mut waiting = Vec::new();
+    for (number, case) in chosen.into_iter().enumerate() {
+        match case.needs.iter().find_map(|need| suite.abilities.lacks(*need)) {
+            Some(why) => {
+                let verdict = Verdict::Skipped(why);
+                progress(Progress::Ended(case.name, &verdict));
+                finished.push(Finished { case, number, verdict, took: Default::default() });
+            }
+            None => waiting.push((number, case)),
+        }
+    }
+    // Those that need the driver for themselves come last.
+    waiting.sort_by_key(|(number, case)| (case.needs.contains(&Need::Alone), *number));
+    let mut waiting = waiting.into_iter().peekable();
+    let mut interrupted = std::pin::pin!(interrupted);
+    let mut stopped = false;
+    let mut running: JoinSet<Finished> = JoinSet::new();
+    let (stop, stopping) = watch::channel(false);
+    let mut alone = false;
+    loop {
+        while let Some((_, case)) = waiting.peek() {
+            let wants_alone = case.needs.contains(&Need::Alone);
+            let room = running.is_empty() || (!alone && !wants_alone && running.len() < suite.options.parallel);
+            if !room {
+                break;
+            }
+            let Some((number, case)) = waiting.next() else { break };
+            if let Some(since) = suite.gone.get() {
+                let verdict = Verdict::Skipped(format!("the driver crashed in {since} and is gone"));
+                progress(Progress::Ended(case.name, &verdict));
+                finished.push(Finished { case, number, verdict, took: Default::default() });
+                continue;
+            }
+            alone = wants_alone;
+            progress(Progress::Begins(case.name, finished.len() + running.len(), total));
+            let context = Arc::new(Context::new(suite.clone(), number, case));
+            running.spawn(judge(number, case, context, stopping.clone()));
+        }
+        tokio::select! {
+            ended = running.join_next() => match ended {
+                None => break,
+                Some(Ok(done)) => {
+                    progress(Progress::Ended(done.case.name, &done.verdict));
+                    finished.push(done);
+                }
+                // `judge` never panics itself: the case runs in a task of its own.
+                Some(Err(_)) => {}
+            },
+            () = &mut interrupted, if !stopped => {
+                // Those under way end by themselves, and clean up as always.
+                stopped = true;
+                waiting = Vec::new().into_iter().peekable();
+                let _ = stop.send(true);
+            }
+        }
+    }
+    for folder in [&suite.options.staging_dir, &suite.options.target_dir] {
+        // Only if empty, and only if it is still there.
+        let _ = std::fs::remove_dir(folder);
+    }
+    finished.sort_by_key(|done| done.number);
+    Report {
+        driver: suite.driver.name.clone(),
+        version: suite.driver.vendor_version.clone(),
+        endpoint: suite.options.endpoint.clone(),
+        finished,
+        took: began.elapsed(),
+        interrupted: stopped,
+    }
+}
+
+/// Runs one case and cleans up.
+async fn judge(
+    number: usize,
+    case: &'static Case,
+    context: Arc<Context>,
+    mut stopping: watch::Receiver<bool>,
+) -> Finished {
+    let began = Instant::now();
+    // In a task of its own, so that a panic ends the case and not the run; aborted when this future is dropped.
+    let mut task = JoinSet::new();
+    task.spawn((case.run)(context.clone()));
+    let limit = context.suite.options.case_timeout;
+    let outcome = tokio::select! {
+        ended = task.join_next() => match ended {
+            Some(Ok(outcome)) => outcome,
+            Some(Err(_)) | None => Err(Problem::Failed("the case itself panicked; report this as a defect".into())),
+        },
+        () = tokio::time::sleep(limit) => {
+            Err(Problem::Failed(format!("the case did not end within {} s", limit.as_secs())))
+        }
+        Ok(_) = stopping.wait_for(|stopped| *stopped) => Err(Problem::Skipped("the run was interrupted".into())),
+    };
+    task.shutdown().await;
+    let took = began.elapsed();
+    let crashed = revive(&context.suite, case.name).await;
+    let left = context.clean_up().await;
+    let outcome = match (outcome, crashed) {
+        (Err(Problem::Failed(why)), true) => Err(Problem::Failed(format!("{why}; the driver crashed"))),
+        (Ok(()) | Err(Problem::Skipped(_)), true) => Err(Problem::Failed("the driver crashed".into())),
+        (outcome, false) => outcome,
+    };
+    let verdict = match outcome {
+        Err(Problem::Failed(why)) => Verdict::Failed(why),
+        Err(Problem::Skipped(why)) => Verdict::Skipped(why),
+        Ok(()) if !left.is_empty() => Verdict::Failed(format!("something was left behind: {}", left.join("; "))),
+        Ok(()) => match context.warnings() {
+            warnings if warnings.is_empty() => Verdict::Passed,
+            warnings => Verdict::Warned(warnings.join("; ")),
+        },
+    };
+    Finished { case, number, verdict, took }
+}
+
+/// Whether the driver is gone. It is started again if that can be done; otherwise the run has nobody left to judge.
+async fn revive(suite: &Suite, case: &'static str) -> bool {
+    if suite.is_there().await {
+        return false;
+    }
+    if suite.options.restart.is_none() || suite.restart().await.is_err() {
+        suite.gone.get_or_init(|| case);
+    }
+    true
+}
+
+fn chosen(suite: &Suite, name: &str) -> bool {
+    let options = &suite.options;
+    (options.only.is_empty() || options.only.iter().any(|pattern| matches(pattern, name)))
+        && !options.skip.iter().any(|pattern| matches(pattern, name))
+}
+
+/// A pattern matches anywhere in a name; `*` stands for anything.
+fn matches(pattern: &str, name: &str) -> bool {
+    let mut rest = name;
+    pattern.split('*').all(|piece| match rest.find(piece) {
+        Some(at) => {
+            rest = &rest[at + piece.len()..];
+            true
+        }
+        None => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn patterns_match_anywhere() {
+        let name = "controller/create/no-name";
+        for pattern in ["create", "controller/", "no-name", "controller/*/no", "*", ""] {
+            assert!(matches(pattern, name), "{pattern}");
+        }
+        for pattern in ["delete", "no*create"] {
+            assert!(!matches(pattern, name), "{pattern}");
+        }
+    }
+}

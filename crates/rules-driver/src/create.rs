@@ -1,0 +1,226 @@
+//! Making volumes: from nothing, from a snapshot, from another volume.
+//!
+//! Flow: record (creating), bytes, record (ready), answer. Guarantee: an image without a record never exists, so nothing
+//! is ever lost sight of, and a crash anywhere leaves a record that says what to go on with.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec;
+
+use control::host::{ImageCopy, Op};
+use csi::v1::volume_content_source::{SnapshotSource, Type as SourceType, VolumeSource};
+use csi::v1::{
+    CreateVolumeRequest, CreateVolumeResponse, Topology, TopologyRequirement, Volume as CsiVolume, VolumeContentSource,
+};
+use csi::{Code, Response, Status};
+
+use crate::check::{self, Naming, Range, Wish, invalid, required};
+use crate::config::{Config, Feature};
+use crate::delete::finish_deleting;
+use crate::facts::Facts;
+use crate::record::{Kind, Source, State, Volume};
+use crate::run::{Run, Step, answer};
+
+pub fn create(run: &Run, config: &Config, facts: &mut Facts, request: &CreateVolumeRequest) -> Result<Step, Status> {
+    let name = check::name("the volume's name", &request.name)?;
+    let uses = check::capabilities(&request.volume_capabilities)?;
+    let wish = check::parameters(&request.parameters, false)?;
+    let read_ahead_kib = check::mutable(&request.mutable_parameters)?;
+    if read_ahead_kib.is_some() && !config.offers(Feature::Modify) {
+        return Err(invalid("mutable parameters are not offered"));
+    }
+    if wish.kind == Kind::Directory && uses.iter().any(|one| one.block) {
+        return Err(invalid("a directory is no block device; ask for a filesystem or for an image"));
+    }
+    let source = source(config, request.volume_content_source.as_ref())?;
+    reachable(config, request.accessibility_requirements.as_ref())?;
+    let range = Range::of(request.capacity_range.as_ref())?;
+    let id = check::id_for(Naming::Volume, name);
+    if let Some(step) = finish_deleting(run, config, facts, &id) {
+        return Ok(step);
+    }
+    let volume = match facts.volumes().get(&id) {
+        Some(volume) if !same(volume, name, range, &wish, source.as_ref()) => {
+            // The words of somebody else's name are not for this caller.
+            let text = format!("volume {id} exists with {} bytes, which is not what was asked for", volume.size);
+            return Err(Status::from_driver(Code::AlreadyExists, text));
+        }
+        Some(volume) => volume.clone(),
+        None => {
+            let copied = source.as_ref().map(|source| source_size(facts, source, wish.kind)).transpose()?;
+            let filesystem = uses.iter().find_map(|one| one.filesystem).or(wish.filesystem);
+            let smallest = match (wish.kind, uses.iter().all(|one| one.block)) {
+                (Kind::Directory, _) | (_, true) => 1,
+                (Kind::Image, false) => check::smallest(filesystem.unwrap_or(&config.filesystem)),
+            };
+            let size = range.choose(smallest, copied)?;
+            fits(config, facts, size, 0)?;
+            Volume {
+                kind: wish.kind,
+                filesystem: wish.filesystem.map(String::from),
+                source,
+                read_ahead_kib,
+                ..Volume::creating(id.clone(), name.to_string(), size)
+            }
+        }
+    };
+    match make(run, config, facts, volume)? {
+        Some(step) => Ok(step),
+        None => {
+            let volume = facts.volumes().get(&id).map(|volume| describe(config, volume));
+            answer(Response::CreateVolume(CreateVolumeResponse { volume }))
+        }
+    }
+}
+
+/// The volume is the one asked for.
+fn same(volume: &Volume, name: &str, range: Range, wish: &Wish, source: Option<&Source>) -> bool {
+    volume.name == name
+        && range.admits(volume.size)
+        && volume.kind == wish.kind
+        && volume.filesystem.as_deref() == wish.filesystem
+        && volume.source.as_ref() == source
+        && !volume.ephemeral
+}
+
+/// What the volume is to be copied from.
+fn source(config: &Config, asked: Option<&VolumeContentSource>) -> Result<Option<Source>, Status> {
+    let Some(asked) = asked else { return Ok(None) };
+    match &asked.r#type {
+        Some(SourceType::Snapshot(from)) if config.offers(Feature::Snapshots) => {
+            Ok(Some(Source::Snapshot(required("the snapshot id", &from.snapshot_id)?.to_string())))
+        }
+        Some(SourceType::Volume(from)) if config.offers(Feature::Clone) => {
+            Ok(Some(Source::Volume(required("the source volume's id", &from.volume_id)?.to_string())))
+        }
+        Some(SourceType::Snapshot(_)) => Err(invalid("volumes from snapshots are not offered")),
+        Some(SourceType::Volume(_)) => Err(invalid("volumes from other volumes are not offered")),
+        None => Err(invalid("the volume content source has no type")),
+    }
+}
+
+fn source_size(facts: &Facts, source: &Source, kind: Kind) -> Result<u64, Status> {
+    let found = match source {
+        Source::Snapshot(id) => facts.snapshots.ready(id).map(|snapshot| (snapshot.size, Kind::Image)),
+        Source::Volume(id) => {
+            let volume = facts.volumes.ready(id).filter(|volume| !volume.ephemeral);
+            volume.map(|volume| (volume.size, volume.kind))
+        }
+    };
+    match found {
+        None => Err(Status::from_driver(Code::NotFound, "what the volume is to be copied from does not exist")),
+        Some((size, Kind::Image)) if kind == Kind::Image => Ok(size),
+        Some(_) => Err(invalid("directories are neither copied nor copied to; use images")),
+    }
+}
+
+/// The volumes of this driver are reachable from this node alone.
+fn reachable(config: &Config, asked: Option<&TopologyRequirement>) -> Result<(), Status> {
+    let Some(asked) = asked.filter(|_| config.offers(Feature::Topology)) else { return Ok(()) };
+    if asked.requisite.is_empty() || asked.requisite.iter().any(|one| is_here(config, one)) {
+        return Ok(());
+    }
+    let text = format!("volumes of this driver are reachable from node {} alone", config.node_id);
+    Err(Status::from_driver(Code::ResourceExhausted, text))
+}
+
+/// The topology includes this node.
+pub fn is_here(config: &Config, topology: &Topology) -> bool {
+    let key = config.topology_key();
+    topology.segments.iter().all(|(name, value)| *name == key && *value == config.node_id)
+}
+
+/// Where the volumes of this driver are reachable from.
+pub fn here(config: &Config) -> Topology {
+    Topology { segments: [(config.topology_key(), config.node_id.clone())].into() }
+}
+
+/// Goes on making a volume nobody was told of; nothing when it is there and its record is on disk.
+pub fn make(run: &Run, config: &Config, facts: &mut Facts, volume: Volume) -> Result<Option<Step>, Status> {
+    let id = volume.id.clone();
+    match volume.state {
+        // Whoever wants the name finishes the deletion first.
+        State::Deleting => {
+            return Err(Status::from_driver(Code::Aborted, "the volume is being deleted; call again"));
+        }
+        State::Ready => return Ok(facts.save_volume(config, &id).map(Step::Do)),
+        State::Creating => {}
+    }
+    let copy = copy_of(config, facts, &volume)?;
+    facts.volumes.put(volume.clone());
+    if let Some(op) = facts.save_volume(config, &id) {
+        return Ok(Some(Step::Do(op)));
+    }
+    if let Some(step) = bytes(run, config, &volume, copy) {
+        return Ok(Some(step));
+    }
+    facts.volumes.put(Volume { state: State::Ready, ..volume });
+    Ok(facts.save_volume(config, &id).map(Step::Do))
+}
+
+/// The next step to a volume's bytes. Whatever lies there was never acknowledged; a volume starts without anybody's bytes
+/// (reliability 83).
+fn bytes(run: &Run, config: &Config, volume: &Volume, copy: Option<ImageCopy>) -> Option<Step> {
+    if volume.kind == Kind::Directory {
+        let path = config.directory_path(&volume.id);
+        return run.once(Op::RemoveTree { path: path.clone() }).or_else(|| run.once(Op::MakeDir { path }));
+    }
+    let path = config.image_path(&volume.id);
+    let clear = run.once(Op::RemoveFile { path: path.clone() });
+    let size = volume.size;
+    clear.or_else(|| match copy {
+        None => run.once(Op::CreateImage { path, size }),
+        Some(copy) => {
+            run.once(Op::CopyImages { copies: vec![copy] }).or_else(|| run.once(Op::GrowImage { path, size }))
+        }
+    })
+}
+
+fn copy_of(config: &Config, facts: &Facts, volume: &Volume) -> Result<Option<ImageCopy>, Status> {
+    let Some(source) = &volume.source else { return Ok(None) };
+    source_size(facts, source, volume.kind)?;
+    let to = config.image_path(&volume.id);
+    Ok(Some(match source {
+        Source::Snapshot(id) => ImageCopy { from: config.snapshot_image_path(id), to, still: None },
+        Source::Volume(id) => image_copy(config, facts, id, to),
+    }))
+}
+
+/// A copy of a volume as it is now. The filesystem on it is held still if it is mounted.
+pub fn image_copy(config: &Config, facts: &Facts, volume: &str, to: String) -> ImageCopy {
+    let from = config.image_path(volume);
+    let device = facts.device(&from);
+    let still = device.and_then(|device| facts.filesystem_place(device)).map(|(at, _)| at.to_string());
+    ImageCopy { from, to, still }
+}
+
+/// The pool has room for so many bytes, `already` of which are promised to the same caller.
+pub fn fits(config: &Config, facts: &Facts, size: u64, already: u64) -> Result<(), Status> {
+    if size > config.pool_bytes {
+        let text = format!("{size} bytes are more than the whole pool of {} bytes", config.pool_bytes);
+        return Err(Status::from_driver(Code::OutOfRange, text));
+    }
+    let free = config.pool_bytes.saturating_sub(facts.promised().saturating_sub(already));
+    if size > free {
+        let text = format!("the pool has {free} bytes left, and {size} are asked for; delete volumes or enlarge it");
+        return Err(Status::from_driver(Code::ResourceExhausted, text));
+    }
+    Ok(())
+}
+
+/// A volume as callers see it.
+pub fn describe(config: &Config, volume: &Volume) -> CsiVolume {
+    let content_source = volume.source.as_ref().map(|source| VolumeContentSource {
+        r#type: Some(match source {
+            Source::Snapshot(id) => SourceType::Snapshot(SnapshotSource { snapshot_id: id.clone() }),
+            Source::Volume(id) => SourceType::Volume(VolumeSource { volume_id: id.clone() }),
+        }),
+    });
+    CsiVolume {
+        capacity_bytes: i64::try_from(volume.size).unwrap_or(i64::MAX),
+        volume_id: volume.id.clone(),
+        content_source,
+        accessible_topology: if config.offers(Feature::Topology) { vec![here(config)] } else { vec![] },
+        ..Default::default()
+    }
+}

@@ -1,0 +1,143 @@
+//! Snapshots: record (creating), copy, record (ready), answer; and back.
+
+use alloc::format;
+use alloc::string::ToString;
+use alloc::vec;
+
+use control::host::Op;
+use csi::v1::{
+    CreateSnapshotRequest, CreateSnapshotResponse, DeleteSnapshotRequest, DeleteSnapshotResponse, GetSnapshotRequest,
+    GetSnapshotResponse, ListSnapshotsRequest, ListSnapshotsResponse, Snapshot as CsiSnapshot, list_snapshots_response,
+};
+use csi::{Code, Response, Status};
+
+use crate::check::{self, Naming, invalid, required};
+use crate::config::Config;
+use crate::controller::find;
+use crate::create::{fits, image_copy};
+use crate::facts::Facts;
+use crate::list::page;
+use crate::record::{Kind, Snapshot, State, Volume};
+use crate::run::{Run, Step, answer};
+
+pub fn create(run: &Run, config: &Config, facts: &mut Facts, request: &CreateSnapshotRequest) -> Result<Step, Status> {
+    let name = check::name("the snapshot's name", &request.name)?;
+    let source = required("the source volume's id", &request.source_volume_id)?;
+    check::no_parameters(&request.parameters)?;
+    let id = check::id_for(Naming::Snapshot, name);
+    if let Some(step) = finish_deleting(run, config, facts, &id) {
+        return Ok(step);
+    }
+    match facts.snapshots().get(&id) {
+        Some(found) if found.name != name || found.source != source || found.group.is_some() => {
+            let text = format!("snapshot {id} exists and is of another volume");
+            return Err(Status::from_driver(Code::AlreadyExists, text));
+        }
+        Some(found) if found.state == State::Ready => {
+            if let Some(op) = save(config, facts, &id) {
+                return Ok(Step::Do(op));
+            }
+            let snapshot = facts.snapshots().get(&id).map(describe);
+            return answer(Response::CreateSnapshot(CreateSnapshotResponse { snapshot }));
+        }
+        Some(_) | None => {}
+    }
+    let volume = copyable(facts, source)?;
+    let already = facts.snapshots().get(&id).map_or(0, |snapshot| snapshot.size);
+    fits(config, facts, volume.size, already)?;
+    facts.snapshots.put(Snapshot::creating(id.clone(), name.to_string(), &volume, run.now_millis()));
+    if let Some(op) = save(config, facts, &id) {
+        return Ok(Step::Do(op));
+    }
+    let to = config.snapshot_image_path(&id);
+    // What was copied by an attempt that was cut off is of another moment.
+    if let Some(step) = run.once(Op::RemoveFile { path: to.clone() }) {
+        return Ok(step);
+    }
+    if let Some(step) = run.once(Op::CopyImages { copies: vec![image_copy(config, facts, source, to)] }) {
+        return Ok(step);
+    }
+    finish(facts, &id);
+    create(run, config, facts, request)
+}
+
+/// The snapshot's bytes are there.
+pub fn finish(facts: &mut Facts, id: &str) {
+    if let Some(snapshot) = facts.snapshots().get(id).cloned() {
+        facts.snapshots.put(Snapshot { state: State::Ready, ..snapshot });
+    }
+}
+
+/// A volume that can be copied.
+pub fn copyable(facts: &Facts, id: &str) -> Result<Volume, Status> {
+    let volume = find(facts, id)?;
+    match volume.kind {
+        Kind::Image => Ok(volume.clone()),
+        Kind::Directory => Err(invalid("there are no snapshots of directories; use an image")),
+    }
+}
+
+/// The write that brings a snapshot's record to disk, if it is not there.
+pub fn save(config: &Config, facts: &Facts, id: &str) -> Option<Op> {
+    facts.snapshots.save(id, config.snapshot_record_path(id))
+}
+
+/// A snapshot as callers see it.
+pub fn describe(snapshot: &Snapshot) -> CsiSnapshot {
+    let mut told = CsiSnapshot {
+        size_bytes: i64::try_from(snapshot.size).unwrap_or(i64::MAX),
+        snapshot_id: snapshot.id.clone(),
+        source_volume_id: snapshot.source.clone(),
+        ready_to_use: snapshot.state == State::Ready,
+        group_snapshot_id: snapshot.group.clone().unwrap_or_default(),
+        ..Default::default()
+    };
+    let time = told.creation_time.get_or_insert_default();
+    time.seconds = i64::try_from(snapshot.created_millis / 1000).unwrap_or(i64::MAX);
+    time.nanos = i32::try_from(snapshot.created_millis % 1000 * 1_000_000).unwrap_or(0);
+    told
+}
+
+pub fn delete(run: &Run, config: &Config, facts: &mut Facts, request: &DeleteSnapshotRequest) -> Result<Step, Status> {
+    let id = required("the snapshot id", &request.snapshot_id)?;
+    let done = || answer(Response::DeleteSnapshot(DeleteSnapshotResponse {}));
+    let Some(snapshot) = facts.snapshots().get(id).cloned() else { return done() };
+    if let Some(group) = &snapshot.group {
+        let text = format!("snapshot {id} belongs to group snapshot {group}; delete that");
+        return Err(Status::from_driver(Code::FailedPrecondition, text));
+    }
+    facts.snapshots.put(Snapshot { state: State::Deleting, ..snapshot });
+    finish_deleting(run, config, facts, id).map_or_else(done, Ok)
+}
+
+/// Goes on with a deletion, if one was begun: the record goes last.
+pub fn finish_deleting(run: &Run, config: &Config, facts: &Facts, id: &str) -> Option<Step> {
+    facts.snapshots().get(id).filter(|snapshot| snapshot.state == State::Deleting)?;
+    if let Some(op) = save(config, facts, id) {
+        return Some(Step::Do(op));
+    }
+    let bytes_gone = run.once(Op::RemoveFile { path: config.snapshot_image_path(id) });
+    bytes_gone.or_else(|| Some(Step::Do(Op::RemoveFile { path: config.snapshot_record_path(id) })))
+}
+
+pub fn list(facts: &Facts, request: &ListSnapshotsRequest) -> Result<Step, Status> {
+    let fits = |wanted: &str, found: &str| wanted.is_empty() || wanted == found;
+    let shown = |one: &Snapshot| {
+        one.state != State::Creating
+            && fits(&request.snapshot_id, &one.id)
+            && fits(&request.source_volume_id, &one.source)
+    };
+    let (found, next_token) = page(facts.snapshots(), request.max_entries, &request.starting_token, shown)?;
+    let entry = |one: &Snapshot| list_snapshots_response::Entry { snapshot: Some(describe(one)) };
+    let entries = found.into_iter().map(entry).collect();
+    answer(Response::ListSnapshots(ListSnapshotsResponse { entries, next_token }))
+}
+
+pub fn get(facts: &Facts, request: &GetSnapshotRequest) -> Result<Step, Status> {
+    let id = required("the snapshot id", &request.snapshot_id)?;
+    let found = facts.snapshots.ready(id).map(describe);
+    match found {
+        None => Err(Status::from_driver(Code::NotFound, "there is no such snapshot")),
+        snapshot => answer(Response::GetSnapshot(GetSnapshotResponse { snapshot })),
+    }
+}
