@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use api::{Object, ObjectRef, Write};
+use api::{Object, Write};
 use control::{Action, Cache, Change, Decision, Effect, Outcome, Queue, Refusal, Reply, Rules, Tick, Why};
 use tokio::sync::{Notify, watch};
 
@@ -262,9 +262,9 @@ where
         match (written, outcome) {
             (Some(_), Outcome::Done(Reply::Object(object))) => self.facts.fold(object.clone()),
             (Some(write), Outcome::Done(Reply::Gone)) => {
-                let target = write.target();
-                if let Some(uid) = self.uid(target) {
-                    self.facts.fold_gone(target.kind, &target.key, &uid);
+                // A namesake may have been created since: only the very object written to is gone.
+                if let Some(uid) = write.uid() {
+                    self.facts.fold_gone(write.target().kind, &write.target().key, uid);
                 }
             }
             (
@@ -275,10 +275,6 @@ where
             )
             | (None, _) => {}
         }
-    }
-
-    fn uid(&self, target: &ObjectRef) -> Option<String> {
-        self.facts.look(|cache| Some(cache.get(target.kind, &target.key)?.meta().uid.clone()))
     }
 
     fn report(&self, key: &R::Key, action: &R::Action, why: &Why, outcome: &Outcome) {
