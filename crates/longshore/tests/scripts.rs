@@ -32,6 +32,7 @@ macro_rules! scripts {
 scripts! {
     first_five_minutes "root-first-five-minutes.txt";
     carries_on_after_kill "root-carries-on-after-kill.txt";
+    killed_at_random "root-killed-at-random.txt";
     explains_a_stopped_driver "root-explains-a-stopped-driver.txt";
     claims_without_mounting "claims-without-mounting.txt";
     bad_input "bad-input.txt";
