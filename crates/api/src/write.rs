@@ -230,7 +230,9 @@ mod tests {
         meta.deletion_timestamp = Some(Time::from_unix_millis(1));
         let letting_go = patched(Patch::remove_finalizer(&meta, "a"));
         assert_eq!(letting_go.uid(), Some("u"));
-        let Write::Patch { patch: Patch::Strategic(body), .. } = &letting_go else { unreachable!("it is being deleted") };
+        let Write::Patch { patch: Patch::Strategic(body), .. } = &letting_go else {
+            unreachable!("it is being deleted")
+        };
         assert!(body["metadata"].get("resourceVersion").is_none());
         let tests = Patch::Json(alloc::vec![JsonOp::Test { path: "/metadata/uid".into(), value: json!("u") }]);
         assert_eq!(patched(tests).uid(), Some("u"));

@@ -1,4 +1,5 @@
 //! Against the real embedded API server, in process and over HTTPS.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop here")]
 
 use std::time::Duration;
 
@@ -88,7 +89,8 @@ async fn a_held_object_stays_until_its_finalizer_goes_and_a_pod_is_placed_once()
         "spec": { "containers": [{ "name": "c", "image": "i" }] },
     });
     let target = ObjectRef::namespaced(Kind::Pod, "default", "p");
-    let Outcome::Done(Reply::Object(pod)) = kube.write(&Write::Create { target: target.clone(), body: pod }).await else {
+    let Outcome::Done(Reply::Object(pod)) = kube.write(&Write::Create { target: target.clone(), body: pod }).await
+    else {
         panic!("the pod is there")
     };
     let bind = |uid: &str| Write::Bind { target: target.clone(), uid: uid.into(), node: "n".into() };
@@ -97,13 +99,18 @@ async fn a_held_object_stays_until_its_finalizer_goes_and_a_pod_is_placed_once()
     assert_eq!(kube.write(&bind(&pod.meta().uid)).await, Outcome::Refused(Refusal::Conflict));
     let status = Patch::merge(Precondition::same(pod.meta()), json!({ "status": { "phase": "Running" } }));
     let status = Write::Patch { target: target.clone(), subresource: Some(Subresource::Status), patch: status };
-    assert!(matches!(kube.write(&status).await, Outcome::Done(Reply::Object(Object::Pod(pod))) if pod.status.phase == "Running"));
+    assert!(
+        matches!(kube.write(&status).await, Outcome::Done(Reply::Object(Object::Pod(pod))) if pod.status.phase == "Running")
+    );
     let counted = kube.counts().all();
     assert!(counted.contains(&(("create", Kind::Pod, "binding"), 3)), "{counted:?}");
 }
 
 async fn next(news: &mut mpsc::Receiver<Feed>) -> Feed {
-    tokio::time::timeout(Duration::from_secs(20), news.recv()).await.expect("news in time").expect("a watch that goes on")
+    tokio::time::timeout(Duration::from_secs(20), news.recv())
+        .await
+        .expect("news in time")
+        .expect("a watch that goes on")
 }
 
 // Reliability 93, 96, 108: nothing is missed, across a restart of the server too.

@@ -1,4 +1,5 @@
 //! The runner, with rules small enough to see through: each claim is to carry a finalizer, written once.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop here")]
 
 use std::future::Future;
 use std::pin::Pin;
@@ -124,7 +125,8 @@ impl Hands for Slow {
 }
 
 fn claim(name: &str, version: u64, marked: bool) -> Object {
-    let mut metadata = Meta { uid: name.into(), resource_version: version.to_string(), ..Meta::in_namespace("n", name) };
+    let mut metadata =
+        Meta { uid: name.into(), resource_version: version.to_string(), ..Meta::in_namespace("n", name) };
     if marked {
         metadata.finalizers.push(MARK.into());
     }

@@ -15,6 +15,7 @@ use rules_driver::{Config, Facts, METHODS, Mount, Run, Step};
 use crate::args;
 use crate::hands::on_host;
 use crate::layout::{DRIVER, Layout, text};
+use crate::out;
 
 /// What all volumes together may promise. Images are thin: this bounds promises, not the disk.
 const POOL_BYTES: u64 = 1 << 40;
@@ -46,13 +47,9 @@ pub async fn command(args: args::Driver) -> Result<()> {
             tracing::warn!("cannot wait for signals: {error}");
         }
     };
-    say(&layout);
+    let socket = layout.driver_socket();
+    out::say(&format!("driver {DRIVER} at {}; Ctrl-C stops it, its volumes stay", socket.display()));
     serve(layout, node, host, stop).await
-}
-
-#[allow(clippy::print_stdout, reason = "this is what the command is for")]
-fn say(layout: &Layout) {
-    println!("driver {DRIVER} at {}; Ctrl-C stops it, its volumes stay", layout.driver_socket().display());
 }
 
 /// Serves the driver and its registration until `stop` ends.

@@ -3,6 +3,8 @@
 //! A script is a transcript: lines that begin with `$ ` are commands for bash, the lines under each are what it prints
 //! (both streams). `[..]` stands for anything within a line, a line of `...` for any number of lines. Lines that begin
 //! with `#` are for readers. A script whose name begins with `root-` mounts filesystems and needs root.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop here")]
+#![allow(clippy::print_stderr, reason = "a script that is not run says why")]
 
 mod script;
 
