@@ -286,9 +286,12 @@ where
             }
             Outcome::Refused(_) | Outcome::Unknown(_) | Outcome::Done(_) => {
                 tracing::warn!(controller = R::NAME, %key, action = action.name(), "{failure}");
-                let about = R::about(key);
-                let object = self.facts.look(|cache| cache.get(about.kind, &about.key).cloned());
-                if let (Some(events), Some(object)) = (&self.events, object) {
+                let Some(events) = &self.events else { return };
+                let objects: Vec<Object> = self.facts.look(|cache| {
+                    let concerned = R::concerns(key, cache, &self.state().local);
+                    concerned.iter().filter_map(|object| cache.get(object.kind, &object.key).cloned()).collect()
+                });
+                for object in objects {
                     events.say(R::NAME, object, why.code, format!("{why}: {failure}"), self.clock.now());
                 }
             }
