@@ -9,6 +9,10 @@ TOOLS := $(HOME)/.cache/longshore/bin
 export PATH := $(TOOLS):$(PATH):/usr/sbin:/sbin
 LONGSHORE := $(CARGO_TARGET_DIR)/release/longshore
 ARGS ?=
+# The real programs that interop tests run against, and the packages that have such tests (feature `interop`).
+export LONGSHORE_PEERS ?= $(HOME)/.cache/longshore/peers
+PEERS ?=
+INTEROP := prove-cluster
 
 .PHONY: help
 help: ## List the commands
@@ -26,10 +30,19 @@ build: toolchain ## Build the release binary
 test: toolchain kubectl filesystem-tools ## Run every test
 	cargo test --workspace --locked --quiet
 
+.PHONY: peers
+peers: ## Build the real programs to test against, once (PEERS="etcd csi-sanity" builds only those)
+	@bash tools/peers/build.sh $(PEERS)
+
+.PHONY: interop
+interop: toolchain kubectl cluster-tools peers ## Run the tests against real Kubernetes and CSI programs
+	cargo test --locked --quiet $(foreach package,$(INTEROP),--package $(package) --features $(package)/interop)
+
 .PHONY: lint
 lint: toolchain ## Check style and warnings
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- --deny warnings
+	cargo clippy --all-targets --locked --quiet $(foreach package,$(INTEROP),--package $(package) --features $(package)/interop) -- --deny warnings
 
 .PHONY: fmt
 fmt: ## Format the code
@@ -58,3 +71,9 @@ kubectl:
 filesystem-tools:
 	@command -v mkfs.ext4 >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install --yes --quiet e2fsprogs >/dev/null; } \
 	  || { echo "make: mkfs.ext4 is missing; install it with: apt-get install e2fsprogs" >&2; exit 1; }
+
+.PHONY: cluster-tools
+cluster-tools:
+	@command -v openssl >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install --yes --quiet openssl >/dev/null; } \
+	  || { echo "make: openssl is missing; install it with: apt-get install openssl" >&2; exit 1; }
+	@command -v setpriv >/dev/null || { echo "make: setpriv is missing; install it with: apt-get install util-linux" >&2; exit 1; }

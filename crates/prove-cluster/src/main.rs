@@ -1,0 +1,28 @@
+//! A control plane to try things on by hand: prints its kubeconfig and runs until its input ends.
+
+use prove_cluster::{ControlPlane, Options};
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "prove-cluster: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), Box<dyn std::error::Error>> {
+    let plane = ControlPlane::start(Options { controller_manager: true, scheduler: true, ..Options::default() })?;
+    let mut out = io::stdout().lock();
+    writeln!(out, "export KUBECONFIG={}", plane.kubeconfig().display())?;
+    for process in plane.processes() {
+        writeln!(out, "# {} is process {}, its log is {}", process.name(), process.id(), process.log().display())?;
+    }
+    writeln!(out, "# close the input (Ctrl-D) to end all of it")?;
+    out.flush()?;
+    io::copy(&mut io::stdin(), &mut io::sink())?;
+    Ok(())
+}
