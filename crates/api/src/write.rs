@@ -56,6 +56,20 @@ impl Write {
         }
     }
 
+    /// The uid the sender believes the object to have, if the write says so.
+    pub fn uid(&self) -> Option<&str> {
+        match self {
+            Write::Create { .. } => None,
+            Write::Patch { patch: Patch::Merge(body) | Patch::Strategic(body), .. } => body["metadata"]["uid"].as_str(),
+            Write::Patch { patch: Patch::Json(ops), .. } => ops.iter().find_map(|op| match op {
+                JsonOp::Test { path, value } if path == "/metadata/uid" => value.as_str(),
+                JsonOp::Test { .. } | JsonOp::Add { .. } | JsonOp::Replace { .. } | JsonOp::Remove { .. } => None,
+            }),
+            Write::Delete { only_if, .. } => only_if.uid.as_deref(),
+            Write::Bind { uid, .. } => Some(uid),
+        }
+    }
+
     /// The verb, as RBAC names it.
     pub fn verb(&self) -> &'static str {
         match self {
@@ -89,6 +103,9 @@ pub enum Patch {
     Merge(Value),
     /// RFC 6902. The precondition travels inside, as `test` operations.
     Json(Vec<JsonOp>),
+    /// A merge patch that knows lists which are really sets or maps, such as finalizers. The precondition travels inside,
+    /// as in a merge patch.
+    Strategic(Value),
 }
 
 /// One step of a JSON patch.
@@ -142,7 +159,7 @@ impl Patch {
     /// The body as it travels.
     pub fn to_json(&self) -> Value {
         match self {
-            Patch::Merge(body) => body.clone(),
+            Patch::Merge(body) | Patch::Strategic(body) => body.clone(),
             Patch::Json(ops) => ops.iter().map(JsonOp::to_json).collect(),
         }
     }
@@ -152,6 +169,7 @@ impl Patch {
         match self {
             Patch::Merge(_) => "application/merge-patch+json",
             Patch::Json(_) => "application/json-patch+json",
+            Patch::Strategic(_) => "application/strategic-merge-patch+json",
         }
     }
 }
@@ -167,7 +185,7 @@ impl JsonOp {
     }
 }
 
-/// A patch that adds a finalizer, unless the object changed meanwhile.
+/// Finalizers.
 impl Patch {
     /// Adds a finalizer to the object seen, unchanged since.
     pub fn add_finalizer(meta: &Meta, finalizer: &str) -> Patch {
@@ -176,10 +194,49 @@ impl Patch {
         Patch::merge(Precondition::unchanged(meta), json!({ "metadata": { "finalizers": finalizers } }))
     }
 
-    /// Removes a finalizer from the object seen, unchanged since.
+    /// Removes a finalizer from the object of this uid, which is being deleted.
+    pub fn let_go(uid: &str, finalizer: &str) -> Patch {
+        Patch::Strategic(json!({ "metadata": { "uid": uid, "$deleteFromPrimitiveList/finalizers": [finalizer] } }))
+    }
+
+    /// Removes a finalizer from the object seen. Nobody can put a finalizer on an object that is being deleted, so there
+    /// it is enough that it is the same object: controllers that let go at the same time do not get in each other's way.
+    /// Elsewhere the object must be unchanged.
     pub fn remove_finalizer(meta: &Meta, finalizer: &str) -> Patch {
+        if meta.is_deleting() {
+            return Patch::let_go(&meta.uid, finalizer);
+        }
         let rest: Vec<&String> = meta.finalizers.iter().filter(|f| *f != finalizer).collect();
         let rest = if rest.is_empty() { Value::Null } else { json!(rest) };
         Patch::merge(Precondition::unchanged(meta), json!({ "metadata": { "finalizers": rest } }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Kind, Time};
+
+    #[test]
+    fn every_write_to_an_existing_object_can_say_which_one_it_means() {
+        let mut meta = Meta { uid: "u".into(), resource_version: "7".into(), ..Meta::named("v") };
+        meta.finalizers = alloc::vec!["a".into(), "b".into()];
+        let target = ObjectRef::cluster(Kind::PersistentVolume, "v");
+        let patched = |patch| Write::Patch { target: target.clone(), subresource: None, patch };
+        assert_eq!(patched(Patch::remove_finalizer(&meta, "a")).uid(), Some("u"));
+        let Patch::Merge(body) = Patch::remove_finalizer(&meta, "a") else { unreachable!("it is not being deleted") };
+        assert_eq!(body["metadata"]["finalizers"], json!(["b"]));
+        assert_eq!(body["metadata"]["resourceVersion"], json!("7"));
+        meta.deletion_timestamp = Some(Time::from_unix_millis(1));
+        let letting_go = patched(Patch::remove_finalizer(&meta, "a"));
+        assert_eq!(letting_go.uid(), Some("u"));
+        let Write::Patch { patch: Patch::Strategic(body), .. } = &letting_go else {
+            unreachable!("it is being deleted")
+        };
+        assert!(body["metadata"].get("resourceVersion").is_none());
+        let tests = Patch::Json(alloc::vec![JsonOp::Test { path: "/metadata/uid".into(), value: json!("u") }]);
+        assert_eq!(patched(tests).uid(), Some("u"));
+        let delete = Write::Delete { target: target.clone(), only_if: Precondition::same(&meta), grace_seconds: None };
+        assert_eq!(delete.uid(), Some("u"));
     }
 }

@@ -312,8 +312,8 @@ mod tests {
     fn indexes_follow_changes() {
         let mut cache = Cache::default();
         let volume = |claim: &str, version: u64| -> Object {
-            let mut volume = PersistentVolume::default();
-            volume.metadata = Meta { resource_version: alloc::format!("{version}"), ..Meta::named("v") };
+            let metadata = Meta { resource_version: alloc::format!("{version}"), ..Meta::named("v") };
+            let mut volume = PersistentVolume { metadata, ..Default::default() };
             volume.spec.claim_ref =
                 Some(api::ClaimRef { namespace: "n".into(), name: claim.into(), ..Default::default() });
             volume.into()

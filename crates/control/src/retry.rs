@@ -14,6 +14,8 @@ pub struct Retry {
 /// First pause, and the longest (reliability 74: bounded and doubling).
 const FIRST_MILLIS: u64 = 100;
 const LONGEST_MILLIS: u64 = 60_000;
+/// First pause after a conflict: only as long as the news of the change may take to reach our cache.
+const CONFLICT_MILLIS: u64 = 2;
 
 impl Retry {
     /// Takes note of how an attempt ended. A conflict is not a failure: the next look is at fresher facts.
@@ -22,7 +24,7 @@ impl Retry {
         match outcome {
             Outcome::Done(_) => Retry::default(),
             Outcome::Refused(Refusal::Conflict | Refusal::NotFound | Refusal::AlreadyExists) => {
-                self.failed(now, outcome, 20)
+                self.failed(now, outcome, CONFLICT_MILLIS)
             }
             Outcome::Refused(Refusal::Denied(_) | Refusal::Driver(..) | Refusal::Host(_)) | Outcome::Unknown(_) => {
                 self.failed(now, outcome, FIRST_MILLIS)

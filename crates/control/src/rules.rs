@@ -55,8 +55,13 @@ pub trait Rules {
         Vec::new()
     }
 
-    /// The object a key is about: where events go, and what `explain` may be asked about.
+    /// The object a key is about.
     fn about(key: &Self::Key) -> ObjectRef;
+
+    /// The objects whose users should hear of it when something goes wrong: where events go.
+    fn concerns(key: &Self::Key, _cache: &Cache, _local: &Self::Local) -> Vec<ObjectRef> {
+        alloc::vec![Self::about(key)]
+    }
 }
 
 /// One of the things a controller does.

@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use api::{Object, ObjectRef, Write};
+use api::{Object, Write};
 use control::{Action, Cache, Change, Decision, Effect, Outcome, Queue, Refusal, Reply, Rules, Tick, Why};
 use tokio::sync::{Notify, watch};
 
@@ -262,9 +262,9 @@ where
         match (written, outcome) {
             (Some(_), Outcome::Done(Reply::Object(object))) => self.facts.fold(object.clone()),
             (Some(write), Outcome::Done(Reply::Gone)) => {
-                let target = write.target();
-                if let Some(uid) = self.uid(target) {
-                    self.facts.fold_gone(target.kind, &target.key, &uid);
+                // A namesake may have been created since: only the very object written to is gone.
+                if let Some(uid) = write.uid() {
+                    self.facts.fold_gone(write.target().kind, &write.target().key, uid);
                 }
             }
             (
@@ -277,10 +277,6 @@ where
         }
     }
 
-    fn uid(&self, target: &ObjectRef) -> Option<String> {
-        self.facts.look(|cache| Some(cache.get(target.kind, &target.key)?.meta().uid.clone()))
-    }
-
     fn report(&self, key: &R::Key, action: &R::Action, why: &Why, outcome: &Outcome) {
         let Some(failure) = outcome.failure() else { return };
         match outcome {
@@ -290,9 +286,12 @@ where
             }
             Outcome::Refused(_) | Outcome::Unknown(_) | Outcome::Done(_) => {
                 tracing::warn!(controller = R::NAME, %key, action = action.name(), "{failure}");
-                let about = R::about(key);
-                let object = self.facts.look(|cache| cache.get(about.kind, &about.key).cloned());
-                if let (Some(events), Some(object)) = (&self.events, object) {
+                let Some(events) = &self.events else { return };
+                let objects: Vec<Object> = self.facts.look(|cache| {
+                    let concerned = R::concerns(key, cache, &self.state().local);
+                    concerned.iter().filter_map(|object| cache.get(object.kind, &object.key).cloned()).collect()
+                });
+                for object in objects {
                     events.say(R::NAME, object, why.code, format!("{why}: {failure}"), self.clock.now());
                 }
             }

@@ -16,6 +16,7 @@ use rules_driver::{Config, DIRECTORY, Facts, Files, Lock, METHODS, Mount, Run, S
 use crate::args;
 use crate::hands::on_host;
 use crate::layout::{DRIVER, Layout, text};
+use crate::out;
 
 /// What all volumes together may promise. Images are thin: this bounds promises, not the disk.
 const POOL_BYTES: u64 = 1 << 40;
@@ -54,7 +55,7 @@ pub async fn command(args: args::Driver) -> Result<()> {
             tracing::warn!("cannot wait for signals: {error}");
         }
     };
-    say(&setup);
+    out::say(&format!("driver {DRIVER} at {}; Ctrl-C stops it, its volumes stay", setup.socket.display()));
     work(setup, host, stop).await
 }
 
@@ -98,11 +99,6 @@ fn endpoint(given: &str) -> Result<PathBuf> {
         bail!("the endpoint {given} is no absolute path of a socket; write it as unix:///run/csi.sock");
     }
     Ok(PathBuf::from(path))
-}
-
-#[allow(clippy::print_stdout, reason = "this is what the command is for")]
-fn say(setup: &Setup) {
-    println!("driver {DRIVER} at {}; Ctrl-C stops it, its volumes stay", setup.socket.display());
 }
 
 /// Serves the driver of `longshore up` and its registration until `stop` ends.

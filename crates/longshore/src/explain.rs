@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::args;
 use crate::layout::Layout;
+use crate::out;
 
 /// The path the running process answers at.
 pub const PATH: &str = "/longshore/v1/explain";
@@ -72,13 +73,21 @@ pub fn sentence(kind: Kind, key: &ObjectKey, said: &[Explanation]) -> String {
                 Verdict::Waits(millis) => format!("tries again in {:.1} s", millis as f64 / 1000.0),
                 Verdict::WillDo(_) | Verdict::Doing => "is at work".to_string(),
             };
-            format!("{what}: {} {how}: {}.", waiting.controller, waiting.why)
+            ended(format!("{what}: {} {how}: {}", waiting.controller, waiting.why))
         }
         None => match said.first() {
-            Some(settled) => format!("{what} is settled: {}.", settled.why),
+            Some(settled) => ended(format!("{what} is settled: {}", settled.why)),
             None => format!("{what} is settled: no rule has anything to do with it."),
         },
     }
+}
+
+/// A sentence ends once.
+fn ended(mut sentence: String) -> String {
+    if !sentence.ends_with(['.', '?', '!']) {
+        sentence.push('.');
+    }
+    sentence
 }
 
 /// The answer of the running process.
@@ -139,16 +148,15 @@ pub async fn command(args: args::Explain) -> Result<()> {
     Ok(())
 }
 
-#[allow(clippy::print_stdout, reason = "this is what the command is for")]
 fn print(output: &args::Output, all: bool, said: &Value) {
     if *output == args::Output::Json {
-        println!("{said}");
+        out::say(&said.to_string());
         return;
     }
-    println!("{}", said["sentence"].as_str().unwrap_or_default());
+    out::say(said["sentence"].as_str().unwrap_or_default());
     for rule in said["rules"].as_array().into_iter().flatten().filter(|_| all) {
         let field = |name: &str| rule[name].as_str().unwrap_or_default().to_string();
-        println!("  {:<13} {:<12} {}: {}", field("rules"), field("state"), field("key"), field("why"));
+        out::say(&format!("  {:<13} {:<12} {}: {}", field("rules"), field("state"), field("key"), field("why")));
     }
 }
 

@@ -9,6 +9,7 @@ mod explain;
 mod hands;
 mod layout;
 mod machine;
+mod out;
 mod sanity;
 mod up;
 
@@ -31,7 +32,7 @@ fn main() -> ExitCode {
     match run(cli.command) {
         Ok(code) => code,
         Err(error) => {
-            complain(&error);
+            out::complain(&format!("{error:#}"));
             ExitCode::FAILURE
         }
     }
@@ -72,20 +73,14 @@ fn judging(command: impl Future<Output = Result<ExitCode>>) -> Result<ExitCode> 
     outcome
 }
 
-#[allow(clippy::print_stdout, reason = "this is what the command is for")]
 fn prove(args: &args::Prove) -> Result<ExitCode> {
     let all = prove_world::worlds().iter().map(|(scenario, _)| scenario.name.to_string());
     let names: Vec<String> = if args.worlds.is_empty() { all.collect() } else { args.worlds.clone() };
     let mut held = true;
     for name in &names {
         let report = prove_world::run(name, None)?;
-        println!("{report}");
+        out::say(&report.to_string());
         held &= report.holds();
     }
     Ok(if held { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-#[allow(clippy::print_stderr, reason = "errors are for the user")]
-fn complain(error: &anyhow::Error) {
-    eprintln!("longshore: {error:#}");
 }

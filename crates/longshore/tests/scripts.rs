@@ -3,6 +3,8 @@
 //! A script is a transcript: lines that begin with `$ ` are commands for bash, the lines under each are what it prints
 //! (both streams). `[..]` stands for anything within a line, a line of `...` for any number of lines. Lines that begin
 //! with `#` are for readers. A script whose name begins with `root-` mounts filesystems and needs root.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop here")]
+#![allow(clippy::print_stderr, reason = "a script that is not run says why")]
 
 mod script;
 
@@ -32,6 +34,7 @@ macro_rules! scripts {
 scripts! {
     first_five_minutes "root-first-five-minutes.txt";
     carries_on_after_kill "root-carries-on-after-kill.txt";
+    killed_at_random "root-killed-at-random.txt";
     explains_a_stopped_driver "root-explains-a-stopped-driver.txt";
     claims_without_mounting "claims-without-mounting.txt";
     bad_input "bad-input.txt";

@@ -139,7 +139,7 @@ pub(crate) fn written(before: &World, after: &World, write: &Write, outcome: &Ou
 
 fn belief(write: &Write) -> (Option<String>, Option<String>) {
     match write {
-        Write::Patch { patch: Patch::Merge(body), .. } => {
+        Write::Patch { patch: Patch::Merge(body) | Patch::Strategic(body), .. } => {
             let text = |field: &str| body["metadata"][field].as_str().map(str::to_string);
             (text("uid"), text("resourceVersion"))
         }

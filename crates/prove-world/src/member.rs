@@ -1,7 +1,7 @@
 //! One controller of a pretend world: the real rules with a cache, a memory and a queue, as the runner keeps them.
 //!
 //! The order in which an answer is folded in is that of the real runner: cache, then local facts, then memory, then the
-//! key is looked at again.
+//! key is looked at again, and with it the keys the rules say the outcome stirs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -290,9 +290,7 @@ where
             memories.insert(key.clone(), memory);
         }
         self.due.insert(key);
-        if let Outcome::Done(Reply::Csi(_) | Reply::Host(_) | Reply::Nothing) = outcome {
-            self.due.extend(R::keys(&self.cache, &self.local));
-        }
+        self.due.extend(R::stirs(&action, outcome, &self.cache, &self.local));
         self.settle();
     }
 

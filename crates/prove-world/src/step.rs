@@ -127,7 +127,7 @@ impl World {
             let crash = budget.fault(|b| &mut b.crashes);
             push(How::LateCrash, crash.and_then(|left| left.fault(|b| &mut b.late)));
         }
-        if matches!(effect, Effect::Call { call, .. } if !self.is_busy(call) && self.truth.may_refuse(call)) {
+        if matches!(effect, Effect::Call { call, .. } if !self.is_busy(call)) {
             push(How::Refused, budget.fault(|b| &mut b.refused));
         }
         if !matches!(effect, Effect::Read(_)) {

@@ -1,10 +1,9 @@
 //! What is really there: the driver's volumes and attachments, and each machine's mounts, files and processes.
 //!
 //! The driver is lenient on purpose. It attaches a volume to as many nodes as it is told to, detaches what is mounted
-//! and publishes what was never staged, so that nothing but the rules keeps the laws. It is honest about two things:
-//! while a call is still being worked on, another one about the same volume is answered ABORTED; and CreateVolume is
-//! not finally refused while the volume exists, because the provisioner takes such a refusal as proof that it does not
-//! ([`Truth::may_refuse`]).
+//! and publishes what was never staged, so that nothing but the rules keeps the laws. It is honest about one thing:
+//! while a call is still being worked on, another one about the same volume is answered ABORTED. It fails any call with
+//! INTERNAL as often as the budget allows, also one it has carried out before.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,16 +47,6 @@ impl Host {
 }
 
 impl Truth {
-    /// A final refusal of this call is something the rules must live with. An assumption about drivers: one that has
-    /// made a volume whose creation is asked for again says so, or gives an answer that is not final. Without it a
-    /// volume leaks when the first answer is lost, the repetition is refused and the claim is then deleted.
-    pub(crate) fn may_refuse(&self, call: &Call) -> bool {
-        match call {
-            Call::CreateVolume(request) => !self.volumes.contains_key(&request.name),
-            _ => true,
-        }
-    }
-
     /// The driver does what it is asked.
     pub(crate) fn call(&mut self, node: &str, call: &Call) -> Outcome {
         let answer = match call {

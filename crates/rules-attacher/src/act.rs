@@ -222,8 +222,9 @@ impl Action for Act {
                 attachment.patch(attachments, None, body)
             }
             Act::UnmarkVolume { volume, finalizer } => {
-                let finalizers = volume.finalizers_without(finalizer);
-                volume.patch(volumes, None, json!({ "metadata": { "finalizers": finalizers } }))
+                // The volume is being deleted.
+                let target = ObjectRef::cluster(volumes, volume.name.clone());
+                Effect::Write(Write::Patch { target, subresource: None, patch: Patch::let_go(&volume.uid, finalizer) })
             }
         }
     }

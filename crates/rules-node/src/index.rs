@@ -132,6 +132,16 @@ impl Rules for Node {
             Key::Pod(pod) => ObjectRef { kind: Kind::Pod, key: pod.clone() },
         }
     }
+
+    /// Users look at their pods, not at volumes.
+    fn concerns(key: &Key, cache: &Cache, local: &Local) -> Vec<ObjectRef> {
+        match Self::view(key, cache, local) {
+            View::Volume(view) if !view.users.is_empty() => {
+                view.users.values().map(|user| ObjectRef { kind: Kind::Pod, key: user.pod.clone() }).collect()
+            }
+            View::Volume(_) | View::Pod(_) => alloc::vec![Self::about(key)],
+        }
+    }
 }
 
 fn wake(object: &Object, cache: &Cache, local: &Local, keys: &mut BTreeSet<Key>) {

@@ -65,7 +65,12 @@ fn bury(now: Tick, view: &PodView, remains: &Remains, memory: &Memory) -> Decisi
         return seal(view, &remains.uid, remains.sealed, text);
     }
     match remains.processes.first() {
+        // The process is forgotten last: as long as it is remembered, so is that the directories are to go.
         Some((name, _)) => {
+            let dirs = paths::pod_dirs(&view.root, &remains.uid, &[]);
+            if let Some(path) = dirs.into_iter().find(|path| !memory.swept.contains(path)) {
+                return Decision::Do(Action::Sweep { path, must: false }, Why::waiting("DirectoriesNotRemoved", text));
+            }
             Decision::Do(Action::Forget { name: name.clone() }, Why::waiting("ProcessNotForgotten", text))
         }
         None => Decision::Rest(Why::settled("NotHere", format!("nothing is left of pod {}", view.key))),

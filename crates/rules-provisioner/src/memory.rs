@@ -16,6 +16,8 @@ pub struct Memory {
     pub uid: String,
     /// This life wrote the intent, or adopted it, and was answered: no earlier write can take it away.
     pub owned: bool,
+    /// This life wrote the intent, and every CreateVolume since has been refused: no earlier call can have made a volume.
+    pub sure: bool,
     /// What the driver and the API have confirmed.
     pub stage: Stage,
     /// What the last fresh read found.
@@ -88,7 +90,9 @@ impl Memory {
         let retry = known.retry.clone().after(now, got);
         match did {
             // Whatever was known belongs to an earlier attempt, which is over.
-            Action::RecordIntent { .. } => Memory { retry, owned: is_done(got), uid: known.uid, ..Memory::default() },
+            Action::RecordIntent { .. } => {
+                Memory { retry, owned: is_done(got), sure: is_done(got), uid: known.uid, ..Memory::default() }
+            }
             Action::AdoptIntent(_) => Memory { retry, owned: is_done(got), ..known },
             Action::CreateVolume { .. } => known.after_create(now, got),
             Action::CreatePv { .. } => known.after_pv(retry, got),
@@ -113,14 +117,18 @@ impl Memory {
                 Some(made) => {
                     Memory { retry: Retry::default(), stage: Stage::Created(made), fresh: Fresh::Unread, ..self }
                 }
-                None => Memory { retry: retry.after(now, &nonsense), stage: Stage::Nothing, ..self },
+                None => Memory { retry: retry.after(now, &nonsense), sure: false, stage: Stage::Nothing, ..self },
             },
             // A volume of that name exists and is not what was asked for: it is there, and it is not ours to describe.
             Outcome::Refused(Refusal::Driver(Code::AlreadyExists, _)) | Outcome::Unknown(_) => {
-                Memory { retry: retry.after(now, got), stage: Stage::Nothing, ..self }
+                Memory { retry: retry.after(now, got), sure: false, stage: Stage::Nothing, ..self }
             }
-            Outcome::Refused(Refusal::Driver(_, _)) => {
+            Outcome::Refused(Refusal::Driver(code, _)) if self.sure || is_about_the_request(*code) => {
                 Memory { retry: retry.after(now, got), stage: Stage::Refused, ..self }
+            }
+            // An earlier call may have made the volume, and the driver may merely have failed this time (reliability 7).
+            Outcome::Refused(Refusal::Driver(_, _)) => {
+                Memory { retry: retry.after(now, got), stage: Stage::Nothing, ..self }
             }
             Outcome::Refused(
                 Refusal::Conflict | Refusal::NotFound | Refusal::AlreadyExists | Refusal::Denied(_) | Refusal::Host(_),
@@ -169,6 +177,30 @@ impl Memory {
             }
         };
         Memory { fresh, ..self }
+    }
+}
+
+/// The driver will not have this request, now or earlier: had it made the volume for an equal one, it would say so. The
+/// other codes say that something went wrong, not that there is no volume.
+fn is_about_the_request(code: Code) -> bool {
+    match code {
+        Code::InvalidArgument
+        | Code::NotFound
+        | Code::PermissionDenied
+        | Code::ResourceExhausted
+        | Code::OutOfRange
+        | Code::Unimplemented
+        | Code::Unauthenticated => true,
+        Code::Ok
+        | Code::Cancelled
+        | Code::Unknown
+        | Code::DeadlineExceeded
+        | Code::AlreadyExists
+        | Code::FailedPrecondition
+        | Code::Aborted
+        | Code::Internal
+        | Code::Unavailable
+        | Code::DataLoss => false,
     }
 }
 

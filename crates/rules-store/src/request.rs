@@ -135,6 +135,7 @@ impl Request {
                 let kind = match patch {
                     Patch::Merge(_) => PatchKind::Merge,
                     Patch::Json(_) => PatchKind::Json,
+                    Patch::Strategic(_) => PatchKind::Strategic,
                 };
                 Request::Patch { target, subresource: *subresource, kind, body: patch.to_json(), options }
             }

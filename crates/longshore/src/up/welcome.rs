@@ -6,19 +6,23 @@ use serde_json::json;
 
 use crate::args::{Output, Up};
 use crate::layout::Layout;
+use crate::out;
 
 /// A claim, a pod that writes to it and ends.
 pub const EXAMPLE: &str = include_str!("example.yaml");
 
 /// Says where everything is and what to try.
-#[allow(clippy::print_stdout, reason = "this is what the command is for")]
 pub fn print(args: &Up, layout: &Layout, port: u16, took: Duration) {
     let kubeconfig = layout.kubeconfig();
     if args.output == Output::Json {
-        println!(
-            "{}",
-            json!({ "ready": true, "server": format!("https://127.0.0.1:{port}"), "kubeconfig": kubeconfig, "data": layout.root(), "milliseconds": took.as_millis() })
-        );
+        let ready = json!({
+            "ready": true,
+            "server": format!("https://127.0.0.1:{port}"),
+            "kubeconfig": kubeconfig,
+            "data": layout.root(),
+            "milliseconds": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        });
+        out::say(&ready.to_string());
         return;
     }
     let root = if crate::machine::is_root() {
@@ -26,7 +30,7 @@ pub fn print(args: &Up, layout: &Layout, port: u16, took: Duration) {
     } else {
         "\nYou are not root: claims are bound, but pods with volumes wait, because only root may mount.\n".to_string()
     };
-    println!(
+    out::say(&format!(
         "Longshore is up after {} ms: the API server is at https://127.0.0.1:{port}, everything is kept in {}.
 {root}
 Paste this into another terminal:
@@ -44,5 +48,5 @@ Ctrl-C stops Longshore; at the next start everything carries on.",
         layout.root().display(),
         kubeconfig.display(),
         std::env::current_exe().map_or_else(|_| "longshore".into(), |path| path.display().to_string()),
-    );
+    ));
 }

@@ -40,7 +40,7 @@ until_says() {
   return 1
 }
 
-# Wait until nothing is left: no object, mount, loop device or image.
+# Wait until nothing is left: no object, mount, loop device, image, record or directory.
 until_nothing() {
   for _ in $(seq 300); do
     [ -z "$(leftovers)" ] && { echo "nothing left"; return 0; }
@@ -54,7 +54,8 @@ leftovers() {
   kubectl get pod,pvc,pv,volumeattachment --all-namespaces --no-headers 2>/dev/null
   grep -F "$W/d" /proc/self/mountinfo
   losetup --all --noheadings --output NAME,BACK-FILE 2>/dev/null | grep -F "$W/d"
-  find "$W/d/driver" -name '*.img' 2>/dev/null
+  find "$W/d/driver" "$W/d/processes" "$W/d/node/pods" "$W/d/node/plugins/kubernetes.io/csi/local.csi.longshore" -mindepth 1 \
+    -not -path "$W/d/driver/images" -not -path "$W/d/driver/volumes" 2>/dev/null
 }
 
 # End everything the script started, whatever state it is in.

@@ -360,3 +360,17 @@ fn the_record_is_removed_only_after_the_last_unstage() {
     assert!(done.iter().rposition(|n| n == "Unstage") < done.iter().position(|n| n == "RemoveRecord"), "45");
     assert_eq!(world.local.records.get(&unique()), None::<&Record>);
 }
+
+#[test]
+fn what_goes_wrong_with_a_volume_is_said_about_the_pods_that_use_it() {
+    let world = running();
+    let concerned = <crate::Node as control::Rules>::concerns(&World::volume_key(), &world.cache, &world.local);
+    assert_eq!(concerned, [api::ObjectRef::namespaced(Kind::Pod, "ns", "a")]);
+    let nobody =
+        <crate::Node as control::Rules>::concerns(&World::volume_key(), &World::new().cache, &world_without_pods());
+    assert_eq!(nobody[0].kind, Kind::PersistentVolume);
+}
+
+fn world_without_pods() -> crate::Local {
+    World::new().local
+}

@@ -89,6 +89,39 @@ fn a_refusal_lets_a_deleted_claim_go_and_silence_does_not() {
     assert!(world.is_empty());
 }
 
+// Reliability 7: a failure after an attempt that may have succeeded proves nothing, and neither does one after a restart.
+#[test]
+fn a_driver_that_merely_failed_may_have_made_the_volume_before() {
+    for restarted in [false, true] {
+        let mut world = World::asked();
+        world.run_for(1);
+        if restarted {
+            world.restart();
+        } else {
+            world.driver.mood = Mood::Down;
+            world.run_for(1);
+        }
+        world.driver.mood = Mood::Refusing(Code::Internal, "disk on fire".into());
+        world.delete_claim();
+        assert!(!world.run_for(20), "restarted: {restarted}");
+        assert!(world.get(CLAIM, "data").is_some());
+        world.driver.mood = Mood::Well;
+        world.run_to_the_end();
+        assert!(world.is_empty());
+    }
+}
+
+// Reliability 7: where every attempt was refused, there is no volume, whatever the reason was.
+#[test]
+fn a_driver_that_failed_every_time_has_made_nothing() {
+    let mut world = World::asked();
+    world.driver.mood = Mood::Refusing(Code::Internal, "disk on fire".into());
+    world.run_for(3);
+    world.delete_claim();
+    world.run();
+    assert!(world.is_empty());
+}
+
 #[test]
 fn already_exists_does_not_mean_that_there_is_no_volume() {
     let mut world = World::asked();

@@ -1,0 +1,246 @@
+//! The runner, with rules small enough to see through: each claim is to carry a finalizer, written once.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop here")]
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use api::{Kind, Meta, Object, ObjectKey, ObjectRef, Patch, PersistentVolumeClaim, Write};
+use control::{Action, Cache, Change, Decision, Effect, Outcome, Permission, Refusal, Reply, Retry, Rules, Tick, Why};
+use io_run::{Clock, Controller, Events, Facts, Hands, Verdict};
+use tokio::sync::Semaphore;
+
+const MARK: &str = "test/mark";
+
+struct Marking;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Mark(PersistentVolumeClaim);
+
+impl Action for Mark {
+    fn name(&self) -> &'static str {
+        "Mark"
+    }
+    fn effect(&self) -> Effect {
+        let target = ObjectRef { kind: Kind::PersistentVolumeClaim, key: self.0.metadata.key() };
+        Effect::Write(Write::Patch { target, subresource: None, patch: Patch::add_finalizer(&self.0.metadata, MARK) })
+    }
+    fn permissions() -> &'static [Permission] {
+        &[]
+    }
+}
+
+impl Rules for Marking {
+    const NAME: &'static str = "marking";
+    type Key = ObjectKey;
+    type Local = bool;
+    type View = Option<PersistentVolumeClaim>;
+    type Action = Mark;
+    type Memory = Retry;
+
+    fn watches() -> &'static [Kind] {
+        &[Kind::PersistentVolumeClaim]
+    }
+    fn wakes(change: &Change, _: &Cache, _: &bool) -> Vec<ObjectKey> {
+        change.sides().map(|object| object.meta().key()).collect()
+    }
+    fn keys(cache: &Cache, _: &bool) -> Vec<ObjectKey> {
+        cache.claims().map(|claim| claim.metadata.key()).collect()
+    }
+    fn view(key: &ObjectKey, cache: &Cache, wanted: &bool) -> Self::View {
+        cache.claim(key).filter(|_| *wanted).map(|claim| (**claim).clone())
+    }
+    fn decide(now: Tick, view: &Self::View, memory: &Retry) -> Decision<Mark> {
+        match view {
+            None => Decision::Rest(Why::settled("Nothing", "nothing to mark")),
+            Some(claim) if claim.metadata.has_finalizer(MARK) => Decision::Rest(Why::settled("Marked", "marked")),
+            Some(claim) => match memory.pause(now) {
+                Some(until) => {
+                    let failure = memory.last_failure().unwrap_or_default();
+                    Decision::Wait(until, Why::waiting("Failed", format!("marking failed: {failure}")))
+                }
+                None => Decision::Do(Mark(claim.clone()), Why::waiting("Marking", "marking the claim")),
+            },
+        }
+    }
+    fn remember(now: Tick, memory: Retry, _: &Mark, got: &Outcome) -> Retry {
+        memory.after(now, got)
+    }
+    fn learn(_: &mut bool, _: &Mark, _: &Outcome) {}
+    fn about(key: &ObjectKey) -> ObjectRef {
+        ObjectRef { kind: Kind::PersistentVolumeClaim, key: key.clone() }
+    }
+}
+
+/// Hands that do one write for each permit, say what they are told to, and count.
+struct Slow {
+    permits: Semaphore,
+    begun: AtomicUsize,
+    at_once: AtomicUsize,
+    most_at_once: AtomicUsize,
+    fails: AtomicUsize,
+    events: Mutex<Vec<String>>,
+}
+
+impl Slow {
+    fn new(permits: usize) -> Arc<Slow> {
+        Arc::new(Slow {
+            permits: Semaphore::new(permits),
+            begun: AtomicUsize::new(0),
+            at_once: AtomicUsize::new(0),
+            most_at_once: AtomicUsize::new(0),
+            fails: AtomicUsize::new(0),
+            events: Mutex::default(),
+        })
+    }
+
+    fn begun(&self) -> usize {
+        self.begun.load(Ordering::SeqCst)
+    }
+}
+
+impl Hands for Slow {
+    fn perform(&self, effect: Effect) -> Pin<Box<dyn Future<Output = Outcome> + Send + '_>> {
+        Box::pin(async move {
+            if let Effect::Write(Write::Create { body, .. }) = &effect {
+                self.events.lock().unwrap().push(body["message"].as_str().unwrap().to_string());
+                return Outcome::Done(Reply::Nothing);
+            }
+            let Effect::Write(Write::Patch { target, patch, .. }) = effect else { panic!("{effect:?}") };
+            self.begun.fetch_add(1, Ordering::SeqCst);
+            let at_once = self.at_once.fetch_add(1, Ordering::SeqCst) + 1;
+            self.most_at_once.fetch_max(at_once, Ordering::SeqCst);
+            self.permits.acquire().await.unwrap().forget();
+            self.at_once.fetch_sub(1, Ordering::SeqCst);
+            if self.fails.load(Ordering::SeqCst) > 0 {
+                self.fails.fetch_sub(1, Ordering::SeqCst);
+                return Outcome::Refused(Refusal::Denied("not today".into()));
+            }
+            let version: u64 = patch.to_json()["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
+            Outcome::Done(Reply::Object(claim(&target.key.name, version + 100, true)))
+        })
+    }
+}
+
+fn claim(name: &str, version: u64, marked: bool) -> Object {
+    let mut metadata =
+        Meta { uid: name.into(), resource_version: version.to_string(), ..Meta::in_namespace("n", name) };
+    if marked {
+        metadata.finalizers.push(MARK.into());
+    }
+    PersistentVolumeClaim { metadata, ..Default::default() }.into()
+}
+
+fn controller(hands: &Arc<Slow>) -> (Arc<Facts>, Arc<Controller<Marking>>) {
+    let facts: Arc<Facts> = Arc::default();
+    let events = Events::start(hands.clone());
+    (facts.clone(), Controller::new(facts, hands.clone(), Arc::new(Clock::default()), Some(events), true))
+}
+
+/// Lets everything that can run do so.
+async fn settle() {
+    for _ in 0..200 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_decided_before_everything_watched_was_listed() {
+    let hands = Slow::new(9);
+    let (facts, controller) = controller(&hands);
+    tokio::spawn(controller.clone().run());
+    settle().await;
+    assert_eq!(hands.begun(), 0);
+    facts.replace(Kind::PersistentVolumeClaim, 5, vec![claim("a", 3, false), claim("b", 4, true)]);
+    settle().await;
+    assert_eq!(hands.begun(), 1);
+}
+
+// Reliability 106: one look per key at a time; and the answer to a write is seen by the next look (104).
+#[tokio::test]
+async fn a_key_is_worked_on_once_at_a_time_and_its_own_answer_is_a_fact() {
+    let hands = Slow::new(0);
+    let (facts, controller) = controller(&hands);
+    tokio::spawn(controller.clone().run());
+    facts.replace(Kind::PersistentVolumeClaim, 5, vec![claim("a", 3, false), claim("b", 4, false)]);
+    settle().await;
+    for version in 6..20 {
+        facts.set(claim("a", version, false));
+        settle().await;
+    }
+    assert_eq!(hands.begun(), 2, "one for each key, however often a key was woken");
+    assert_eq!(hands.most_at_once.load(Ordering::SeqCst), 2, "different keys do not wait for each other");
+    hands.permits.add_permits(2);
+    settle().await;
+    assert_eq!(hands.begun(), 2, "marked is marked, without waiting for a watch to say so");
+    facts.set(claim("a", 500, false));
+    settle().await;
+    assert_eq!(hands.begun(), 3, "somebody took the mark off");
+}
+
+#[tokio::test]
+async fn a_failure_is_retried_said_once_and_explained() {
+    let hands = Slow::new(99);
+    hands.fails.store(2, Ordering::SeqCst);
+    let (facts, controller) = controller(&hands);
+    tokio::spawn(controller.clone().run());
+    facts.replace(Kind::PersistentVolumeClaim, 5, vec![claim("a", 3, false)]);
+    settle().await;
+    let said = controller.explain(&claim("a", 3, false));
+    assert!(matches!(said[0].verdict, Verdict::Waits(_)), "{said:?}");
+    assert_eq!(said[0].why.text, "marking failed: the API server refused: not today");
+    while hands.begun() < 3 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    settle().await;
+    assert_eq!(controller.explain(&claim("a", 3, true))[0].verdict, Verdict::Rests);
+    assert_eq!(*hands.events.lock().unwrap(), ["marking the claim: the API server refused: not today"]);
+}
+
+#[tokio::test]
+async fn whoever_was_waited_for_is_back_and_nothing_waits_any_more() {
+    let hands = Slow::new(99);
+    hands.fails.store(10, Ordering::SeqCst);
+    let (facts, controller) = controller(&hands);
+    tokio::spawn(controller.clone().run());
+    facts.replace(Kind::PersistentVolumeClaim, 5, vec![claim("a", 3, false)]);
+    while hands.begun() < 4 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    hands.fails.store(0, Ordering::SeqCst);
+    controller.start_over();
+    settle().await;
+    assert_eq!(hands.begun(), 5, "at once, not after the pause");
+}
+
+#[tokio::test]
+async fn facts_from_outside_the_api_wake_everything() {
+    let hands = Slow::new(99);
+    let (facts, controller) = controller(&hands);
+    controller.update_local(|wanted| *wanted = false);
+    tokio::spawn(controller.clone().run());
+    facts.replace(Kind::PersistentVolumeClaim, 5, vec![claim("a", 3, false)]);
+    settle().await;
+    assert_eq!(hands.begun(), 0);
+    controller.update_local(|wanted| *wanted = true);
+    settle().await;
+    assert_eq!(hands.begun(), 1);
+}
+
+#[tokio::test]
+async fn stopping_begins_nothing_new_and_waits_for_what_is_under_way() {
+    let hands = Slow::new(0);
+    let (facts, controller) = controller(&hands);
+    let running = tokio::spawn(controller.clone().run());
+    facts.replace(Kind::PersistentVolumeClaim, 5, vec![claim("a", 3, false)]);
+    settle().await;
+    controller.stop();
+    facts.set(claim("b", 9, false));
+    settle().await;
+    assert!(!running.is_finished(), "the answer is still to come");
+    hands.permits.add_permits(9);
+    running.await.unwrap();
+    assert_eq!(hands.begun(), 1);
+}
