@@ -167,8 +167,8 @@ pub async fn judge_until(defect: Defect, only: &[&str], after: Duration) -> (Rep
     let cases = prove_conformance::cases::all();
     let report = prove_conformance::run(Arc::new(suite), &cases, tokio::time::sleep(after), |_| {}).await;
     stop(running.lock().await.take()).await;
-    let left = (evil.state().volumes.len(), evil.state().snapshots.len());
-    (report, left)
+    let state = evil.state();
+    (report, (state.volumes.len(), state.snapshots.len()))
 }
 
 type Running = Option<(oneshot::Sender<()>, io_csi::Server)>;
