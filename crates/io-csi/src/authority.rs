@@ -14,6 +14,8 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tonic::transport::server::Connected;
 
+use crate::server::Caller;
+
 /// `:authority` spelled out, and the same in the header compression's Huffman code.
 const NAME: &[u8] = b":authority";
 const NAME_CODED: &[u8] = &[0xb8, 0x3b, 0x53, 0x39, 0xec, 0x32, 0x7d, 0x7f];
@@ -71,9 +73,11 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Plain<S> {
     }
 }
 
-impl<S> Connected for Plain<S> {
-    type ConnectInfo = ();
-    fn connect_info(&self) {}
+impl Connected for Plain<tokio::net::UnixStream> {
+    type ConnectInfo = Option<Caller>;
+    fn connect_info(&self) -> Option<Caller> {
+        Caller::of(&self.stream)
+    }
 }
 
 /// Where in the frames the connection is.

@@ -1,19 +1,21 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use csi::{Call, Code, Method, Response, Status};
 use http::{HeaderValue, Method as Verb, Uri, Version, header};
 use http_body_util::Full;
 use hyper_util::rt::TokioIo;
-use tokio::net::UnixStream;
 use tonic::body::Body;
 use tonic::transport::{Channel, Endpoint};
 use tower::{Service, ServiceExt};
 
+use crate::line::Line;
+use crate::observe::{self, Observation, Observe};
 use crate::reply;
 use crate::secrets::Secrets;
 use crate::wire;
@@ -21,22 +23,29 @@ use crate::wire;
 /// The longest deadline the header can carry, in milliseconds.
 const LONGEST_DEADLINE: u128 = 99_999_999;
 
-/// Calls drivers. One connection per socket, made when first needed and made anew after it failed.
+/// Calls drivers. One connection per socket, made when first needed and made anew after it failed, with growing pauses
+/// while it fails.
+///
+/// It sends what it is given and tells what comes back; [`Driver`](crate::Driver) is the careful caller on top of it.
 #[derive(Default)]
 pub struct CsiClient {
     connections: Mutex<Connections>,
+    observer: Option<Arc<dyn Observe>>,
 }
 
 #[derive(Default)]
 struct Connections {
     by_path: BTreeMap<String, Connection>,
-    made: u64,
+    /// One for each socket ever called, whether it is connected or not.
+    lines: BTreeMap<String, Arc<Line>>,
+    dialled: u64,
 }
 
 #[derive(Clone)]
 struct Connection {
     number: u64,
     channel: Channel,
+    line: Arc<Line>,
 }
 
 impl CsiClient {
@@ -45,16 +54,41 @@ impl CsiClient {
         CsiClient::default()
     }
 
+    /// The same, with somebody who is told of every call.
+    pub fn observed_by(self, observer: Arc<dyn Observe>) -> CsiClient {
+        CsiClient { observer: Some(observer), ..self }
+    }
+
+    /// How many connections were made to a socket so far. While the number stays the same, the same process answers.
+    pub fn connections_made(&self, socket: &str) -> u64 {
+        path_of(socket).ok().and_then(|path| self.lock().lines.get(path).map(|line| line.made())).unwrap_or(0)
+    }
+
     /// Calls the driver at a socket (`/path` or `unix:///path`) and waits for its answer, but no longer than the
     /// deadline.
     ///
     /// The status of a failed call says whether the driver made it; secrets of the request are covered in its text.
     pub async fn call(&self, socket: &str, call: Call, deadline: Duration) -> Result<Response, Status> {
+        let begun = Instant::now();
+        let answer = self.send(socket, &call, deadline).await;
+        if let Some(observer) = &self.observer {
+            observer.observed(&Observation {
+                method: call.method(),
+                volume: call.volume(),
+                node: observe::node(&call),
+                code: answer.as_ref().err().map_or(Code::Ok, |status| status.code),
+                took: begun.elapsed(),
+            });
+        }
+        answer
+    }
+
+    async fn send(&self, socket: &str, call: &Call, deadline: Duration) -> Result<Response, Status> {
         let path = path_of(socket)?;
         let method = call.method();
-        let secrets = Secrets::of(&call);
+        let secrets = Secrets::of(call);
         let connection = self.connection(path);
-        let exchange = exchange(connection.channel.clone(), path, &call, deadline);
+        let exchange = exchange(connection.channel.clone(), path, call, deadline);
         let answer = match tokio::time::timeout(deadline, exchange).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(broken)) => {
@@ -64,7 +98,9 @@ impl CsiClient {
             Err(_) => {
                 // A connection on which nothing comes back may be dead, so the next call gets a new one.
                 self.drop_connection(path, connection.number);
-                Err(late(path, method, deadline))
+                // Still pausing between attempts: nothing was sent.
+                let unreachable = connection.line.failure().map(|kind| cannot_reach(path, kind));
+                Err(unreachable.flatten().unwrap_or_else(|| late(path, method, deadline)))
             }
         };
         answer.map_err(|status| Status { message: secrets.cover(status.message), ..status })
@@ -75,8 +111,9 @@ impl CsiClient {
         if let Some(connection) = connections.by_path.get(path) {
             return connection.clone();
         }
-        connections.made += 1;
-        let connection = Connection { number: connections.made, channel: dial(path) };
+        connections.dialled += 1;
+        let line = connections.lines.entry(path.to_owned()).or_default().clone();
+        let connection = Connection { number: connections.dialled, channel: dial(path, line.clone()), line };
         connections.by_path.insert(path.to_owned(), connection.clone());
         connection
     }
@@ -106,12 +143,12 @@ fn path_of(socket: &str) -> Result<&str, Status> {
 }
 
 /// A connection that is made when first used.
-fn dial(path: &str) -> Channel {
+fn dial(path: &str, line: Arc<Line>) -> Channel {
     let path = path.to_owned();
     // The authority; nobody looks at it on a Unix socket, but it has to be a plain name.
     Endpoint::from_static("http://localhost").connect_with_connector_lazy(tower::service_fn(move |_: Uri| {
-        let path = path.clone();
-        async move { UnixStream::connect(path).await.map(TokioIo::new) }
+        let (path, line) = (path.clone(), line.clone());
+        async move { line.connect(Path::new(&path)).await.map(TokioIo::new) }
     }))
 }
 
@@ -162,18 +199,26 @@ fn broken(path: &str, method: Method, deadline: Duration, error: &(dyn Error + '
     if find::<tonic::TimeoutExpired>(error).is_some() {
         return late(path, method, deadline);
     }
-    let cannot = |why: &str| format!("cannot reach the driver at {path}: {why}");
-    let text = match find::<io::Error>(error).map(io::Error::kind) {
-        Some(io::ErrorKind::NotFound) => cannot("there is no such socket; is it running?"),
-        Some(io::ErrorKind::ConnectionRefused) => cannot("connection refused; is it running?"),
-        Some(io::ErrorKind::PermissionDenied) => cannot("permission denied; run as root or as the socket's owner"),
-        Some(io::ErrorKind::InvalidInput) => cannot("its path is longer than the 107 bytes a socket's path may have"),
-        Some(_) | None => format!(
-            "the connection to the driver at {path} broke before it answered {}, which may have been done",
-            method.name()
-        ),
-    };
+    if let Some(status) = find::<io::Error>(error).and_then(|error| cannot_reach(path, error.kind())) {
+        return status;
+    }
+    let text = format!(
+        "the connection to the driver at {path} broke before it answered {}, which may have been done",
+        method.name()
+    );
     Status::local(Code::Unavailable, text)
+}
+
+/// A sentence for a connection that could not be made, where the cause shows that it was not.
+fn cannot_reach(path: &str, kind: io::ErrorKind) -> Option<Status> {
+    let why = match kind {
+        io::ErrorKind::NotFound => "there is no such socket; is it running?",
+        io::ErrorKind::ConnectionRefused => "connection refused; is it running?",
+        io::ErrorKind::PermissionDenied => "permission denied; run as root or as the socket's owner",
+        io::ErrorKind::InvalidInput => "its path is longer than the 107 bytes a socket's path may have",
+        _ => return None,
+    };
+    Some(Status::local(Code::Unavailable, format!("cannot reach the driver at {path}: {why}")))
 }
 
 /// The cause of a certain type, however deep.

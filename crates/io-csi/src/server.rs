@@ -33,6 +33,34 @@ pub trait Answers: Send + Sync + 'static {
     fn answer(&self, call: Call) -> impl Future<Output = Result<Response, Status>> + Send;
 }
 
+/// The process at the other end of a connection, as the kernel knew it when it connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// Its user.
+    pub uid: u32,
+    /// Its group.
+    pub gid: u32,
+    /// Its number, if it can be seen from here. It may be another process's by now.
+    pub pid: Option<i32>,
+}
+
+tokio::task_local! {
+    static CALLER: Option<Caller>;
+}
+
+/// Who made the call that is being answered; nobody outside of [`Answers::answer`], or in tasks that it starts.
+pub fn caller() -> Option<Caller> {
+    CALLER.try_with(|caller| *caller).ok().flatten()
+}
+
+impl Caller {
+    /// The process at the other end, if the kernel tells.
+    pub(crate) fn of(stream: &UnixStream) -> Option<Caller> {
+        let peer = stream.peer_cred().ok()?;
+        Some(Caller { uid: peer.uid(), gid: peer.gid(), pid: peer.pid() })
+    }
+}
+
 /// A server at work.
 pub struct Server {
     task: JoinHandle<io::Result<()>>,
@@ -95,7 +123,7 @@ async fn accept(listener: UnixListener, connections: mpsc::Sender<io::Result<Pla
 
 /// The file's mode says the same; this holds even if somebody widened it (reliability 122).
 fn welcome(stream: &UnixStream) -> bool {
-    stream.peer_cred().is_ok_and(|peer| peer.uid() == 0 || peer.uid() == rustix::process::geteuid().as_raw())
+    Caller::of(stream).is_some_and(|peer| peer.uid == 0 || peer.uid == rustix::process::geteuid().as_raw())
 }
 
 /// Finds the method a request is for and has it answered.
@@ -144,10 +172,11 @@ impl<A: Answers> UnaryService<Call> for Door<A> {
         let door = self.clone();
         // A task of its own: this future is dropped when the caller hangs up or its deadline passes, and work that has
         // begun must not stop halfway.
-        let work = tokio::spawn(async move {
+        let caller = request.extensions().get::<Option<Caller>>().copied().flatten();
+        let work = tokio::spawn(CALLER.scope(caller, async move {
             let _at_work = door.work;
             door.service.answer(request.into_inner()).await
-        });
+        }));
         Box::pin(async move {
             match work.await {
                 Ok(Ok(response)) => Ok(tonic::Response::new(response)),

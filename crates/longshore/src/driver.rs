@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, anyhow, bail};
 use control::{Outcome, Reply, host};
 use csi::{Call, Code, Method, Response, Status, registration};
-use io_csi::Answers;
+use io_csi::{Answers, Locks, Wanted};
 use io_host::Host;
 use rules_driver::{Config, DIRECTORY, Facts, Files, Lock, METHODS, Mount, Run, Services, Step};
 
@@ -26,8 +26,8 @@ struct Driver {
     config: Config,
     host: Arc<Host>,
     facts: Mutex<Facts>,
-    /// What calls under way work on, and how many of them where they only read.
-    busy: Mutex<BTreeMap<String, Held>>,
+    /// What calls under way work on.
+    busy: Locks,
 }
 
 /// The driver's registration, for the node agent.
@@ -130,7 +130,7 @@ async fn work(setup: Setup, host: Arc<Host>, stop: impl Future<Output = ()>) -> 
         }
     }
     let facts = load(&config).with_context(|| format!("cannot load the volumes in {}", config.state_dir))?;
-    let driver = Driver { config, host, facts: Mutex::new(facts), busy: Mutex::default() };
+    let driver = Driver { config, host, facts: Mutex::new(facts), busy: Locks::default() };
     let (stopping, stopped) = tokio::sync::watch::channel(false);
     let told = |mut stopped: tokio::sync::watch::Receiver<bool>| async move {
         let _ = stopped.wait_for(|stop| *stop).await;
@@ -255,8 +255,9 @@ fn looks(call: &Call) -> bool {
 
 impl Answers for Driver {
     async fn answer(&self, call: Call) -> Result<Response, Status> {
-        let locks = rules_driver::locks(&call);
-        let Some(_held) = Holding::take(&self.busy, &locks) else { return Err(rules_driver::busy(&call)) };
+        let hold = |Lock { key, shared }: Lock| if shared { Wanted::shared(key) } else { Wanted::alone(key) };
+        let wanted = rules_driver::locks(&call).into_iter().map(hold);
+        let Some(_held) = self.busy.take(wanted) else { return Err(rules_driver::busy(&call)) };
         self.look(&call).map_err(|why| Status::from_driver(Code::Unavailable, why))?;
         self.run(call).await
     }
@@ -314,61 +315,6 @@ async fn perform(host: Arc<Host>, op: host::Op) -> Outcome {
         Ok(Ok(reply)) => Outcome::Done(Reply::Host(reply)),
         Ok(Err(error)) => Outcome::Unknown(error.to_string()),
         Err(_) => Outcome::Unknown("it ended without an answer".into()),
-    }
-}
-
-/// How something is held by calls under way.
-enum Held {
-    Alone,
-    Shared(usize),
-}
-
-/// Everything one call holds, until it is dropped.
-struct Holding<'a> {
-    busy: &'a Mutex<BTreeMap<String, Held>>,
-    keys: Vec<String>,
-}
-
-impl<'a> Holding<'a> {
-    /// Takes all locks of a call, or none.
-    fn take(busy: &'a Mutex<BTreeMap<String, Held>>, locks: &[Lock]) -> Option<Holding<'a>> {
-        let mut all = busy.lock().unwrap_or_else(PoisonError::into_inner);
-        // The same thing may be named twice in one call; held alone once is enough.
-        let mut wanted: BTreeMap<&str, bool> = BTreeMap::new();
-        for lock in locks {
-            *wanted.entry(&lock.key).or_insert(true) &= lock.shared;
-        }
-        let free = |(key, shared): (&&str, &bool)| match all.get(*key) {
-            None => true,
-            Some(Held::Shared(_)) => *shared,
-            Some(Held::Alone) => false,
-        };
-        if !wanted.iter().all(free) {
-            return None;
-        }
-        for (key, shared) in &wanted {
-            match all.get_mut(*key) {
-                Some(Held::Shared(count)) => *count += 1,
-                Some(Held::Alone) | None => {
-                    all.insert((*key).to_string(), if *shared { Held::Shared(1) } else { Held::Alone });
-                }
-            }
-        }
-        Some(Holding { busy, keys: wanted.into_keys().map(str::to_string).collect() })
-    }
-}
-
-impl Drop for Holding<'_> {
-    fn drop(&mut self) {
-        let mut all = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
-        for key in &self.keys {
-            match all.get_mut(key) {
-                Some(Held::Shared(count)) if *count > 1 => *count -= 1,
-                Some(Held::Shared(_) | Held::Alone) | None => {
-                    all.remove(key);
-                }
-            }
-        }
     }
 }
 
