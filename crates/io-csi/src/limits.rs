@@ -255,4 +255,4 @@ csi::for_each_method!(switch);
 
 #[cfg(test)]
 #[path = "limits_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -18,16 +18,17 @@ const UNBOUNDED: [&str; 8] = [
     "error",
 ];
 
-struct Field {
-    name: String,
+/// A field of a message.
+pub struct Field {
+    pub name: String,
     kind: String,
-    number: u8,
+    pub number: u8,
 }
 
-type Messages = BTreeMap<String, Vec<Field>>;
+pub type Messages = BTreeMap<String, Vec<Field>>;
 
 /// The messages of the wire format, by their full names.
-fn messages() -> Messages {
+pub fn messages() -> Messages {
     let mut all = Messages::new();
     let (mut open, mut depth_of_others): (Vec<String>, usize) = (Vec::new(), 0);
     for line in include_str!("../../csi/proto/csi.proto").lines().map(str::trim) {
@@ -66,7 +67,8 @@ fn messages() -> Messages {
     all
 }
 
-fn chunk(number: u8, bytes: &[u8]) -> Vec<u8> {
+/// A field of bytes, as it travels.
+pub fn chunk(number: u8, bytes: &[u8]) -> Vec<u8> {
     let mut out = vec![number << 3 | 2];
     let mut length = bytes.len();
     while length >= 0x80 {

@@ -81,41 +81,5 @@ fn maps(call: &Call) -> (Option<&Map>, Option<&Map>) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use csi::v1;
-
-    #[test]
-    fn secrets_and_tokens_are_covered_and_the_rest_is_kept() {
-        let token = "eyJhbGciOiJSUzI1NiIsImtpZCI6Ik";
-        let call = Call::NodePublishVolume(v1::NodePublishVolumeRequest {
-            secrets: [("user", "admin"), ("password", "admin-hunter2"), ("short", "a")]
-                .map(|(k, v)| (k.into(), v.into()))
-                .into(),
-            volume_context: [(TOKENS.into(), format!(r#"{{"vault":{{"token":"{token}"}}}}"#))].into(),
-            ..Default::default()
-        });
-        let text = format!("login of admin with admin-hunter2 and {token} failed");
-        assert_eq!(Secrets::of(&call).cover(text), "login of [secret] with [secret] and [secret] failed");
-    }
-
-    #[test]
-    fn every_secret_field_of_the_wire_format_is_known() {
-        let proto = include_str!("../../csi/proto/csi.proto");
-        let mut message = "";
-        let mut with_secrets = Vec::new();
-        for line in proto.lines() {
-            if let Some(rest) = line.strip_prefix("message ") {
-                message = rest.split_whitespace().next().unwrap();
-            } else if line.contains("csi_secret) = true") {
-                with_secrets.push(message.trim_end_matches("Request"));
-            }
-        }
-        assert!(with_secrets.len() >= 13, "{with_secrets:?}");
-        for method in csi::Method::ALL {
-            let call = crate::wire::decode_call(*method, &[]).unwrap();
-            let expected = with_secrets.contains(&method.name());
-            assert_eq!(maps(&call).0.is_some(), expected, "{}", method.name());
-        }
-    }
-}
+#[path = "secrets_tests.rs"]
+mod tests;

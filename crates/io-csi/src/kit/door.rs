@@ -177,3 +177,7 @@ impl<P: Plugin> Answers for Door<P> {
         self.judge(call).await.map_err(|status| Status { message: secrets.cover(status.message), ..status })
     }
 }
+
+#[cfg(test)]
+#[path = "door_tests.rs"]
+mod tests;
