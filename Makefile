@@ -12,7 +12,7 @@ ARGS ?=
 # The real programs that interop tests run against, and the packages that have such tests (feature `interop`).
 export LONGSHORE_PEERS ?= $(HOME)/.cache/longshore/peers
 PEERS ?=
-INTEROP := prove-cluster
+INTEROP := prove-cluster tiny-driver
 
 .PHONY: help
 help: ## List the commands

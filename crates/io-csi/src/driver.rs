@@ -47,6 +47,8 @@ pub struct Driver {
     socket: String,
     limits: Limits,
     known: Mutex<Known>,
+    /// Held while the driver is asked what it offers.
+    asking: tokio::sync::Mutex<()>,
     busy: Locks,
 }
 
@@ -60,8 +62,14 @@ struct Known {
 impl Driver {
     /// The driver at a socket (`/path` or `unix:///path`). Nothing is sent before the first call.
     pub fn new(client: Arc<CsiClient>, socket: impl Into<String>) -> Driver {
-        let socket = socket.into();
-        Driver { client, socket, limits: Limits::SPEC, known: Mutex::default(), busy: Locks::default() }
+        Driver {
+            client,
+            socket: socket.into(),
+            limits: Limits::SPEC,
+            known: Mutex::default(),
+            asking: tokio::sync::Mutex::default(),
+            busy: Locks::default(),
+        }
     }
 
     /// The same, with other limits than those of CSI.
@@ -103,32 +111,40 @@ impl Driver {
 
     /// What the driver says of itself: asked once per connection, and again when the connection was made anew.
     pub async fn profile(&self, deadline: Duration) -> Result<Arc<Profile>, Status> {
-        let until = Instant::now() + deadline;
-        loop {
-            let (before, stale) = {
-                let known = self.lock();
-                (known.profile.clone(), known.stale)
-            };
-            if let Some(known) = &before
-                && !stale
-                && known.connection == self.client.connections_made(&self.socket)
-            {
-                return Ok(known.clone());
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            let asked = match tokio::time::timeout(left, self.ask(deadline)).await {
-                Ok(asked) => asked?,
-                Err(_) => return Err(self.out_of_time(deadline)),
-            };
-            // The answers belong together only if one connection carried them all.
-            if let Some(mut profile) = asked {
-                if let Some(before) = before {
-                    let offered = before.abilities.union(&before.lost);
-                    profile.lost = offered.filter(|one| !profile.can(**one)).copied().collect();
+        let asking = async {
+            // Whoever comes meanwhile waits for the answers instead of asking as well.
+            let _one = self.asking.lock().await;
+            loop {
+                if let Some(known) = self.known() {
+                    return Ok(known);
                 }
-                *self.lock() = Known { profile: Some(Arc::new(profile)), stale: false };
+                // The answers belong together only if one connection carried them all.
+                if let Some(profile) = self.ask(deadline).await? {
+                    self.learn(profile);
+                }
             }
+        };
+        if let Some(known) = self.known() {
+            return Ok(known);
         }
+        tokio::time::timeout(deadline, asking).await.unwrap_or_else(|_| Err(self.out_of_time(deadline)))
+    }
+
+    /// What is known of the driver that is connected now.
+    fn known(&self) -> Option<Arc<Profile>> {
+        let known = self.lock();
+        let current =
+            |profile: &&Arc<Profile>| !known.stale && profile.connection == self.client.connections_made(&self.socket);
+        known.profile.as_ref().filter(current).cloned()
+    }
+
+    fn learn(&self, mut profile: Profile) {
+        let mut known = self.lock();
+        if let Some(before) = &known.profile {
+            let offered = before.abilities.union(&before.lost);
+            profile.lost = offered.filter(|one| !profile.can(**one)).copied().collect();
+        }
+        *known = Known { profile: Some(Arc::new(profile)), stale: false };
     }
 
     /// Calls the driver and waits for its answer, but no longer than the deadline.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The root of the workspace.
 pub fn root() -> PathBuf {
@@ -21,6 +21,19 @@ pub fn crates() -> io::Result<Vec<String>> {
         .collect();
     names.sort();
     Ok(names)
+}
+
+/// The folders of everything that is built: the crates and the examples.
+pub fn packages() -> io::Result<Vec<PathBuf>> {
+    let mut folders = Vec::new();
+    for family in ["crates", "examples"] {
+        for entry in fs::read_dir(root().join(family))? {
+            folders.push(entry?.path());
+        }
+    }
+    folders.retain(|folder| folder.join("Cargo.toml").exists());
+    folders.sort();
+    Ok(folders)
 }
 
 /// Names under a section of a crate's manifest.
@@ -42,10 +55,10 @@ pub fn dependencies(krate: &str, section: &str) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Every Rust file below a folder, with its text.
-pub fn sources(folder: &Path) -> io::Result<Vec<(PathBuf, String)>> {
+/// Every Rust file of the crates and the examples, with its text.
+pub fn sources() -> io::Result<Vec<(PathBuf, String)>> {
     let mut found = Vec::new();
-    let mut folders = vec![folder.to_path_buf()];
+    let mut folders = packages()?;
     while let Some(folder) = folders.pop() {
         let Ok(entries) = fs::read_dir(&folder) else { continue };
         for entry in entries {

@@ -50,13 +50,14 @@ macro_rules! errors {
 
         #[cfg(test)]
         pub(crate) fn all() -> Vec<(&'static str, &'static str, Status)> {
-            let mut all = Vec::new();
-            $(
-                $(all.push((stringify!($error), stringify!($variant), Status::from($error::$variant("why".into()))));)*
-                all.push((stringify!($error), "Unfinished", Status::from($error::Unfinished("why".into()))));
-                all.push((stringify!($error), "Failed", Status::from($error::Failed("why".into()))));
-            )*
-            all
+            [
+                $(
+                    $((stringify!($error), stringify!($variant), Status::from($error::$variant("why".into()))),)*
+                    (stringify!($error), "Unfinished", Status::from($error::Unfinished("why".into()))),
+                    (stringify!($error), "Failed", Status::from($error::Failed("why".into()))),
+                )*
+            ]
+            .into()
         }
     };
 }

@@ -62,7 +62,7 @@ impl Ledger {
         let said = |what: &str, error: io::Error| {
             io::Error::new(error.kind(), format!("cannot {what} the ledger {}: {error}", dir.display()))
         };
-        DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| said("make", error))?;
+        make(dir).map_err(|error| said("make", error))?;
         let handle = File::open(dir).map_err(|error| said("open", error))?;
         flock(&handle, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
             let text = format!("the ledger {} is in use by another process; stop it first", dir.display());
@@ -159,6 +159,14 @@ impl Ledger {
     fn records(&self) -> MutexGuard<'_, BTreeMap<String, Record>> {
         self.shared.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Makes a directory and those above it, so that a power loss does not take them away again with all that is in them.
+fn make(dir: &Path) -> io::Result<()> {
+    let dir = std::path::absolute(dir)?;
+    let missing: Vec<&Path> = dir.ancestors().take_while(|above| !above.exists()).collect();
+    DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+    missing.iter().filter_map(|made| made.parent()).try_for_each(|above| File::open(above)?.sync_all())
 }
 
 fn load(dir: &Path) -> io::Result<BTreeMap<String, Record>> {
