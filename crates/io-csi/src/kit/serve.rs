@@ -42,6 +42,10 @@ pub async fn serve<P: Plugin>(
     plugin: P,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<Serving> {
+    if !is_driver_name(&plugin.name()) {
+        let text = "the driver's name must be a domain name of at most 63 letters, digits, dashes and dots";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
     let ready = Arc::new(AtomicBool::new(false));
     let door = Door::new(plugin, ready.clone());
     let server = server::serve(&socket(endpoint), METHODS, door, stop).await?;
@@ -63,6 +67,13 @@ pub async fn signalled() {
     }
 }
 
+/// Orchestrators name objects and folders after drivers.
+fn is_driver_name(name: &str) -> bool {
+    let fits = |part: &str| !part.is_empty() && !part.starts_with('-') && !part.ends_with('-');
+    let plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'.');
+    name.len() <= 63 && name.bytes().all(plain) && name.split('.').all(fits)
+}
+
 fn socket(endpoint: &str) -> PathBuf {
     let path = endpoint.strip_prefix("unix://").or_else(|| endpoint.strip_prefix("unix:")).unwrap_or(endpoint);
     Path::new(path).to_owned()
@@ -76,3 +87,26 @@ const METHODS: &[Method] = {
     assert!(matches!(all[all.len() - 2], Method::GetInfo));
     all.split_at(all.len() - 2).0
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Reliability 67.
+    #[test]
+    fn a_driver_has_a_domain_name() {
+        for good in ["tiny.csi.example", "a", "Local.CSI.longshore", "x-1.y"] {
+            assert!(is_driver_name(good), "{good}");
+        }
+        for bad in ["", ".", "a..b", "-a", "a-", "a/b", "a b", "ä", "../x", &"x".repeat(64)] {
+            assert!(!is_driver_name(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_endpoint_is_a_path_however_it_is_written() {
+        for endpoint in ["/run/csi.sock", "unix:/run/csi.sock", "unix:///run/csi.sock"] {
+            assert_eq!(socket(endpoint), Path::new("/run/csi.sock"));
+        }
+    }
+}
