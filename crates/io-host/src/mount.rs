@@ -54,6 +54,11 @@ fn shown(fd: impl AsFd, path: &str) -> Result<Shown, HostError> {
     Ok(Shown { root: path::is_mount_root(&seen), seen })
 }
 
+/// A mount begins at what is open here.
+pub(crate) fn begins_at(fd: impl AsFd, path: &str) -> Result<bool, HostError> {
+    Ok(shown(fd, path)?.root)
+}
+
 fn open_dir(path: &str) -> Result<OwnedFd, HostError> {
     path::open_existing(path, OFlags::PATH | OFlags::DIRECTORY)
 }
