@@ -11,6 +11,12 @@ use crate::{loops, mount, path, sys};
 
 /// Makes a filesystem as large as its device.
 pub(crate) fn grow_filesystem(device: &str, fstype: &str, mounted_at: Option<&str>) -> Result<(), HostError> {
+    // A growth is asked of a place: it must not be another filesystem that is there.
+    if let Some(at) = mounted_at.filter(|_| mount::FILESYSTEMS.contains(&fstype))
+        && !mount::is_mounted_at(device, at)?
+    {
+        return Err(HostError::WrongKind { path: at.to_owned(), wanted: "where this device is mounted" });
+    }
     match (fstype, mounted_at) {
         ("ext4", None) => grow_ext4_unmounted(device),
         ("ext4", Some(at)) => grow_ext4_mounted(device, at),
