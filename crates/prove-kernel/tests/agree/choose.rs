@@ -56,6 +56,112 @@ pub fn beginning(dice: &mut Dice, world: &World) -> Vec<Op> {
     ops
 }
 
+/// One round past every operation and every kind of refusal, so that none is left to luck.
+pub fn tour(world: &World) -> Vec<Op> {
+    let at = |name: &str| world.path(name);
+    let one = "/dev/loop0".to_owned();
+    let mount = |target: &str, fstype: &str, flags: &[&str], read_only| Op::Mount {
+        device: one.clone(),
+        target: at(target),
+        fstype: fstype.to_owned(),
+        flags: flags.iter().map(|flag| (*flag).to_owned()).collect(),
+        read_only,
+    };
+    let bind = |source: &str, target: &str, read_only| Op::Bind { source: at(source), target: at(target), read_only };
+    let copy = |to: &str, still: &str| {
+        let copies = vec![ImageCopy { from: at("img1"), to: at(to), still: Some(at(still)) }];
+        Op::CopyImages { copies }
+    };
+    let format = |fstype: &str| Op::MakeFilesystem { device: one.clone(), fstype: fstype.to_owned() };
+    let grow =
+        |fstype: &str, mounted_at| Op::GrowFilesystem { device: one.clone(), fstype: fstype.to_owned(), mounted_at };
+    let check = |fstype: &str| Op::CheckFilesystem { device: one.clone(), fstype: fstype.to_owned() };
+    let show = |target: &str, read_only| Op::BindDevice { device: one.clone(), target: at(target), read_only };
+    let image = |size| Op::CreateImage { path: at("img1"), size };
+    let mut ops: Vec<Op> = DIRS.iter().map(|dir| Op::MakeDir { path: at(dir) }).collect();
+    ops.extend([
+        Op::MakeDir { path: at("link/x") },
+        Op::MakeDir { path: at("b/../a") },
+        Op::AttachLoop { image: at("img1") },
+        image(64 * MIB),
+        image(320 * MIB),
+        Op::AttachLoop { image: at("img1") },
+        Op::RemoveFile { path: at("img1") },
+        mount("t1", "ext4", &[], false),
+        format("btrfs"),
+        check("ext4"),
+        format("vfat"),
+        format("ext4"),
+        format("xfs"),
+        check("ext4"),
+        mount("t1", "ext4", &["data=journal"], false),
+        mount("t1", "ext4", &["noatime"], false),
+        mount("t1", "ext4", &["noatime"], false),
+        mount("t1", "ext4", &["noexec"], false),
+        mount("t2", "ext4", &[], true),
+        Op::DetachLoop { image: at("img1") },
+        Op::MakeDir { path: at("t1/x") },
+        bind("t1", "b", true),
+        bind("a", "b", true),
+        bind("b", "a", false),
+        Op::WriteFile { path: at("b/f"), bytes: b"no".to_vec() },
+        Op::WriteFile { path: at("t1/f3"), bytes: b"yes".to_vec() },
+        Op::MakeFile { path: at("b/f2") },
+        Op::MakeFile { path: at("f1") },
+        bind("t3", "t1/x", false),
+        Op::Unmount { target: at("t1") },
+        Op::RemoveDir { path: at("t1/x") },
+        Op::RemoveTree { path: at("t1") },
+        Op::RemoveTarget { path: at("t1/f3") },
+        Op::Unmount { target: at("t1/x") },
+        Op::RemoveTree { path: at("t1/x") },
+        Op::RemoveTarget { path: at("t3") },
+        Op::Measure { path: at("t1") },
+        Op::Measure { path: at("none") },
+        Op::Discard { path: at("t1") },
+        Op::Discard { path: at("t2") },
+        copy("copy1", "t1"),
+        copy("img2", "t2"),
+        copy("t1/in.img", "t1"),
+        Op::GrowImage { path: at("img1"), size: 320 * MIB },
+        Op::GrowImage { path: at("a"), size: MIB },
+        grow("ext4", Some(at("t1"))),
+        Op::RefreshLoop { image: at("img1") },
+        Op::RefreshLoop { image: at("none") },
+        grow("ext4", Some(at("t2"))),
+        grow("ext4", Some(at("t1"))),
+        grow("xfs", None),
+        Op::Unmount { target: at("b") },
+        Op::Unmount { target: at("t1") },
+        grow("ext4", None),
+        show("a", false),
+        show("f1", true),
+        show("f1", false),
+        mount("t1", "ext4", &[], false),
+        mount("t1", "ext4", &[], true),
+        Op::Unmount { target: at("f1") },
+        Op::Unmount { target: at("t1") },
+        Op::SetReadAhead { device: one.clone(), kib: 256 },
+        Op::SetReadAhead { device: at("f1"), kib: 256 },
+        Op::DetachLoop { image: at("img1") },
+        Op::RemoveFile { path: at("img1") },
+        Op::RemoveDir { path: at("a") },
+        Op::RemoveTree { path: at("a") },
+    ]);
+    let process = |name: &str, word: &str| {
+        let (working_dir, environment, mounts) = (String::new(), Default::default(), vec![]);
+        let command = vec!["sleep".to_owned(), word.to_owned()];
+        Op::StartProcess(Process { name: name.to_owned(), command, working_dir, environment, mounts })
+    };
+    let (stop, forget) = (
+        |name: &str| Op::StopProcess { name: name.to_owned(), grace_millis: 20_000 },
+        |name: &str| Op::ForgetProcess { name: name.to_owned() },
+    );
+    ops.extend([process("p/3", "1"), process("p1", "1000"), process("p1", "1000"), process("p1", "2000")]);
+    ops.extend([forget("p1"), stop("p1"), stop("p/3"), forget("p1")]);
+    ops
+}
+
 /// The next step. What cannot be tried on a real machine without harm, or is not modelled, is chosen again.
 pub fn act(dice: &mut Dice, world: &mut World) -> Act {
     loop {
