@@ -1,4 +1,5 @@
-//! Words for what rules ask of the machine they run on. `io-host` does it on a real kernel.
+//! Words for what rules ask of the machine they run on ([`Op`]), and what a machine is ([`Machine`]): `io-host` is one on
+//! a real kernel, `prove-kernel` one that is a plain value.
 //!
 //! Every operation may be repeated: doing it again when it is done already succeeds and changes nothing.
 
@@ -52,6 +53,12 @@ pub enum Op {
         path: String,
         /// How many bytes it can hold from now on.
         size: u64,
+    },
+    /// Give back to what lies beneath it the room a mounted filesystem does not use (any more), so that a thin image
+    /// takes no more than what is in it. Refused where the filesystem or its device cannot.
+    Discard {
+        /// Where the filesystem is mounted.
+        path: String,
     },
     /// Remove a directory and everything in it. Follows no link and crosses no mount: a mount in it is refused. Missing is
     /// done.
@@ -279,6 +286,7 @@ impl fmt::Debug for Op {
                 write!(f, ")")
             }
             Op::GrowImage { path, size } => write!(f, "GrowImage({path}, {size})"),
+            Op::Discard { path } => write!(f, "Discard({path})"),
             Op::RemoveTree { path } => write!(f, "RemoveTree({path})"),
             Op::RemoveTarget { path } => write!(f, "RemoveTarget({path})"),
             Op::SetReadAhead { device, kib } => write!(f, "SetReadAhead({device}, {kib} KiB)"),
@@ -299,4 +307,161 @@ impl fmt::Debug for Op {
             Op::ForgetProcess { name } => write!(f, "ForgetProcess({name})"),
         }
     }
+}
+
+impl Op {
+    /// What the operation works on: the path of which only one thing is done at a time. For most it is the volume's image
+    /// or where the volume is shown.
+    pub fn works_on(&self) -> &str {
+        match self {
+            Op::MakeDir { path }
+            | Op::RemoveDir { path }
+            | Op::WriteFile { path, .. }
+            | Op::RemoveFile { path }
+            | Op::CreateImage { path, .. }
+            | Op::GrowImage { path, .. }
+            | Op::Discard { path }
+            | Op::RemoveTree { path }
+            | Op::MakeFile { path }
+            | Op::RemoveTarget { path }
+            | Op::Measure { path } => path,
+            Op::AttachLoop { image } | Op::DetachLoop { image } | Op::RefreshLoop { image } => image,
+            Op::SetReadAhead { device, .. }
+            | Op::CheckFilesystem { device, .. }
+            | Op::GrowFilesystem { device, .. }
+            | Op::MakeFilesystem { device, .. } => device,
+            Op::Mount { target, .. }
+            | Op::Bind { target, .. }
+            | Op::BindDevice { target, .. }
+            | Op::Unmount { target } => target,
+            Op::CopyImages { copies } => copies.first().map_or("", |copy| &copy.to),
+            Op::StartProcess(process) => &process.name,
+            Op::StopProcess { name, .. } | Op::ForgetProcess { name } => name,
+        }
+    }
+}
+
+/// A machine: it does operations, and can be looked at. One door, with a real kernel or a pretend one behind it.
+pub trait Machine {
+    /// Does one operation and answers when it is done, or says why not.
+    fn perform(&mut self, op: &Op) -> Result<Reply, Failure>;
+
+    /// Every mount, those made first first. An error means "cannot tell", and never "nothing is mounted".
+    fn mounts(&mut self) -> Result<Vec<Mounted>, Failure>;
+
+    /// Every loop device that shows a file.
+    fn loops(&mut self) -> Result<Vec<Looped>, Failure>;
+
+    /// The content of a plain file; `None` if it is not there.
+    fn read_file(&mut self, path: &str) -> Result<Option<Vec<u8>>, Failure>;
+
+    /// The names in a directory, sorted; none if it is not there.
+    fn list_dir(&mut self, path: &str) -> Result<Vec<String>, Failure>;
+
+    /// Every process started and not forgotten.
+    fn processes(&mut self) -> Result<BTreeMap<String, ProcessState>, Failure>;
+}
+
+/// A mount, as the machine's table has it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Mounted {
+    /// Where it is.
+    pub target: String,
+    /// The device, or whatever the filesystem calls its source.
+    pub source: String,
+    /// The filesystem's type.
+    pub fstype: String,
+    /// What of the filesystem is shown there; `/` unless it is a bind.
+    pub root: String,
+    /// Read-only, as a mount or as a whole filesystem.
+    pub read_only: bool,
+    /// What is mounted in it is seen by those who have a copy of it, such as containers, and the other way round.
+    pub shared: bool,
+}
+
+/// A loop device and the file it shows.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Looped {
+    /// The device.
+    pub device: String,
+    /// The file's path when the kernel last knew it.
+    pub image: String,
+    /// The file has no name any more and lives on behind the device only.
+    pub deleted: bool,
+}
+
+/// Why an operation was not done.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Failure {
+    /// What kind of refusal it is.
+    pub kind: FailureKind,
+    /// It surely changed nothing that matters. Otherwise it may have been done, or half done, or is under way.
+    pub certain: bool,
+    /// A sentence for people.
+    pub why: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.why)
+    }
+}
+
+/// The kinds of refusals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FailureKind {
+    /// The path is not one that is ever touched.
+    Path,
+    /// A component of the path is a symbolic link.
+    Symlink,
+    /// What must exist does not.
+    Missing,
+    /// Something else is there than what is wanted.
+    WrongKind,
+    /// A directory or file to be removed holds something.
+    NotEmpty,
+    /// What is to be removed is a mount point.
+    MountPoint,
+    /// An image of another size is there.
+    WrongSize,
+    /// Somebody uses it.
+    Busy,
+    /// A loop device of somebody else shows the file.
+    ForeignLoop,
+    /// The device holds something else.
+    ForeignSignature,
+    /// Another mount is there.
+    MountedOtherwise,
+    /// A mount flag is not allowed.
+    FlagNotAllowed,
+    /// Not a filesystem we make or mount.
+    UnknownFilesystem,
+    /// A program is not installed.
+    ToolMissing,
+    /// A program failed.
+    ToolFailed,
+    /// The kernel would not mount it.
+    MountFailed,
+    /// A filesystem cannot be made larger as it is now.
+    CannotGrow,
+    /// The filesystem or its device cannot give room back.
+    CannotDiscard,
+    /// Mounts made there reach nobody else.
+    NotShared,
+    /// The name cannot be a process's.
+    ProcessName,
+    /// A process was asked for in a way that cannot be started.
+    ProcessSpec,
+    /// The supervisor of a process failed.
+    Supervisor,
+    /// It seemed to be done, and a second look did not confirm it.
+    Unconfirmed,
+    /// It, or an earlier operation on the same thing, has not ended in time and goes on.
+    Hung,
+    /// No room is left.
+    NoSpace,
+    /// It may only be read.
+    ReadOnly,
+    /// The kernel refused for another reason, such as an error of the disk.
+    Kernel,
 }

@@ -154,6 +154,10 @@ struct Still(OwnedFd);
 impl Still {
     fn hold(mounted: &str, copy: &Place<'_>) -> Result<Still, HostError> {
         let dir = path::open_existing(mounted, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        // Or a filesystem of the machine itself would stand still.
+        if !crate::mount::begins_at(&dir, mounted)? {
+            return Err(HostError::WrongKind { path: mounted.to_owned(), wanted: "the root of a mounted filesystem" });
+        }
         let number = |fd: &OwnedFd| rustix::fs::fstat(fd).map(|stat| stat.st_dev);
         // A copy onto the very filesystem that stands still would wait for itself.
         if number(&dir).map_err(refused("look at", mounted))?

@@ -2,6 +2,9 @@
 
 use std::io;
 
+use control::host::{Failure, FailureKind};
+use rustix::io::Errno;
+
 /// Why an operation was not done. [`HostError::certain`] says whether it surely was not.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
@@ -139,6 +142,52 @@ pub enum HostError {
         /// Why not, and what to do.
         why: String,
     },
+    /// A filesystem cannot give room back.
+    #[error("the filesystem at {path} cannot give back room: {why}")]
+    CannotDiscard {
+        /// Where it is mounted.
+        path: String,
+        /// Why not.
+        why: String,
+    },
+    /// What is mounted at a path is seen by nobody who has a copy of it.
+    #[error(
+        "{path} is on the mount {mount}, which is not shared, so that no container would see a volume mounted there; \
+         run mount --make-shared {mount}, or give a container this path with bidirectional mount propagation"
+    )]
+    NotShared {
+        /// The path.
+        path: String,
+        /// The mount that holds it.
+        mount: String,
+    },
+    /// An operation has not ended in time. It goes on.
+    #[error("{op} has not ended after {} s and goes on", .waited.as_secs())]
+    UnderWay {
+        /// Which.
+        op: String,
+        /// How long it was waited for.
+        waited: std::time::Duration,
+    },
+    /// An earlier operation on the same thing has not ended in time, so this one was not begun.
+    #[error(
+        "nothing is begun on {what} while an earlier operation on it hangs ({op}); look at the filesystem it is on and \
+         unmount or repair that"
+    )]
+    Hung {
+        /// What it was to work on.
+        what: String,
+        /// The earlier operation.
+        op: String,
+    },
+    /// All workers are taken by operations that hang, so this one was not begun.
+    #[error("nothing more is begun: all {workers} workers are taken, {hung} of them by operations that hang")]
+    NoWorker {
+        /// How many there are.
+        workers: usize,
+        /// How many hang.
+        hung: usize,
+    },
     /// The name cannot be a process's.
     #[error("{name:?} cannot name a process; use letters, digits, '-', '_' and '.', not beginning with '.'")]
     ProcessName {
@@ -205,12 +254,57 @@ impl HostError {
             | HostError::ToolMissing { .. }
             | HostError::MountFailed { .. }
             | HostError::CannotGrow { .. }
+            | HostError::CannotDiscard { .. }
+            | HostError::NotShared { .. }
+            | HostError::Hung { .. }
+            | HostError::NoWorker { .. }
             | HostError::ProcessName { .. }
             | HostError::ProcessSpec { .. } => true,
-            HostError::ToolFailed { .. } | HostError::Unconfirmed { .. } => false,
+            HostError::ToolFailed { .. } | HostError::Unconfirmed { .. } | HostError::UnderWay { .. } => false,
             HostError::Supervisor { certain, .. } => *certain,
             HostError::Os { begun, .. } => !begun,
         }
+    }
+
+    /// The kind of refusal, for whoever does not care for the details.
+    pub fn kind(&self) -> FailureKind {
+        match self {
+            HostError::Path { .. } => FailureKind::Path,
+            HostError::Symlink { .. } => FailureKind::Symlink,
+            HostError::Missing { .. } => FailureKind::Missing,
+            HostError::WrongKind { .. } => FailureKind::WrongKind,
+            HostError::NotEmpty { .. } => FailureKind::NotEmpty,
+            HostError::MountPoint { .. } => FailureKind::MountPoint,
+            HostError::WrongSize { .. } => FailureKind::WrongSize,
+            HostError::Busy { .. } => FailureKind::Busy,
+            HostError::ForeignLoop { .. } => FailureKind::ForeignLoop,
+            HostError::ForeignSignature { .. } => FailureKind::ForeignSignature,
+            HostError::MountedOtherwise { .. } => FailureKind::MountedOtherwise,
+            HostError::FlagNotAllowed { .. } => FailureKind::FlagNotAllowed,
+            HostError::UnknownFilesystem { .. } => FailureKind::UnknownFilesystem,
+            HostError::ToolMissing { .. } => FailureKind::ToolMissing,
+            HostError::ToolFailed { .. } => FailureKind::ToolFailed,
+            HostError::MountFailed { .. } => FailureKind::MountFailed,
+            HostError::CannotGrow { .. } => FailureKind::CannotGrow,
+            HostError::CannotDiscard { .. } => FailureKind::CannotDiscard,
+            HostError::NotShared { .. } => FailureKind::NotShared,
+            HostError::ProcessName { .. } => FailureKind::ProcessName,
+            HostError::ProcessSpec { .. } => FailureKind::ProcessSpec,
+            HostError::Supervisor { .. } => FailureKind::Supervisor,
+            HostError::Unconfirmed { .. } => FailureKind::Unconfirmed,
+            HostError::UnderWay { .. } | HostError::Hung { .. } | HostError::NoWorker { .. } => FailureKind::Hung,
+            HostError::Os { source, .. } => match Errno::from_io_error(source) {
+                Some(Errno::NOSPC | Errno::DQUOT) => FailureKind::NoSpace,
+                Some(Errno::ROFS) => FailureKind::ReadOnly,
+                Some(_) | None => FailureKind::Kernel,
+            },
+        }
+    }
+}
+
+impl From<HostError> for Failure {
+    fn from(error: HostError) -> Failure {
+        Failure { kind: error.kind(), certain: error.certain(), why: error.to_string() }
     }
 }
 

@@ -215,7 +215,7 @@ pub fn read_file(path: &Path) -> io::Result<Option<Vec<u8>>> {
     };
     let mut file = File::from(fd);
     if !file.metadata()?.is_file() {
-        return Err(io::Error::other(format!("{} is not a plain file", path.display())));
+        return Err(io::Error::other(HostError::WrongKind { path: utf8(path)?.to_owned(), wanted: "a plain file" }));
     }
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;

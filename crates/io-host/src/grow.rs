@@ -1,16 +1,22 @@
-//! Filesystems made as large as their devices, and checked.
+//! Filesystems made as large as their devices, checked, and made to give back the room they do not use.
 
 use std::os::unix::fs::FileExt as _;
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use crate::error::{HostError, os, refused};
+use crate::error::{HostError, begun, os, refused};
 use crate::format::{failed, run};
-use crate::{loops, path, sys};
+use crate::{loops, mount, path, sys};
 
 /// Makes a filesystem as large as its device.
 pub(crate) fn grow_filesystem(device: &str, fstype: &str, mounted_at: Option<&str>) -> Result<(), HostError> {
+    // A growth is asked of a place: it must not be another filesystem that is there.
+    if let Some(at) = mounted_at.filter(|_| mount::FILESYSTEMS.contains(&fstype))
+        && !mount::is_mounted_at(device, at)?
+    {
+        return Err(HostError::WrongKind { path: at.to_owned(), wanted: "where this device is mounted" });
+    }
     match (fstype, mounted_at) {
         ("ext4", None) => grow_ext4_unmounted(device),
         ("ext4", Some(at)) => grow_ext4_mounted(device, at),
@@ -110,5 +116,30 @@ fn check_ext4(device: &str, args: &[&str]) -> Result<(), HostError> {
         // Sound, or repaired.
         Some(0 | 1) => Ok(()),
         Some(_) | None => Err(failed("e2fsck", device, &output)),
+    }
+}
+
+/// Gives back the room a mounted filesystem does not use to what lies beneath it. The path must be the root of a mount,
+/// so that no filesystem of the machine itself is ever worked on by mistake. XFS frees the room of deleted files in the
+/// background; what it has not come to yet is given back the next time.
+pub(crate) fn discard(path: &str) -> Result<(), HostError> {
+    let dir = open_mounted(path)?;
+    if !mount::begins_at(&dir, path)? {
+        return Err(HostError::WrongKind { path: path.to_owned(), wanted: "the root of a mounted filesystem" });
+    }
+    // XFS is urged to free what was deleted by being asked how full it is; and what was just deleted is free only when
+    // the filesystem has written that down.
+    rustix::fs::fstatvfs(&dir).map_err(refused("measure", path))?;
+    rustix::fs::syncfs(&dir).map_err(refused("write out", path))?;
+    match sys::trim(&dir) {
+        Ok(()) => Ok(()),
+        Err(errno @ (Errno::OPNOTSUPP | Errno::NOTTY | Errno::ROFS | Errno::PERM)) => {
+            let why = match errno {
+                Errno::ROFS => "it is read-only".to_owned(),
+                errno => format!("it, or the device it is on, does not do that ({})", std::io::Error::from(errno)),
+            };
+            Err(HostError::CannotDiscard { path: path.to_owned(), why })
+        }
+        Err(errno) => Err(begun("give back the free room of", path)(errno)),
     }
 }

@@ -16,8 +16,8 @@
 //! - no byte of the user reaches a shell or a comma-joined option string;
 //! - a process is started at most once under a name until it is forgotten, outlives us, and ends with all it started.
 //!
-//! Does not know: volumes, pods, drivers, Kubernetes, tokio. Calls block; a hung filesystem hangs the calling thread
-//! only, so callers give each call a thread and a deadline.
+//! Does not know: volumes, pods, drivers, Kubernetes, tokio. Calls of [`Host`] block, and a hung filesystem hangs
+//! the calling thread; [`Workers`] gives each call a thread and a deadline.
 //!
 //! The file `sys.rs` holds all unsafe code.
 
@@ -30,6 +30,7 @@ mod format;
 mod grow;
 mod keyed;
 mod loops;
+mod machine;
 mod mount;
 mod mountinfo;
 mod path;
@@ -40,6 +41,7 @@ mod shim;
 mod sys;
 mod tree;
 mod watch;
+mod workers;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -53,9 +55,10 @@ pub use error::HostError;
 pub use files::{list_dir, read_file};
 pub use loops::{LoopEntry, loops};
 pub use mount::is_mount_root;
-pub use mountinfo::{Holder, MountEntry, mounts, mounts_beneath};
+pub use mountinfo::{Holder, MountEntry, mounts, mounts_beneath, require_shared};
 pub use shim::shim_main;
 pub use watch::Watch;
+pub use workers::{Hung, Pending, Workers};
 
 /// The word after the program's name that makes it the supervisor of one process: `main` must hand over to
 /// [`shim_main`] when its first argument is this, before it starts any thread.
@@ -118,6 +121,7 @@ impl Host {
                 copy::copy_images(copies).map(done)
             }
             Op::GrowImage { path, size } => files::grow_image(path, *size).map(done),
+            Op::Discard { path } => grow::discard(path).map(done),
             Op::RemoveTree { path } => tree::remove_tree(path).map(done),
             Op::MakeFile { path } => files::make_file(path).map(done),
             Op::RemoveTarget { path } => files::remove_target(path).map(done),

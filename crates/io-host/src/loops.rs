@@ -26,6 +26,8 @@ pub struct LoopEntry {
     pub backing_path: String,
     /// It detaches itself when its last user leaves.
     pub autoclear: bool,
+    /// It reads and writes the file past the page cache, so that nothing is held in memory twice.
+    pub direct_io: bool,
     /// It shows the whole file, not a part of it.
     pub whole: bool,
 }
@@ -70,6 +72,7 @@ fn entry_of(name: &str) -> io::Result<Option<LoopEntry>> {
         backing_inode: info.lo_inode,
         backing_path: backing.strip_suffix('\n').unwrap_or(&backing).to_owned(),
         autoclear: info.lo_flags & sys::LOOP_AUTOCLEAR != 0,
+        direct_io: info.lo_flags & sys::LOOP_DIRECT_IO != 0,
         whole: info.lo_offset == 0 && info.lo_sizelimit == 0,
     }))
 }

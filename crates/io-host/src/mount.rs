@@ -54,6 +54,23 @@ fn shown(fd: impl AsFd, path: &str) -> Result<Shown, HostError> {
     Ok(Shown { root: path::is_mount_root(&seen), seen })
 }
 
+/// A mount begins at what is open here.
+pub(crate) fn begins_at(fd: impl AsFd, path: &str) -> Result<bool, HostError> {
+    Ok(shown(fd, path)?.root)
+}
+
+/// The filesystem on this device is mounted at this path.
+pub(crate) fn is_mounted_at(device: &str, at: &str) -> Result<bool, HostError> {
+    let number = device_number(device)?;
+    Ok(entry_at(at)?.is_some_and(|entry| entry.device == number || entry.source == device))
+}
+
+fn device_number(device: &str) -> Result<(u32, u32), HostError> {
+    let block = loops::open_block(device, OFlags::RDONLY)?;
+    let rdev = block.metadata().map_err(|error| os("look at", device, error, false))?.rdev();
+    Ok((rustix::fs::major(rdev), rustix::fs::minor(rdev)))
+}
+
 fn open_dir(path: &str) -> Result<OwnedFd, HostError> {
     path::open_existing(path, OFlags::PATH | OFlags::DIRECTORY)
 }
@@ -80,10 +97,7 @@ pub(crate) fn mount(
         return Err(HostError::UnknownFilesystem { fstype: fstype.to_owned() });
     }
     let parsed = flags.iter().map(|name| flag(name)).collect::<Result<Vec<_>, _>>()?;
-    let block = loops::open_block(device, OFlags::RDONLY)?;
-    let rdev = block.metadata().map_err(|error| os("look at", device, error, false))?.rdev();
-    let number = (rustix::fs::major(rdev), rustix::fs::minor(rdev));
-    drop(block);
+    let number = device_number(device)?;
     let same = |entry: &MountEntry| {
         let of_device = entry.device == number || entry.source == device;
         let flagged = flags.iter().all(|flag| entry.options.contains(flag));

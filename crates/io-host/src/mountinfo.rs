@@ -2,6 +2,8 @@
 
 use std::io;
 
+use crate::error::{HostError, os};
+
 /// One mount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MountEntry {
@@ -21,6 +23,8 @@ pub struct MountEntry {
     pub device: (u32, u32),
     /// The options of the mount and of its filesystem, such as `noatime`.
     pub options: Vec<String>,
+    /// What is mounted in it is seen by those who have a copy of it: the number of their group.
+    pub shared: Option<u32>,
 }
 
 /// The table is read in pieces; reading it until two readings agree keeps a mount that moves between them from being missed.
@@ -68,6 +72,17 @@ impl<'a> Holder<'a> {
     }
 }
 
+/// Whether what is mounted at a path is seen by whoever has a copy of the mount it is on, as containers have: to be asked
+/// once at start, since a volume mounted where nobody sees it looks like an empty directory to its user.
+pub fn require_shared(path: &str) -> Result<(), HostError> {
+    let all = mounts().map_err(|error| os("read", "the mount table", error, false))?;
+    let holder = Holder::of(path, &all).ok_or_else(|| HostError::Missing { path: path.to_owned() })?;
+    match holder.mount.shared {
+        Some(_) => Ok(()),
+        None => Err(HostError::NotShared { path: path.to_owned(), mount: holder.mount.target.clone() }),
+    }
+}
+
 /// Every mount at a directory or beneath it.
 pub fn mounts_beneath(root: &str) -> io::Result<Vec<MountEntry>> {
     Ok(mounts()?.into_iter().filter(|entry| is_beneath(&entry.target, root)).collect())
@@ -97,12 +112,13 @@ fn parse_line(line: &str) -> Option<MountEntry> {
     let device = (major.parse().ok()?, minor.parse().ok()?);
     let (root, target) = (unescape(mount.next()?), unescape(mount.next()?));
     let of_mount = mount.next()?;
+    let shared = mount.find_map(|tag| tag.strip_prefix("shared:")).and_then(|group| group.parse().ok());
     let mut filesystem = filesystem.split(' ');
     let (fstype, source) = (unescape(filesystem.next()?), unescape(filesystem.next()?));
     let of_filesystem = filesystem.next().unwrap_or_default();
     let options: Vec<String> = of_mount.split(',').chain(of_filesystem.split(',')).map(unescape).collect();
     let read_only = options.iter().any(|option| option == "ro");
-    Some(MountEntry { id, target, source, fstype, read_only, root, device, options })
+    Some(MountEntry { id, target, source, fstype, read_only, root, device, options, shared })
 }
 
 /// Space, tab, newline and backslash (and `#`) stand as a backslash and three octal digits.
@@ -146,12 +162,14 @@ mod tests {
         assert_eq!(entry.target, "/a b\\c\nd");
         assert_eq!(entry.source, "/dev/lo op");
         assert!(entry.read_only && entry.options.contains(&"noatime".to_owned()));
+        assert_eq!(entry.shared, Some(1));
     }
 
     #[test]
     fn a_line_without_tags_and_a_path_beyond_ascii_are_read() {
         let entry = parse("22 27 0:21 / /då rw - proc proc rw\n".as_bytes()).unwrap().remove(0);
         assert_eq!((entry.target.as_str(), entry.fstype.as_str(), entry.read_only), ("/då", "proc", false));
+        assert_eq!(entry.shared, None);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use linux_raw_sys::loop_device as uapi;
-use rustix::ioctl::{Getter, IntegerSetter, NoArg, Setter, ioctl, opcode};
+use rustix::ioctl::{Getter, IntegerSetter, NoArg, Setter, Updater, ioctl, opcode};
 use rustix::process::Pid;
 use rustix::thread::UnshareFlags;
 
@@ -19,7 +19,7 @@ pub(crate) type LoopInfo = uapi::loop_info64;
 
 /// Flags of a loop device.
 pub(crate) const LOOP_AUTOCLEAR: u32 = 4;
-const LOOP_DIRECT_IO: u32 = 16;
+pub(crate) const LOOP_DIRECT_IO: u32 = 16;
 
 /// The number of a free loop device, made if there is none.
 pub(crate) fn loop_free(control: impl AsFd) -> io::Result<u32> {
@@ -103,6 +103,20 @@ pub(crate) fn thaw(dir: impl AsFd) -> rustix::io::Result<()> {
     const FITHAW: opcode_t = opcode::read_write::<libc::c_int>(b'X', 120);
     // SAFETY: FITHAW looks at no argument.
     unsafe { ioctl(dir, NoArg::<FITHAW>::new()) }
+}
+
+/// Makes a mounted filesystem discard every block it does not use.
+pub(crate) fn trim(dir: impl AsFd) -> rustix::io::Result<()> {
+    #[repr(C)]
+    struct Range {
+        start: u64,
+        length: u64,
+        shortest: u64,
+    }
+    const FITRIM: opcode_t = opcode::read_write::<Range>(b'X', 121);
+    let mut range = Range { start: 0, length: u64::MAX, shortest: 0 };
+    // SAFETY: FITRIM reads and writes one such structure.
+    unsafe { ioctl(dir, Updater::<FITRIM, Range>::new(&mut range)) }
 }
 
 /// Grows a mounted ext4 to so many of its blocks. EPERM without CAP_SYS_RESOURCE.

@@ -10,11 +10,11 @@ use anyhow::{Context, Result, anyhow, bail};
 use control::{Outcome, Reply, host};
 use csi::{Call, Code, Method, Response, Status, registration};
 use io_csi::{Answers, Locks, Wanted};
-use io_host::Host;
+use io_host::{Host, Workers};
 use rules_driver::{Config, DIRECTORY, Facts, Files, Lock, METHODS, Mount, Run, Services, Step};
 
 use crate::args;
-use crate::hands::on_host;
+use crate::hands::{on_host, workers};
 use crate::layout::{DRIVER, Layout, text};
 use crate::out;
 
@@ -24,7 +24,7 @@ const POOL_BYTES: u64 = 1 << 40;
 /// The driver behind its socket.
 struct Driver {
     config: Config,
-    host: Arc<Host>,
+    workers: Workers,
     facts: Mutex<Facts>,
     /// What calls under way work on.
     busy: Locks,
@@ -130,7 +130,7 @@ async fn work(setup: Setup, host: Arc<Host>, stop: impl Future<Output = ()>) -> 
         }
     }
     let facts = load(&config).with_context(|| format!("cannot load the volumes in {}", config.state_dir))?;
-    let driver = Driver { config, host, facts: Mutex::new(facts), busy: Locks::default() };
+    let driver = Driver { config, workers: workers(host), facts: Mutex::new(facts), busy: Locks::default() };
     let (stopping, stopped) = tokio::sync::watch::channel(false);
     let told = |mut stopped: tokio::sync::watch::Receiver<bool>| async move {
         let _ = stopped.wait_for(|stop| *stop).await;
@@ -288,7 +288,7 @@ impl Driver {
                 Step::Answer(answer) => return answer,
                 Step::Do(op) => op,
             };
-            match perform(self.host.clone(), op.clone()).await {
+            match on_host(&self.workers, op.clone()).await {
                 Outcome::Done(Reply::Host(reply)) => run.did(&self.config, &mut self.facts(), op, &reply),
                 Outcome::Done(_) => run.did(&self.config, &mut self.facts(), op, &host::Reply::Done),
                 outcome @ (Outcome::Refused(_) | Outcome::Unknown(_)) => {
@@ -302,19 +302,6 @@ impl Driver {
 
     fn facts(&self) -> MutexGuard<'_, Facts> {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Performs an operation. What takes as long as a volume is large has no deadline: its caller may stop waiting, but the
-/// volume is held until it has ended, so that it is never begun a second time beside itself.
-async fn perform(host: Arc<Host>, op: host::Op) -> Outcome {
-    if !matches!(op, host::Op::CopyImages { .. } | host::Op::RemoveTree { .. }) {
-        return on_host(host, op).await;
-    }
-    match tokio::task::spawn_blocking(move || host.perform(&op)).await {
-        Ok(Ok(reply)) => Outcome::Done(Reply::Host(reply)),
-        Ok(Err(error)) => Outcome::Unknown(error.to_string()),
-        Err(_) => Outcome::Unknown("it ended without an answer".into()),
     }
 }
 

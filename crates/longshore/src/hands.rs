@@ -9,7 +9,7 @@ use std::time::Duration;
 use control::{Effect, Outcome, Refusal, Reply, host};
 use csi::{Call, Method};
 use io_csi::CsiClient;
-use io_host::Host;
+use io_host::{Host, HostError, Workers};
 use io_kube::Kube;
 use io_run::Hands;
 
@@ -17,6 +17,9 @@ use io_run::Hands;
 const CALL_DEADLINE: Duration = Duration::from_secs(120);
 /// How long one operation on this machine may take before nobody waits for it any more. It goes on in its own thread.
 const HOST_DEADLINE: Duration = Duration::from_secs(60);
+/// How many operations on this machine are done side by side. Those that hang count too, so that there are more of them
+/// than a machine with a few dead filesystems needs.
+const HOST_WORKERS: usize = 128;
 
 /// The hands of one process.
 pub struct AllHands {
@@ -25,7 +28,7 @@ pub struct AllHands {
     /// Drivers.
     pub csi: CsiClient,
     /// This machine, where there is one to work on.
-    pub host: Option<Arc<Host>>,
+    pub workers: Option<Workers>,
     /// CSI calls made, by method.
     pub calls: CallCounts,
 }
@@ -52,8 +55,8 @@ impl Hands for AllHands {
                 Effect::Read(target) => self.kube.read(&target).await,
                 Effect::Write(write) => self.kube.write(&write).await,
                 Effect::Call { socket, call } => self.call(&socket, call).await,
-                Effect::Host(op) => match &self.host {
-                    Some(host) => on_host(host.clone(), op).await,
+                Effect::Host(op) => match &self.workers {
+                    Some(workers) => on_host(workers, op).await,
                     None => Outcome::Refused(Refusal::Host("this process has no machine to work on".into())),
                 },
             }
@@ -69,15 +72,48 @@ impl AllHands {
     }
 }
 
-/// Performs an operation in a thread of its own: a hung filesystem blocks nothing but itself.
-pub async fn on_host(host: Arc<Host>, op: host::Op) -> Outcome {
-    let said = format!("{op:?}");
-    let work = tokio::task::spawn_blocking(move || host.perform(&op));
-    match tokio::time::timeout(HOST_DEADLINE, work).await {
-        Ok(Ok(Ok(reply))) => Outcome::Done(Reply::Host(reply)),
-        Ok(Ok(Err(error))) if error.certain() => Outcome::Refused(Refusal::Host(error.to_string())),
-        Ok(Ok(Err(error))) => Outcome::Unknown(error.to_string()),
-        Ok(Err(_)) => Outcome::Unknown(format!("{said} ended without an answer")),
-        Err(_) => Outcome::Unknown(format!("{said} has not ended after {} s and goes on", HOST_DEADLINE.as_secs())),
+/// Threads for the operations on a machine.
+pub fn workers(host: Arc<Host>) -> Workers {
+    Workers::new(host, HOST_WORKERS)
+}
+
+/// How long an operation is waited for. What takes as long as a volume is large has no deadline: its caller may stop
+/// waiting, but it is not begun a second time beside itself.
+fn deadline(op: &host::Op) -> Option<Duration> {
+    match op {
+        host::Op::CopyImages { .. } | host::Op::RemoveTree { .. } => None,
+        host::Op::StopProcess { grace_millis, .. } => Some(HOST_DEADLINE + Duration::from_millis(*grace_millis)),
+        _ => Some(HOST_DEADLINE),
     }
+}
+
+/// Performs an operation in a thread of its own: a hung filesystem blocks nothing but itself.
+pub async fn on_host(workers: &Workers, op: host::Op) -> Outcome {
+    let (said, deadline) = (format!("{op:?}"), deadline(&op));
+    let (say, heard) = tokio::sync::oneshot::channel();
+    let pending = match workers.begin(op, move |answer| drop(say.send(answer))) {
+        Ok(pending) => pending,
+        Err(error) => return failed(&error),
+    };
+    let heard = match deadline {
+        Some(deadline) => tokio::time::timeout(deadline, heard).await,
+        None => Ok(heard.await),
+    };
+    match heard {
+        Ok(Ok(Ok(reply))) => Outcome::Done(Reply::Host(reply)),
+        Ok(Ok(Err(error))) => failed(&error),
+        Ok(Err(_)) => Outcome::Unknown(format!("{said} ended without an answer")),
+        Err(_) => {
+            let error = pending.give_up();
+            tracing::warn!("{error}");
+            failed(&error)
+        }
+    }
+}
+
+fn failed(error: &HostError) -> Outcome {
+    if error.certain() {
+        return Outcome::Refused(Refusal::Host(error.to_string()));
+    }
+    Outcome::Unknown(error.to_string())
 }

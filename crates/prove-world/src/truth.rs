@@ -146,6 +146,7 @@ impl Truth {
             Op::CreateImage { .. }
             | Op::CopyImages { .. }
             | Op::GrowImage { .. }
+            | Op::Discard { .. }
             | Op::RemoveTree { .. }
             | Op::MakeFile { .. }
             | Op::RemoveTarget { .. }

@@ -255,6 +255,7 @@ impl Facts {
             | Op::CreateImage { .. }
             | Op::CopyImages { .. }
             | Op::GrowImage { .. }
+            | Op::Discard { .. }
             | Op::RemoveTree { .. }
             | Op::MakeFile { .. }
             | Op::RemoveTarget { .. }

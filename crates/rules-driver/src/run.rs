@@ -111,6 +111,7 @@ impl Run {
             Op::CreateImage { size, .. } => format!("make an image of {size} bytes"),
             Op::CopyImages { .. } => "copy the image".to_string(),
             Op::GrowImage { size, .. } => format!("make the image as large as {size} bytes"),
+            Op::Discard { .. } => "give back the room the volume does not use".to_string(),
             Op::RemoveTree { .. } => "remove the volume's directory".to_string(),
             Op::MakeFile { path } => format!("make the file {path}"),
             Op::RemoveTarget { path } => format!("remove {path}"),

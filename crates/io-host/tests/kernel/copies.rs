@@ -10,7 +10,7 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::bench::{Bench, Volume, mount, outsider};
 
-const MIB: u64 = 1 << 20;
+pub const MIB: u64 = 1 << 20;
 
 fn copy(from: &str, to: &str, still: Option<&str>) -> Op {
     let still = still.map(str::to_owned);
@@ -23,7 +23,7 @@ fn fs_mount(device: &str, target: &str, fstype: &str) -> Op {
 }
 
 /// A volume of any filesystem and size.
-fn volume(bench: &Bench, name: &str, fstype: &str, size: u64) -> Volume {
+pub fn volume(bench: &Bench, name: &str, fstype: &str, size: u64) -> Volume {
     let image = bench.path(&format!("{name}.img"));
     bench.twice(Op::CreateImage { path: image.clone(), size });
     let Reply::Device(device) = bench.twice(Op::AttachLoop { image: image.clone() }) else { panic!("no device") };

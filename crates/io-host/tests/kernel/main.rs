@@ -7,7 +7,10 @@
 
 mod bench;
 mod copies;
+mod discards;
 mod files;
+mod hazards;
+mod hung;
 mod measure;
 mod mounts;
 mod processes;
@@ -62,6 +65,28 @@ const TESTS: &[Test] = tests! {
         a_target_with_content_is_not_removed,
         a_tree_is_removed_without_leaving_it,
         what_a_bind_shows_is_known_from_the_table,
+    },
+    discards::{
+        deleted_files_give_their_room_back,
+        what_a_raw_device_discards_is_given_back,
+        only_the_root_of_a_mount_is_worked_on,
+    },
+    hung::{
+        others_go_on_while_one_filesystem_hangs,
+        what_waits_behind_a_hung_operation_is_told,
+        hung_operations_are_bounded,
+        many_operations_share_few_threads,
+    },
+    hazards::{
+        every_hazard_has_a_test,
+        recursive_delete_through_a_live_mount,
+        removal_from_another_mount_namespace,
+        a_torn_view_of_the_mount_table,
+        a_lazy_unmount_hides_use,
+        loops_lost_or_left_by_an_earlier_life,
+        loops_do_direct_io_where_the_filesystem_can,
+        mount_propagation_missing,
+        writes_after_unmount_make_the_removal_fail,
     },
     mounts::{
         a_bind_within_one_filesystem_is_seen,

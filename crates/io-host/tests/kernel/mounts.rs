@@ -1,13 +1,12 @@
 //! Mounts, binds, the mount table.
 
 use std::fs::File;
-use std::os::fd::AsRawFd as _;
 
 use control::host::Op;
 use io_host::{HostError, is_mount_root, mounts, mounts_beneath};
-use rustix::mount::MountFlags;
 
 use crate::bench::{Bench, mount, outsider, owned};
+use crate::hung::Silent;
 
 fn bind(source: &str, target: &str, read_only: bool) -> Op {
     Op::Bind { source: source.into(), target: target.into(), read_only }
@@ -187,26 +186,18 @@ pub fn a_filesystem_the_kernel_refuses_is_explained() {
     bench.twice(Op::DetachLoop { image });
 }
 
-/// A filesystem in user space whose server never answers, or has died.
-fn fuse(target: &str) -> File {
-    let server = File::options().read(true).write(true).open("/dev/fuse").unwrap();
-    let options = format!("fd={},rootmode=40000,user_id=0,group_id=0", server.as_raw_fd());
-    let options = std::ffi::CString::new(options).unwrap();
-    rustix::mount::mount("silent", target, "fuse", MountFlags::empty(), options.as_c_str()).unwrap();
-    server
-}
-
 pub fn a_mount_whose_server_hangs_or_died_is_seen_and_taken_off() {
     // reliability 6: hung filesystems, stale mounts
     let bench = Bench::new();
     let target = bench.make_dir("target");
     for dies in [false, true] {
-        let server = fuse(&target);
-        let kept = (!dies).then_some(server);
+        let mut server = Silent::mount(&target);
+        if dies {
+            server.abort();
+        }
         assert!(is_mount_root(&owned(&target)).unwrap_or(true), "cannot tell means mounted");
         assert!(bench.host.perform(&Op::RemoveDir { path: target.clone() }).is_err());
         bench.twice(Op::Unmount { target: target.clone() });
         assert!(!is_mount_root(&owned(&target)).unwrap());
-        drop(kept);
     }
 }

@@ -21,7 +21,7 @@ use tokio::sync::{Mutex, mpsc, watch};
 use tokio::task::JoinSet;
 
 use crate::explain;
-use crate::hands::AllHands;
+use crate::hands::{AllHands, workers};
 use crate::layout::{DRIVER, Layout, text};
 use crate::up::node;
 
@@ -69,8 +69,12 @@ impl Parts {
 impl Roles {
     /// Starts them all. They begin to decide when the first lists have arrived.
     pub fn start(kube: Kube, host: Arc<Host>, layout: &Layout, node_name: &str) -> Result<Arc<Roles>> {
-        let hands =
-            Arc::new(AllHands { kube, csi: CsiClient::new(), host: Some(host.clone()), calls: Default::default() });
+        let hands = Arc::new(AllHands {
+            kube,
+            csi: CsiClient::new(),
+            workers: Some(workers(host.clone())),
+            calls: Default::default(),
+        });
         let clock = Arc::new(Clock::default());
         let events = Events::start(hands.clone() as Arc<dyn Hands>);
         let parts = Parts { facts: Arc::default(), hands: hands.clone(), clock: clock.clone(), events };

@@ -39,6 +39,7 @@ fn paths(op: &Op) -> Vec<&str> {
     match op {
         Op::MakeDir { path }
         | Op::RemoveDir { path }
+        | Op::Discard { path }
         | Op::RemoveTree { path }
         | Op::RemoveTarget { path }
         | Op::MakeFile { path }
