@@ -147,6 +147,11 @@ async fn revive(suite: &Suite, case: &'static str) -> bool {
     if suite.is_there().await {
         return false;
     }
+    // Cases that ran beside each other miss it together; it is started once.
+    let _turn = suite.reviving.lock().await;
+    if suite.is_there().await {
+        return true;
+    }
     if suite.options.restart.is_none() || suite.restart().await.is_err() {
         suite.gone.get_or_init(|| case);
     }

@@ -39,7 +39,7 @@ impl Settings {
             binary: binary.into(),
             json: None,
             doc: None,
-            rounds: 5,
+            rounds: 3,
             time: Duration::from_secs(1),
             ours: vec![10, 100, 1000, 10_000],
             go: vec![10, 100, 1000],
