@@ -74,11 +74,7 @@ impl Driver {
         let until = Instant::now() + PATIENCE;
         loop {
             if let Some(ended) = self.process.as_mut().and_then(|process| process.try_wait().unwrap()) {
-                // A program that the killed driver was just starting holds its socket for a moment longer; whoever
-                // supervises a driver starts it again.
-                assert!(self.said().contains("another process serves there"), "it ended ({ended}): {}", self.said());
-                self.process = None;
-                self.spawn();
+                panic!("the driver ended by itself ({ended}): {}", self.said());
             }
             if let Ok(Response::Probe(probe)) = Caller::new(&self.socket()).call(Call::Probe(Default::default()))
                 && probe.ready == Some(true)
