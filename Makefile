@@ -8,11 +8,15 @@ export CARGO_TARGET_DIR ?= $(HOME)/.cache/longshore/target
 TOOLS := $(HOME)/.cache/longshore/bin
 export PATH := $(TOOLS):$(PATH):/usr/sbin:/sbin
 LONGSHORE := $(CARGO_TARGET_DIR)/release/longshore
+XTASK := $(CARGO_TARGET_DIR)/release/xtask
 ARGS ?=
-# The real programs that interop tests run against, and the packages that have such tests (feature `interop`).
+# The real programs that interop tests run against, the packages that have such tests (feature `interop`), the tests,
+# and the programs they run.
 export LONGSHORE_PEERS ?= $(HOME)/.cache/longshore/peers
 PEERS ?=
-INTEROP := prove-cluster tiny-driver
+INTEROP_FEATURES := prove-cluster/interop,longshore/interop,tiny-driver/interop
+INTEROP_TESTS := --test control_plane --test peers --test interop --test sanity
+INTEROP_PEERS := etcd kube-apiserver kube-controller-manager kube-scheduler csi-provisioner csi-resizer csi-sanity hostpathplugin
 
 .PHONY: help
 help: ## List the commands
@@ -35,28 +39,52 @@ peers: ## Build the real programs to test against, once (PEERS="etcd csi-sanity"
 	@bash tools/peers/build.sh $(PEERS)
 
 .PHONY: interop
-interop: toolchain kubectl cluster-tools peers ## Run the tests against real Kubernetes and CSI programs
-	cargo test --locked --quiet $(foreach package,$(INTEROP),--package $(package) --features $(package)/interop)
+interop: toolchain kubectl cluster-tools filesystem-tools ## Run the tests against real Kubernetes and CSI programs
+	@$(MAKE) --no-print-directory peers PEERS="$(INTEROP_PEERS)"
+	cargo test --workspace --locked --quiet --features $(INTEROP_FEATURES) $(INTEROP_TESTS)
 
 .PHONY: lint
 lint: toolchain ## Check style and warnings
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked --quiet -- --deny warnings
-	cargo clippy --all-targets --locked --quiet $(foreach package,$(INTEROP),--package $(package) --features $(package)/interop) -- --deny warnings
+	cargo clippy --workspace --all-targets --features $(INTEROP_FEATURES) --locked --quiet -- --deny warnings
 
 .PHONY: fmt
 fmt: ## Format the code
 	cargo fmt --all
 
+.PHONY: storm
+storm: toolchain filesystem-tools ## Kill the driver N times at random under load and look for damage (N=500)
+	LONGSHORE_STORM_KILLS=$(or $(N),500) cargo test --workspace --locked --quiet --test storm -- --nocapture
+
 .PHONY: bench
-bench: build kubectl ## Measure start-up, one volume's life and memory; prints the figures
-	@cargo run --release --locked --quiet --package xtask -- bench $(LONGSHORE)
+bench: bench-up bench-driver ## Measure everything: one volume's life under `up`, and both drivers
+
+.PHONY: bench-up
+bench-up: bench-build kubectl ## Measure start-up, one volume's life and memory; prints the figures
+	@$(XTASK) bench $(LONGSHORE)
+
+.PHONY: bench-driver
+bench-driver: bench-build filesystem-tools ## Measure the driver beside the Go hostpath driver (DOC=docs/benchmarks.md keeps the tables)
+	@$(MAKE) --no-print-directory peers PEERS=hostpathplugin
+	@$(XTASK) bench-driver $(LONGSHORE) --json $(CARGO_TARGET_DIR)/bench-driver.json $(if $(DOC),--doc $(DOC)) $(ARGS)
+
+# In one build, so that both have the same dependencies.
+.PHONY: bench-build
+bench-build: toolchain
+	@cargo build --release --locked --quiet --package longshore --package xtask
 
 .PHONY: prove
 prove: build ## Enumerate the small worlds with larger bounds than the tests use
 	@$(LONGSHORE) prove $(ARGS)
 
 # What the machine must bring, with a sentence when it does not.
+
+# A program of a Debian package: installed by root, asked for otherwise.
+define install
+command -v $(1) >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+  && { echo "make: installing $(2), for $(1)" >&2; apt-get install --yes --quiet $(2) >/dev/null; }; } \
+  || { echo "make: $(1) is missing; install it with: apt-get install $(2)" >&2; exit 1; }
+endef
 
 .PHONY: toolchain
 toolchain:
@@ -69,11 +97,11 @@ kubectl:
 
 .PHONY: filesystem-tools
 filesystem-tools:
-	@command -v mkfs.ext4 >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install --yes --quiet e2fsprogs >/dev/null; } \
-	  || { echo "make: mkfs.ext4 is missing; install it with: apt-get install e2fsprogs" >&2; exit 1; }
+	@$(call install,mkfs.ext4,e2fsprogs)
+	@$(call install,mkfs.xfs,xfsprogs)
+	@$(call install,mkfs.btrfs,btrfs-progs)
 
 .PHONY: cluster-tools
 cluster-tools:
-	@command -v openssl >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install --yes --quiet openssl >/dev/null; } \
-	  || { echo "make: openssl is missing; install it with: apt-get install openssl" >&2; exit 1; }
+	@$(call install,openssl,openssl)
 	@command -v setpriv >/dev/null || { echo "make: setpriv is missing; install it with: apt-get install util-linux" >&2; exit 1; }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::Mode;
 use tokio::net::{UnixListener, UnixSocket, UnixStream};
@@ -13,8 +13,10 @@ use tokio::net::{UnixListener, UnixSocket, UnixStream};
 const LONGEST_PATH: usize = 107;
 /// How many callers may wait to be let in.
 const BACKLOG: u32 = 1024;
-/// A socket at which nobody lets us in for so long is taken to be served.
+/// A socket at which somebody, or nobody, lets us in for so long is taken to be served.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// The pause before a socket that is served is looked at again.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// A socket file of ours, and how to recognise it.
 pub struct SocketFile {
@@ -78,10 +80,17 @@ async fn make_way(path: &Path) -> io::Result<()> {
     if found.uid() != rustix::process::geteuid().as_raw() {
         return refuse("another user's socket is in the way; remove it or choose another path");
     }
-    match tokio::time::timeout(PATIENCE, UnixStream::connect(path)).await {
-        Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),
-        Ok(Err(error)) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Ok(Ok(_)) | Ok(Err(_)) | Err(_) => refuse("another process serves there; stop it or choose another path"),
+    // A program that a killed process was just starting holds its sockets until it has begun.
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match tokio::time::timeout(PATIENCE, UnixStream::connect(path)).await {
+            Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => return fs::remove_file(path),
+            Ok(Err(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Ok(Ok(_)) if Instant::now() < until => tokio::time::sleep(LOOK_AGAIN).await,
+            Ok(Ok(_)) | Ok(Err(_)) | Err(_) => {
+                return refuse("another process serves there; stop it or choose another path");
+            }
+        }
     }
 }
 

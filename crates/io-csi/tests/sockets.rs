@@ -54,6 +54,21 @@ async fn the_socket_of_a_successor_is_left_alone() {
     assert!(!path.exists());
 }
 
+/// As by a program that a killed driver was starting in its last moment.
+#[tokio::test]
+async fn a_socket_that_is_held_a_moment_longer_is_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("csi.sock");
+    let held = UnixListener::bind(&path).unwrap();
+    let letting_go = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        drop(held);
+    });
+    let running = Running::at(path.clone()).await;
+    letting_go.join().unwrap();
+    io_csi::CsiClient::new().call(running.socket(), common::info(), common::SOON).await.unwrap();
+}
+
 #[tokio::test]
 async fn nothing_that_is_not_ours_is_replaced() {
     let dir = tempfile::tempdir().unwrap();

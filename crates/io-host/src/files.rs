@@ -229,13 +229,30 @@ pub fn list_dir(path: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in rustix::fs::Dir::new(dir)? {
         let name = String::from_utf8_lossy(entry?.file_name().to_bytes()).into_owned();
-        let partial = name.starts_with('.') && name.ends_with(PARTIAL);
-        if name != "." && name != ".." && !partial {
+        if name != "." && name != ".." && !is_partial(&name) {
             names.push(name);
         }
     }
     names.sort();
     Ok(names)
+}
+
+fn is_partial(name: &str) -> bool {
+    name.starts_with('.') && name.ends_with(PARTIAL)
+}
+
+/// Removes what writes that were cut off left in a directory. For the start of a process, while nobody else writes
+/// there: a write under way would lose its file, and fail.
+pub fn remove_partials(path: &Path) -> io::Result<()> {
+    let found = path::open(utf8(path)?, OFlags::RDONLY | OFlags::DIRECTORY).map_err(io::Error::other)?;
+    let Some(dir) = found else { return Ok(()) };
+    for entry in rustix::fs::Dir::read_from(&dir)? {
+        let entry = entry?;
+        if is_partial(&String::from_utf8_lossy(entry.file_name().to_bytes())) {
+            rustix::fs::unlinkat(&dir, entry.file_name(), AtFlags::empty())?;
+        }
+    }
+    Ok(())
 }
 
 fn utf8(path: &Path) -> io::Result<&str> {

@@ -52,7 +52,7 @@ use control::host::{Op, ProcessState, Reply};
 
 pub use copy::thaw_images_beneath;
 pub use error::HostError;
-pub use files::{list_dir, read_file};
+pub use files::{list_dir, read_file, remove_partials};
 pub use loops::{LoopEntry, loops};
 pub use mount::is_mount_root;
 pub use mountinfo::{Holder, MountEntry, mounts, mounts_beneath, require_shared};

@@ -128,6 +128,10 @@ async fn work(setup: Setup, host: Arc<Host>, stop: impl Future<Output = ()>) -> 
         for place in io_host::thaw_images_beneath(&config.images_dir())? {
             tracing::warn!("{place} stood still since an earlier life of the driver and goes on now");
         }
+        // Nor does anybody ask again for what an earlier life was cut off in, so its halves go now.
+        for folder in rules_driver::folders(&config) {
+            io_host::remove_partials(Path::new(&folder)).with_context(|| format!("cannot clean up {folder}"))?;
+        }
     }
     let facts = load(&config).with_context(|| format!("cannot load the volumes in {}", config.state_dir))?;
     let driver = Driver { config, workers: workers(host), facts: Mutex::new(facts), busy: Locks::default() };

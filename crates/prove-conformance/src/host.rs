@@ -101,6 +101,26 @@ pub async fn filesystem_size(path: &str) -> Outcome<i64> {
     }
 }
 
+/// The right to go beyond resource limits, by its number among the capabilities.
+const CAP_SYS_RESOURCE: u32 = 24;
+
+/// Why the kernel refuses here to grow what is mounted at a path, whoever asks it, if it does.
+///
+/// ext4 grows while mounted only for a process with CAP_SYS_RESOURCE. Where not even this process, which looks into
+/// volumes as root, can have that right, neither can the driver beside it.
+pub fn forbids_growth(target: &Path) -> Option<String> {
+    let mount = mount_at(target)?;
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let right = "a mounted ext4 grows only with CAP_SYS_RESOURCE, which no process has here";
+    (mount.fstype == "ext4" && !may(&status, CAP_SYS_RESOURCE)?).then(|| right.to_string())
+}
+
+/// Whether a process may ever have a capability, from its status.
+fn may(status: &str, capability: u32) -> Option<bool> {
+    let set = status.lines().find_map(|line| line.strip_prefix("CapBnd:"))?;
+    Some(u64::from_str_radix(set.trim(), 16).ok()? >> capability & 1 == 1)
+}
+
 /// Writes a file through to the disk.
 pub fn write(path: &Path, bytes: &[u8]) -> Outcome {
     let write = || {
@@ -210,6 +230,14 @@ mod tests {
         assert_eq!(mount.fstype, "ext3");
         assert_eq!(mount.options, ["rw", "noatime", "ro", "errors=continue"]);
         assert_eq!(parse("nonsense"), None);
+    }
+
+    #[test]
+    fn a_right_that_is_taken_away_is_seen() {
+        assert_eq!(may("Name:\tx\nCapBnd:\t000001fffeffffff\n", CAP_SYS_RESOURCE), Some(false));
+        assert_eq!(may("CapBnd:\t000001ffffffffff\n", CAP_SYS_RESOURCE), Some(true));
+        assert_eq!(may("nothing", CAP_SYS_RESOURCE), None);
+        assert_eq!(forbids_growth(Path::new("/proc")), None, "only ext4 has that rule");
     }
 
     #[test]

@@ -1,3 +1,4 @@
+use std::collections::VecDeque;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,6 +15,13 @@ pub enum Progress<'a> {
     Begins(&'a str, usize, usize),
     /// A case has ended.
     Ended(&'a str, &'a Verdict),
+}
+
+/// A case that has not begun.
+struct Waiting {
+    number: usize,
+    case: &'static Case,
+    alone: bool,
 }
 
 /// Runs the cases, cleaning up after each. When `interrupted` ends, no further case begins, those under way are
@@ -36,25 +44,25 @@ pub async fn run(
                 progress(Progress::Ended(case.name, &verdict));
                 finished.push(Finished { case, number, verdict, took: Default::default() });
             }
-            None => waiting.push((number, case)),
+            None => waiting.push(Waiting { number, case, alone: case.needs.contains(&Need::Alone) }),
         }
     }
     // Those that need the driver for themselves come last.
-    waiting.sort_by_key(|(number, case)| (case.needs.contains(&Need::Alone), *number));
-    let mut waiting = waiting.into_iter().peekable();
+    waiting.sort_by_key(|waiting| (waiting.alone, waiting.number));
+    let mut waiting = VecDeque::from(waiting);
     let mut interrupted = std::pin::pin!(interrupted);
     let mut stopped = false;
-    let mut running: JoinSet<Finished> = JoinSet::new();
+    let mut running: JoinSet<(Finished, bool)> = JoinSet::new();
     let (stop, stopping) = watch::channel(false);
     let mut alone = false;
     loop {
-        while let Some((_, case)) = waiting.peek() {
-            let wants_alone = case.needs.contains(&Need::Alone);
-            let room = running.is_empty() || (!alone && !wants_alone && running.len() < suite.options.parallel);
+        while let Some(next) = waiting.pop_front() {
+            let room = running.is_empty() || (!alone && !next.alone && running.len() < suite.options.parallel);
             if !room {
+                waiting.push_front(next);
                 break;
             }
-            let Some((number, case)) = waiting.next() else { break };
+            let Waiting { number, case, alone: wants_alone } = next;
             if let Some(since) = suite.gone.get() {
                 let verdict = Verdict::Skipped(format!("the driver crashed in {since} and is gone"));
                 progress(Progress::Ended(case.name, &verdict));
@@ -64,12 +72,21 @@ pub async fn run(
             alone = wants_alone;
             progress(Progress::Begins(case.name, finished.len() + running.len(), total));
             let context = Arc::new(Context::new(suite.clone(), number, case));
-            running.spawn(judge(number, case, context, stopping.clone()));
+            let judged = judge(number, case, context, stopping.clone());
+            let beside_others = !wants_alone && suite.options.parallel > 1;
+            running.spawn(async move {
+                let (done, crashed) = judged.await;
+                (done, crashed && beside_others)
+            });
         }
         tokio::select! {
             ended = running.join_next() => match ended {
                 None => break,
-                Some(Ok(done)) => {
+                // Of cases side by side nobody knows which the driver did not survive: each is judged again by itself.
+                Some(Ok((done, true))) if !stopped && suite.gone.get().is_none() => {
+                    waiting.push_back(Waiting { number: done.number, case: done.case, alone: true });
+                }
+                Some(Ok((done, _))) => {
                     progress(Progress::Ended(done.case.name, &done.verdict));
                     finished.push(done);
                 }
@@ -79,7 +96,7 @@ pub async fn run(
             () = &mut interrupted, if !stopped => {
                 // Those under way end by themselves, and clean up as always.
                 stopped = true;
-                waiting = Vec::new().into_iter().peekable();
+                waiting.clear();
                 let _ = stop.send(true);
             }
         }
@@ -99,13 +116,13 @@ pub async fn run(
     }
 }
 
-/// Runs one case and cleans up.
+/// Runs one case and cleans up. Says too whether the driver went away meanwhile.
 async fn judge(
     number: usize,
     case: &'static Case,
     context: Arc<Context>,
     mut stopping: watch::Receiver<bool>,
-) -> Finished {
+) -> (Finished, bool) {
     let began = Instant::now();
     // In a task of its own, so that a panic ends the case and not the run; aborted when this future is dropped.
     let mut task = JoinSet::new();
@@ -139,13 +156,18 @@ async fn judge(
             warnings => Verdict::Warned(warnings.join("; ")),
         },
     };
-    Finished { case, number, verdict, took }
+    (Finished { case, number, verdict, took }, crashed)
 }
 
 /// Whether the driver is gone. It is started again if that can be done; otherwise the run has nobody left to judge.
 async fn revive(suite: &Suite, case: &'static str) -> bool {
     if suite.is_there().await {
         return false;
+    }
+    // Cases that ran beside each other miss it together; it is started once.
+    let _turn = suite.reviving.lock().await;
+    if suite.is_there().await {
+        return true;
     }
     if suite.options.restart.is_none() || suite.restart().await.is_err() {
         suite.gone.get_or_init(|| case);

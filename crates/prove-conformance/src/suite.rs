@@ -89,6 +89,8 @@ pub struct Suite {
     pub prefix: String,
     /// The case in which the driver went away for good.
     pub(crate) gone: OnceLock<&'static str>,
+    /// Held while a driver that went away is started again.
+    pub(crate) reviving: tokio::sync::Mutex<()>,
     client: CsiClient,
 }
 
@@ -104,6 +106,7 @@ impl Suite {
             node: Default::default(),
             prefix,
             gone: OnceLock::new(),
+            reviving: tokio::sync::Mutex::default(),
             client: CsiClient::new(),
         };
         let told = |what: &str, status: Status| format!("the driver does not answer {what}: {}", status.message);

@@ -196,10 +196,14 @@ impl Config {
     }
 }
 
-/// What has to be there before the first call is answered.
-pub fn prepare(config: &Config) -> Vec<Op> {
+/// Where the driver keeps what it writes.
+pub fn folders(config: &Config) -> impl Iterator<Item = String> {
     ["volumes", "snapshots", "groups", "images", "snapshot-images", "directories", "mounts"]
         .into_iter()
-        .map(|name| Op::MakeDir { path: format!("{}/{name}", config.state_dir) })
-        .collect()
+        .map(|name| format!("{}/{name}", config.state_dir))
+}
+
+/// What has to be there before the first call is answered.
+pub fn prepare(config: &Config) -> Vec<Op> {
+    folders(config).map(|path| Op::MakeDir { path }).collect()
 }

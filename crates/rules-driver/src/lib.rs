@@ -40,7 +40,7 @@ mod snapshot;
 mod tests;
 mod usage;
 
-pub use config::{Config, Feature, Services, prepare};
+pub use config::{Config, Feature, Services, folders, prepare};
 pub use facts::{DIRECTORY, Facts, Files, Mount};
 pub use record::{Group, Kind, Published, Snapshot, Source, State, Volume, parse_group, parse_record, parse_snapshot};
 pub use run::{Lock, METHODS, Run, Step, busy, locks};

@@ -1,7 +1,7 @@
-//! Chores of the project that are code: the tidy checks (as tests) and the benchmark.
+//! Chores of the project that are code: the tidy checks (as tests) and the benchmarks.
 //!
-//! The checks read the source as text; they know nothing of what it does.
+//! The checks read the source as text; they know nothing of what it does. The benchmarks know programs by their
+//! command lines and sockets, and nothing of what is inside them.
 
 pub mod bench;
-mod life;
 pub mod tree;

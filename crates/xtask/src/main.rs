@@ -1,24 +1,38 @@
-//! Chores by name: `xtask bench BINARY`.
+//! Chores by name: `xtask bench BINARY`, `xtask bench-driver BINARY …`.
 
+use std::io;
 use std::process::ExitCode;
+
+use xtask::bench;
+
+const USAGE: &str = "usage: xtask bench BINARY
+       xtask bench-driver BINARY [--quick] [--json FILE] [--doc FILE]";
 
 #[allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["bench", binary] => match xtask::bench::run(binary) {
-            Ok(report) => {
-                println!("{report}");
-                ExitCode::SUCCESS
-            }
-            Err(error) => {
-                eprintln!("xtask: {error}");
-                ExitCode::FAILURE
-            }
+    let done: io::Result<String> = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["bench", binary] => bench::up::run(binary),
+        ["bench-driver", binary, ref options @ ..] => match bench::driver::Settings::read(binary, options) {
+            Some(settings) => bench::driver::run(&settings),
+            None => return usage(),
         },
-        _ => {
-            eprintln!("usage: xtask bench BINARY");
-            ExitCode::from(2)
+        _ => return usage(),
+    };
+    match done {
+        Ok(report) => {
+            println!("{report}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            ExitCode::FAILURE
         }
     }
+}
+
+#[allow(clippy::print_stderr, reason = "a program for people")]
+fn usage() -> ExitCode {
+    eprintln!("{USAGE}");
+    ExitCode::from(2)
 }

@@ -136,3 +136,16 @@ pub fn reading_and_listing_follow_no_link() {
     assert!(read_file(&owned(&bench.path("dir/fifo"))).is_err());
     assert_eq!(list_dir(&owned(&bench.path("none"))).unwrap(), Vec::<String>::new());
 }
+
+pub fn what_cut_off_writes_left_goes_and_nothing_else() {
+    let bench = Bench::new();
+    let dir = bench.make_dir("dir");
+    for name in [".record.longshore-partial", "record", ".hidden", "name.longshore-partial"] {
+        std::fs::write(bench.path(&format!("dir/{name}")), "x").unwrap();
+    }
+    io_host::remove_partials(&owned(&dir)).unwrap();
+    let mut left: Vec<_> = std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, [".hidden", "name.longshore-partial", "record"]);
+    io_host::remove_partials(&owned(&bench.path("none"))).unwrap();
+}

@@ -35,6 +35,7 @@ const TESTS: &[Test] = tests! {
         a_symbolic_link_in_a_path_is_refused,
         a_file_is_written_whole_for_its_owner_only,
         what_a_crashed_write_left_is_invisible_and_goes_with_the_file,
+        what_cut_off_writes_left_goes_and_nothing_else,
         an_image_is_sparse_and_of_its_size,
         reading_and_listing_follow_no_link,
     },

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::fs;
 use std::io;
 
-use crate::life::{Life, live};
+use super::life::{Life, live};
 
 /// Lives measured. The median is reported, with the best and worst beside it, because machines are noisy.
 const RUNS: usize = 7;

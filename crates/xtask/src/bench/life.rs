@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-const EXAMPLE: &str = include_str!("../../longshore/src/up/example.yaml");
+const EXAMPLE: &str = include_str!("../../../longshore/src/up/example.yaml");
 
 /// What was measured: times in milliseconds, memory in megabytes.
 pub struct Life {

@@ -1,0 +1,8 @@
+//! Our driver before the Go conformance suite, in every configuration its flags offer; and our conformance suite before
+//! the Go driver and ours. Needs root and the programs of `make peers`.
+#![allow(clippy::unwrap_used)]
+
+mod configurations;
+mod go_suite;
+mod our_suite;
+mod stand;
