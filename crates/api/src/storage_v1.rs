@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::core_v1::part;
 use crate::names;
-use crate::{Meta, Time, Value};
+use crate::{Meta, Time, TopologySelectorTerm};
 
 part! {
     /// How volumes of a class are made.
@@ -18,7 +18,7 @@ part! {
         mount_options: Vec<String>,
         allow_volume_expansion: Option<bool>,
         volume_binding_mode: Option<String>,
-        allowed_topologies: Vec<Value>,
+        allowed_topologies: Vec<TopologySelectorTerm>,
     }
 }
 
@@ -33,8 +33,8 @@ part! {
 }
 
 part! {
-    /// The volume: a PersistentVolume's name.
-    AttachmentSource { persistent_volume_name: Option<String> }
+    /// The volume: a PersistentVolume's name, or the volume itself where there is no such object.
+    AttachmentSource { persistent_volume_name: Option<String>, inline_volume_spec: Option<Box<VolumeSpec>> }
 }
 
 part! {

@@ -4,8 +4,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use api::{
-    CSIDriver, CSINode, Kind, Node, Object, ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass,
-    VolumeAttachment,
+    CSIDriver, CSINode, CSIStorageCapacity, Kind, Node, Object, ObjectKey, PersistentVolume, PersistentVolumeClaim,
+    Pod, ReferenceGrant, StorageClass, VolumeAttachment, VolumeAttributesClass, VolumeSnapshot, VolumeSnapshotContent,
 };
 
 /// The API objects a process has seen, with the ways rules look them up.
@@ -194,6 +194,11 @@ getters! {
     csi_node, csi_nodes, CSINode;
     node, nodes, Node;
     pod, pods, Pod;
+    attributes_class, attributes_classes, VolumeAttributesClass;
+    capacity, capacities, CSIStorageCapacity;
+    snapshot, snapshots, VolumeSnapshot;
+    snapshot_content, snapshot_contents, VolumeSnapshotContent;
+    grant, grants, ReferenceGrant;
 }
 
 macro_rules! lookups {
@@ -254,7 +259,16 @@ fn terms(object: &Object) -> Vec<(Index, String)> {
             }
             terms
         }
-        Object::StorageClass(_) | Object::CSIDriver(_) | Object::CSINode(_) | Object::Node(_) => Vec::new(),
+        Object::StorageClass(_)
+        | Object::CSIDriver(_)
+        | Object::CSINode(_)
+        | Object::Node(_)
+        | Object::Secret(_)
+        | Object::VolumeAttributesClass(_)
+        | Object::CSIStorageCapacity(_)
+        | Object::VolumeSnapshot(_)
+        | Object::VolumeSnapshotContent(_)
+        | Object::ReferenceGrant(_) => Vec::new(),
     }
 }
 

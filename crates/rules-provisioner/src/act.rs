@@ -214,7 +214,6 @@ fn create_pv(claim: &PersistentVolumeClaim, driver: &str, terms: &Terms, made: &
         storage_class_name: terms.class.clone(),
         mount_options: request.mount_options.clone(),
         volume_mode: Some(claim.volume_mode().into()),
-        node_affinity: None,
         csi: Some(CsiSource {
             driver: driver.into(),
             volume_handle: made.volume_id.clone(),
@@ -222,6 +221,7 @@ fn create_pv(claim: &PersistentVolumeClaim, driver: &str, terms: &Terms, made: &
             volume_attributes: made.context.clone(),
             ..CsiSource::default()
         }),
+        ..VolumeSpec::default()
     };
     let volume = Object::from(PersistentVolume { metadata, spec, ..PersistentVolume::default() });
     Effect::Write(Write::Create { target: volume.reference(), body: volume.to_json() })

@@ -41,7 +41,16 @@ pub(crate) fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
                     woken.insert(Key::Volume(volume.into()));
                 }
             }
-            Object::CSIDriver(_) | Object::CSINode(_) | Object::Node(_) | Object::Pod(_) => {}
+            Object::CSIDriver(_)
+            | Object::CSINode(_)
+            | Object::Node(_)
+            | Object::Pod(_)
+            | Object::Secret(_)
+            | Object::VolumeAttributesClass(_)
+            | Object::CSIStorageCapacity(_)
+            | Object::VolumeSnapshot(_)
+            | Object::VolumeSnapshotContent(_)
+            | Object::ReferenceGrant(_) => {}
         }
     }
     woken.into_iter().collect()
