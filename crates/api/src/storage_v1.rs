@@ -1,3 +1,4 @@
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -6,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::core_v1::part;
 use crate::names;
-use crate::{Meta, Time, TopologySelectorTerm};
+use crate::{Meta, Time, TopologySelectorTerm, VolumeSpec};
 
 part! {
     /// How volumes of a class are made.

@@ -1,0 +1,2 @@
+//! Growing and modifying volumes.
+#![no_std]
