@@ -322,6 +322,13 @@ impl PersistentVolumeClaim {
         self.spec.resources.requests.get("storage")
     }
 
+    /// What its volume is to be made from, and the namespace that is in.
+    pub fn source(&self) -> Option<(&TypedReference, &str)> {
+        let source = self.spec.data_source.as_ref().or(self.spec.data_source_ref.as_ref())?;
+        let elsewhere = self.spec.data_source_ref.as_ref().and_then(|reference| reference.namespace.as_deref());
+        Some((source, elsewhere.filter(|namespace| !namespace.is_empty()).unwrap_or(&self.metadata.namespace)))
+    }
+
     /// `Filesystem` unless the claim says otherwise.
     pub fn volume_mode(&self) -> &str {
         self.spec.volume_mode.as_deref().unwrap_or("Filesystem")

@@ -29,6 +29,8 @@ pub enum Index {
     PodByNode,
     /// Claims by class.
     ClaimByClass,
+    /// Claims by what their volume is made from: `kind/namespace/name`.
+    ClaimBySource,
     /// Claims by the volume they name.
     ClaimByVolume,
     /// Volumes by the `namespace/claim` they are for.
@@ -215,6 +217,7 @@ lookups! {
     pods_by_claim, PodByClaim, Pod;
     pods_by_node, PodByNode, Pod;
     claims_by_class, ClaimByClass, PersistentVolumeClaim;
+    claims_by_source, ClaimBySource, PersistentVolumeClaim;
     claims_by_volume, ClaimByVolume, PersistentVolumeClaim;
     volumes_by_claim, VolumeByClaim, PersistentVolume;
     volumes_by_class, VolumeByClass, PersistentVolume;
@@ -239,6 +242,9 @@ fn terms(object: &Object) -> Vec<(Index, String)> {
             let mut terms = alloc::vec![(Index::ClaimByClass, claim.class().unwrap_or("").into())];
             if !claim.spec.volume_name.is_empty() {
                 terms.push((Index::ClaimByVolume, claim.spec.volume_name.clone()));
+            }
+            if let Some((source, namespace)) = claim.source() {
+                terms.push((Index::ClaimBySource, alloc::format!("{}/{namespace}/{}", source.kind, source.name)));
             }
             terms
         }
