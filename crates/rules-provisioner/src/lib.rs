@@ -26,10 +26,19 @@ extern crate alloc;
 
 mod act;
 mod decide;
+mod decide_in_memory;
 mod decide_volume;
+mod find;
 mod index;
+mod intent;
 mod memory;
+mod pv;
+mod secrets;
+mod settings;
+mod source;
+mod step;
 mod terms;
+mod topology;
 mod view;
 
 #[cfg(test)]
@@ -44,22 +53,17 @@ use control::{Cache, Change, Decision, Outcome, Rules, Tick};
 
 pub use act::Action;
 pub use decide_volume::is_condemned;
-pub use memory::{Fresh, Made, Memory, Stage};
-pub use terms::{Access, Capability, Obstacle, Request, Terms};
+pub use memory::{Fresh, Job, Made, Memory, Room, Stage};
+pub use secrets::SecretRefs;
+pub use settings::{Abilities, CapacitySettings, Intent, Local, OwnNode, Settings};
+pub use source::{ContentSource, Hold, SourceKind};
+pub use terms::{Obstacle, Request, Terms, Unfit};
+pub use topology::{Requirement, Segments};
 pub use view::{ClaimView, Course, Offer, Slot, View, VolumeView, Work};
 
 /// The rules.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Provisioner;
-
-/// The driver these rules speak for.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Local {
-    /// The driver's name.
-    pub driver: String,
-    /// The path of its socket.
-    pub socket: String,
-}
 
 /// What one decision is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -88,7 +92,18 @@ impl Rules for Provisioner {
     type Memory = Memory;
 
     fn watches() -> &'static [Kind] {
-        &[Kind::PersistentVolumeClaim, Kind::PersistentVolume, Kind::StorageClass, Kind::VolumeAttachment]
+        &[
+            Kind::PersistentVolumeClaim,
+            Kind::PersistentVolume,
+            Kind::StorageClass,
+            Kind::VolumeAttachment,
+            Kind::CSINode,
+            Kind::Node,
+            Kind::VolumeAttributesClass,
+            Kind::VolumeSnapshot,
+            Kind::VolumeSnapshotContent,
+            Kind::ReferenceGrant,
+        ]
     }
 
     fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
@@ -101,8 +116,8 @@ impl Rules for Provisioner {
 
     fn view(key: &Key, cache: &Cache, local: &Local) -> View {
         match key {
-            Key::Claim(key) => View::Claim(index::claim(key, cache, local)),
-            Key::Volume(name) => View::Volume(index::volume(name, cache, local)),
+            Key::Claim(key) => View::Claim(find::claim(key, cache, local)),
+            Key::Volume(name) => View::Volume(find::volume(name, cache, local)),
         }
     }
 

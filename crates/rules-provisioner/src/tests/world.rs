@@ -13,7 +13,7 @@ use rules_store::{
 };
 use serde_json::json;
 
-use crate::{Key, Local, Memory, Provisioner};
+use crate::{Intent, Key, Local, Memory, Provisioner, Settings};
 
 pub(super) const CLAIM: Kind = Kind::PersistentVolumeClaim;
 pub(super) const VOLUME: Kind = Kind::PersistentVolume;
@@ -31,12 +31,23 @@ pub(super) struct Driver {
     pub(super) mood: Mood,
     pub(super) volumes: BTreeMap<String, v1::CreateVolumeRequest>,
     pub(super) capacity: Option<i64>,
+    /// Where its volumes can be reached from.
+    pub(super) places: Vec<BTreeMap<String, String>>,
+    /// It says what it made a volume from.
+    pub(super) names_source: bool,
+    /// What it answers to GetCapacity.
+    pub(super) room: i64,
+    /// The secrets DeleteVolume came with, by volume id.
+    pub(super) deleted_with: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 pub(super) struct World {
     pub(super) store: Store,
     pub(super) driver: Driver,
     pub(super) cache: Cache,
+    pub(super) local: Local,
+    /// Kinds the API will not let us write.
+    pub(super) forbidden: Vec<Kind>,
     memory: BTreeMap<Key, Memory>,
     due: BTreeSet<Key>,
     pub(super) now: Tick,
@@ -47,15 +58,25 @@ pub(super) struct World {
 }
 
 pub(super) fn local() -> Local {
-    Local { driver: "d".into(), socket: "/csi.sock".into() }
+    Local::new("d", "/csi.sock")
 }
 
 impl World {
     pub(super) fn new() -> World {
         let mut world = World {
             store: Store::new(),
-            driver: Driver { mood: Mood::Well, volumes: BTreeMap::new(), capacity: None },
+            driver: Driver {
+                mood: Mood::Well,
+                volumes: BTreeMap::new(),
+                capacity: None,
+                places: Vec::new(),
+                names_source: true,
+                room: i64::MAX,
+                deleted_with: BTreeMap::new(),
+            },
             cache: Cache::default(),
+            local: local(),
+            forbidden: Vec::new(),
             memory: BTreeMap::new(),
             due: BTreeSet::new(),
             now: Tick(1_000_000),
@@ -85,7 +106,7 @@ impl World {
             let objects = self.store.list(find_kind(kind), None);
             let objects = objects.map(|stored| Object::from_json(kind, stored.value.clone()).unwrap()).collect();
             for change in self.cache.replace(kind, self.store.revision(), objects) {
-                self.due.extend(Provisioner::wakes(&change, &self.cache, &local()));
+                self.due.extend(Provisioner::wakes(&change, &self.cache, &self.local));
             }
         }
     }
@@ -143,7 +164,7 @@ impl World {
 
     pub(super) fn decide(&self, key: &Key) -> Decision<crate::Action> {
         let memory = self.memory.get(key).cloned().unwrap_or_default();
-        Provisioner::decide(self.now, &Provisioner::view(key, &self.cache, &local()), &memory)
+        Provisioner::decide(self.now, &Provisioner::view(key, &self.cache, &self.local), &memory)
     }
 
     /// Performs at most `most` actions, letting time pass; true if there was nothing left to do.
@@ -184,7 +205,7 @@ impl World {
 
     pub(super) fn run(&mut self) {
         assert!(self.run_for(100), "no rest after {:?}", self.log);
-        for key in Provisioner::keys(&self.cache, &local()) {
+        for key in Provisioner::keys(&self.cache, &self.local) {
             assert!(!matches!(self.decide(&key), Decision::Do(..)), "{key} was not woken: {:?}", self.decide(&key));
         }
     }
@@ -195,10 +216,13 @@ impl World {
         let handle = |volume: &Value| volume["spec"]["csi"]["volumeHandle"].as_str().unwrap().to_string();
         for name in self.driver.volumes.keys() {
             let recorded = volumes.iter().filter(|volume| handle(volume) == id_of(name)).count();
-            let intended = self.store.list(find_kind(CLAIM), None).any(|claim| {
-                let finalizers = claim.value["metadata"]["finalizers"].to_string();
-                finalizers.contains(names::PROVISIONING_INTENT) && *name == names::volume_name_for_claim(claim.uid())
-            });
+            // Upstream's protocol keeps no such promise.
+            let promised = self.local.settings.intent == Intent::OnClaim;
+            let intended = !promised
+                || self.store.list(find_kind(CLAIM), None).any(|claim| {
+                    let finalizers = claim.value["metadata"]["finalizers"].to_string();
+                    finalizers.contains(names::PROVISIONING_INTENT) && *name == self.local.volume_name(claim.uid())
+                });
             assert!(recorded <= 1, "{name} is recorded twice");
             assert!(recorded == 1 || intended, "{name} is an orphan after {:?}", self.log);
         }
@@ -213,7 +237,7 @@ impl World {
     /// The process dies and comes back: memory and wakes are gone.
     pub(super) fn restart(&mut self) {
         self.memory.clear();
-        self.due = Provisioner::keys(&self.cache, &local()).into_iter().collect();
+        self.due = Provisioner::keys(&self.cache, &self.local).into_iter().collect();
     }
 
     fn perform(&mut self, effect: Effect) -> Outcome {
@@ -223,6 +247,9 @@ impl World {
                 let found = self.store.get(find_kind(target.kind), &target.key.namespace, &target.key.name);
                 let object = |value: Value| Reply::Object(Object::from_json(target.kind, value).unwrap());
                 Outcome::Done(found.map_or(Reply::Gone, |stored| object(stored.value.clone())))
+            }
+            Effect::Write(write) if self.forbidden.contains(&write.target().kind) => {
+                Outcome::Refused(Refusal::Denied("forbidden".into()))
             }
             Effect::Write(write) => match self.write(&write) {
                 Ok(applied) => {
@@ -253,7 +280,12 @@ impl World {
             (Mood::Down, _) => Outcome::Unknown("connection refused".into()),
             (Mood::Refusing(code, text), _) => Outcome::Refused(Refusal::Driver(*code, text.clone())),
             (Mood::Well, Call::CreateVolume(request)) => self.create_volume(request),
+            (Mood::Well, Call::GetCapacity(_)) => {
+                let answer = v1::GetCapacityResponse { available_capacity: self.driver.room, ..Default::default() };
+                Outcome::Done(Reply::Csi(Response::GetCapacity(answer)))
+            }
             (Mood::Well, Call::DeleteVolume(request)) => {
+                self.driver.deleted_with.insert(request.volume_id.clone(), request.secrets.clone());
                 self.driver.volumes.retain(|name, _| id_of(name) != request.volume_id);
                 Outcome::Done(Reply::Csi(Response::DeleteVolume(v1::DeleteVolumeResponse {})))
             }
@@ -263,7 +295,10 @@ impl World {
 
     /// Reliability 6: CreateVolume begins only after the intent is durable.
     fn check_intent(&self, name: &str) {
-        let claim = self.store.list(find_kind(CLAIM), None).find(|c| names::volume_name_for_claim(c.uid()) == *name);
+        if self.local.settings.intent == Intent::InMemory {
+            return;
+        }
+        let claim = self.store.list(find_kind(CLAIM), None).find(|c| self.local.volume_name(c.uid()) == *name);
         let claim = claim.expect("CreateVolume for a claim that is gone");
         assert!(claim.value["metadata"]["finalizers"].to_string().contains(names::PROVISIONING_INTENT));
     }
@@ -275,13 +310,42 @@ impl World {
             return Outcome::Refused(Refusal::Driver(Code::AlreadyExists, "incompatible".into()));
         }
         let asked = request.capacity_range.map_or(0, |range| range.required_bytes);
+        let places = self.driver.places.iter().map(|segments| v1::Topology { segments: segments.clone() });
         let volume = v1::Volume {
             volume_id: id_of(&request.name),
             capacity_bytes: self.driver.capacity.unwrap_or(asked),
             volume_context: [("k".to_string(), "v".to_string())].into(),
+            accessible_topology: places.collect(),
+            content_source: request.volume_content_source.clone().filter(|_| self.driver.names_source),
             ..Default::default()
         };
         Outcome::Done(Reply::Csi(Response::CreateVolume(v1::CreateVolumeResponse { volume: Some(volume) })))
+    }
+
+    /// Under other settings, and with a driver that can do everything.
+    pub(super) fn with(mut self, change: impl FnOnce(&mut Settings)) -> World {
+        let mut settings = Settings::clone(&self.local.settings);
+        change(&mut settings);
+        self.local.settings = settings.into();
+        self
+    }
+
+    pub(super) fn able(mut self) -> World {
+        let all = crate::Abilities {
+            topology: true,
+            snapshots: true,
+            clones: true,
+            modifies: true,
+            tells_writers_apart: true,
+            ..crate::Abilities::plain()
+        };
+        self.local.abilities = all;
+        self
+    }
+
+    /// What the driver was asked for.
+    pub(super) fn request(&self) -> &v1::CreateVolumeRequest {
+        self.driver.volumes.values().next().unwrap()
     }
 
     /// The claim, asked of driver `d`, of class `fast`.
@@ -294,7 +358,7 @@ impl World {
     }
 
     pub(super) fn pv_name(&self) -> String {
-        names::volume_name_for_claim(&self.uid())
+        self.local.volume_name(&self.uid())
     }
 
     /// What binding does when a user deletes a claim no pod uses: protection goes, and the volume is released.
