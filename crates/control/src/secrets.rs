@@ -24,11 +24,10 @@ impl Secrets {
         Effect::Read(ObjectRef::namespaced(Kind::Secret, secret.namespace.clone(), secret.name.clone()))
     }
 
-    /// What the read brought. The error is an outcome to take note of as a failure; its text names the secret and never
-    /// what is in it.
-    pub fn of(secret: &SecretReference, got: &Outcome) -> Result<Secrets, Outcome> {
+    /// What the read brought. The error says in words why there is nothing; it names the secret and never what is in it.
+    pub fn of(secret: &SecretReference, got: &Outcome) -> Result<Secrets, String> {
         let SecretReference { namespace, name, .. } = secret;
-        let failed = |why: String| Err(Outcome::Unknown(format!("secret {namespace}/{name} {why}")));
+        let failed = |why: String| Err(format!("secret {namespace}/{name} {why}"));
         match got {
             Outcome::Done(Reply::Object(Object::Secret(secret))) => match secret.texts() {
                 Ok(texts) => Ok(Secrets(texts)),
@@ -69,7 +68,7 @@ mod tests {
     fn a_secret_that_cannot_be_had_is_named() {
         let denied = Outcome::Refused(Refusal::Denied("forbidden".into()));
         for got in [Outcome::Done(Reply::Gone), denied, Outcome::Unknown("timeout".into())] {
-            let failure = Secrets::of(&reference(), &got).unwrap_err().failure().unwrap();
+            let failure = Secrets::of(&reference(), &got).unwrap_err();
             assert!(failure.contains("secret n/s"), "{failure}");
         }
     }

@@ -149,7 +149,9 @@ impl Memory {
             Action::ReadSecret { secret, needed, .. } => match Secrets::of(secret, got) {
                 // A read does not end a row of failures: what it makes possible may fail again.
                 Ok(secrets) => Memory { secrets: Some(secrets), ..known },
-                Err(failure) if *needed => Memory { retry: known.retry.after(now, &failure), secrets: None, ..known },
+                Err(why) if *needed => {
+                    Memory { retry: known.retry.after(now, &Outcome::Unknown(why)), secrets: None, ..known }
+                }
                 Err(_) => Memory { secrets: Some(Secrets::default()), ..known }, // P33
             },
             Action::CreateVolume { request, job, .. } => known.after_create(now, request, job.as_ref(), got),
