@@ -176,20 +176,15 @@ fn check_same_object(target: &Target, old: &Value, wanted: &Value) -> Result<(),
     Ok(())
 }
 
-/// Through the status of these kinds annotations and labels can be written as well, as in Kubernetes; the resizer says so
-/// in the same write that the node has no part in a resize.
-fn status_opens_metadata(id: crate::Id) -> bool {
-    matches!(id, crate::Id::PersistentVolumeClaim | crate::Id::PersistentVolume | crate::Id::Node | crate::Id::Pod)
-}
-
 /// Puts back what this door of the object does not open.
 fn settle(old: &Stored, subresource: Option<Subresource>, wanted: &mut Value) {
     match subresource {
         Some(Subresource::Status) => {
             let mut settled = old.value.clone();
             meta::carry_part(wanted, &mut settled, "status");
-            if status_opens_metadata(old.key.resource.id) {
-                ["annotations", "labels"].iter().for_each(|key| meta::carry(wanted, &mut settled, key));
+            // As in Kubernetes: resizers say through a claim's status whether the node has a part in a resize.
+            if old.key.resource.id == crate::Id::PersistentVolumeClaim {
+                meta::carry(wanted, &mut settled, "annotations");
             }
             *wanted = settled;
         }
