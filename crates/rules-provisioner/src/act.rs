@@ -15,6 +15,7 @@ use crate::{Job, Local, Made, OwnNode, Request, Terms, intent, pv};
 
 /// The things this controller does.
 #[derive(Clone, PartialEq, Eq, Hash)]
+#[allow(clippy::large_enum_variant, reason = "actions are made one at a time and moved, never collected")]
 pub enum Action {
     /// Note on the claim, durably, that its volume is about to be made.
     RecordIntent {

@@ -25,6 +25,7 @@
 extern crate alloc;
 
 mod act;
+mod capacity;
 mod decide;
 mod decide_in_memory;
 mod decide_volume;
@@ -36,6 +37,7 @@ mod pv;
 mod secrets;
 mod settings;
 mod source;
+mod sources;
 mod step;
 mod terms;
 mod topology;
@@ -52,11 +54,13 @@ use api::{Kind, ObjectKey, ObjectRef};
 use control::{Cache, Change, Decision, Outcome, Rules, Tick};
 
 pub use act::Action;
+pub use capacity::{Capacity, CapacityAction, CapacityKey, CapacityMemory, CapacityView, Owned, OwnerStep, owner};
 pub use decide_volume::is_condemned;
 pub use memory::{Fresh, Job, Made, Memory, Room, Stage};
 pub use secrets::SecretRefs;
 pub use settings::{Abilities, CapacitySettings, Intent, Local, OwnNode, Settings};
 pub use source::{ContentSource, Hold, SourceKind};
+pub use sources::{LetGo, SourceKey, SourceView, Sources};
 pub use terms::{Obstacle, Request, Terms, Unfit};
 pub use topology::{Requirement, Segments};
 pub use view::{ClaimView, Course, Offer, Slot, View, VolumeView, Work};

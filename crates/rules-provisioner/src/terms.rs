@@ -12,6 +12,8 @@ use csi::v1::{CapacityRange, CreateVolumeRequest};
 use crate::source::{content_source, need};
 use crate::{ContentSource, Local, Requirement, SecretRefs, secrets, topology};
 
+type Parameters = BTreeMap<String, String>;
+
 /// What makes a claim impossible to serve, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacle {
@@ -193,7 +195,7 @@ fn attributes(
     claim: &PersistentVolumeClaim,
     cache: &Cache,
     local: &Local,
-) -> Result<Option<(String, BTreeMap<String, String>)>, Obstacle> {
+) -> Result<Option<(String, Parameters)>, Obstacle> {
     let named = claim.spec.volume_attributes_class_name.as_deref().filter(|name| !name.is_empty());
     let Some(name) = named.filter(|_| local.settings.attributes_classes) else { return Ok(None) };
     need(local.abilities.modifies, local, "give volumes attributes")?;
@@ -220,7 +222,7 @@ fn fs_type(class: &StorageClass, default: &str) -> Result<String, Obstacle> {
 }
 
 /// P9, P12: what goes to the driver. Reserved keys speak to us, and one nobody knows is refused.
-pub(crate) fn own_parameters(class: &StorageClass) -> Result<BTreeMap<String, String>, Obstacle> {
+fn own_parameters(class: &StorageClass) -> Result<Parameters, Obstacle> {
     let mut parameters = BTreeMap::new();
     for (key, value) in &class.parameters {
         if key == names::FSTYPE_PARAMETER || secrets::is_secret_parameter(key) {

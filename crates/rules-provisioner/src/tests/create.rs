@@ -7,7 +7,8 @@ use control::{Action as _, Decision};
 use csi::Code;
 use serde_json::{Value, json};
 
-use super::world::{CLAIM, Mood, VOLUME, World, id_of};
+use super::driver::{Mood, id_of};
+use super::world::{CLAIM, VOLUME, World};
 use crate::Key;
 
 fn key() -> Key {

@@ -6,43 +6,24 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use api::{Kind, Object, ObjectKey, Value, names};
-use control::{Action as _, Cache, Decision, Effect, Outcome, Refusal, Reply, Rules, Tick, Why};
-use csi::{Call, Code, Response, v1};
+use control::{Action as _, Cache, Decision, Effect, Outcome, Permission, Refusal, Reply, Rules, Tick, Why};
+use csi::v1;
 use rules_store::{
     Context, EventType, Failure, PatchKind, Request, Store, Subresource, Target, WriteOptions, find_kind,
 };
 use serde_json::json;
 
-use crate::{Intent, Key, Local, Memory, Provisioner, Settings};
+use super::driver::{Driver, id_of};
+use super::sides::Side;
+use crate::{Capacity, Intent, Key, Local, Memory, Provisioner, Settings, Sources};
 
 pub(super) const CLAIM: Kind = Kind::PersistentVolumeClaim;
 pub(super) const VOLUME: Kind = Kind::PersistentVolume;
 
-/// How the driver behaves.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Mood {
-    Well,
-    Down,
-    Refusing(Code, String),
-}
-
-/// A driver with volumes by name.
-pub(super) struct Driver {
-    pub(super) mood: Mood,
-    pub(super) volumes: BTreeMap<String, v1::CreateVolumeRequest>,
-    pub(super) capacity: Option<i64>,
-    /// Where its volumes can be reached from.
-    pub(super) places: Vec<BTreeMap<String, String>>,
-    /// It says what it made a volume from.
-    pub(super) names_source: bool,
-    /// What it answers to GetCapacity.
-    pub(super) room: i64,
-    /// The secrets DeleteVolume came with, by volume id.
-    pub(super) deleted_with: BTreeMap<String, BTreeMap<String, String>>,
-}
-
 pub(super) struct World {
     pub(super) store: Store,
+    pub(super) sources: Side<Sources>,
+    pub(super) capacity: Side<Capacity>,
     pub(super) driver: Driver,
     pub(super) cache: Cache,
     pub(super) local: Local,
@@ -53,6 +34,8 @@ pub(super) struct World {
     pub(super) now: Tick,
     /// Every action done.
     pub(super) log: Vec<String>,
+    /// What the driver answers to CreateVolume, whatever its mood.
+    pub(super) answer: Option<Outcome>,
     /// The action with this number happens, and its answer is lost.
     pub(super) lose_answer: Option<usize>,
 }
@@ -65,15 +48,9 @@ impl World {
     pub(super) fn new() -> World {
         let mut world = World {
             store: Store::new(),
-            driver: Driver {
-                mood: Mood::Well,
-                volumes: BTreeMap::new(),
-                capacity: None,
-                places: Vec::new(),
-                names_source: true,
-                room: i64::MAX,
-                deleted_with: BTreeMap::new(),
-            },
+            sources: Side::default(),
+            capacity: Side::default(),
+            driver: Driver::default(),
             cache: Cache::default(),
             local: local(),
             forbidden: Vec::new(),
@@ -81,6 +58,7 @@ impl World {
             due: BTreeSet::new(),
             now: Tick(1_000_000),
             log: Vec::new(),
+            answer: None,
             lose_answer: None,
         };
         world.create(Kind::Namespace, json!({ "metadata": { "name": "n" } }));
@@ -95,8 +73,8 @@ impl World {
         applied
     }
 
-    fn write(&mut self, write: &api::Write) -> Result<rules_store::Applied, Failure> {
-        allowed(write.target().kind, write.subresource().unwrap_or(""), write.verb());
+    fn write(&mut self, write: &api::Write, permissions: &[Permission]) -> Result<rules_store::Applied, Failure> {
+        allowed(permissions, write.target().kind, write.subresource().unwrap_or(""), write.verb());
         self.apply(Request::from_write(write))
     }
 
@@ -107,6 +85,8 @@ impl World {
             let objects = objects.map(|stored| Object::from_json(kind, stored.value.clone()).unwrap()).collect();
             for change in self.cache.replace(kind, self.store.revision(), objects) {
                 self.due.extend(Provisioner::wakes(&change, &self.cache, &self.local));
+                self.sources.due.extend(Sources::wakes(&change, &self.cache, &self.local));
+                self.capacity.due.extend(Capacity::wakes(&change, &self.cache, &self.local));
             }
         }
     }
@@ -162,6 +142,10 @@ impl World {
         self.why(&Key::Claim(ObjectKey::new("n", "data"))).code
     }
 
+    pub(super) fn memory(&self, key: &Key) -> Memory {
+        self.memory.get(key).cloned().unwrap_or_default()
+    }
+
     pub(super) fn decide(&self, key: &Key) -> Decision<crate::Action> {
         let memory = self.memory.get(key).cloned().unwrap_or_default();
         Provisioner::decide(self.now, &Provisioner::view(key, &self.cache, &self.local), &memory)
@@ -189,7 +173,7 @@ impl World {
                     done += 1;
                     let lost = self.lose_answer == Some(self.log.len());
                     self.log.push(format!("{action:?}"));
-                    let mut got = self.perform(action.effect());
+                    let mut got = self.perform(action.effect(), crate::Action::permissions());
                     if lost {
                         got = Outcome::Unknown("the answer was lost".into());
                     }
@@ -213,7 +197,7 @@ impl World {
     /// Reliability 1, 4, 5: every volume is accounted for, none twice, and what is recorded is there.
     fn check_laws(&self) {
         let volumes: Vec<Value> = self.store.list(find_kind(VOLUME), None).map(|v| v.value.clone()).collect();
-        let handle = |volume: &Value| volume["spec"]["csi"]["volumeHandle"].as_str().unwrap().to_string();
+        let handle = |volume: &Value| volume["spec"]["csi"]["volumeHandle"].as_str().unwrap_or_default().to_string();
         for name in self.driver.volumes.keys() {
             let recorded = volumes.iter().filter(|volume| handle(volume) == id_of(name)).count();
             // Upstream's protocol keeps no such promise.
@@ -226,7 +210,8 @@ impl World {
             assert!(recorded <= 1, "{name} is recorded twice");
             assert!(recorded == 1 || intended, "{name} is an orphan after {:?}", self.log);
         }
-        for volume in &volumes {
+        let ours = |volume: &&Value| !volume["metadata"]["annotations"][names::PROVISIONED_BY].is_null();
+        for volume in volumes.iter().filter(ours) {
             let deleting = !volume["metadata"]["deletionTimestamp"].is_null();
             let released = volume["status"]["phase"] == "Released";
             let there = self.driver.volumes.keys().any(|name| id_of(name) == handle(volume));
@@ -240,10 +225,10 @@ impl World {
         self.due = Provisioner::keys(&self.cache, &self.local).into_iter().collect();
     }
 
-    fn perform(&mut self, effect: Effect) -> Outcome {
+    pub(super) fn perform(&mut self, effect: Effect, permissions: &[Permission]) -> Outcome {
         match effect {
             Effect::Read(target) => {
-                allowed(target.kind, "", "get");
+                allowed(permissions, target.kind, "", "get");
                 let found = self.store.get(find_kind(target.kind), &target.key.namespace, &target.key.name);
                 let object = |value: Value| Reply::Object(Object::from_json(target.kind, value).unwrap());
                 Outcome::Done(found.map_or(Reply::Gone, |stored| object(stored.value.clone())))
@@ -251,7 +236,7 @@ impl World {
             Effect::Write(write) if self.forbidden.contains(&write.target().kind) => {
                 Outcome::Refused(Refusal::Denied("forbidden".into()))
             }
-            Effect::Write(write) => match self.write(&write) {
+            Effect::Write(write) => match self.write(&write, permissions) {
                 Ok(applied) => {
                     assert!(!applied.changes.is_empty(), "a write that changed nothing: {write:?}"); // reliability 109
                     match applied.changes.iter().any(|change| change.event == EventType::Deleted) {
@@ -272,61 +257,12 @@ impl World {
         }
     }
 
-    fn call(&mut self, call: Call) -> Outcome {
-        if let Call::CreateVolume(request) = &call {
-            self.check_intent(&request.name);
-        }
-        match (&self.driver.mood, call) {
-            (Mood::Down, _) => Outcome::Unknown("connection refused".into()),
-            (Mood::Refusing(code, text), _) => Outcome::Refused(Refusal::Driver(*code, text.clone())),
-            (Mood::Well, Call::CreateVolume(request)) => self.create_volume(request),
-            (Mood::Well, Call::GetCapacity(_)) => {
-                let answer = v1::GetCapacityResponse { available_capacity: self.driver.room, ..Default::default() };
-                Outcome::Done(Reply::Csi(Response::GetCapacity(answer)))
-            }
-            (Mood::Well, Call::DeleteVolume(request)) => {
-                self.driver.deleted_with.insert(request.volume_id.clone(), request.secrets.clone());
-                self.driver.volumes.retain(|name, _| id_of(name) != request.volume_id);
-                Outcome::Done(Reply::Csi(Response::DeleteVolume(v1::DeleteVolumeResponse {})))
-            }
-            (Mood::Well, other) => panic!("unexpected {other:?}"),
-        }
-    }
-
-    /// Reliability 6: CreateVolume begins only after the intent is durable.
-    fn check_intent(&self, name: &str) {
-        if self.local.settings.intent == Intent::InMemory {
-            return;
-        }
-        let claim = self.store.list(find_kind(CLAIM), None).find(|c| self.local.volume_name(c.uid()) == *name);
-        let claim = claim.expect("CreateVolume for a claim that is gone");
-        assert!(claim.value["metadata"]["finalizers"].to_string().contains(names::PROVISIONING_INTENT));
-    }
-
-    /// Reliability 69: the same name with other arguments is refused, as a driver would.
-    fn create_volume(&mut self, request: v1::CreateVolumeRequest) -> Outcome {
-        let held = self.driver.volumes.entry(request.name.clone()).or_insert(request.clone());
-        if *held != request {
-            return Outcome::Refused(Refusal::Driver(Code::AlreadyExists, "incompatible".into()));
-        }
-        let asked = request.capacity_range.map_or(0, |range| range.required_bytes);
-        let places = self.driver.places.iter().map(|segments| v1::Topology { segments: segments.clone() });
-        let volume = v1::Volume {
-            volume_id: id_of(&request.name),
-            capacity_bytes: self.driver.capacity.unwrap_or(asked),
-            volume_context: [("k".to_string(), "v".to_string())].into(),
-            accessible_topology: places.collect(),
-            content_source: request.volume_content_source.clone().filter(|_| self.driver.names_source),
-            ..Default::default()
-        };
-        Outcome::Done(Reply::Csi(Response::CreateVolume(v1::CreateVolumeResponse { volume: Some(volume) })))
-    }
-
     /// Under other settings, and with a driver that can do everything.
     pub(super) fn with(mut self, change: impl FnOnce(&mut Settings)) -> World {
         let mut settings = Settings::clone(&self.local.settings);
         change(&mut settings);
         self.local.settings = settings.into();
+        self.capacity.due.extend(Capacity::keys(&self.cache, &self.local));
         self
     }
 
@@ -341,6 +277,15 @@ impl World {
         };
         self.local.abilities = all;
         self
+    }
+
+    /// A node with these labels, on which driver `d` uses them as topology keys.
+    pub(super) fn node(&mut self, name: &str, labels: &[(&str, &str)]) {
+        let keys: Vec<&str> = labels.iter().map(|(key, _)| *key).collect();
+        let labels: BTreeMap<&str, &str> = labels.iter().copied().collect();
+        self.create(Kind::Node, json!({ "metadata": { "name": name, "labels": labels } }));
+        let driver = json!({ "name": "d", "nodeID": name, "topologyKeys": keys });
+        self.create(Kind::CSINode, json!({ "metadata": { "name": name }, "spec": { "drivers": [driver] } }));
     }
 
     /// What the driver was asked for.
@@ -432,13 +377,8 @@ impl World {
     }
 }
 
-pub(super) fn id_of(name: &str) -> String {
-    format!("id-of-{name}")
-}
-
 /// The role printed from the rules covers what they do.
-fn allowed(kind: Kind, subresource: &str, verb: &str) {
-    let permissions = crate::Action::permissions();
+fn allowed(permissions: &[Permission], kind: Kind, subresource: &str, verb: &str) {
     let found = permissions.iter().any(|p| p.kind == kind && p.subresource == subresource && p.verb == verb);
     assert!(found, "no permission to {verb} {kind} {subresource}");
 }
