@@ -55,6 +55,7 @@ fn claim(now: Tick, view: &ClaimView, memory: &Memory) -> Decision<Action> {
         ClaimView::ClassOfAnother { class, provisioner } => {
             Decision::Rest(Why::settled("ClassNotOurs", format!("class {class} belongs to provisioner {provisioner}")))
         }
+        ClaimView::Bound(volume) => bound(volume),
         ClaimView::OnAnotherNode(node) if node.is_empty() => Decision::Rest(Why::settled(
             "NotForNodes",
             "claims that wait for no pod are not made by a node's provisioner",

@@ -19,6 +19,7 @@ pub(crate) fn left_over(view: &ClaimView, memory: &Memory) -> Option<Work> {
         | ClaimView::NobodyAsked
         | ClaimView::AnotherAsked(_)
         | ClaimView::ClassOfAnother { .. }
+        | ClaimView::Bound(_)
         | ClaimView::OnAnotherNode(_) => false,
     };
     (!same).then(|| Work {

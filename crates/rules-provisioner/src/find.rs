@@ -33,16 +33,19 @@ pub(crate) fn claim(key: &ObjectKey, cache: &Cache, local: &Local) -> ClaimView 
     if let Some(elsewhere) = on_another_node(selected, class.map(|class| &**class), local) {
         return ClaimView::OnAnotherNode(elsewhere);
     }
-    let course = course(claim, class.map(|class| &**class), local);
-    let own = local.settings.node.as_ref().map(|own| own.name.as_str());
-    let node = match &course {
-        Course::Contest { .. } => own,
-        Course::Provide | Course::AwaitNode | Course::Deleted | Course::Bound(_) => selected,
-    };
     let record = intent::recorded(claim);
     let volume = match &record {
         Some(recorded) => recorded.terms.request.name.clone(),
         None => local.volume_name(&claim.metadata.uid),
+    };
+    let course = course(claim, class.map(|class| &**class), &volume, local);
+    if let (Course::Bound(volume), false) = (&course, intent) {
+        return ClaimView::Bound(volume.clone());
+    }
+    let own = local.settings.node.as_ref().map(|own| own.name.as_str());
+    let node = match &course {
+        Course::Contest { .. } => own,
+        Course::Provide | Course::AwaitNode | Course::Deleted | Course::Bound(_) => selected,
     };
     let offer = offer(claim, name, node, record, cache, local);
     let source = terms_in(&offer).and_then(|terms| terms.request.source.as_ref());
@@ -75,8 +78,7 @@ fn on_another_node(selected: Option<&str>, class: Option<&StorageClass>, local: 
     }
 }
 
-fn course(claim: &PersistentVolumeClaim, class: Option<&StorageClass>, local: &Local) -> Course {
-    let ours = local.volume_name(&claim.metadata.uid);
+fn course(claim: &PersistentVolumeClaim, class: Option<&StorageClass>, ours: &str, local: &Local) -> Course {
     let late = class.is_some_and(StorageClass::waits_for_consumer);
     let placed = selected_node(claim).is_some();
     if !claim.spec.volume_name.is_empty() && claim.spec.volume_name != ours {
@@ -84,7 +86,7 @@ fn course(claim: &PersistentVolumeClaim, class: Option<&StorageClass>, local: &L
     } else if claim.metadata.is_deleting() {
         Course::Deleted
     } else if !claim.spec.volume_name.is_empty() {
-        Course::Bound(ours)
+        Course::Bound(ours.into())
     } else if late && !placed {
         Course::AwaitNode // P4
     } else {

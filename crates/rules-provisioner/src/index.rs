@@ -109,21 +109,24 @@ impl Woken<'_> {
         if is_ours(volume, self.local) {
             self.keys.insert(Key::Volume(name.clone()));
         }
-        let named_for = |claim: &PersistentVolumeClaim| volume_name(claim, self.local) == *name;
-        let holder = volume.spec.claim_ref.as_ref();
-        let holder = holder.map(|holder| ObjectKey::new(holder.namespace.as_str(), holder.name.as_str()));
-        if let Some(holder) = &holder {
-            self.made_from("PersistentVolumeClaim", holder);
+        let Some(holder) = &volume.spec.claim_ref else { return self.namesakes(name) };
+        let key = ObjectKey::new(holder.namespace.as_str(), holder.name.as_str());
+        self.made_from("PersistentVolumeClaim", &key);
+        if let Some(claim) = self.cache.claim(&key) {
+            self.claim(claim);
         }
-        let looks_like_ours = name.starts_with(self.local.settings.volume_name_prefix.as_str());
-        match holder.and_then(|key| self.cache.claim(&key)) {
-            Some(claim) if named_for(claim) => self.claim(claim),
-            // Rare: a volume whose name looks like one of ours and which is for somebody else.
-            Some(_) | None if looks_like_ours => {
-                let found = self.cache.claims().filter(|claim| named_for(claim));
-                found.for_each(|claim| self.claim(claim));
-            }
-            Some(_) | None => {}
+        // A volume named after the whole uid of the claim it is for can have the name of no other claim's volume.
+        let whole = self.local.settings.volume_name_uuid_length.is_none();
+        if !whole || self.local.volume_name(&holder.uid) != *name {
+            self.namesakes(name);
+        }
+    }
+
+    /// Rare: a volume whose name looks like one of ours, and which is not for the claim it would be named after.
+    fn namesakes(&mut self, name: &str) {
+        if name.starts_with(self.local.settings.volume_name_prefix.as_str()) {
+            let found = self.cache.claims().filter(|claim| volume_name(claim, self.local) == name);
+            found.for_each(|claim| self.claim(claim));
         }
     }
 }

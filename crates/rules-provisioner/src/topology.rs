@@ -145,7 +145,7 @@ fn for_node(
         return if fits { Ok(Some(strict)) } else { Err(elsewhere()) };
     }
     let requisite = match class.allowed_topologies.is_empty() {
-        true => places.all_labels().into_iter().filter_map(|labels| term(&keys, labels)).map(Ordered).collect(),
+        true => distinct(&keys, places),
         false => allowed.clone(),
     };
     if requisite.is_empty() {
@@ -169,8 +169,7 @@ fn immediate(
             let driver = &local.driver;
             let nowhere = || obstacle("NoTopology", format!("no node says where volumes of driver {driver} can be"));
             let keys = places.any_keys().ok_or_else(nowhere)?;
-            let found = places.all_labels().into_iter().filter_map(|labels| term(&keys, labels)).map(Ordered);
-            let found: BTreeSet<Ordered> = found.collect();
+            let found = distinct(&keys, places);
             if found.is_empty() {
                 return Err(nowhere());
             }
@@ -207,6 +206,17 @@ impl PartialOrd for Ordered {
 /// The place a node is in, if it has every label.
 pub(crate) fn term(keys: &[String], labels: &Segments) -> Option<Segments> {
     keys.iter().map(|key| labels.get(key).map(|value| (key.clone(), value.clone()))).collect()
+}
+
+/// The places of all nodes that have every label. There may be thousands of nodes and few places, so values are compared
+/// before anything is copied.
+fn distinct(keys: &[String], places: &dyn Places) -> BTreeSet<Ordered> {
+    let mut found: BTreeSet<Vec<&str>> = BTreeSet::new();
+    for labels in places.all_labels() {
+        found.extend(keys.iter().map(|key| labels.get(key).map(String::as_str)).collect::<Option<Vec<&str>>>());
+    }
+    let place = |values: Vec<&str>| keys.iter().cloned().zip(values.into_iter().map(String::from)).collect();
+    found.into_iter().map(|values| Ordered(place(values))).collect()
 }
 
 /// Every label of the one is a label of the other.

@@ -34,6 +34,8 @@ pub enum ClaimView {
         /// Its provisioner.
         provisioner: String,
     },
+    /// It has this volume, and nothing of ours is left on it.
+    Bound(String),
     /// The provisioner of this node makes it.
     OnAnotherNode(String),
     /// It is ours to care for.

@@ -10,6 +10,7 @@ mod secrets;
 mod sides;
 mod sources;
 mod states;
+mod storm;
 mod topology;
 mod undo;
 mod world;

@@ -104,7 +104,7 @@ fn what_comes_out_must_be_a_name() {
 const CANARY: &str = "canary-value";
 
 /// A class that wants secret `s` for making volumes and another one for changing them.
-fn with_secrets() -> World {
+pub(super) fn with_secrets() -> World {
     let parameters = json!({
         NAME: "s", NAMESPACE: "n",
         "csi.storage.k8s.io/controller-modify-secret-name": "m",
@@ -116,7 +116,7 @@ fn with_secrets() -> World {
     World::new().class("fast", "d", json!({ "parameters": parameters })).with_claim("data", json!({}))
 }
 
-fn add_secret(world: &mut World, name: &str) {
+pub(super) fn add_secret(world: &mut World, name: &str) {
     world.create(Kind::Secret, json!({ "metadata": { "name": name }, "stringData": { "key": CANARY } }));
 }
 

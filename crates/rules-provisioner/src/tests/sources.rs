@@ -19,7 +19,7 @@ fn merged(mut base: Value, more: &Value) -> Value {
 }
 
 /// A ready snapshot `snap` of 1Gi and its content, each changed by a merge.
-fn with_snapshot(snapshot: Value, content: Value) -> World {
+pub(super) fn with_snapshot(snapshot: Value, content: Value) -> World {
     let mut world = World::new().able().with(|settings| settings.topology = false);
     let source = json!({ "volumeSnapshotContentName": "content" });
     let status = json!({
@@ -46,7 +46,7 @@ fn create(world: &mut World, kind: Kind, body: Value) {
     }
 }
 
-fn restoring(mut world: World, spec: Value) -> World {
+pub(super) fn restoring(mut world: World, spec: Value) -> World {
     world = world
         .with_claim("data", merged(json!({ "spec": { "dataSource": from_snapshot() } }), &json!({ "spec": spec })));
     world
@@ -206,7 +206,7 @@ fn a_driver_must_say_what_it_made_the_volume_from() {
 }
 
 /// Claim `src` with a bound volume, changed by merges.
-fn with_source(claim: Value, volume: Value) -> World {
+pub(super) fn with_source(claim: Value, volume: Value) -> World {
     let mut world = World::new().able().with(|settings| settings.topology = false).class("fast", "d", json!({}));
     world = world.with_claim("src", json!({ "metadata": { "annotations": null } }));
     let uid = world.claim("src")["metadata"]["uid"].clone();
@@ -222,7 +222,7 @@ fn with_source(claim: Value, volume: Value) -> World {
     world
 }
 
-fn cloning(world: World, spec: Value) -> World {
+pub(super) fn cloning(world: World, spec: Value) -> World {
     let source = json!({ "kind": "PersistentVolumeClaim", "name": "src" });
     world.with_claim("data", merged(json!({ "spec": { "dataSource": source } }), &json!({ "spec": spec })))
 }

@@ -178,7 +178,7 @@ fn claims_are_spread_as_kubernetes_spreads_them() {
 }
 
 /// Two zones, and a claim of delayed binding for which node `n0` is selected.
-fn placed(change: impl FnOnce(&mut Settings)) -> World {
+pub(super) fn placed(change: impl FnOnce(&mut Settings)) -> World {
     let mut world = World::new().able().with(change);
     world.driver.places = [[(ZONE.to_string(), "a".to_string())].into()].into();
     world.node("n0", &[(ZONE, "a")]);
