@@ -1,10 +1,11 @@
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Meta, Quantity, Time, Value};
+use crate::{Meta, Quantity, Time, Value, VolumeNodeAffinity};
 
 /// Declares a narrow object part: every field optional on the wire, empty ones left out.
 macro_rules! part {
@@ -48,6 +49,7 @@ part! {
         selector: Option<Value>,
         data_source: Option<TypedReference>,
         data_source_ref: Option<TypedReference>,
+        volume_attributes_class_name: Option<String>,
     }
 }
 
@@ -63,7 +65,23 @@ part! {
 
 part! {
     /// How far the claim has come.
-    ClaimStatus { phase: String, access_modes: Vec<String>, capacity: ResourceList }
+    ClaimStatus {
+        phase: String,
+        access_modes: Vec<String>,
+        capacity: ResourceList,
+        /// The size a resize is under way to.
+        allocated_resources: ResourceList,
+        /// How far that resize has come.
+        allocated_resource_statuses: BTreeMap<String, String>,
+        conditions: Vec<Condition>,
+        current_volume_attributes_class_name: Option<String>,
+        modify_volume_status: Option<ModifyVolumeStatus>,
+    }
+}
+
+part! {
+    /// How far a change of a volume's attributes has come.
+    ModifyVolumeStatus { status: String, target_volume_attributes_class_name: String }
 }
 
 part! {
@@ -81,8 +99,17 @@ part! {
         storage_class_name: String,
         mount_options: Vec<String>,
         volume_mode: Option<String>,
-        node_affinity: Option<Value>,
+        node_affinity: Option<VolumeNodeAffinity>,
+        volume_attributes_class_name: Option<String>,
         csi: Option<CsiSource>,
+        /// The in-tree sources that a CSI driver has taken over, as they are written.
+        aws_elastic_block_store: Option<Box<Value>>,
+        gce_persistent_disk: Option<Box<Value>>,
+        cinder: Option<Box<Value>>,
+        azure_disk: Option<Box<Value>>,
+        azure_file: Option<Box<Value>>,
+        vsphere_volume: Option<Box<Value>>,
+        portworx_volume: Option<Box<Value>>,
     }
 }
 
@@ -107,6 +134,8 @@ part! {
         controller_publish_secret_ref: Option<SecretReference>,
         node_stage_secret_ref: Option<SecretReference>,
         node_publish_secret_ref: Option<SecretReference>,
+        controller_expand_secret_ref: Option<SecretReference>,
+        node_expand_secret_ref: Option<SecretReference>,
     }
 }
 
@@ -291,6 +320,13 @@ impl PersistentVolumeClaim {
     /// The requested size.
     pub fn requested(&self) -> Option<&Quantity> {
         self.spec.resources.requests.get("storage")
+    }
+
+    /// What its volume is to be made from, and the namespace that is in.
+    pub fn source(&self) -> Option<(&TypedReference, &str)> {
+        let source = self.spec.data_source.as_ref().or(self.spec.data_source_ref.as_ref())?;
+        let elsewhere = self.spec.data_source_ref.as_ref().and_then(|reference| reference.namespace.as_deref());
+        Some((source, elsewhere.filter(|namespace| !namespace.is_empty()).unwrap_or(&self.metadata.namespace)))
     }
 
     /// `Filesystem` unless the claim says otherwise.

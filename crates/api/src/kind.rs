@@ -15,11 +15,17 @@ pub enum Kind {
     Event,
     Lease,
     Namespace,
+    Secret,
+    VolumeAttributesClass,
+    CSIStorageCapacity,
+    VolumeSnapshot,
+    VolumeSnapshotContent,
+    ReferenceGrant,
 }
 
 impl Kind {
     /// All kinds, in the order they are declared.
-    pub const ALL: [Kind; 11] = [
+    pub const ALL: [Kind; 17] = [
         Kind::PersistentVolumeClaim,
         Kind::PersistentVolume,
         Kind::StorageClass,
@@ -31,6 +37,12 @@ impl Kind {
         Kind::Event,
         Kind::Lease,
         Kind::Namespace,
+        Kind::Secret,
+        Kind::VolumeAttributesClass,
+        Kind::CSIStorageCapacity,
+        Kind::VolumeSnapshot,
+        Kind::VolumeSnapshotContent,
+        Kind::ReferenceGrant,
     ];
 
     /// The kind's name as it stands in `kind:`.
@@ -47,19 +59,33 @@ impl Kind {
             Kind::Event => "Event",
             Kind::Lease => "Lease",
             Kind::Namespace => "Namespace",
+            Kind::Secret => "Secret",
+            Kind::VolumeAttributesClass => "VolumeAttributesClass",
+            Kind::CSIStorageCapacity => "CSIStorageCapacity",
+            Kind::VolumeSnapshot => "VolumeSnapshot",
+            Kind::VolumeSnapshotContent => "VolumeSnapshotContent",
+            Kind::ReferenceGrant => "ReferenceGrant",
         }
     }
 
     /// The API group; empty for the core group.
     pub const fn group(self) -> &'static str {
         match self {
-            Kind::StorageClass | Kind::VolumeAttachment | Kind::CSIDriver | Kind::CSINode => "storage.k8s.io",
+            Kind::StorageClass
+            | Kind::VolumeAttachment
+            | Kind::CSIDriver
+            | Kind::CSINode
+            | Kind::VolumeAttributesClass
+            | Kind::CSIStorageCapacity => "storage.k8s.io",
+            Kind::VolumeSnapshot | Kind::VolumeSnapshotContent => "snapshot.storage.k8s.io",
+            Kind::ReferenceGrant => "gateway.networking.k8s.io",
             Kind::Lease => "coordination.k8s.io",
             Kind::PersistentVolumeClaim
             | Kind::PersistentVolume
             | Kind::Node
             | Kind::Pod
             | Kind::Event
+            | Kind::Secret
             | Kind::Namespace => "",
         }
     }
@@ -67,13 +93,21 @@ impl Kind {
     /// The value of `apiVersion:`.
     pub const fn api_version(self) -> &'static str {
         match self {
-            Kind::StorageClass | Kind::VolumeAttachment | Kind::CSIDriver | Kind::CSINode => "storage.k8s.io/v1",
+            Kind::StorageClass
+            | Kind::VolumeAttachment
+            | Kind::CSIDriver
+            | Kind::CSINode
+            | Kind::VolumeAttributesClass
+            | Kind::CSIStorageCapacity => "storage.k8s.io/v1",
+            Kind::VolumeSnapshot | Kind::VolumeSnapshotContent => "snapshot.storage.k8s.io/v1",
+            Kind::ReferenceGrant => "gateway.networking.k8s.io/v1beta1",
             Kind::Lease => "coordination.k8s.io/v1",
             Kind::PersistentVolumeClaim
             | Kind::PersistentVolume
             | Kind::Node
             | Kind::Pod
             | Kind::Event
+            | Kind::Secret
             | Kind::Namespace => "v1",
         }
     }
@@ -92,12 +126,35 @@ impl Kind {
             Kind::Event => "events",
             Kind::Lease => "leases",
             Kind::Namespace => "namespaces",
+            Kind::Secret => "secrets",
+            Kind::VolumeAttributesClass => "volumeattributesclasses",
+            Kind::CSIStorageCapacity => "csistoragecapacities",
+            Kind::VolumeSnapshot => "volumesnapshots",
+            Kind::VolumeSnapshotContent => "volumesnapshotcontents",
+            Kind::ReferenceGrant => "referencegrants",
         }
     }
 
     /// Whether objects of this kind live in a namespace.
     pub const fn namespaced(self) -> bool {
-        matches!(self, Kind::PersistentVolumeClaim | Kind::Pod | Kind::Event | Kind::Lease)
+        matches!(
+            self,
+            Kind::PersistentVolumeClaim
+                | Kind::Pod
+                | Kind::Event
+                | Kind::Lease
+                | Kind::Secret
+                | Kind::CSIStorageCapacity
+                | Kind::VolumeSnapshot
+                | Kind::ReferenceGrant
+        )
+    }
+}
+
+impl Kind {
+    /// Objects of this kind exist only where somebody installed a definition of it. Where nobody did there are none.
+    pub const fn is_optional(self) -> bool {
+        matches!(self, Kind::VolumeSnapshot | Kind::VolumeSnapshotContent | Kind::ReferenceGrant)
     }
 }
 

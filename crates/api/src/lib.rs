@@ -9,21 +9,31 @@
 
 extern crate alloc;
 
+mod affinity;
+mod capacity;
 mod core_v1;
+mod grant;
 mod kind;
 mod meta;
 pub mod names;
 mod object;
 mod quantity;
+mod secret;
+mod snapshot;
 mod storage_v1;
 mod time;
 mod write;
 
+pub use affinity::*;
+pub use capacity::*;
 pub use core_v1::*;
+pub use grant::*;
 pub use kind::Kind;
 pub use meta::{Meta, ObjectKey, ObjectRef, OwnerReference};
 pub use object::{Object, UnknownKind};
 pub use quantity::{BadQuantity, Quantity};
+pub use secret::*;
+pub use snapshot::*;
 pub use storage_v1::*;
 pub use time::Time;
 pub use write::{JsonOp, Patch, Precondition, Subresource, Write};

@@ -5,6 +5,11 @@ use alloc::string::String;
 
 use sha2::{Digest, Sha256};
 
+mod provisioning;
+pub use provisioning::*;
+mod resizing;
+pub use resizing::*;
+
 /// The orchestrator's name for the CSI plugin, the first part of unique volume names.
 pub const CSI_PLUGIN: &str = "kubernetes.io/csi";
 /// Claim: binding is complete (presence counts, not the value).

@@ -3,8 +3,9 @@ use alloc::sync::Arc;
 use core::fmt;
 
 use crate::{
-    CSIDriver, CSINode, Kind, Meta, Node, ObjectRef, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass, Value,
-    VolumeAttachment,
+    CSIDriver, CSINode, CSIStorageCapacity, Kind, Meta, Node, ObjectRef, PersistentVolume, PersistentVolumeClaim, Pod,
+    ReferenceGrant, Secret, StorageClass, Value, VolumeAttachment, VolumeAttributesClass, VolumeSnapshot,
+    VolumeSnapshotContent,
 };
 
 /// Any object the rules read, shared and immutable.
@@ -19,6 +20,12 @@ pub enum Object {
     CSINode(Arc<CSINode>),
     Node(Arc<Node>),
     Pod(Arc<Pod>),
+    Secret(Arc<Secret>),
+    VolumeAttributesClass(Arc<VolumeAttributesClass>),
+    CSIStorageCapacity(Arc<CSIStorageCapacity>),
+    VolumeSnapshot(Arc<VolumeSnapshot>),
+    VolumeSnapshotContent(Arc<VolumeSnapshotContent>),
+    ReferenceGrant(Arc<ReferenceGrant>),
 }
 
 /// The rules keep no objects of this kind.
@@ -42,13 +49,19 @@ macro_rules! each {
             Object::CSINode($object) => $body,
             Object::Node($object) => $body,
             Object::Pod($object) => $body,
+            Object::Secret($object) => $body,
+            Object::VolumeAttributesClass($object) => $body,
+            Object::CSIStorageCapacity($object) => $body,
+            Object::VolumeSnapshot($object) => $body,
+            Object::VolumeSnapshotContent($object) => $body,
+            Object::ReferenceGrant($object) => $body,
         }
     };
 }
 
 impl Object {
-    /// Kinds that have a variant here, and so can be kept in a cache.
-    pub const KINDS: [Kind; 8] = [
+    /// Kinds that may be kept in a cache: those with a variant here, save secrets, which are read when they are needed.
+    pub const KINDS: [Kind; 13] = [
         Kind::PersistentVolumeClaim,
         Kind::PersistentVolume,
         Kind::StorageClass,
@@ -57,6 +70,11 @@ impl Object {
         Kind::CSINode,
         Kind::Node,
         Kind::Pod,
+        Kind::VolumeAttributesClass,
+        Kind::CSIStorageCapacity,
+        Kind::VolumeSnapshot,
+        Kind::VolumeSnapshotContent,
+        Kind::ReferenceGrant,
     ];
 
     /// What it is.
@@ -70,6 +88,12 @@ impl Object {
             Object::CSINode(_) => Kind::CSINode,
             Object::Node(_) => Kind::Node,
             Object::Pod(_) => Kind::Pod,
+            Object::Secret(_) => Kind::Secret,
+            Object::VolumeAttributesClass(_) => Kind::VolumeAttributesClass,
+            Object::CSIStorageCapacity(_) => Kind::CSIStorageCapacity,
+            Object::VolumeSnapshot(_) => Kind::VolumeSnapshot,
+            Object::VolumeSnapshotContent(_) => Kind::VolumeSnapshotContent,
+            Object::ReferenceGrant(_) => Kind::ReferenceGrant,
         }
     }
 
@@ -97,6 +121,12 @@ impl Object {
             Kind::CSINode => Object::CSINode(read(json)?),
             Kind::Node => Object::Node(read(json)?),
             Kind::Pod => Object::Pod(read(json)?),
+            Kind::Secret => Object::Secret(read(json)?),
+            Kind::VolumeAttributesClass => Object::VolumeAttributesClass(read(json)?),
+            Kind::CSIStorageCapacity => Object::CSIStorageCapacity(read(json)?),
+            Kind::VolumeSnapshot => Object::VolumeSnapshot(read(json)?),
+            Kind::VolumeSnapshotContent => Object::VolumeSnapshotContent(read(json)?),
+            Kind::ReferenceGrant => Object::ReferenceGrant(read(json)?),
             Kind::Event | Kind::Lease | Kind::Namespace => return Err(UnknownKind(kind).to_string()),
         })
     }
@@ -115,6 +145,12 @@ impl Object {
             Kind::CSINode => Object::CSINode(read(json)?),
             Kind::Node => Object::Node(read(json)?),
             Kind::Pod => Object::Pod(read(json)?),
+            Kind::Secret => Object::Secret(read(json)?),
+            Kind::VolumeAttributesClass => Object::VolumeAttributesClass(read(json)?),
+            Kind::CSIStorageCapacity => Object::CSIStorageCapacity(read(json)?),
+            Kind::VolumeSnapshot => Object::VolumeSnapshot(read(json)?),
+            Kind::VolumeSnapshotContent => Object::VolumeSnapshotContent(read(json)?),
+            Kind::ReferenceGrant => Object::ReferenceGrant(read(json)?),
             Kind::Event | Kind::Lease | Kind::Namespace => return Err(UnknownKind(kind).to_string()),
         })
     }
@@ -139,4 +175,19 @@ macro_rules! from_narrow {
         }
     )* };
 }
-from_narrow!(PersistentVolumeClaim, PersistentVolume, StorageClass, VolumeAttachment, CSIDriver, CSINode, Node, Pod);
+from_narrow!(
+    PersistentVolumeClaim,
+    PersistentVolume,
+    StorageClass,
+    VolumeAttachment,
+    CSIDriver,
+    CSINode,
+    Node,
+    Pod,
+    Secret,
+    VolumeAttributesClass,
+    CSIStorageCapacity,
+    VolumeSnapshot,
+    VolumeSnapshotContent,
+    ReferenceGrant
+);

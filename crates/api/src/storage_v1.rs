@@ -1,3 +1,4 @@
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -6,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::core_v1::part;
 use crate::names;
-use crate::{Meta, Time, Value};
+use crate::{Meta, Time, TopologySelectorTerm, VolumeSpec};
 
 part! {
     /// How volumes of a class are made.
@@ -18,7 +19,7 @@ part! {
         mount_options: Vec<String>,
         allow_volume_expansion: Option<bool>,
         volume_binding_mode: Option<String>,
-        allowed_topologies: Vec<Value>,
+        allowed_topologies: Vec<TopologySelectorTerm>,
     }
 }
 
@@ -33,8 +34,8 @@ part! {
 }
 
 part! {
-    /// The volume: a PersistentVolume's name.
-    AttachmentSource { persistent_volume_name: Option<String> }
+    /// The volume: a PersistentVolume's name, or the volume itself where there is no such object.
+    AttachmentSource { persistent_volume_name: Option<String>, inline_volume_spec: Option<Box<VolumeSpec>> }
 }
 
 part! {

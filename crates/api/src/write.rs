@@ -141,7 +141,16 @@ impl Precondition {
 
 impl Patch {
     /// A merge patch that applies only under the precondition. `body` may carry `metadata` of its own.
-    pub fn merge(only_if: Precondition, mut body: Value) -> Patch {
+    pub fn merge(only_if: Precondition, body: Value) -> Patch {
+        Patch::Merge(Patch::guarded(only_if, body))
+    }
+
+    /// The same as a strategic merge patch: lists with a key merge item by item.
+    pub fn strategic(only_if: Precondition, body: Value) -> Patch {
+        Patch::Strategic(Patch::guarded(only_if, body))
+    }
+
+    fn guarded(only_if: Precondition, mut body: Value) -> Value {
         if let Value::Object(map) = &mut body {
             let meta = map.entry("metadata").or_insert_with(|| json!({}));
             if let Value::Object(meta) = meta {
@@ -153,7 +162,7 @@ impl Patch {
                 }
             }
         }
-        Patch::Merge(body)
+        body
     }
 
     /// The body as it travels.

@@ -4,8 +4,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use api::{
-    CSIDriver, CSINode, Kind, Node, Object, ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass,
-    VolumeAttachment,
+    CSIDriver, CSINode, CSIStorageCapacity, Kind, Node, Object, ObjectKey, PersistentVolume, PersistentVolumeClaim,
+    Pod, ReferenceGrant, StorageClass, VolumeAttachment, VolumeAttributesClass, VolumeSnapshot, VolumeSnapshotContent,
 };
 
 /// The API objects a process has seen, with the ways rules look them up.
@@ -29,6 +29,8 @@ pub enum Index {
     PodByNode,
     /// Claims by class.
     ClaimByClass,
+    /// Claims by what their volume is made from: `kind/namespace/name`.
+    ClaimBySource,
     /// Claims by the volume they name.
     ClaimByVolume,
     /// Volumes by the `namespace/claim` they are for.
@@ -194,6 +196,11 @@ getters! {
     csi_node, csi_nodes, CSINode;
     node, nodes, Node;
     pod, pods, Pod;
+    attributes_class, attributes_classes, VolumeAttributesClass;
+    capacity, capacities, CSIStorageCapacity;
+    snapshot, snapshots, VolumeSnapshot;
+    snapshot_content, snapshot_contents, VolumeSnapshotContent;
+    grant, grants, ReferenceGrant;
 }
 
 macro_rules! lookups {
@@ -210,6 +217,7 @@ lookups! {
     pods_by_claim, PodByClaim, Pod;
     pods_by_node, PodByNode, Pod;
     claims_by_class, ClaimByClass, PersistentVolumeClaim;
+    claims_by_source, ClaimBySource, PersistentVolumeClaim;
     claims_by_volume, ClaimByVolume, PersistentVolumeClaim;
     volumes_by_claim, VolumeByClaim, PersistentVolume;
     volumes_by_class, VolumeByClass, PersistentVolume;
@@ -235,6 +243,9 @@ fn terms(object: &Object) -> Vec<(Index, String)> {
             if !claim.spec.volume_name.is_empty() {
                 terms.push((Index::ClaimByVolume, claim.spec.volume_name.clone()));
             }
+            if let Some((source, namespace)) = claim.source() {
+                terms.push((Index::ClaimBySource, alloc::format!("{}/{namespace}/{}", source.kind, source.name)));
+            }
             terms
         }
         Object::PersistentVolume(volume) => {
@@ -254,7 +265,16 @@ fn terms(object: &Object) -> Vec<(Index, String)> {
             }
             terms
         }
-        Object::StorageClass(_) | Object::CSIDriver(_) | Object::CSINode(_) | Object::Node(_) => Vec::new(),
+        Object::StorageClass(_)
+        | Object::CSIDriver(_)
+        | Object::CSINode(_)
+        | Object::Node(_)
+        | Object::Secret(_)
+        | Object::VolumeAttributesClass(_)
+        | Object::CSIStorageCapacity(_)
+        | Object::VolumeSnapshot(_)
+        | Object::VolumeSnapshotContent(_)
+        | Object::ReferenceGrant(_) => Vec::new(),
     }
 }
 

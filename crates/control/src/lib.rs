@@ -5,7 +5,8 @@
 //! action ([`Effect`]) and tells how it ended ([`Outcome`]).
 //!
 //! This crate owns the words for that ([`Decision`], [`Why`], [`Outcome`]), the facts rules look at ([`Cache`]), the
-//! words for the machine they run on ([`host`]), and the two tools every controller needs, both told the time:
+//! words for the machine they run on ([`host`]) and for how a volume is used ([`Capability`]), the one way secrets are read
+//! and passed on ([`Secrets`]), and the two tools every controller needs, both told the time:
 //! [`Queue`] and [`Retry`].
 //!
 //! It does not know any controller, any I/O, or what time it is.
@@ -15,19 +16,23 @@
 extern crate alloc;
 
 mod cache;
+mod capability;
 mod decision;
 mod effect;
 pub mod host;
 mod queue;
 mod retry;
 mod rules;
+mod secrets;
 
 pub use cache::{Cache, Change, Index};
+pub use capability::{Access, Capability, Mode};
 pub use decision::{Decision, Why};
 pub use effect::{Effect, Outcome, Refusal, Reply};
 pub use queue::Queue;
 pub use retry::Retry;
 pub use rules::{Action, Permission, Rules};
+pub use secrets::Secrets;
 
 /// A moment: milliseconds since 1970, as told by whoever runs the rules. It never goes backwards within one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -42,7 +42,13 @@ pub fn chain(cache: &Cache, kind: Kind, key: &ObjectKey) -> Option<Vec<Object>> 
         | Object::StorageClass(_)
         | Object::CSIDriver(_)
         | Object::CSINode(_)
-        | Object::Node(_) => Vec::new(),
+        | Object::Node(_)
+        | Object::Secret(_)
+        | Object::VolumeAttributesClass(_)
+        | Object::CSIStorageCapacity(_)
+        | Object::VolumeSnapshot(_)
+        | Object::VolumeSnapshotContent(_)
+        | Object::ReferenceGrant(_) => Vec::new(),
     };
     let mut volumes: Vec<ObjectKey> = match &first {
         Object::PersistentVolume(volume) => vec![volume.metadata.key()],
@@ -117,7 +123,14 @@ fn plain(kind: Kind) -> &'static str {
         Kind::StorageClass => "class",
         Kind::CSIDriver => "driver",
         Kind::CSINode | Kind::Node => "node",
-        Kind::Event | Kind::Lease | Kind::Namespace => "object",
+        Kind::VolumeSnapshot | Kind::VolumeSnapshotContent => "snapshot",
+        Kind::Event
+        | Kind::Lease
+        | Kind::Namespace
+        | Kind::Secret
+        | Kind::VolumeAttributesClass
+        | Kind::CSIStorageCapacity
+        | Kind::ReferenceGrant => "object",
     }
 }
 

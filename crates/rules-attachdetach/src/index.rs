@@ -47,7 +47,14 @@ pub(crate) fn wakes(change: &Change, cache: &Cache) -> Vec<Key> {
             }
             Object::Node(node) => keys.node(node),
             Object::CSIDriver(driver) => keys.driver(&driver.metadata.name),
-            Object::StorageClass(_) | Object::CSINode(_) => {}
+            Object::StorageClass(_)
+            | Object::CSINode(_)
+            | Object::Secret(_)
+            | Object::VolumeAttributesClass(_)
+            | Object::CSIStorageCapacity(_)
+            | Object::VolumeSnapshot(_)
+            | Object::VolumeSnapshotContent(_)
+            | Object::ReferenceGrant(_) => {}
         }
     }
     keys.found.into_iter().collect()

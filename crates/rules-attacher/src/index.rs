@@ -37,7 +37,16 @@ pub(crate) fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
                 let on_node = cache.attachments_by_node(&side.meta().name);
                 keys.extend(on_node.filter_map(|attachment| ours(attachment, local)));
             }
-            Object::Pod(_) | Object::PersistentVolumeClaim(_) | Object::StorageClass(_) | Object::CSIDriver(_) => {}
+            Object::Pod(_)
+            | Object::PersistentVolumeClaim(_)
+            | Object::StorageClass(_)
+            | Object::CSIDriver(_)
+            | Object::Secret(_)
+            | Object::VolumeAttributesClass(_)
+            | Object::CSIStorageCapacity(_)
+            | Object::VolumeSnapshot(_)
+            | Object::VolumeSnapshotContent(_)
+            | Object::ReferenceGrant(_) => {}
         }
     }
     keys.into_iter().collect()

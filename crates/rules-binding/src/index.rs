@@ -25,7 +25,16 @@ pub(crate) fn wakes(change: &Change, cache: &Cache) -> Vec<Key> {
             Object::PersistentVolume(volume) => volume_wakes(volume, cache, &mut woken),
             Object::StorageClass(class) => class_wakes(class, cache, &mut woken),
             Object::Pod(pod) => pod_wakes(pod, &mut woken),
-            Object::VolumeAttachment(_) | Object::CSIDriver(_) | Object::CSINode(_) | Object::Node(_) => {}
+            Object::VolumeAttachment(_)
+            | Object::CSIDriver(_)
+            | Object::CSINode(_)
+            | Object::Node(_)
+            | Object::Secret(_)
+            | Object::VolumeAttributesClass(_)
+            | Object::CSIStorageCapacity(_)
+            | Object::VolumeSnapshot(_)
+            | Object::VolumeSnapshotContent(_)
+            | Object::ReferenceGrant(_) => {}
         }
     }
     woken.into_iter().collect()

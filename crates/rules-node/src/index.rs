@@ -177,7 +177,15 @@ fn wake(object: &Object, cache: &Cache, local: &Local, keys: &mut BTreeSet<Key>)
             keys.extend(Node::keys(cache, local).into_iter().filter(of_driver));
         }
         // Handled with both sides at once; nothing here depends on the other kinds.
-        Object::Node(_) | Object::StorageClass(_) | Object::CSINode(_) => {}
+        Object::Node(_)
+        | Object::StorageClass(_)
+        | Object::CSINode(_)
+        | Object::Secret(_)
+        | Object::VolumeAttributesClass(_)
+        | Object::CSIStorageCapacity(_)
+        | Object::VolumeSnapshot(_)
+        | Object::VolumeSnapshotContent(_)
+        | Object::ReferenceGrant(_) => {}
     }
 }
 
@@ -192,7 +200,13 @@ fn node_wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
         | Object::VolumeAttachment(_)
         | Object::CSIDriver(_)
         | Object::CSINode(_)
-        | Object::Pod(_) => Vec::new(),
+        | Object::Pod(_)
+        | Object::Secret(_)
+        | Object::VolumeAttributesClass(_)
+        | Object::CSIStorageCapacity(_)
+        | Object::VolumeSnapshot(_)
+        | Object::VolumeSnapshotContent(_)
+        | Object::ReferenceGrant(_) => Vec::new(),
     };
     if change.sides().filter(ours).count() == 0 {
         return Vec::new();

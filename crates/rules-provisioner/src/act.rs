@@ -3,27 +3,47 @@ use alloc::sync::Arc;
 use core::fmt;
 
 use api::{
-    ClaimRef, CsiSource, Kind, Meta, Object, ObjectRef, Patch, PersistentVolume, PersistentVolumeClaim, Precondition,
-    Quantity, VolumeSpec, Write, names,
+    Kind, Object, ObjectRef, Patch, PersistentVolume, PersistentVolumeClaim, Precondition, SecretReference, Write,
+    names,
 };
-use control::{Effect, Permission};
-use csi::{Call, v1::DeleteVolumeRequest};
+use control::{Effect, Permission, Secrets};
+use csi::Call;
+use csi::v1::{self, DeleteVolumeRequest, GetCapacityRequest};
 use serde_json::json;
 
-use crate::{Made, Terms};
+use crate::{Job, Local, Made, OwnNode, Request, Terms, intent, pv};
 
 /// The things this controller does.
 #[derive(Clone, PartialEq, Eq, Hash)]
+#[allow(clippy::large_enum_variant, reason = "actions are made one at a time and moved, never collected")]
 pub enum Action {
     /// Note on the claim, durably, that its volume is about to be made.
     RecordIntent {
         /// The claim.
         claim: Arc<PersistentVolumeClaim>,
-        /// What the class says, as JSON.
+        /// The terms, as they are recorded.
         record: String,
     },
     /// Take over an intent found on a claim, so that no earlier write can take it away.
     AdoptIntent(Arc<PersistentVolumeClaim>),
+    /// Keep what a volume is made from until it is made.
+    HoldSource {
+        /// The uid of the claim the volume is for.
+        uid: String,
+        /// The snapshot or claim.
+        source: Object,
+        /// The finalizer that keeps it.
+        finalizer: &'static str,
+    },
+    /// Read, past every cache, a secret the next call needs.
+    ReadSecret {
+        /// The uid of the claim or volume the call is for.
+        uid: String,
+        /// Which.
+        secret: SecretReference,
+        /// Without it there is no call. Otherwise the call goes out without it.
+        needed: bool,
+    },
     /// Have the driver make the volume, or say again what it made.
     CreateVolume {
         /// The claim's uid.
@@ -31,14 +51,18 @@ pub enum Action {
         /// The driver's socket.
         socket: String,
         /// The request.
-        request: crate::Request,
+        request: Request,
+        /// What goes with it.
+        secrets: Secrets,
+        /// All there is to know of it, where nothing is written down.
+        job: Option<Arc<Job>>,
     },
     /// Record the volume as a PersistentVolume.
     CreatePv {
         /// The claim it is for.
         claim: Arc<PersistentVolumeClaim>,
         /// The driver.
-        driver: String,
+        local: Local,
         /// What the class says.
         terms: Terms,
         /// What the driver made.
@@ -46,10 +70,32 @@ pub enum Action {
     },
     /// Take the intent away.
     DropIntent(Arc<PersistentVolumeClaim>),
+    /// Have the scheduler choose another node.
+    Reschedule(Arc<PersistentVolumeClaim>),
+    /// Ask the driver on this node whether there is room.
+    AskCapacity {
+        /// The claim's uid.
+        uid: String,
+        /// The driver's socket.
+        socket: String,
+        /// The request it would get.
+        request: Request,
+        /// This node.
+        node: OwnNode,
+    },
+    /// Take a claim for this node, before another node does.
+    TakeClaim {
+        /// The claim.
+        claim: Arc<PersistentVolumeClaim>,
+        /// This node.
+        node: String,
+    },
     /// Read, past the cache, what has the name of a claim's volume.
     LookForPv {
         /// The claim's uid.
         uid: String,
+        /// The name.
+        name: String,
     },
     /// Read, past the cache, a volume that is to be deleted.
     LookAtPv {
@@ -66,6 +112,8 @@ pub enum Action {
         socket: String,
         /// The driver's name for it.
         volume_id: String,
+        /// What goes with it.
+        secrets: Secrets,
     },
     /// Keep a PersistentVolume until the driver has deleted its data.
     Hold(Arc<PersistentVolume>),
@@ -82,9 +130,14 @@ impl Action {
             Action::RecordIntent { claim, .. }
             | Action::AdoptIntent(claim)
             | Action::CreatePv { claim, .. }
+            | Action::Reschedule(claim)
+            | Action::TakeClaim { claim, .. }
             | Action::DropIntent(claim) => &claim.metadata.uid,
             Action::CreateVolume { uid, .. }
-            | Action::LookForPv { uid }
+            | Action::HoldSource { uid, .. }
+            | Action::ReadSecret { uid, .. }
+            | Action::AskCapacity { uid, .. }
+            | Action::LookForPv { uid, .. }
             | Action::LookAtPv { uid, .. }
             | Action::DeleteVolume { uid, .. } => uid,
             Action::Hold(volume) | Action::DropHold(volume) | Action::DeletePv(volume) => &volume.metadata.uid,
@@ -97,9 +150,14 @@ impl control::Action for Action {
         match self {
             Action::RecordIntent { .. } => "RecordIntent",
             Action::AdoptIntent(_) => "AdoptIntent",
+            Action::HoldSource { .. } => "HoldSource",
+            Action::ReadSecret { .. } => "ReadSecret",
             Action::CreateVolume { .. } => "CreateVolume",
             Action::CreatePv { .. } => "CreatePv",
             Action::DropIntent(_) => "DropIntent",
+            Action::Reschedule(_) => "Reschedule",
+            Action::AskCapacity { .. } => "AskCapacity",
+            Action::TakeClaim { .. } => "TakeClaim",
             Action::LookForPv { .. } => "LookForPv",
             Action::LookAtPv { .. } => "LookAtPv",
             Action::DeleteVolume { .. } => "DeleteVolume",
@@ -111,26 +169,34 @@ impl control::Action for Action {
 
     fn effect(&self) -> Effect {
         match self {
-            Action::RecordIntent { claim, record } => record_intent(claim, record),
-            Action::AdoptIntent(claim) => {
-                let annotations = json!({ names::PROVISIONING_ADOPTED: claim.metadata.resource_version });
-                let body = json!({ "metadata": { "annotations": annotations } });
-                patch(claim_ref(claim), Patch::merge(Precondition::unchanged(&claim.metadata), body))
+            Action::RecordIntent { claim, record } => intent::write(claim, record),
+            Action::AdoptIntent(claim) => intent::adopt(claim),
+            Action::DropIntent(claim) => intent::withdraw(claim),
+            Action::Reschedule(claim) => intent::withdraw_and_reschedule(claim),
+            Action::HoldSource { source, finalizer, .. } => {
+                patch(source.reference(), Patch::add_finalizer(source.meta(), finalizer))
             }
-            Action::CreateVolume { socket, request, .. } => {
-                Effect::Call { socket: socket.clone(), call: Call::CreateVolume(request.to_csi()) }
+            Action::ReadSecret { secret, .. } => Secrets::read(secret),
+            Action::CreateVolume { socket, request, secrets, .. } => {
+                Effect::Call { socket: socket.clone(), call: Call::CreateVolume(request.to_csi(secrets)) }
             }
-            Action::CreatePv { claim, driver, terms, made } => create_pv(claim, driver, terms, made),
-            Action::DropIntent(claim) => drop_intent(claim),
-            Action::LookForPv { uid } => {
-                Effect::Read(ObjectRef::cluster(Kind::PersistentVolume, names::volume_name_for_claim(uid)))
+            Action::CreatePv { claim, local, terms, made } => pv::create(claim, local, terms, made),
+            Action::AskCapacity { socket, request, node, .. } => {
+                Effect::Call { socket: socket.clone(), call: Call::GetCapacity(capacity_request(request, node)) }
             }
-            Action::LookAtPv { name, .. } => Effect::Read(ObjectRef::cluster(Kind::PersistentVolume, name.as_str())),
-            Action::DeleteVolume { socket, volume_id, .. } => Effect::Call {
+            Action::TakeClaim { claim, node } => {
+                let body = json!({ "metadata": { "annotations": { names::SELECTED_NODE: node } } });
+                let target = ObjectRef { kind: Kind::PersistentVolumeClaim, key: claim.metadata.key() };
+                patch(target, Patch::merge(Precondition::unchanged(&claim.metadata), body))
+            }
+            Action::LookForPv { name, .. } | Action::LookAtPv { name, .. } => {
+                Effect::Read(ObjectRef::cluster(Kind::PersistentVolume, name.as_str()))
+            }
+            Action::DeleteVolume { socket, volume_id, secrets, .. } => Effect::Call {
                 socket: socket.clone(),
                 call: Call::DeleteVolume(DeleteVolumeRequest {
                     volume_id: volume_id.clone(),
-                    ..DeleteVolumeRequest::default()
+                    secrets: secrets.0.clone(),
                 }),
             },
             Action::Hold(volume) => {
@@ -154,17 +220,15 @@ impl control::Action for Action {
             on(Kind::PersistentVolume, "create"),
             on(Kind::PersistentVolume, "patch"),
             on(Kind::PersistentVolume, "delete"),
+            on(Kind::VolumeSnapshot, "patch"),
+            on(Kind::Secret, "get"),
         ];
         PERMISSIONS
     }
 }
 
-const fn on(kind: Kind, verb: &'static str) -> Permission {
+pub(crate) const fn on(kind: Kind, verb: &'static str) -> Permission {
     Permission { kind, subresource: "", verb }
-}
-
-fn claim_ref(claim: &PersistentVolumeClaim) -> ObjectRef {
-    ObjectRef { kind: Kind::PersistentVolumeClaim, key: claim.metadata.key() }
 }
 
 fn volume_ref(volume: &PersistentVolume) -> ObjectRef {
@@ -175,56 +239,14 @@ fn patch(target: ObjectRef, patch: Patch) -> Effect {
     Effect::Write(Write::Patch { target, subresource: None, patch })
 }
 
-fn record_intent(claim: &PersistentVolumeClaim, record: &str) -> Effect {
-    let mut finalizers = claim.metadata.finalizers.clone();
-    finalizers.push(names::PROVISIONING_INTENT.into());
-    let annotations = json!({ names::PROVISIONING_TERMS: record });
-    let body = json!({ "metadata": { "finalizers": finalizers, "annotations": annotations } });
-    patch(claim_ref(claim), Patch::merge(Precondition::unchanged(&claim.metadata), body))
-}
-
-/// The finalizer and all that was written with it.
-fn drop_intent(claim: &PersistentVolumeClaim) -> Effect {
-    let rest = claim.metadata.finalizers.iter().filter(|finalizer| *finalizer != names::PROVISIONING_INTENT);
-    let rest = rest.collect::<alloc::vec::Vec<_>>();
-    let finalizers = if rest.is_empty() { json!(null) } else { json!(rest) };
-    let annotations = json!({ names::PROVISIONING_TERMS: null, names::PROVISIONING_ADOPTED: null });
-    let body = json!({ "metadata": { "finalizers": finalizers, "annotations": annotations } });
-    patch(claim_ref(claim), Patch::merge(Precondition::unchanged(&claim.metadata), body))
-}
-
-/// Sidecars 2.9, "PV written".
-fn create_pv(claim: &PersistentVolumeClaim, driver: &str, terms: &Terms, made: &Made) -> Effect {
-    let request = &terms.request;
-    // P20, P22: what the driver says, or what was asked when it does not say.
-    let bytes = if made.capacity_bytes == 0 { request.required_bytes } else { made.capacity_bytes };
-    let mut metadata = Meta::named(request.name.as_str());
-    metadata.annotations = [
-        (names::PROVISIONED_BY.into(), driver.into()),
-        (names::DELETION_SECRET_NAME.into(), String::new()),
-        (names::DELETION_SECRET_NAMESPACE.into(), String::new()),
-    ]
-    .into();
-    metadata.finalizers = alloc::vec![names::PROVISIONER_FINALIZER.into()];
-    let spec = VolumeSpec {
-        capacity: [("storage".into(), Quantity::from_bytes(bytes))].into(),
-        access_modes: claim.spec.access_modes.clone(),
-        claim_ref: Some(ClaimRef::to(&claim.metadata)),
-        persistent_volume_reclaim_policy: terms.reclaim_policy.clone(),
-        storage_class_name: terms.class.clone(),
-        mount_options: request.mount_options.clone(),
-        volume_mode: Some(claim.volume_mode().into()),
-        node_affinity: None,
-        csi: Some(CsiSource {
-            driver: driver.into(),
-            volume_handle: made.volume_id.clone(),
-            fs_type: if request.block { String::new() } else { request.fs_type.clone() }, // P14
-            volume_attributes: made.context.clone(),
-            ..CsiSource::default()
-        }),
-    };
-    let volume = Object::from(PersistentVolume { metadata, spec, ..PersistentVolume::default() });
-    Effect::Write(Write::Create { target: volume.reference(), body: volume.to_json() })
+/// P95: the parameters as the driver would get them, for this node.
+fn capacity_request(request: &Request, node: &OwnNode) -> GetCapacityRequest {
+    let whole = request.to_csi(&Secrets::default());
+    GetCapacityRequest {
+        volume_capabilities: whole.volume_capabilities,
+        parameters: whole.parameters,
+        accessible_topology: Some(v1::Topology { segments: node.segments.clone() }),
+    }
 }
 
 /// The name and the object: parameters and contexts stay out of logs.
@@ -235,9 +257,15 @@ impl fmt::Debug for Action {
             Action::RecordIntent { claim, .. }
             | Action::AdoptIntent(claim)
             | Action::CreatePv { claim, .. }
+            | Action::Reschedule(claim)
+            | Action::TakeClaim { claim, .. }
             | Action::DropIntent(claim) => write!(f, "{name}({})", claim.metadata.key()),
-            Action::CreateVolume { request, .. } => write!(f, "{name}({})", request.name),
-            Action::LookForPv { uid } => write!(f, "{name}(claim uid {uid})"),
+            Action::CreateVolume { request, .. } | Action::AskCapacity { request, .. } => {
+                write!(f, "{name}({})", request.name)
+            }
+            Action::HoldSource { source, .. } => write!(f, "{name}({})", source.reference()),
+            Action::ReadSecret { secret, .. } => write!(f, "{name}({}/{})", secret.namespace, secret.name),
+            Action::LookForPv { uid, .. } => write!(f, "{name}(claim uid {uid})"),
             Action::LookAtPv { name: volume, .. } => write!(f, "{name}({volume})"),
             Action::DeleteVolume { volume_id, .. } => write!(f, "{name}({volume_id})"),
             Action::Hold(volume) | Action::DropHold(volume) | Action::DeletePv(volume) => {

@@ -2,21 +2,26 @@ use alloc::format;
 
 use control::{Decision, Tick, Why};
 
-use crate::decide_volume;
+use crate::find::selected_node;
+use crate::step::Step;
 use crate::{
-    Action, ClaimView, Course, Fresh, Made, Memory, Offer, Request, Slot, Stage, Terms, View, VolumeView, Work,
+    Action, ClaimView, Course, Fresh, Intent, Made, Memory, Offer, Slot, Stage, Terms, View, VolumeView, Work,
 };
+use crate::{decide_in_memory, decide_volume};
 
 /// What to do now, held back while a failed attempt is being waited out.
 pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
     let decision = match view {
-        View::Claim(view) => claim(view, memory),
+        View::Claim(view) => claim(now, view, memory),
         View::Volume(VolumeView::Gone) => Decision::Rest(Why::settled("VolumeGone", "the volume does not exist")),
         View::Volume(VolumeView::NotOurs) => {
             Decision::Rest(Why::settled("NotOurs", "the volume was made by somebody else"))
         }
-        View::Volume(VolumeView::Ours { volume, local, attachments }) => {
-            decide_volume::volume(now, volume, local, attachments, memory)
+        View::Volume(VolumeView::OnAnotherNode) => {
+            Decision::Rest(Why::settled("OnAnotherNode", "the volume cannot be reached from this node"))
+        }
+        View::Volume(VolumeView::Ours { volume, local, attachments, secret }) => {
+            decide_volume::volume(now, volume, local, attachments, secret.as_ref(), memory)
         }
     };
     match (decision, memory.retry.pause(now)) {
@@ -28,13 +33,17 @@ pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action
 fn trying_again(why: &Why, memory: &Memory) -> Why {
     let failure = memory.retry.last_failure().unwrap_or("no answer");
     let code = match &memory.stage {
-        Stage::Refused => "CreateRefused",
+        Stage::Refused { .. } => "CreateRefused",
+        Stage::Faulty(_) => "VolumeFaulty",
         Stage::Nothing | Stage::Created(_) | Stage::Committed | Stage::Deleted => "TryingAgain",
     };
     Why::waiting(code, format!("{}: {failure}", why.text))
 }
 
-fn claim(view: &ClaimView, memory: &Memory) -> Decision<Action> {
+fn claim(now: Tick, view: &ClaimView, memory: &Memory) -> Decision<Action> {
+    if let Some(job) = decide_in_memory::left_over(view, memory) {
+        return decide_in_memory::ours(&Step { now, work: &job, memory });
+    }
     match view {
         ClaimView::Gone => Decision::Rest(Why::settled("ClaimGone", "the claim does not exist")),
         ClaimView::NobodyAsked => {
@@ -46,53 +55,82 @@ fn claim(view: &ClaimView, memory: &Memory) -> Decision<Action> {
         ClaimView::ClassOfAnother { class, provisioner } => {
             Decision::Rest(Why::settled("ClassNotOurs", format!("class {class} belongs to provisioner {provisioner}")))
         }
-        ClaimView::Ours(work) => ours(work, &memory.about(&work.claim.metadata.uid)),
+        ClaimView::Bound(volume) => bound(volume),
+        ClaimView::OnAnotherNode(node) if node.is_empty() => Decision::Rest(Why::settled(
+            "NotForNodes",
+            "claims that wait for no pod are not made by a node's provisioner",
+        )),
+        ClaimView::OnAnotherNode(node) => {
+            Decision::Rest(Why::settled("OnAnotherNode", format!("the claim's volume is made on node {node}")))
+        }
+        ClaimView::Ours(work) => {
+            let memory = memory.about(&work.claim.metadata.uid);
+            let step = Step { now, work, memory: &memory };
+            match work.local.settings.intent {
+                // An intent is seen to its end, whatever the settings are now.
+                Intent::InMemory if !work.intent => decide_in_memory::ours(&step),
+                Intent::InMemory | Intent::OnClaim => ours(&step),
+            }
+        }
     }
 }
 
-fn ours(work: &Work, memory: &Memory) -> Decision<Action> {
-    if !work.intent {
-        return without_intent(work);
+fn ours(step: &Step) -> Decision<Action> {
+    if !step.work.intent {
+        return without_intent(step);
     }
     // A volume that a PersistentVolume accounts for needs no intent any more, whatever becomes of the claim.
-    if work.slot == Slot::Filled || memory.stage == Stage::Committed {
-        return drop_intent(work, "VolumeRecorded", "the volume is recorded, so that the intent has served");
+    if step.work.slot == Slot::Filled || step.memory.stage == Stage::Committed {
+        return drop_intent(step.work, "VolumeRecorded", "the volume is recorded, so that the intent has served");
     }
-    match &work.course {
-        Course::Provide | Course::AwaitNode => provide(work, memory),
-        Course::Deleted | Course::Bound(_) => undo(work, memory),
+    match &step.work.course {
+        Course::Provide | Course::AwaitNode | Course::Contest { .. } => provide(step),
+        Course::Deleted | Course::Bound(_) => undo(step),
     }
 }
 
-fn without_intent(work: &Work) -> Decision<Action> {
-    let driver = &work.local.driver;
+fn without_intent(step: &Step) -> Decision<Action> {
+    let work = step.work;
     match (&work.course, &work.slot) {
         (Course::Deleted, _) => Decision::Rest(Why::settled("ClaimBeingDeleted", "the claim is being deleted")),
-        (Course::Bound(volume), _) => {
-            Decision::Rest(Why::settled("Bound", format!("the claim is bound to volume {volume}")))
-        }
-        (Course::Provide | Course::AwaitNode, Slot::Filled) => {
-            Decision::Rest(Why::settled("VolumeMade", "the volume is made and awaits its binding"))
-        }
-        (Course::Provide | Course::AwaitNode, Slot::Taken(holder)) => name_taken(work, holder),
-        (Course::AwaitNode, Slot::Empty) => Decision::Rest(Why::waiting(
-            "AwaitingNode",
-            format!("driver {driver} makes the volume when a node is selected for the first pod"),
-        )),
-        (Course::Provide, Slot::Empty) => match &work.offer {
-            Offer::Standing(terms) => record_intent(work, terms),
+        (Course::Bound(volume), _) => bound(volume),
+        (Course::Provide | Course::AwaitNode | Course::Contest { .. }, Slot::Filled) => made(),
+        (Course::Provide | Course::AwaitNode | Course::Contest { .. }, Slot::Taken(holder)) => name_taken(work, holder),
+        (Course::AwaitNode, Slot::Empty) => awaiting_node(work),
+        (course @ (Course::Provide | Course::Contest { .. }), Slot::Empty) => match &work.offer {
+            Offer::Standing(terms) | Offer::Changed(terms) => match course {
+                Course::Contest { from } => step.contest(*from, terms),
+                Course::Provide | Course::AwaitNode | Course::Deleted | Course::Bound(_) => record_intent(work, terms),
+            },
             Offer::Unfit(obstacle) => Decision::Rest(Why::waiting(obstacle.code, obstacle.text.clone())),
+            Offer::Misplaced(text) => step.reschedule("NodeUnfit", text),
             Offer::Withdrawn { class, .. } => class_missing(class),
         },
     }
 }
 
-fn class_missing(class: &str) -> Decision<Action> {
+pub(crate) fn bound(volume: &str) -> Decision<Action> {
+    Decision::Rest(Why::settled("Bound", format!("the claim is bound to volume {volume}")))
+}
+
+pub(crate) fn made() -> Decision<Action> {
+    Decision::Rest(Why::settled("VolumeMade", "the volume is made and awaits its binding"))
+}
+
+pub(crate) fn awaiting_node(work: &Work) -> Decision<Action> {
+    let driver = &work.local.driver;
+    Decision::Rest(Why::waiting(
+        "AwaitingNode",
+        format!("driver {driver} makes the volume when a node is selected for the first pod"),
+    ))
+}
+
+pub(crate) fn class_missing(class: &str) -> Decision<Action> {
     Decision::Rest(Why::waiting("ClassMissing", format!("storage class {class} does not exist")))
 }
 
-fn name_taken(work: &Work, holder: &str) -> Decision<Action> {
-    let name = api::names::volume_name_for_claim(&work.claim.metadata.uid);
+pub(crate) fn name_taken(work: &Work, holder: &str) -> Decision<Action> {
+    let name = &work.name;
     Decision::Rest(Why::waiting(
         "VolumeNameTaken",
         format!("volume {name}, the name this claim's volume would get, exists and is for {holder}: delete it"),
@@ -102,7 +140,7 @@ fn name_taken(work: &Work, holder: &str) -> Decision<Action> {
 /// The write-ahead intent: the one step without which no volume may be made.
 fn record_intent(work: &Work, terms: &Terms) -> Decision<Action> {
     Decision::Do(
-        Action::RecordIntent { claim: work.claim.clone(), record: terms.request.record(&terms.class_uid) },
+        Action::RecordIntent { claim: work.claim.clone(), record: crate::intent::record(terms) },
         Why::waiting(
             "RecordingIntent",
             format!("noting on the claim that {} is to make its volume", work.local.driver),
@@ -110,25 +148,49 @@ fn record_intent(work: &Work, terms: &Terms) -> Decision<Action> {
     )
 }
 
-fn provide(work: &Work, memory: &Memory) -> Decision<Action> {
+fn provide(step: &Step) -> Decision<Action> {
+    let work = step.work;
     if let Slot::Taken(holder) = &work.slot {
         return name_taken(work, holder);
     }
-    match (&work.offer, &memory.stage) {
-        (Offer::Standing(terms), Stage::Created(made)) => create_pv(work, terms, made, memory),
-        (Offer::Standing(terms), Stage::Nothing | Stage::Refused) => create_volume(work, &terms.request, memory),
-        (Offer::Unfit(obstacle), Stage::Nothing | Stage::Refused | Stage::Created(_)) => {
-            Decision::Rest(Why::waiting(obstacle.code, obstacle.text.clone()))
+    match (&work.offer, &step.memory.stage) {
+        (Offer::Standing(terms) | Offer::Changed(terms), Stage::Created(made)) => step.create_pv(terms, made),
+        (Offer::Standing(terms) | Offer::Changed(terms), Stage::Faulty(made)) => remove(step, terms, made),
+        // The driver has no room there: the scheduler may know a better node.
+        (Offer::Standing(_) | Offer::Changed(_), Stage::Refused { exhausted: true }) if may_move(work) => {
+            step.reschedule("NoRoom", "the driver has no room where the node is: another node is to be selected")
         }
+        (Offer::Standing(terms), Stage::Nothing | Stage::Refused { .. } | Stage::Deleted) => create_volume(step, terms),
+        // Nothing was made, so that what would be recorded now can have its turn.
+        (Offer::Changed(_), Stage::Refused { .. }) => {
+            drop_intent(work, "StartingOver", "the driver refused and things have changed since: starting over")
+        }
+        (Offer::Changed(terms), Stage::Nothing | Stage::Deleted) => create_volume(step, terms),
+        // An intent whose record cannot be read.
+        (Offer::Unfit(obstacle), _) => Decision::Rest(Why::waiting(obstacle.code, obstacle.text.clone())),
+        (Offer::Misplaced(text), _) => Decision::Rest(Why::waiting("NodeUnfit", text.clone())),
+        (Offer::Withdrawn { class, replaced, recorded }, stage) => withdrawn(step, class, *replaced, recorded, stage),
+        (Offer::Standing(_) | Offer::Changed(_), Stage::Committed) => {
+            drop_intent(work, "NothingLeft", "nothing is left to be made or undone")
+        }
+    }
+}
+
+/// The node was selected for this claim, and where it is matters to the driver.
+pub(crate) fn may_move(work: &Work) -> bool {
+    work.local.uses_topology() && selected_node(&work.claim).is_some()
+}
+
+/// The class went while the volume was being made.
+fn withdrawn(step: &Step, class: &str, replaced: bool, recorded: &Option<Terms>, stage: &Stage) -> Decision<Action> {
+    match (replaced, stage, recorded) {
         // The user may have replaced the class because the driver would not take it. Then nothing was made, and the
-        // new class can have its turn.
-        (Offer::Withdrawn { replaced: true, .. }, Stage::Refused) => {
-            drop_intent(work, "StartingOver", "the driver refused and the class was replaced: starting over")
+        // new class can have its turn (P48).
+        (true, Stage::Refused { .. }, _) => {
+            drop_intent(step.work, "StartingOver", "the driver refused and the class was replaced: starting over")
         }
-        (Offer::Withdrawn { replaced: true, recorded: Some(request), .. }, Stage::Nothing) => {
-            create_volume(work, request, memory)
-        }
-        (Offer::Withdrawn { class, replaced: true, .. }, Stage::Nothing | Stage::Created(_)) => {
+        (true, Stage::Nothing, Some(terms)) => create_volume(step, terms),
+        (true, Stage::Nothing | Stage::Created(_) | Stage::Faulty(_) | Stage::Deleted | Stage::Committed, _) => {
             Decision::Rest(Why::waiting(
                 "ClassReplaced",
                 format!(
@@ -136,114 +198,66 @@ fn provide(work: &Work, memory: &Memory) -> Decision<Action> {
                 ),
             ))
         }
-        (Offer::Withdrawn { class, replaced: false, .. }, Stage::Nothing | Stage::Refused | Stage::Created(_)) => {
-            class_missing(class)
-        }
-        (Offer::Standing(_) | Offer::Unfit(_) | Offer::Withdrawn { .. }, Stage::Committed | Stage::Deleted) => {
-            drop_intent(work, "NothingLeft", "nothing is left to be made or undone")
-        }
+        (false, _, _) => class_missing(class),
     }
 }
 
 /// Calls the driver, but not on an intent that an earlier life may be about to withdraw.
-fn create_volume(work: &Work, request: &Request, memory: &Memory) -> Decision<Action> {
-    if !memory.owned {
+fn create_volume(step: &Step, terms: &Terms) -> Decision<Action> {
+    if !step.memory.owned {
         return Decision::Do(
-            Action::AdoptIntent(work.claim.clone()),
+            Action::AdoptIntent(step.work.claim.clone()),
             Why::waiting("AdoptingIntent", "taking over the intent found on the claim"),
         );
     }
-    Decision::Do(
-        Action::CreateVolume {
-            uid: work.claim.metadata.uid.clone(),
-            socket: work.local.socket.clone(),
-            request: request.clone(),
-        },
-        Why::waiting(
-            "CreatingVolume",
-            format!("waiting for driver {} to create volume {}", work.local.driver, request.name),
-        ),
-    )
-}
-
-fn create_pv(work: &Work, terms: &Terms, made: &Made, memory: &Memory) -> Decision<Action> {
-    let name = &terms.request.name;
-    let required = terms.request.required_bytes;
-    if made.capacity_bytes != 0 && made.capacity_bytes < required {
-        let text = format!(
-            "driver {} made a volume of {} bytes where {required} were asked: delete the claim to remove it",
-            work.local.driver, made.capacity_bytes
-        );
-        return Decision::Rest(Why::waiting("VolumeTooSmall", text));
-    }
-    if memory.fresh == Fresh::Wanted {
-        return look(work, "a volume of that name exists: looking whose it is");
-    }
-    Decision::Do(
-        Action::CreatePv {
-            claim: work.claim.clone(),
-            driver: work.local.driver.clone(),
-            terms: terms.clone(),
-            made: made.clone(),
-        },
-        Why::waiting("RecordingVolume", format!("recording the volume as {name}")),
-    )
-}
-
-fn look(work: &Work, text: &str) -> Decision<Action> {
-    Decision::Do(Action::LookForPv { uid: work.claim.metadata.uid.clone() }, Why::waiting("LookingForVolume", text))
+    step.create_volume(terms, None)
 }
 
 /// The volume is not wanted: find out what the driver made, have it deleted, and only then forget.
-fn undo(work: &Work, memory: &Memory) -> Decision<Action> {
-    match &memory.stage {
-        Stage::Refused => drop_intent(work, "NothingMade", "the driver refused to make the volume, so there is none"),
-        Stage::Committed | Stage::Deleted => drop_intent(work, "VolumeUndone", "the volume is deleted again"),
-        Stage::Created(made) => match &memory.fresh {
-            Fresh::Unread | Fresh::Wanted | Fresh::Condemned | Fresh::Spared { .. } => {
-                look(work, "making sure that no volume was recorded for the claim")
-            }
-            Fresh::Taken { handle } if *handle == made.volume_id => {
-                drop_intent(work, "VolumeRecorded", "another PersistentVolume accounts for the volume")
-            }
-            Fresh::Absent | Fresh::Taken { .. } => delete_again(work, made),
-        },
-        Stage::Nothing => match request_as_it_was(&work.offer) {
-            Some(request) => create_volume(work, request, memory),
-            None => Decision::Rest(Why::waiting(
-                "CannotUndo",
-                format!(
-                    "a volume may have been made and its class cannot be used to find it: delete volume {} by hand, \
-                     then remove finalizer {} from the claim",
-                    api::names::volume_name_for_claim(&work.claim.metadata.uid),
-                    api::names::PROVISIONING_INTENT
-                ),
-            )),
-        },
+fn undo(step: &Step) -> Decision<Action> {
+    let (work, memory) = (step.work, step.memory);
+    let terms = as_it_was(&work.offer);
+    match (&memory.stage, terms) {
+        (Stage::Refused { .. }, _) => {
+            drop_intent(work, "NothingMade", "the driver refused to make the volume, so there is none")
+        }
+        (Stage::Committed | Stage::Deleted, _) => drop_intent(work, "VolumeUndone", "the volume is deleted again"),
+        (Stage::Created(made) | Stage::Faulty(made), Some(terms)) => remove(step, terms, made),
+        (Stage::Nothing, Some(terms)) => create_volume(step, terms),
+        (Stage::Nothing | Stage::Created(_) | Stage::Faulty(_), None) => Decision::Rest(Why::waiting(
+            "CannotUndo",
+            format!(
+                "a volume may have been made and its class cannot be used to find it: delete volume {} by hand, \
+                 then remove finalizer {} from the claim",
+                work.name,
+                api::names::PROVISIONING_INTENT
+            ),
+        )),
     }
 }
 
-fn request_as_it_was(offer: &Offer) -> Option<&Request> {
+fn as_it_was(offer: &Offer) -> Option<&Terms> {
     match offer {
-        Offer::Standing(terms) => Some(&terms.request),
+        Offer::Standing(terms) | Offer::Changed(terms) => Some(terms),
         Offer::Withdrawn { recorded, .. } => recorded.as_ref(),
-        Offer::Unfit(_) => None,
+        Offer::Unfit(_) | Offer::Misplaced(_) => None,
     }
 }
 
-fn delete_again(work: &Work, made: &Made) -> Decision<Action> {
-    let driver = &work.local.driver;
-    Decision::Do(
-        Action::DeleteVolume {
-            uid: work.claim.metadata.uid.clone(),
-            socket: work.local.socket.clone(),
-            volume_id: made.volume_id.clone(),
-        },
-        Why::waiting(
-            "UndoingVolume",
-            format!("waiting for driver {driver} to delete the volume nobody wants any more"),
-        ),
-    )
+/// Has a volume deleted, once it is certain that no PersistentVolume accounts for it.
+pub(crate) fn remove(step: &Step, terms: &Terms, made: &Made) -> Decision<Action> {
+    match &step.memory.fresh {
+        Fresh::Unread | Fresh::Wanted | Fresh::Condemned | Fresh::Spared { .. } => {
+            step.look("making sure that no volume was recorded for the claim")
+        }
+        Fresh::Taken { handle } if *handle == made.volume_id && step.work.intent => {
+            drop_intent(step.work, "VolumeRecorded", "another PersistentVolume accounts for the volume")
+        }
+        Fresh::Taken { handle } if *handle == made.volume_id => {
+            Decision::Rest(Why::settled("VolumeRecorded", "another PersistentVolume accounts for the volume"))
+        }
+        Fresh::Absent | Fresh::Taken { .. } => step.delete_again(terms, made),
+    }
 }
 
 fn drop_intent(work: &Work, code: &'static str, text: &str) -> Decision<Action> {

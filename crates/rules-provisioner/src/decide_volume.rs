@@ -2,10 +2,11 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 
-use api::{CsiSource, PersistentVolume, names};
+use api::{CsiSource, PersistentVolume, SecretReference, names};
 use control::{Decision, Tick, Why};
 
-use crate::{Action, Fresh, Local, Memory, Stage};
+use crate::step::read_secret;
+use crate::{Action, Fresh, Local, Memory, Obstacle, Stage};
 
 /// Whether a volume's data may be destroyed: the policy says so, and it belongs to nobody. A volume that is being
 /// deleted and is not bound can never become bound again, because binding refuses it (reliability 8).
@@ -22,6 +23,7 @@ pub(crate) fn volume(
     volume: &Arc<PersistentVolume>,
     local: &Local,
     attachments: &[String],
+    secret: Result<&Option<SecretReference>, &Obstacle>,
     memory: &Memory,
 ) -> Decision<Action> {
     let held = volume.metadata.has_finalizer(names::PROVISIONER_FINALIZER);
@@ -36,14 +38,30 @@ pub(crate) fn volume(
     if !is_condemned(volume) {
         return kept(volume, held || deleting || !bound);
     }
-    let Some(source) = &volume.spec.csi else {
+    let Some(source) = source(volume) else {
         return Decision::Rest(Why::waiting("NoSource", "the volume does not say what the driver calls it"));
     };
     let memory = memory.about(&volume.metadata.uid);
     if memory.stage == Stage::Deleted {
         return forget(volume);
     }
-    destroy(now, volume, source, local, attachments, &memory)
+    if !local.abilities.controller || !local.abilities.volumes {
+        let text = format!("driver {} cannot delete volumes", local.driver);
+        return Decision::Rest(Why::waiting("DriverCannot", text));
+    }
+    if !attachments.is_empty() {
+        let text = format!("the volume is deleted once these attachments are gone: {}", attachments.join(", "));
+        return Decision::Rest(Why::waiting("StillAttached", text)); // P83
+    }
+    match secret {
+        Ok(secret) => destroy(now, volume, source, local, secret.as_ref(), &memory),
+        Err(obstacle) => Decision::Rest(Why::waiting(obstacle.code, obstacle.text.clone())),
+    }
+}
+
+/// What the driver calls the volume. In-tree volumes of a driver that has taken over would be translated here.
+fn source(volume: &PersistentVolume) -> Option<&CsiSource> {
+    volume.spec.csi.as_ref()
 }
 
 /// P81: what is kept needs no hold of ours.
@@ -72,19 +90,20 @@ fn destroy(
     volume: &Arc<PersistentVolume>,
     source: &CsiSource,
     local: &Local,
-    attachments: &[String],
+    secret: Option<&SecretReference>,
     memory: &Memory,
 ) -> Decision<Action> {
-    if !attachments.is_empty() {
-        let text = format!("the volume is deleted once these attachments are gone: {}", attachments.join(", "));
-        return Decision::Rest(Why::waiting("StillAttached", text)); // P83
-    }
+    let secrets = match read_secret(&volume.metadata.uid, secret, false, memory) {
+        Ok(secrets) => secrets,
+        Err(read) => return read,
+    };
     match &memory.fresh {
         Fresh::Condemned => Decision::Do(
             Action::DeleteVolume {
                 uid: volume.metadata.uid.clone(),
                 socket: local.socket.clone(),
                 volume_id: source.volume_handle.clone(),
+                secrets,
             },
             Why::waiting("DeletingVolume", format!("waiting for driver {} to delete the volume", local.driver)),
         ),

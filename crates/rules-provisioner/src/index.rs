@@ -1,18 +1,16 @@
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use api::names;
-use api::{Object, ObjectKey, PersistentVolume, PersistentVolumeClaim};
+use api::{CsiNodeDriver, Object, ObjectKey, PersistentVolume, PersistentVolumeClaim, names};
 use control::{Cache, Change};
 
-use crate::terms::{recorded, terms};
-use crate::{ClaimView, Course, Key, Local, Offer, Slot, VolumeView, Work};
+use crate::{Key, Local};
 
 pub(crate) fn keys(cache: &Cache, local: &Local) -> Vec<Key> {
-    let claims = cache.claims().filter(|claim| asked(claim) == Some(local.driver.as_str()));
+    let claims = cache.claims().filter(|claim| is_asked(claim, local));
     let volumes = cache.volumes().filter(|volume| is_ours(volume, local));
     claims
         .map(|claim| Key::Claim(claim.metadata.key()))
@@ -20,147 +18,168 @@ pub(crate) fn keys(cache: &Cache, local: &Local) -> Vec<Key> {
         .collect()
 }
 
+/// Everything a decision read wakes its key.
 pub(crate) fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
-    let mut woken = BTreeSet::new();
+    let mut woken = Woken { keys: BTreeSet::new(), cache, local };
     for side in change.sides() {
         match side {
-            Object::PersistentVolumeClaim(claim) => {
-                if asked(claim) == Some(local.driver.as_str()) {
-                    woken.insert(Key::Claim(claim.metadata.key()));
-                }
-            }
-            Object::PersistentVolume(volume) => volume_wakes(volume, cache, local, &mut woken),
-            Object::StorageClass(class) => {
-                let claims = cache.claims_by_class(&class.metadata.name);
-                let ours = claims.filter(|claim| asked(claim) == Some(local.driver.as_str()));
-                woken.extend(ours.map(|claim| Key::Claim(claim.metadata.key())));
-            }
+            Object::PersistentVolumeClaim(claim) => woken.claim_changed(claim),
+            Object::PersistentVolume(volume) => woken.volume_changed(volume),
+            Object::StorageClass(class) => woken.of_class(&class.metadata.name),
             // The last attachment to go lets a volume be deleted.
             Object::VolumeAttachment(attachment) => {
                 if let Some(volume) = attachment.volume() {
-                    woken.insert(Key::Volume(volume.into()));
+                    woken.keys.insert(Key::Volume(volume.into()));
                 }
             }
-            Object::CSIDriver(_) | Object::CSINode(_) | Object::Node(_) | Object::Pod(_) => {}
+            Object::VolumeSnapshot(snapshot) => woken.made_from("VolumeSnapshot", &snapshot.metadata.key()),
+            Object::VolumeSnapshotContent(content) => {
+                let held = &content.spec.volume_snapshot_ref;
+                woken.made_from("VolumeSnapshot", &ObjectKey::new(held.namespace.as_str(), held.name.as_str()));
+            }
+            Object::VolumeAttributesClass(class) => {
+                let names_it = |claim: &PersistentVolumeClaim| {
+                    claim.spec.volume_attributes_class_name.as_deref() == Some(class.metadata.name.as_str())
+                };
+                woken.unbound(names_it);
+            }
+            Object::ReferenceGrant(grant) => {
+                let concerns = |claim: &PersistentVolumeClaim| {
+                    claim.source().is_some_and(|(_, namespace)| namespace == grant.metadata.namespace)
+                };
+                woken.unbound(concerns);
+            }
+            // What a node says of itself all the time does not matter; where it is does.
+            Object::Node(_) if local.uses_topology() && moved(change) => woken.unbound(|_| true),
+            Object::CSINode(_) if local.uses_topology() && registered(change, &local.driver) => woken.unbound(|_| true),
+            Object::Node(_)
+            | Object::CSINode(_)
+            | Object::CSIDriver(_)
+            | Object::Pod(_)
+            | Object::Secret(_)
+            | Object::CSIStorageCapacity(_) => {}
         }
     }
-    woken.into_iter().collect()
+    woken.keys.into_iter().collect()
 }
 
-/// The volume itself, and the claim whose volume has, or would have, that name.
-fn volume_wakes(volume: &PersistentVolume, cache: &Cache, local: &Local, woken: &mut BTreeSet<Key>) {
-    if is_ours(volume, local) {
-        woken.insert(Key::Volume(volume.metadata.name.clone()));
-    }
-    let named_for = |claim: &PersistentVolumeClaim| {
-        names::volume_name_for_claim(&claim.metadata.uid) == volume.metadata.name
-            && asked(claim) == Some(local.driver.as_str())
-    };
-    let holder = volume.spec.claim_ref.as_ref().map(|holder| ObjectKey::new(holder.namespace.as_str(), &*holder.name));
-    match holder.and_then(|key| cache.claim(&key)) {
-        Some(claim) if named_for(claim) => {
-            woken.insert(Key::Claim(claim.metadata.key()));
+struct Woken<'a> {
+    keys: BTreeSet<Key>,
+    cache: &'a Cache,
+    local: &'a Local,
+}
+
+impl Woken<'_> {
+    fn claim(&mut self, claim: &PersistentVolumeClaim) {
+        if is_asked(claim, self.local) {
+            self.keys.insert(Key::Claim(claim.metadata.key()));
         }
-        // Rare: a volume whose name looks like one of ours and which is for somebody else.
-        Some(_) | None if volume.metadata.name.starts_with("pvc-") => {
-            woken.extend(cache.claims().filter(|claim| named_for(claim)).map(|claim| Key::Claim(claim.metadata.key())));
-        }
-        Some(_) | None => {}
     }
+
+    /// The claim itself, and those whose volumes are made from its volume.
+    fn claim_changed(&mut self, claim: &PersistentVolumeClaim) {
+        self.claim(claim);
+        self.made_from("PersistentVolumeClaim", &claim.metadata.key());
+    }
+
+    fn made_from(&mut self, kind: &str, source: &ObjectKey) {
+        let term = format!("{kind}/{}/{}", source.namespace, source.name);
+        self.cache.claims_by_source(&term).for_each(|claim| self.claim(claim));
+    }
+
+    /// Claims of the class, and volumes that say nothing of the secret they are deleted with, because the class does.
+    fn of_class(&mut self, class: &str) {
+        self.cache.claims_by_class(class).for_each(|claim| self.claim(claim));
+        let silent = |volume: &&Arc<PersistentVolume>| {
+            is_ours(volume, self.local) && volume.metadata.annotation(names::DELETION_SECRET_NAME).is_none()
+        };
+        let volumes = self.cache.volumes_by_class(class).filter(silent);
+        self.keys.extend(volumes.map(|volume| Key::Volume(volume.metadata.name.clone())));
+    }
+
+    /// Claims that have no volume yet.
+    fn unbound(&mut self, concerned: impl Fn(&PersistentVolumeClaim) -> bool) {
+        let waiting = self.cache.claims().filter(|claim| claim.spec.volume_name.is_empty() && concerned(claim));
+        waiting.for_each(|claim| self.claim(claim));
+    }
+
+    /// The volume itself, the claim whose volume has, or would have, that name, and claims whose volumes are made from it.
+    fn volume_changed(&mut self, volume: &PersistentVolume) {
+        let name = &volume.metadata.name;
+        if is_ours(volume, self.local) {
+            self.keys.insert(Key::Volume(name.clone()));
+        }
+        let Some(holder) = &volume.spec.claim_ref else { return self.namesakes(name) };
+        let key = ObjectKey::new(holder.namespace.as_str(), holder.name.as_str());
+        self.made_from("PersistentVolumeClaim", &key);
+        if let Some(claim) = self.cache.claim(&key) {
+            self.claim(claim);
+        }
+        // A volume named after the whole uid of the claim it is for can have the name of no other claim's volume.
+        let whole = self.local.settings.volume_name_uuid_length.is_none();
+        if !whole || self.local.volume_name(&holder.uid) != *name {
+            self.namesakes(name);
+        }
+    }
+
+    /// Rare: a volume whose name looks like one of ours, and which is not for the claim it would be named after.
+    fn namesakes(&mut self, name: &str) {
+        if name.starts_with(self.local.settings.volume_name_prefix.as_str()) {
+            let found = self.cache.claims().filter(|claim| volume_name(claim, self.local) == name);
+            found.for_each(|claim| self.claim(claim));
+        }
+    }
+}
+
+/// The labels of a node changed, or the node came or went.
+pub(crate) fn moved(change: &Change) -> bool {
+    fn labels(side: Option<&Object>) -> Option<&BTreeMap<String, String>> {
+        match side {
+            Some(Object::Node(node)) => Some(&node.metadata.labels),
+            Some(_) | None => None,
+        }
+    }
+    labels(change.before.as_ref()) != labels(change.after.as_ref())
+}
+
+/// What a node says about a driver changed, or the node came or went.
+pub(crate) fn registered(change: &Change, driver: &str) -> bool {
+    fn entry<'a>(side: Option<&'a Object>, driver: &str) -> Option<Option<&'a CsiNodeDriver>> {
+        match side {
+            Some(Object::CSINode(node)) => Some(node.spec.drivers.iter().find(|entry| entry.name == driver)),
+            Some(_) | None => None,
+        }
+    }
+    entry(change.before.as_ref(), driver) != entry(change.after.as_ref(), driver)
 }
 
 /// The provisioner that was asked to make the claim's volume (P5: the older name is read as well).
-fn asked(claim: &PersistentVolumeClaim) -> Option<&str> {
+pub(crate) fn asked(claim: &PersistentVolumeClaim) -> Option<&str> {
     let current = claim.metadata.annotation(names::STORAGE_PROVISIONER);
     current.or(claim.metadata.annotation(names::STORAGE_PROVISIONER_BETA))
 }
 
-/// Sidecars 2.10: made by us, or made by hand for our driver (P82).
-fn is_ours(volume: &PersistentVolume, local: &Local) -> bool {
+/// We were asked, under a name that is ours (S4-44: by name, or because the driver took over from an in-tree plugin).
+pub(crate) fn is_asked(claim: &PersistentVolumeClaim, local: &Local) -> bool {
+    asked(claim).is_some_and(|name| local.is_known(name))
+}
+
+/// The name the claim's volume has or would get. What was recorded counts, whatever the settings are now.
+pub(crate) fn volume_name(claim: &PersistentVolumeClaim, local: &Local) -> String {
+    match crate::intent::recorded(claim) {
+        Some(recorded) => recorded.terms.request.name,
+        None => local.volume_name(&claim.metadata.uid),
+    }
+}
+
+/// Sidecars 2.10: made by us, taken over by us, or made by hand for our driver (P82).
+pub(crate) fn is_ours(volume: &PersistentVolume, local: &Local) -> bool {
+    let says = |key| volume.metadata.annotation(key).is_some_and(|name: &str| local.is_known(name));
     match volume.metadata.annotation(names::PROVISIONED_BY) {
-        Some(provisioner) => provisioner == local.driver,
-        None => volume.spec.csi.as_ref().is_some_and(|source| source.driver == local.driver),
-    }
-}
-
-pub(crate) fn claim(key: &ObjectKey, cache: &Cache, local: &Local) -> ClaimView {
-    let Some(claim) = cache.claim(key) else { return ClaimView::Gone };
-    match asked(claim) {
-        None => return ClaimView::NobodyAsked,
-        Some(other) if other != local.driver => return ClaimView::AnotherAsked(other.into()),
-        Some(_) => {}
-    }
-    let intent = claim.metadata.has_finalizer(names::PROVISIONING_INTENT);
-    let name = claim.class().unwrap_or("");
-    if !intent
-        && let Some(class) = cache.class(&ObjectKey::cluster(name))
-        && class.provisioner != local.driver
-    {
-        return ClaimView::ClassOfAnother { class: name.into(), provisioner: class.provisioner.clone() };
-    }
-    ClaimView::Ours(Work {
-        claim: claim.clone(),
-        local: local.clone(),
-        intent,
-        course: course(claim, name, cache),
-        slot: slot(claim, cache),
-        offer: offer(claim, name, cache, local),
-    })
-}
-
-fn course(claim: &PersistentVolumeClaim, class: &str, cache: &Cache) -> Course {
-    let class = cache.class(&ObjectKey::cluster(class));
-    let placed = claim.metadata.annotation(names::SELECTED_NODE).is_some_and(|node| !node.is_empty());
-    let ours = names::volume_name_for_claim(&claim.metadata.uid);
-    if !claim.spec.volume_name.is_empty() && claim.spec.volume_name != ours {
-        Course::Bound(claim.spec.volume_name.clone())
-    } else if claim.metadata.is_deleting() {
-        Course::Deleted
-    } else if !claim.spec.volume_name.is_empty() {
-        Course::Bound(ours)
-    } else if class.is_some_and(|class| class.waits_for_consumer()) && !placed {
-        Course::AwaitNode // P4
-    } else {
-        Course::Provide
-    }
-}
-
-fn slot(claim: &PersistentVolumeClaim, cache: &Cache) -> Slot {
-    let name = names::volume_name_for_claim(&claim.metadata.uid);
-    let Some(volume) = cache.volume(&ObjectKey::cluster(name)) else { return Slot::Empty };
-    match &volume.spec.claim_ref {
-        Some(holder) if holder.uid == claim.metadata.uid => Slot::Filled,
-        Some(holder) => Slot::Taken(format!("claim {}/{} with another uid", holder.namespace, holder.name)),
-        None => Slot::Taken("nobody".into()),
-    }
-}
-
-fn offer(claim: &PersistentVolumeClaim, name: &str, cache: &Cache, local: &Local) -> Offer {
-    let record = recorded(claim);
-    let class = cache.class(&ObjectKey::cluster(name)).filter(|class| class.provisioner == local.driver);
-    let withdrawn = |replaced: bool, record: Option<(String, crate::Request)>| {
-        let recorded = record.map(|(_, request)| request);
-        Offer::Withdrawn { class: String::from(name), replaced, recorded }
-    };
-    match (class, record) {
-        (None, record) => withdrawn(cache.class(&ObjectKey::cluster(name)).is_some(), record),
-        (Some(class), Some((uid, request))) if uid != class.metadata.uid => withdrawn(true, Some((uid, request))),
-        (Some(class), Some(_) | None) => match terms(claim, class) {
-            Ok(terms) => Offer::Standing(terms),
-            Err(obstacle) => Offer::Unfit(obstacle),
-        },
-    }
-}
-
-pub(crate) fn volume(name: &str, cache: &Cache, local: &Local) -> VolumeView {
-    let Some(volume) = cache.volume(&ObjectKey::cluster(name)) else { return VolumeView::Gone };
-    if !is_ours(volume, local) {
-        return VolumeView::NotOurs;
-    }
-    let attachments = cache.attachments_by_volume(name);
-    VolumeView::Ours {
-        volume: Arc::clone(volume),
-        local: local.clone(),
-        attachments: attachments.map(|attachment| attachment.metadata.name.clone()).collect(),
+        Some(_) => says(names::PROVISIONED_BY) || says(names::MIGRATED_TO),
+        None => {
+            let source = volume.spec.csi.as_ref().is_some_and(|source| source.driver == local.driver);
+            source || says(names::MIGRATED_TO)
+        }
     }
 }

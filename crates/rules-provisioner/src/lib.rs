@@ -1,35 +1,57 @@
 //! Creates or deletes one volume of one driver.
 //!
-//! Owns: the intent on a claim (a finalizer, and what the class said), the PersistentVolume made for a claim, the
-//! provisioner's finalizer on volumes, and the driver's CreateVolume and DeleteVolume.
+//! Three controllers live here. [`Provisioner`] makes volumes for claims and deletes volumes nobody wants; [`Sources`] lets
+//! go of the snapshots and claims that volumes were made from; [`Capacity`] publishes what the driver can still provide.
+//! Whatever the operator and the driver said at the start is in one [`Local`].
 //!
-//! Writes: claims (intent only), volumes (create, delete, finalizer).
+//! Owns: the intent on a claim (`intent.rs` is the only room that knows what it looks like), the PersistentVolume made for a
+//! claim, the provisioner's finalizer on volumes, its finalizers on sources, the selected node of a claim when it has to be
+//! chosen again, capacity objects, and the driver's CreateVolume, DeleteVolume and GetCapacity.
 //!
-//! Only reads: classes and attachments.
+//! Writes: claims (intent, selected node, source finalizer), volumes (create, delete, finalizer), snapshots (source
+//! finalizer), capacity objects.
+//!
+//! Only reads: classes, attributes classes, attachments, nodes and what is registered on them, snapshot contents, reference
+//! grants; and, past every cache and just before a call, the secret that goes with it.
 //!
 //! Laws:
 //! - CreateVolume begins only after the intent for that claim's uid is durable, and known by this life to be so
 //!   (reliability 6). An intent found, not made, is first adopted: one write that makes every earlier write fail;
 //! - the intent goes only when a PersistentVolume accounts for the volume, when DeleteVolume is confirmed, or when the
 //!   driver itself said that there is no volume (reliability 1, 7);
-//! - a repeated CreateVolume carries the same arguments; a class replaced meanwhile does not change them (14, 69);
+//! - a repeated CreateVolume carries the same arguments, as they were recorded with the intent: neither a class replaced
+//!   meanwhile nor a node that went changes them (14, 69). Only a list of places too long for an object is made anew;
+//! - what the driver has finally refused is not repeated under terms that no longer hold: it starts over;
 //! - DeleteVolume begins only after a fresh read that still condemns the volume (8, 105);
+//! - what a volume is made from is held from before the call until no claim without a volume refers to it (12);
 //! - nothing done for one uid touches a namesake (13). Memory names the uid it is about;
-//! - forgetting everything at any moment costs repeated calls and nothing else.
+//! - forgetting everything at any moment costs repeated calls and nothing else. With [`Intent::InMemory`], upstream's
+//!   protocol, it may also cost a volume: that is what the setting is for.
 //!
-//! Does not know: binding, pods, nodes. Not supported, and said so in the reason: secrets, data sources, selectors.
-//! Topology is not sent.
+//! Does not know: binding, pods, scheduling, and how in-tree volumes are spoken of as CSI: [`Local::is_known`], the source
+//! in `decide_volume.rs` and `pv.rs` are where a translation has its place.
 #![no_std]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 extern crate alloc;
 
 mod act;
+mod capacity;
 mod decide;
+mod decide_in_memory;
 mod decide_volume;
+mod find;
 mod index;
+mod intent;
 mod memory;
+mod pv;
+mod secrets;
+mod settings;
+mod source;
+mod sources;
+mod step;
 mod terms;
+mod topology;
 mod view;
 
 #[cfg(test)]
@@ -43,23 +65,20 @@ use api::{Kind, ObjectKey, ObjectRef};
 use control::{Cache, Change, Decision, Outcome, Rules, Tick};
 
 pub use act::Action;
+pub use capacity::{Capacity, CapacityAction, CapacityKey, CapacityMemory, CapacityView, Owned, OwnerStep, owner};
 pub use decide_volume::is_condemned;
-pub use memory::{Fresh, Made, Memory, Stage};
-pub use terms::{Access, Capability, Obstacle, Request, Terms};
+pub use memory::{Fresh, Job, Made, Memory, Room, Stage};
+pub use secrets::SecretRefs;
+pub use settings::{Abilities, CapacitySettings, Intent, Local, OwnNode, Settings};
+pub use source::{ContentSource, Hold, SourceKind};
+pub use sources::{LetGo, SourceKey, SourceView, Sources};
+pub use terms::{Obstacle, Request, Terms, Unfit};
+pub use topology::{Requirement, Segments};
 pub use view::{ClaimView, Course, Offer, Slot, View, VolumeView, Work};
 
 /// The rules.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Provisioner;
-
-/// The driver these rules speak for.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Local {
-    /// The driver's name.
-    pub driver: String,
-    /// The path of its socket.
-    pub socket: String,
-}
 
 /// What one decision is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -88,7 +107,18 @@ impl Rules for Provisioner {
     type Memory = Memory;
 
     fn watches() -> &'static [Kind] {
-        &[Kind::PersistentVolumeClaim, Kind::PersistentVolume, Kind::StorageClass, Kind::VolumeAttachment]
+        &[
+            Kind::PersistentVolumeClaim,
+            Kind::PersistentVolume,
+            Kind::StorageClass,
+            Kind::VolumeAttachment,
+            Kind::CSINode,
+            Kind::Node,
+            Kind::VolumeAttributesClass,
+            Kind::VolumeSnapshot,
+            Kind::VolumeSnapshotContent,
+            Kind::ReferenceGrant,
+        ]
     }
 
     fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
@@ -101,8 +131,8 @@ impl Rules for Provisioner {
 
     fn view(key: &Key, cache: &Cache, local: &Local) -> View {
         match key {
-            Key::Claim(key) => View::Claim(index::claim(key, cache, local)),
-            Key::Volume(name) => View::Volume(index::volume(name, cache, local)),
+            Key::Claim(key) => View::Claim(find::claim(key, cache, local)),
+            Key::Volume(name) => View::Volume(find::volume(name, cache, local)),
         }
     }
 

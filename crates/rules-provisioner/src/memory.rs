@@ -1,11 +1,15 @@
 use alloc::collections::BTreeMap;
+use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 
-use api::Object;
-use control::{Outcome, Refusal, Reply, Retry, Tick};
+use api::{Object, PersistentVolumeClaim};
+use control::{Outcome, Refusal, Reply, Retry, Secrets, Tick};
 use csi::{Code, Response};
 
-use crate::{Action, is_condemned};
+use crate::topology::Segments;
+use crate::{Action, Local, Request, Terms, is_condemned};
 
 /// A hint kept between decisions: how far the work for one uid has come.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -22,6 +26,42 @@ pub struct Memory {
     pub stage: Stage,
     /// What the last fresh read found.
     pub fresh: Fresh,
+    /// What the next call takes along: read for it, and forgotten after it.
+    pub secrets: Option<Secrets>,
+    /// What the volume is made from need not be held, because we may not hold it.
+    pub hold_waived: bool,
+    /// The driver called the request impossible: it is not asked again before this moment.
+    pub infeasible: Option<Tick>,
+    /// What the driver on this node said about room for the volume.
+    pub room: Room,
+    /// What is under way, where nothing is written down.
+    pub job: Option<Arc<Job>>,
+}
+
+/// Work that only this process knows of.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Job {
+    /// The claim as it was.
+    pub claim: Arc<PersistentVolumeClaim>,
+    /// The driver.
+    pub local: Local,
+    /// The terms.
+    pub terms: Terms,
+}
+
+/// What the driver on this node said about room for a volume.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Room {
+    /// It was not asked.
+    #[default]
+    Unasked,
+    /// There is room, or it did not say.
+    Enough,
+    /// There is not.
+    TooLittle {
+        /// When to ask again.
+        again: Tick,
+    },
 }
 
 /// What the driver and the API have confirmed.
@@ -32,8 +72,13 @@ pub enum Stage {
     Nothing,
     /// The driver made this volume.
     Created(Made),
+    /// The driver made this volume, and it is not what was asked for.
+    Faulty(Made),
     /// The driver's last word is that it will not, so that there is no volume.
-    Refused,
+    Refused {
+        /// There is no room where it was to be.
+        exhausted: bool,
+    },
     /// The PersistentVolume exists.
     Committed,
     /// The driver deleted the volume.
@@ -49,6 +94,8 @@ pub struct Made {
     pub capacity_bytes: i64,
     /// What the driver wants to be told later on.
     pub context: BTreeMap<String, String>,
+    /// Where it can be reached from.
+    pub topology: Vec<Segments>,
 }
 
 /// What the last fresh read found.
@@ -77,6 +124,10 @@ pub enum Fresh {
 
 /// How long a cache may take to show what a fresh read showed, before we read again.
 const CATCH_UP_MILLIS: u64 = 1_000;
+/// P48: how long a request that the driver called impossible is not repeated.
+const INFEASIBLE_MILLIS: u64 = 5 * 60 * 1_000;
+/// How long a node without room for a claim leaves it to others.
+const NO_ROOM_MILLIS: u64 = 60_000;
 
 impl Memory {
     /// What is remembered about this uid: nothing, if the memory is about a namesake.
@@ -94,51 +145,110 @@ impl Memory {
                 Memory { retry, owned: is_done(got), sure: is_done(got), uid: known.uid, ..Memory::default() }
             }
             Action::AdoptIntent(_) => Memory { retry, owned: is_done(got), ..known },
-            Action::CreateVolume { .. } => known.after_create(now, got),
+            Action::HoldSource { .. } => known.after_hold(retry, got),
+            Action::ReadSecret { secret, needed, .. } => match Secrets::of(secret, got) {
+                // A read does not end a row of failures: what it makes possible may fail again.
+                Ok(secrets) => Memory { secrets: Some(secrets), ..known },
+                Err(why) if *needed => {
+                    Memory { retry: known.retry.after(now, &Outcome::Unknown(why)), secrets: None, ..known }
+                }
+                Err(_) => Memory { secrets: Some(Secrets::default()), ..known }, // P33
+            },
+            Action::CreateVolume { request, job, .. } => known.after_create(now, request, job.as_ref(), got),
             Action::CreatePv { .. } => known.after_pv(retry, got),
+            Action::AskCapacity { request, .. } => Memory { room: room(now, request, got), ..known },
+            Action::TakeClaim { .. } => Memory { retry, room: Room::Unasked, ..known },
             Action::LookForPv { .. } => known.after_look_for(now, got),
             Action::LookAtPv { .. } => known.after_look_at(now, got),
-            Action::DeleteVolume { .. } if is_done(got) => {
-                Memory { retry, stage: Stage::Deleted, fresh: Fresh::Unread, ..known }
-            }
-            Action::DeleteVolume { .. } => Memory { retry, fresh: Fresh::Unread, ..known },
-            Action::DropIntent(_) if is_done(got) => Memory::default(),
+            Action::DeleteVolume { .. } => known.after_delete(retry, got),
+            Action::DropIntent(_) | Action::Reschedule(_) if is_done(got) => Memory::default(),
             // The intent may be gone, or about to go: no call may rely on it until it is adopted.
-            Action::DropIntent(_) => Memory { retry, owned: known.owned && is_refused(got), ..known },
+            Action::DropIntent(_) | Action::Reschedule(_) => {
+                Memory { retry, owned: known.owned && is_refused(got), ..known }
+            }
             Action::Hold(_) | Action::DropHold(_) | Action::DeletePv(_) => Memory { retry, ..known },
         }
     }
 
-    fn after_create(self, now: Tick, got: &Outcome) -> Memory {
-        let retry = self.retry.clone();
+    /// P60: where we may not write to sources, they are copied without being held.
+    fn after_hold(self, retry: Retry, got: &Outcome) -> Memory {
+        match got {
+            Outcome::Refused(Refusal::Denied(_)) => Memory { hold_waived: true, ..self },
+            Outcome::Refused(
+                Refusal::Conflict
+                | Refusal::NotFound
+                | Refusal::AlreadyExists
+                | Refusal::Driver(_, _)
+                | Refusal::Host(_),
+            )
+            | Outcome::Done(_)
+            | Outcome::Unknown(_) => Memory { retry, ..self },
+        }
+    }
+
+    /// P46: what each answer means for the volume.
+    fn after_create(self, now: Tick, request: &Request, job: Option<&Arc<Job>>, got: &Outcome) -> Memory {
+        // The secrets have served. What is under way is remembered until there is a final answer.
+        let known = Memory { secrets: None, job: job.cloned(), ..self };
+        let retry = known.retry.clone();
         let nonsense = Outcome::Unknown("the driver's answer names no volume".into());
         match got {
-            Outcome::Done(reply) => match made(reply) {
-                Some(made) => {
-                    Memory { retry: Retry::default(), stage: Stage::Created(made), fresh: Fresh::Unread, ..self }
+            Outcome::Done(reply) => match made(reply, request) {
+                Some((made, None)) => {
+                    Memory { retry: Retry::default(), stage: Stage::Created(made), fresh: Fresh::Unread, ..known }
                 }
-                None => Memory { retry: retry.after(now, &nonsense), sure: false, stage: Stage::Nothing, ..self },
+                // P21, P76: the volume must go again, and the next one comes no sooner than after any failure.
+                Some((made, Some(fault))) => Memory {
+                    retry: retry.after(now, &Outcome::Unknown(fault)),
+                    stage: Stage::Faulty(made),
+                    fresh: Fresh::Unread,
+                    ..known
+                },
+                None => Memory { retry: retry.after(now, &nonsense), sure: false, stage: Stage::Nothing, ..known },
             },
             // A volume of that name exists and is not what was asked for: it is there, and it is not ours to describe.
             Outcome::Refused(Refusal::Driver(Code::AlreadyExists, _)) | Outcome::Unknown(_) => {
-                Memory { retry: retry.after(now, got), sure: false, stage: Stage::Nothing, ..self }
+                Memory { retry: retry.after(now, got), sure: false, stage: Stage::Nothing, ..known }
             }
-            Outcome::Refused(Refusal::Driver(code, _)) if self.sure || is_about_the_request(*code) => {
-                Memory { retry: retry.after(now, got), stage: Stage::Refused, ..self }
+            Outcome::Refused(Refusal::Driver(code, _)) if known.sure || is_about_the_request(*code) => {
+                known.refused(now, *code, got)
             }
             // An earlier call may have made the volume, and the driver may merely have failed this time (reliability 7).
             Outcome::Refused(Refusal::Driver(_, _)) => {
-                Memory { retry: retry.after(now, got), stage: Stage::Nothing, ..self }
+                Memory { retry: retry.after(now, got), stage: Stage::Nothing, job: None, ..known }
             }
             Outcome::Refused(
                 Refusal::Conflict | Refusal::NotFound | Refusal::AlreadyExists | Refusal::Denied(_) | Refusal::Host(_),
-            ) => Memory { retry: retry.after(now, got), stage: Stage::Nothing, ..self },
+            ) => Memory { retry: retry.after(now, got), stage: Stage::Nothing, ..known },
+        }
+    }
+
+    fn refused(self, now: Tick, code: Code, got: &Outcome) -> Memory {
+        let impossible = code == Code::InvalidArgument;
+        Memory {
+            retry: self.retry.after(now, got),
+            stage: Stage::Refused { exhausted: code == Code::ResourceExhausted },
+            infeasible: impossible.then(|| now.after_millis(INFEASIBLE_MILLIS)),
+            job: None,
+            ..self
+        }
+    }
+
+    /// The end of a faulty volume does not end a row of failures: the next one may be as faulty.
+    fn after_delete(self, retry: Retry, got: &Outcome) -> Memory {
+        let faulty = matches!(self.stage, Stage::Faulty(_));
+        let kept = self.retry.clone();
+        let known = Memory { secrets: None, fresh: Fresh::Unread, ..self };
+        match got {
+            Outcome::Done(_) if faulty => Memory { retry: kept, stage: Stage::Deleted, ..known },
+            Outcome::Done(_) => Memory { retry, stage: Stage::Deleted, ..known },
+            Outcome::Refused(_) | Outcome::Unknown(_) => Memory { retry, ..known },
         }
     }
 
     fn after_pv(self, retry: Retry, got: &Outcome) -> Memory {
         match got {
-            Outcome::Done(_) => Memory { retry, stage: Stage::Committed, ..self },
+            Outcome::Done(_) => Memory { retry, stage: Stage::Committed, job: None, ..self },
             Outcome::Refused(Refusal::AlreadyExists) => Memory { retry, fresh: Fresh::Wanted, ..self },
             Outcome::Refused(
                 Refusal::Conflict | Refusal::NotFound | Refusal::Denied(_) | Refusal::Driver(_, _) | Refusal::Host(_),
@@ -212,12 +322,34 @@ fn is_refused(got: &Outcome) -> bool {
     matches!(got, Outcome::Refused(_))
 }
 
-fn made(reply: &Reply) -> Option<Made> {
+/// What the driver made, and what is wrong with it.
+fn made(reply: &Reply, request: &Request) -> Option<(Made, Option<String>)> {
     let Reply::Csi(Response::CreateVolume(response)) = reply else { return None };
     let volume = response.volume.as_ref().filter(|volume| !volume.volume_id.is_empty())?;
-    Some(Made {
+    let (size, asked) = (volume.capacity_bytes, request.required_bytes);
+    let fault = if size != 0 && size < asked {
+        Some(format!("the driver made a volume of {size} bytes where {asked} were asked"))
+    } else if request.source.is_some() && volume.content_source.is_none() {
+        Some("the driver does not say that it made the volume from its source".into())
+    } else {
+        None
+    };
+    let made = Made {
         volume_id: volume.volume_id.clone(),
-        capacity_bytes: volume.capacity_bytes,
+        capacity_bytes: size,
         context: volume.volume_context.clone(),
-    })
+        topology: volume.accessible_topology.iter().map(|place| place.segments.clone()).collect(),
+    };
+    Some((made, fault))
+}
+
+/// P95: a driver that does not know is taken to have room; CreateVolume will tell.
+fn room(now: Tick, request: &Request, got: &Outcome) -> Room {
+    let Outcome::Done(Reply::Csi(Response::GetCapacity(answer))) = got else { return Room::Enough };
+    let asked = request.required_bytes;
+    let largest = answer.maximum_volume_size.is_none_or(|largest| largest >= asked);
+    if asked == 0 || (answer.available_capacity >= asked && largest) {
+        return Room::Enough;
+    }
+    Room::TooLittle { again: now.after_millis(NO_ROOM_MILLIS) }
 }

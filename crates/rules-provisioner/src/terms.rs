@@ -1,14 +1,18 @@
+//! What a claim and its class ask of the driver (sidecars 2.4 to 2.6).
+
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use api::{PersistentVolumeClaim, StorageClass, Value, names};
-use csi::v1::{
-    CapacityRange, CreateVolumeRequest, VolumeCapability,
-    volume_capability::{AccessMode, AccessType, BlockVolume, MountVolume, access_mode::Mode},
-};
-use serde_json::json;
+use api::{ObjectKey, PersistentVolumeClaim, StorageClass, names};
+use control::{Cache, Capability, Mode, Secrets};
+use csi::v1::{CapacityRange, CreateVolumeRequest};
+
+use crate::source::{content_source, need};
+use crate::{ContentSource, Local, Requirement, SecretRefs, secrets, topology};
+
+type Parameters = BTreeMap<String, String>;
 
 /// What makes a claim impossible to serve, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +29,22 @@ impl Obstacle {
     }
 }
 
-/// What a class says about the volumes it makes for a claim.
+/// Why a claim cannot be served now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// The selected node does not know the driver: another one should be selected.
+    Reschedule(String),
+    /// Something is missing or wrong.
+    Obstacle(Obstacle),
+}
+
+impl From<Obstacle> for Unfit {
+    fn from(obstacle: Obstacle) -> Unfit {
+        Unfit::Obstacle(obstacle)
+    }
+}
+
+/// What a class says about the volume it makes for a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Terms {
     /// The class's name.
@@ -34,6 +53,10 @@ pub struct Terms {
     pub class_uid: String,
     /// What happens to the volume when its claim is gone.
     pub reclaim_policy: String,
+    /// The class of attributes the claim asks for.
+    pub attributes_class: Option<String>,
+    /// The secrets of the volume.
+    pub secrets: SecretRefs,
     /// What is asked of the driver.
     pub request: Request,
 }
@@ -45,8 +68,10 @@ pub struct Request {
     pub name: String,
     /// The least size.
     pub required_bytes: i64,
-    /// One per access mode of the claim.
-    pub capabilities: Vec<Capability>,
+    /// By whom it will be used: one per access mode of the claim.
+    pub modes: Vec<Mode>,
+    /// The modes are those of a driver that tells one writer on a node from many.
+    pub tells_writers_apart: bool,
     /// A raw device rather than a filesystem.
     pub block: bool,
     /// The filesystem type; empty leaves it to the driver.
@@ -55,166 +80,159 @@ pub struct Request {
     pub mount_options: Vec<String>,
     /// The class's parameters, without those that speak to us.
     pub parameters: BTreeMap<String, String>,
-}
-
-/// One way in which the volume will be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Capability(pub Access);
-
-/// Who may use the volume at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Access {
-    /// One node, reading and writing.
-    SingleNodeWriter,
-    /// Many nodes, reading.
-    MultiNodeReader,
-    /// Many nodes, reading and writing.
-    MultiNodeWriter,
+    /// The attributes class's parameters.
+    pub mutable_parameters: BTreeMap<String, String>,
+    /// What it is made from.
+    pub source: Option<ContentSource>,
+    /// Where it should be reachable from.
+    pub topology: Option<Requirement>,
 }
 
 impl Request {
     /// As the driver gets it.
-    pub fn to_csi(&self) -> CreateVolumeRequest {
+    pub fn to_csi(&self, secrets: &Secrets) -> CreateVolumeRequest {
         CreateVolumeRequest {
             name: self.name.clone(),
             // P19: a limit is never sent.
             capacity_range: Some(CapacityRange { required_bytes: self.required_bytes, limit_bytes: 0 }),
-            volume_capabilities: self.capabilities.iter().map(|capability| self.capability(*capability)).collect(),
+            volume_capabilities: self.modes.iter().map(|mode| self.capability(*mode).to_csi()).collect(),
             parameters: self.parameters.clone(),
-            ..CreateVolumeRequest::default()
+            secrets: secrets.0.clone(),
+            volume_content_source: self.source.as_ref().map(ContentSource::to_csi),
+            accessibility_requirements: self.topology.as_ref().map(Requirement::to_csi),
+            mutable_parameters: self.mutable_parameters.clone(),
         }
     }
 
-    fn capability(&self, capability: Capability) -> VolumeCapability {
-        let mode = match capability.0 {
-            Access::SingleNodeWriter => Mode::SingleNodeWriter,
-            Access::MultiNodeReader => Mode::MultiNodeReaderOnly,
-            Access::MultiNodeWriter => Mode::MultiNodeMultiWriter,
-        };
-        let access_type = if self.block {
-            AccessType::Block(BlockVolume {})
-        } else {
-            AccessType::Mount(MountVolume {
-                fs_type: self.fs_type.clone(),
-                mount_flags: self.mount_options.clone(),
-                ..MountVolume::default()
-            })
-        };
-        VolumeCapability { access_mode: Some(AccessMode { mode: mode.into() }), access_type: Some(access_type) }
-    }
-
-    /// The part that came from the class, as recorded with the intent.
-    pub fn record(&self, class_uid: &str) -> String {
-        let record = json!({
-            "class": class_uid,
-            "fsType": self.fs_type,
-            "mountOptions": self.mount_options,
-            "parameters": self.parameters,
-        });
-        record.to_string()
+    fn capability(&self, mode: Mode) -> Capability {
+        let volume_mode = if self.block { "Block" } else { "Filesystem" };
+        Capability::new(mode, volume_mode, &self.fs_type, &self.mount_options)
     }
 }
 
-/// Reads what was recorded with the intent: the class's uid, and the request it led to.
-pub(crate) fn recorded(claim: &PersistentVolumeClaim) -> Option<(String, Request)> {
-    let record: Value = serde_json::from_str(claim.metadata.annotation(names::PROVISIONING_TERMS)?).ok()?;
-    let class_uid = record.get("class")?.as_str()?.to_string();
-    let from_class = FromClass {
-        fs_type: record.get("fsType")?.as_str()?.into(),
-        mount_options: serde_json::from_value(record.get("mountOptions")?.clone()).ok()?,
-        parameters: serde_json::from_value(record.get("parameters")?.clone()).ok()?,
-    };
-    Some((class_uid, request(claim, from_class).ok()?))
-}
-
-/// What the class says about a volume for this claim.
-pub(crate) fn terms(claim: &PersistentVolumeClaim, class: &StorageClass) -> Result<Terms, Obstacle> {
+/// What the class says about a volume for this claim, made for the selected node if there is one. The order of the
+/// checks is upstream's.
+pub(crate) fn terms(
+    claim: &PersistentVolumeClaim,
+    class: &StorageClass,
+    node: Option<&str>,
+    cache: &Cache,
+    local: &Local,
+) -> Result<Terms, Unfit> {
+    let name = local.volume_name(&claim.metadata.uid);
+    let bytes = requested(claim)?;
+    let attributes = attributes(claim, cache, local)?;
+    need(local.abilities.controller, local, "make volumes: it has no controller service")?;
+    need(local.abilities.volumes, local, "make volumes")?;
     if claim.spec.selector.is_some() {
-        return Err(Obstacle::new("SelectorNotSupported", "a claim with a selector cannot be provisioned")); // P8
+        return Err(Obstacle::new("SelectorNotSupported", "a claim with a selector cannot be provisioned").into()); // P8
     }
-    if claim.spec.data_source.is_some() || claim.spec.data_source_ref.is_some() {
-        let text = "the claim asks for a volume made from another one, which is not supported";
-        return Err(Obstacle::new("DataSourceNotSupported", text));
+    if local.settings.volume_name_prefix.is_empty() {
+        return Err(Obstacle::new("NoNamePrefix", "volumes cannot be named: the volume name prefix is empty").into()); // P3
     }
+    let fs_type = fs_type(class, &local.settings.default_fstype)?;
+    let tells_writers_apart = local.abilities.tells_writers_apart;
+    let (block, modes) = usage(claim, tells_writers_apart)?;
+    let source = content_source(claim, class, bytes, cache, local)?;
+    let topology = topology::requirement(&claim.metadata.name, node, class, cache, local)?;
+    let secrets = secrets::secrets(&class.parameters, &name, &claim.metadata)?;
+    let mut parameters = own_parameters(class)?;
+    if local.settings.extra_create_metadata {
+        parameters.insert(names::CLAIM_NAME_PARAMETER.into(), claim.metadata.name.clone()); // P77
+        parameters.insert(names::CLAIM_NAMESPACE_PARAMETER.into(), claim.metadata.namespace.clone());
+        parameters.insert(names::VOLUME_NAME_PARAMETER.into(), name.clone());
+    }
+    let (attributes_class, mutable_parameters) = attributes.unzip();
     Ok(Terms {
         class: class.metadata.name.clone(),
         class_uid: class.metadata.uid.clone(),
         reclaim_policy: class.reclaim_policy().into(),
-        request: request(claim, from_class(class)?)?,
+        attributes_class,
+        secrets,
+        request: Request {
+            name,
+            required_bytes: bytes,
+            modes,
+            tells_writers_apart,
+            block,
+            fs_type,
+            mount_options: class.mount_options.clone(),
+            parameters,
+            mutable_parameters: mutable_parameters.unwrap_or_default(),
+            source,
+            topology,
+        },
     })
 }
 
-struct FromClass {
-    fs_type: String,
-    mount_options: Vec<String>,
-    parameters: BTreeMap<String, String>,
+/// P18: whole bytes, rounded up.
+pub(crate) fn requested(claim: &PersistentVolumeClaim) -> Result<i64, Obstacle> {
+    let requested = claim.requested().ok_or_else(|| Obstacle::new("NoSize", "the claim requests no storage"))?;
+    requested.bytes().map_err(|error| Obstacle::new("BadSize", error.to_string()))
 }
 
-fn request(claim: &PersistentVolumeClaim, from_class: FromClass) -> Result<Request, Obstacle> {
-    let requested = claim.requested().ok_or_else(|| Obstacle::new("NoSize", "the claim requests no storage"))?;
-    let required_bytes = requested.bytes().map_err(|error| Obstacle::new("BadSize", error.to_string()))?; // P18
+/// Whether the claim wants a raw device, and by whom it is used. P15, P16: each mode on its own, by the table of
+/// sidecars 1.5.
+pub(crate) fn usage(claim: &PersistentVolumeClaim, tells_writers_apart: bool) -> Result<(bool, Vec<Mode>), Obstacle> {
     let block = match claim.volume_mode() {
         "Filesystem" => false,
         "Block" => true,
         other => return Err(Obstacle::new("BadVolumeMode", format!("volume mode {other} is not known"))),
     };
-    Ok(Request {
-        name: names::volume_name_for_claim(&claim.metadata.uid),
-        required_bytes,
-        capabilities: capabilities(claim)?,
-        block,
-        fs_type: from_class.fs_type,
-        mount_options: from_class.mount_options,
-        parameters: from_class.parameters,
-    })
-}
-
-/// P15, P16: each mode on its own, by the table of sidecars 1.5.
-fn capabilities(claim: &PersistentVolumeClaim) -> Result<Vec<Capability>, Obstacle> {
     if claim.spec.access_modes.is_empty() {
         return Err(Obstacle::new("NoAccessMode", "the claim names no access mode"));
     }
-    let mode = |mode: &String| match mode.as_str() {
-        "ReadWriteOnce" | "ReadWriteOncePod" => Ok(Capability(Access::SingleNodeWriter)),
-        "ReadOnlyMany" => Ok(Capability(Access::MultiNodeReader)),
-        "ReadWriteMany" => Ok(Capability(Access::MultiNodeWriter)),
-        other => Err(Obstacle::new("BadAccessMode", format!("access mode {other} is not known"))),
+    let mode = |mode: &String| {
+        let bad = |why| Obstacle::new("BadAccessMode", format!("access mode {mode} cannot be served: {why}"));
+        Mode::of(core::slice::from_ref(mode), tells_writers_apart).map_err(bad)
     };
-    claim.spec.access_modes.iter().map(mode).collect()
+    let modes: Result<Vec<Mode>, Obstacle> = claim.spec.access_modes.iter().map(mode).collect();
+    Ok((block, modes?))
 }
 
-/// P9 … P14: which parameters go to the driver, and which speak to us.
-fn from_class(class: &StorageClass) -> Result<FromClass, Obstacle> {
-    let name = &class.metadata.name;
-    let (mut fs_types, mut parameters) = (Vec::new(), BTreeMap::new());
+/// P78: the attributes class the claim names, and its parameters.
+fn attributes(
+    claim: &PersistentVolumeClaim,
+    cache: &Cache,
+    local: &Local,
+) -> Result<Option<(String, Parameters)>, Obstacle> {
+    let named = claim.spec.volume_attributes_class_name.as_deref().filter(|name| !name.is_empty());
+    let Some(name) = named.filter(|_| local.settings.attributes_classes) else { return Ok(None) };
+    need(local.abilities.modifies, local, "give volumes attributes")?;
+    let Some(class) = cache.attributes_class(&ObjectKey::cluster(name)) else {
+        return Err(Obstacle::new("AttributesClassMissing", format!("volume attributes class {name} does not exist")));
+    };
+    if class.driver_name != local.driver {
+        let text = format!("volume attributes class {name} is for driver {}, not {}", class.driver_name, local.driver);
+        return Err(Obstacle::new("AttributesClassOfAnother", text));
+    }
+    Ok(Some((name.into(), class.parameters.clone())))
+}
+
+/// P10 to P13: named once, under either name, or the default.
+fn fs_type(class: &StorageClass, default: &str) -> Result<String, Obstacle> {
+    let names_it = |key: &str| key == names::FSTYPE_PARAMETER || key.eq_ignore_ascii_case("fstype");
+    let mut named = class.parameters.iter().filter(|(key, _)| names_it(key)).map(|(_, value)| value);
+    let fs_type = named.next();
+    if named.next().is_some() {
+        let text = format!("class {} names a filesystem type more than once", class.metadata.name);
+        return Err(Obstacle::new("TwoFilesystemTypes", text));
+    }
+    Ok(fs_type.filter(|fs_type| !fs_type.is_empty()).cloned().unwrap_or_else(|| default.into()))
+}
+
+/// P9, P12: what goes to the driver. Reserved keys speak to us, and one nobody knows is refused.
+fn own_parameters(class: &StorageClass) -> Result<Parameters, Obstacle> {
+    let mut parameters = BTreeMap::new();
     for (key, value) in &class.parameters {
-        if key == names::FSTYPE_PARAMETER {
-            fs_types.push(value.clone());
-        } else if let Some(own) = key.strip_prefix(names::RESERVED_PARAMETER_PREFIX) {
-            return Err(reserved(name, own));
-        } else {
-            if key.eq_ignore_ascii_case("fstype") {
-                fs_types.push(value.clone());
-            }
-            parameters.insert(key.clone(), value.clone());
+        if key == names::FSTYPE_PARAMETER || secrets::is_secret_parameter(key) {
+            continue;
         }
+        if key.starts_with(names::RESERVED_PARAMETER_PREFIX) {
+            let text = format!("class {} has a reserved parameter nobody knows: {key}", class.metadata.name);
+            return Err(Obstacle::new("UnknownParameter", text));
+        }
+        parameters.insert(key.clone(), value.clone());
     }
-    if fs_types.len() > 1 {
-        return Err(Obstacle::new(
-            "TwoFilesystemTypes",
-            format!("class {name} names a filesystem type more than once"),
-        ));
-    }
-    let fs_type = fs_types.pop().unwrap_or_default();
-    Ok(FromClass { fs_type, mount_options: class.mount_options.clone(), parameters })
-}
-
-fn reserved(class: &str, key: &str) -> Obstacle {
-    if key.contains("secret-") {
-        return Obstacle::new(
-            "SecretsNotSupported",
-            format!("class {class} asks for secrets ({key}), which is not supported"),
-        );
-    }
-    Obstacle::new("UnknownParameter", format!("class {class} has a reserved parameter nobody knows: {key}"))
+    Ok(parameters)
 }

@@ -2,9 +2,10 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use api::{PersistentVolume, PersistentVolumeClaim};
+use api::{PersistentVolume, PersistentVolumeClaim, SecretReference};
+use control::Tick;
 
-use crate::{Local, Obstacle, Request, Terms};
+use crate::{Hold, Local, Obstacle, Terms};
 
 /// Everything one decision looks at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +34,10 @@ pub enum ClaimView {
         /// Its provisioner.
         provisioner: String,
     },
+    /// It has this volume, and nothing of ours is left on it.
+    Bound(String),
+    /// The provisioner of this node makes it.
+    OnAnotherNode(String),
     /// It is ours to care for.
     Ours(Work),
 }
@@ -44,6 +49,8 @@ pub struct Work {
     pub claim: Arc<PersistentVolumeClaim>,
     /// The driver.
     pub local: Local,
+    /// The name of the claim's volume.
+    pub name: String,
     /// The claim carries our intent.
     pub intent: bool,
     /// Whether a volume is wanted.
@@ -52,6 +59,8 @@ pub struct Work {
     pub slot: Slot,
     /// What the class offers.
     pub offer: Offer,
+    /// Whether what the volume is made from is kept from going.
+    pub hold: Hold,
 }
 
 /// Whether a volume is wanted.
@@ -61,6 +70,11 @@ pub enum Course {
     Provide,
     /// Not yet: the class waits for a node to be selected.
     AwaitNode,
+    /// Yes, by whichever node takes the claim first. This one may try from this moment on.
+    Contest {
+        /// The earliest moment of a first try.
+        from: Tick,
+    },
     /// No: the claim is being deleted.
     Deleted,
     /// No: the claim has this volume.
@@ -82,10 +96,14 @@ pub enum Slot {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "views are made one at a time and looked at once")]
 pub enum Offer {
-    /// The class is there, and is the one the intent was recorded under if there is an intent.
+    /// The class is there, and so is all it needs. If there is an intent, these are the terms it was recorded with.
     Standing(Terms),
-    /// The class is there and cannot be used for this claim.
+    /// There is an intent, recorded with these terms. What would be recorded now is something else, or nothing at all.
+    Changed(Terms),
+    /// There is no intent, and the class cannot be used for this claim.
     Unfit(Obstacle),
+    /// There is no intent, and the selected node cannot have the volume.
+    Misplaced(String),
     /// The class is not there, or is another one of that name. What was recorded with the intent, if it can be read,
     /// is enough to find out what the driver made.
     Withdrawn {
@@ -93,8 +111,8 @@ pub enum Offer {
         class: String,
         /// Another class has its name now.
         replaced: bool,
-        /// The request as it was.
-        recorded: Option<Request>,
+        /// The terms as they were.
+        recorded: Option<Terms>,
     },
 }
 
@@ -105,6 +123,8 @@ pub enum VolumeView {
     Gone,
     /// It is none of ours.
     NotOurs,
+    /// It is the business of another node.
+    OnAnotherNode,
     /// It is ours.
     Ours {
         /// The volume.
@@ -113,5 +133,7 @@ pub enum VolumeView {
         local: Local,
         /// Attachments that refer to it.
         attachments: Vec<String>,
+        /// The secret DeleteVolume needs.
+        secret: Result<Option<SecretReference>, Obstacle>,
     },
 }

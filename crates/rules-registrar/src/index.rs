@@ -54,7 +54,13 @@ impl Rules for Registrar {
             | Object::StorageClass(_)
             | Object::VolumeAttachment(_)
             | Object::CSIDriver(_)
-            | Object::Pod(_) => false,
+            | Object::Pod(_)
+            | Object::Secret(_)
+            | Object::VolumeAttributesClass(_)
+            | Object::CSIStorageCapacity(_)
+            | Object::VolumeSnapshot(_)
+            | Object::VolumeSnapshotContent(_)
+            | Object::ReferenceGrant(_) => false,
         };
         if change.sides().any(concerns) { Self::keys(cache, local) } else { Vec::new() }
     }

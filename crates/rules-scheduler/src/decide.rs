@@ -4,7 +4,6 @@ use alloc::vec::Vec;
 
 use control::{Decision, Tick, Why};
 
-use crate::affinity::reaches;
 use crate::{Action, ClaimState, Memory, NodeView, Pending, View};
 
 pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
@@ -111,7 +110,7 @@ fn choose(pending: &Pending) -> Result<&NodeView, Why> {
 /// Whether the volumes that exist, or are being made, can be reached from a node.
 fn reaches_all(pending: &Pending, node: &NodeView) -> bool {
     pending.claims.iter().all(|(_, state)| match state {
-        ClaimState::Bound { affinity: Some(affinity), .. } => reaches(affinity, &node.name, &node.labels),
+        ClaimState::Bound { affinity: Some(affinity), .. } => affinity.admits(&node.name, &node.labels),
         ClaimState::NodeSelected { node: selected, in_the_making: true, .. } => *selected == node.name,
         ClaimState::Bound { affinity: None, .. }
         | ClaimState::NodeSelected { in_the_making: false, .. }

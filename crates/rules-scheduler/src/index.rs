@@ -40,7 +40,16 @@ pub(crate) fn wakes(change: &Change, cache: &Cache) -> Vec<ObjectKey> {
                 let claims = cache.claims_by_class(&class.metadata.name);
                 claims.for_each(|claim| wake_users(&claim.metadata.key(), cache, &mut woken));
             }
-            Object::VolumeAttachment(_) | Object::CSIDriver(_) | Object::CSINode(_) | Object::Node(_) => {}
+            Object::VolumeAttachment(_)
+            | Object::CSIDriver(_)
+            | Object::CSINode(_)
+            | Object::Node(_)
+            | Object::Secret(_)
+            | Object::VolumeAttributesClass(_)
+            | Object::CSIStorageCapacity(_)
+            | Object::VolumeSnapshot(_)
+            | Object::VolumeSnapshotContent(_)
+            | Object::ReferenceGrant(_) => {}
         }
     }
     woken.into_iter().collect()

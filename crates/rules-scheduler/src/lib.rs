@@ -21,7 +21,6 @@
 extern crate alloc;
 
 mod act;
-mod affinity;
 mod decide;
 mod index;
 mod view;

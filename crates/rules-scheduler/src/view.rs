@@ -2,7 +2,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use api::{ObjectKey, PersistentVolumeClaim, Value};
+use api::{ObjectKey, PersistentVolumeClaim, VolumeNodeAffinity};
 
 /// A pod, as far as placing it goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub enum ClaimState {
     /// It is bound.
     Bound {
         /// Which nodes can reach the volume; `None` means all.
-        affinity: Option<Value>,
+        affinity: Option<VolumeNodeAffinity>,
         /// The node it was made for, if for one.
         node: Option<String>,
     },

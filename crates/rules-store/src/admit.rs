@@ -44,6 +44,9 @@ pub(crate) fn create(store: &Store, resource: &'static Resource, body: &mut Valu
         | Id::VolumeAttachment
         | Id::CSIStorageCapacity
         | Id::VolumeAttributesClass
+        | Id::VolumeSnapshot
+        | Id::VolumeSnapshotContent
+        | Id::ReferenceGrant
         | Id::Lease => {}
     }
 }
@@ -140,6 +143,9 @@ pub(crate) fn defaults(resource: &'static Resource, body: &mut Value) {
         | Id::Event
         | Id::CSIStorageCapacity
         | Id::VolumeAttributesClass
+        | Id::VolumeSnapshot
+        | Id::VolumeSnapshotContent
+        | Id::ReferenceGrant
         | Id::Lease => {}
     }
 }

@@ -24,6 +24,9 @@ pub enum Id {
     CSIStorageCapacity,
     VolumeAttributesClass,
     Lease,
+    VolumeSnapshot,
+    VolumeSnapshotContent,
+    ReferenceGrant,
 }
 
 /// Static facts about a served resource. Two resources are the same if their table positions are.
@@ -72,6 +75,8 @@ impl Resource {
             | Id::CSIStorageCapacity
             | Id::VolumeAttributesClass => "storage.k8s.io/v1",
             Id::Lease => "coordination.k8s.io/v1",
+            Id::VolumeSnapshot | Id::VolumeSnapshotContent => "snapshot.storage.k8s.io/v1",
+            Id::ReferenceGrant => "gateway.networking.k8s.io/v1beta1",
         }
     }
 
@@ -121,11 +126,19 @@ const NO_STATUS: bool = false;
 const CORE: &str = "";
 const STORAGE: &str = "storage.k8s.io";
 const COORDINATION: &str = "coordination.k8s.io";
+const SNAPSHOT: &str = "snapshot.storage.k8s.io";
+const GATEWAY: &str = "gateway.networking.k8s.io";
+
+/// The one version of each group that is served.
+const fn version_in(group: &str) -> &'static str {
+    // Texts cannot be compared in a constant; no other group's name is as long.
+    if group.len() == GATEWAY.len() { "v1beta1" } else { "v1" }
+}
 
 macro_rules! table {
     ($($group:ident $plural:literal $singular:literal $kind:ident $scope:ident $status:ident $short:tt $categories:tt;)*) => {
         [$(Resource {
-            index: Id::$kind as usize, id: Id::$kind, group: $group, version: "v1", plural: $plural, singular: $singular,
+            index: Id::$kind as usize, id: Id::$kind, group: $group, version: version_in($group), plural: $plural, singular: $singular,
             kind: stringify!($kind),
             namespaced: $scope, short_names: &$short, status: $status, categories: &$categories,
         }),*]
@@ -150,9 +163,12 @@ static RESOURCES: [Resource; COUNT] = table! {
     STORAGE "csistoragecapacities" "csistoragecapacity" CSIStorageCapacity NAMESPACED NO_STATUS [] [];
     STORAGE "volumeattributesclasses" "volumeattributesclass" VolumeAttributesClass CLUSTER NO_STATUS ["vac"] [];
     COORDINATION "leases" "lease" Lease NAMESPACED NO_STATUS [] [];
+    SNAPSHOT "volumesnapshots" "volumesnapshot" VolumeSnapshot NAMESPACED STATUS ["vs"] [];
+    SNAPSHOT "volumesnapshotcontents" "volumesnapshotcontent" VolumeSnapshotContent CLUSTER STATUS ["vsc"] [];
+    GATEWAY "referencegrants" "referencegrant" ReferenceGrant NAMESPACED NO_STATUS ["refgrant"] [];
 };
 
-pub(crate) const COUNT: usize = 16;
+pub(crate) const COUNT: usize = 19;
 pub(crate) static NAMESPACES: &Resource = &RESOURCES[Id::Namespace as usize];
 pub(crate) static PODS: &Resource = &RESOURCES[Id::Pod as usize];
 pub(crate) static CLASSES: &Resource = &RESOURCES[Id::StorageClass as usize];
@@ -181,6 +197,12 @@ pub fn find_kind(kind: Kind) -> &'static Resource {
         Kind::CSINode => Id::CSINode,
         Kind::VolumeAttachment => Id::VolumeAttachment,
         Kind::Lease => Id::Lease,
+        Kind::Secret => Id::Secret,
+        Kind::VolumeAttributesClass => Id::VolumeAttributesClass,
+        Kind::CSIStorageCapacity => Id::CSIStorageCapacity,
+        Kind::VolumeSnapshot => Id::VolumeSnapshot,
+        Kind::VolumeSnapshotContent => Id::VolumeSnapshotContent,
+        Kind::ReferenceGrant => Id::ReferenceGrant,
     };
     &RESOURCES[id as usize]
 }

@@ -171,6 +171,9 @@ fn selectable(resource: &Resource) -> &'static [&'static str] {
         | Id::VolumeAttachment
         | Id::CSIStorageCapacity
         | Id::VolumeAttributesClass
+        | Id::VolumeSnapshot
+        | Id::VolumeSnapshotContent
+        | Id::ReferenceGrant
         | Id::Lease => &[],
     }
 }

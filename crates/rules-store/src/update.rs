@@ -182,6 +182,10 @@ fn settle(old: &Stored, subresource: Option<Subresource>, wanted: &mut Value) {
         Some(Subresource::Status) => {
             let mut settled = old.value.clone();
             meta::carry_part(wanted, &mut settled, "status");
+            // As in Kubernetes: resizers say through a claim's status whether the node has a part in a resize.
+            if old.key.resource.id == crate::Id::PersistentVolumeClaim {
+                meta::carry(wanted, &mut settled, "annotations");
+            }
             *wanted = settled;
         }
         None => {

@@ -89,7 +89,7 @@ impl Roles {
             facts: parts.facts.clone(),
             hands: hands.clone(),
             binding: parts.controller(()),
-            provisioner: parts.controller(ProvisionerLocal { driver: DRIVER.into(), socket: socket.clone() }),
+            provisioner: parts.controller(ProvisionerLocal::new(DRIVER, socket.as_str())),
             scheduler: parts.controller(()),
             attachdetach: parts.controller(()),
             attacher: parts.controller(AttacherLocal {

@@ -33,7 +33,7 @@ const CLASS: &str = "fast";
 
 /// The driver's provisioner.
 pub fn local() -> Local {
-    Local { driver: DRIVER.into(), socket: "/csi.sock".into() }
+    Local::new(DRIVER, "/csi.sock")
 }
 
 /// The world with other rules in the place of the provisioner.

@@ -5,7 +5,8 @@ use api::{Kind, Object, names};
 use control::{Decision, Outcome, Reply, Rules, Tick};
 use serde_json::{Value, json};
 
-use super::world::{CLAIM, Mood, VOLUME, World, local};
+use super::driver::Mood;
+use super::world::{CLAIM, VOLUME, World, local};
 use crate::{Action, Fresh, Key, Memory, Provisioner};
 
 /// A volume made, bound and, its claim gone, released.

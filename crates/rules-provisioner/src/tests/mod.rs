@@ -1,7 +1,16 @@
 //! Behaviour against a real store and a pretend driver. Numbers are those of the reference checklists.
 
+mod capacity;
 mod create;
 mod delete;
+mod driver;
+mod nodes;
 mod request;
+mod secrets;
+mod sides;
+mod sources;
+mod states;
+mod storm;
+mod topology;
 mod undo;
 mod world;

@@ -5,7 +5,8 @@ use api::{Kind, names};
 use csi::Code;
 use serde_json::json;
 
-use super::world::{CLAIM, Mood, VOLUME, World};
+use super::driver::Mood;
+use super::world::{CLAIM, VOLUME, World};
 
 // Reliability 1, 2, 7, 113: deleted after any step, with and without a crash, nothing is left.
 #[test]

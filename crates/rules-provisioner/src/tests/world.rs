@@ -6,60 +6,59 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use api::{Kind, Object, ObjectKey, Value, names};
-use control::{Action as _, Cache, Decision, Effect, Outcome, Refusal, Reply, Rules, Tick, Why};
-use csi::{Call, Code, Response, v1};
+use control::{Action as _, Cache, Decision, Effect, Outcome, Permission, Refusal, Reply, Rules, Tick, Why};
+use csi::v1;
 use rules_store::{
     Context, EventType, Failure, PatchKind, Request, Store, Subresource, Target, WriteOptions, find_kind,
 };
 use serde_json::json;
 
-use crate::{Key, Local, Memory, Provisioner};
+use super::driver::{Driver, id_of};
+use super::sides::Side;
+use crate::{Capacity, Intent, Key, Local, Memory, Provisioner, Settings, Sources};
 
 pub(super) const CLAIM: Kind = Kind::PersistentVolumeClaim;
 pub(super) const VOLUME: Kind = Kind::PersistentVolume;
 
-/// How the driver behaves.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Mood {
-    Well,
-    Down,
-    Refusing(Code, String),
-}
-
-/// A driver with volumes by name.
-pub(super) struct Driver {
-    pub(super) mood: Mood,
-    pub(super) volumes: BTreeMap<String, v1::CreateVolumeRequest>,
-    pub(super) capacity: Option<i64>,
-}
-
 pub(super) struct World {
     pub(super) store: Store,
+    pub(super) sources: Side<Sources>,
+    pub(super) capacity: Side<Capacity>,
     pub(super) driver: Driver,
     pub(super) cache: Cache,
+    pub(super) local: Local,
+    /// Kinds the API will not let us write.
+    pub(super) forbidden: Vec<Kind>,
     memory: BTreeMap<Key, Memory>,
     due: BTreeSet<Key>,
     pub(super) now: Tick,
     /// Every action done.
     pub(super) log: Vec<String>,
+    /// What the driver answers to CreateVolume, whatever its mood.
+    pub(super) answer: Option<Outcome>,
     /// The action with this number happens, and its answer is lost.
     pub(super) lose_answer: Option<usize>,
 }
 
 pub(super) fn local() -> Local {
-    Local { driver: "d".into(), socket: "/csi.sock".into() }
+    Local::new("d", "/csi.sock")
 }
 
 impl World {
     pub(super) fn new() -> World {
         let mut world = World {
             store: Store::new(),
-            driver: Driver { mood: Mood::Well, volumes: BTreeMap::new(), capacity: None },
+            sources: Side::default(),
+            capacity: Side::default(),
+            driver: Driver::default(),
             cache: Cache::default(),
+            local: local(),
+            forbidden: Vec::new(),
             memory: BTreeMap::new(),
             due: BTreeSet::new(),
             now: Tick(1_000_000),
             log: Vec::new(),
+            answer: None,
             lose_answer: None,
         };
         world.create(Kind::Namespace, json!({ "metadata": { "name": "n" } }));
@@ -74,8 +73,8 @@ impl World {
         applied
     }
 
-    fn write(&mut self, write: &api::Write) -> Result<rules_store::Applied, Failure> {
-        allowed(write.target().kind, write.subresource().unwrap_or(""), write.verb());
+    fn write(&mut self, write: &api::Write, permissions: &[Permission]) -> Result<rules_store::Applied, Failure> {
+        allowed(permissions, write.target().kind, write.subresource().unwrap_or(""), write.verb());
         self.apply(Request::from_write(write))
     }
 
@@ -85,7 +84,9 @@ impl World {
             let objects = self.store.list(find_kind(kind), None);
             let objects = objects.map(|stored| Object::from_json(kind, stored.value.clone()).unwrap()).collect();
             for change in self.cache.replace(kind, self.store.revision(), objects) {
-                self.due.extend(Provisioner::wakes(&change, &self.cache, &local()));
+                self.due.extend(Provisioner::wakes(&change, &self.cache, &self.local));
+                self.sources.due.extend(Sources::wakes(&change, &self.cache, &self.local));
+                self.capacity.due.extend(Capacity::wakes(&change, &self.cache, &self.local));
             }
         }
     }
@@ -141,9 +142,13 @@ impl World {
         self.why(&Key::Claim(ObjectKey::new("n", "data"))).code
     }
 
+    pub(super) fn memory(&self, key: &Key) -> Memory {
+        self.memory.get(key).cloned().unwrap_or_default()
+    }
+
     pub(super) fn decide(&self, key: &Key) -> Decision<crate::Action> {
         let memory = self.memory.get(key).cloned().unwrap_or_default();
-        Provisioner::decide(self.now, &Provisioner::view(key, &self.cache, &local()), &memory)
+        Provisioner::decide(self.now, &Provisioner::view(key, &self.cache, &self.local), &memory)
     }
 
     /// Performs at most `most` actions, letting time pass; true if there was nothing left to do.
@@ -168,7 +173,7 @@ impl World {
                     done += 1;
                     let lost = self.lose_answer == Some(self.log.len());
                     self.log.push(format!("{action:?}"));
-                    let mut got = self.perform(action.effect());
+                    let mut got = self.perform(action.effect(), crate::Action::permissions());
                     if lost {
                         got = Outcome::Unknown("the answer was lost".into());
                     }
@@ -184,7 +189,7 @@ impl World {
 
     pub(super) fn run(&mut self) {
         assert!(self.run_for(100), "no rest after {:?}", self.log);
-        for key in Provisioner::keys(&self.cache, &local()) {
+        for key in Provisioner::keys(&self.cache, &self.local) {
             assert!(!matches!(self.decide(&key), Decision::Do(..)), "{key} was not woken: {:?}", self.decide(&key));
         }
     }
@@ -192,17 +197,21 @@ impl World {
     /// Reliability 1, 4, 5: every volume is accounted for, none twice, and what is recorded is there.
     fn check_laws(&self) {
         let volumes: Vec<Value> = self.store.list(find_kind(VOLUME), None).map(|v| v.value.clone()).collect();
-        let handle = |volume: &Value| volume["spec"]["csi"]["volumeHandle"].as_str().unwrap().to_string();
+        let handle = |volume: &Value| volume["spec"]["csi"]["volumeHandle"].as_str().unwrap_or_default().to_string();
         for name in self.driver.volumes.keys() {
             let recorded = volumes.iter().filter(|volume| handle(volume) == id_of(name)).count();
-            let intended = self.store.list(find_kind(CLAIM), None).any(|claim| {
-                let finalizers = claim.value["metadata"]["finalizers"].to_string();
-                finalizers.contains(names::PROVISIONING_INTENT) && *name == names::volume_name_for_claim(claim.uid())
-            });
+            // Upstream's protocol keeps no such promise.
+            let promised = self.local.settings.intent == Intent::OnClaim;
+            let intended = !promised
+                || self.store.list(find_kind(CLAIM), None).any(|claim| {
+                    let finalizers = claim.value["metadata"]["finalizers"].to_string();
+                    finalizers.contains(names::PROVISIONING_INTENT) && *name == self.local.volume_name(claim.uid())
+                });
             assert!(recorded <= 1, "{name} is recorded twice");
             assert!(recorded == 1 || intended, "{name} is an orphan after {:?}", self.log);
         }
-        for volume in &volumes {
+        let ours = |volume: &&Value| !volume["metadata"]["annotations"][names::PROVISIONED_BY].is_null();
+        for volume in volumes.iter().filter(ours) {
             let deleting = !volume["metadata"]["deletionTimestamp"].is_null();
             let released = volume["status"]["phase"] == "Released";
             let there = self.driver.volumes.keys().any(|name| id_of(name) == handle(volume));
@@ -213,18 +222,21 @@ impl World {
     /// The process dies and comes back: memory and wakes are gone.
     pub(super) fn restart(&mut self) {
         self.memory.clear();
-        self.due = Provisioner::keys(&self.cache, &local()).into_iter().collect();
+        self.due = Provisioner::keys(&self.cache, &self.local).into_iter().collect();
     }
 
-    fn perform(&mut self, effect: Effect) -> Outcome {
+    pub(super) fn perform(&mut self, effect: Effect, permissions: &[Permission]) -> Outcome {
         match effect {
             Effect::Read(target) => {
-                allowed(target.kind, "", "get");
+                allowed(permissions, target.kind, "", "get");
                 let found = self.store.get(find_kind(target.kind), &target.key.namespace, &target.key.name);
                 let object = |value: Value| Reply::Object(Object::from_json(target.kind, value).unwrap());
                 Outcome::Done(found.map_or(Reply::Gone, |stored| object(stored.value.clone())))
             }
-            Effect::Write(write) => match self.write(&write) {
+            Effect::Write(write) if self.forbidden.contains(&write.target().kind) => {
+                Outcome::Refused(Refusal::Denied("forbidden".into()))
+            }
+            Effect::Write(write) => match self.write(&write, permissions) {
                 Ok(applied) => {
                     assert!(!applied.changes.is_empty(), "a write that changed nothing: {write:?}"); // reliability 109
                     match applied.changes.iter().any(|change| change.event == EventType::Deleted) {
@@ -245,43 +257,40 @@ impl World {
         }
     }
 
-    fn call(&mut self, call: Call) -> Outcome {
-        if let Call::CreateVolume(request) = &call {
-            self.check_intent(&request.name);
-        }
-        match (&self.driver.mood, call) {
-            (Mood::Down, _) => Outcome::Unknown("connection refused".into()),
-            (Mood::Refusing(code, text), _) => Outcome::Refused(Refusal::Driver(*code, text.clone())),
-            (Mood::Well, Call::CreateVolume(request)) => self.create_volume(request),
-            (Mood::Well, Call::DeleteVolume(request)) => {
-                self.driver.volumes.retain(|name, _| id_of(name) != request.volume_id);
-                Outcome::Done(Reply::Csi(Response::DeleteVolume(v1::DeleteVolumeResponse {})))
-            }
-            (Mood::Well, other) => panic!("unexpected {other:?}"),
-        }
+    /// Under other settings, and with a driver that can do everything.
+    pub(super) fn with(mut self, change: impl FnOnce(&mut Settings)) -> World {
+        let mut settings = Settings::clone(&self.local.settings);
+        change(&mut settings);
+        self.local.settings = settings.into();
+        self.capacity.due.extend(Capacity::keys(&self.cache, &self.local));
+        self
     }
 
-    /// Reliability 6: CreateVolume begins only after the intent is durable.
-    fn check_intent(&self, name: &str) {
-        let claim = self.store.list(find_kind(CLAIM), None).find(|c| names::volume_name_for_claim(c.uid()) == *name);
-        let claim = claim.expect("CreateVolume for a claim that is gone");
-        assert!(claim.value["metadata"]["finalizers"].to_string().contains(names::PROVISIONING_INTENT));
-    }
-
-    /// Reliability 69: the same name with other arguments is refused, as a driver would.
-    fn create_volume(&mut self, request: v1::CreateVolumeRequest) -> Outcome {
-        let held = self.driver.volumes.entry(request.name.clone()).or_insert(request.clone());
-        if *held != request {
-            return Outcome::Refused(Refusal::Driver(Code::AlreadyExists, "incompatible".into()));
-        }
-        let asked = request.capacity_range.map_or(0, |range| range.required_bytes);
-        let volume = v1::Volume {
-            volume_id: id_of(&request.name),
-            capacity_bytes: self.driver.capacity.unwrap_or(asked),
-            volume_context: [("k".to_string(), "v".to_string())].into(),
-            ..Default::default()
+    pub(super) fn able(mut self) -> World {
+        let all = crate::Abilities {
+            topology: true,
+            snapshots: true,
+            clones: true,
+            modifies: true,
+            tells_writers_apart: true,
+            ..crate::Abilities::plain()
         };
-        Outcome::Done(Reply::Csi(Response::CreateVolume(v1::CreateVolumeResponse { volume: Some(volume) })))
+        self.local.abilities = all;
+        self
+    }
+
+    /// A node with these labels, on which driver `d` uses them as topology keys.
+    pub(super) fn node(&mut self, name: &str, labels: &[(&str, &str)]) {
+        let keys: Vec<&str> = labels.iter().map(|(key, _)| *key).collect();
+        let labels: BTreeMap<&str, &str> = labels.iter().copied().collect();
+        self.create(Kind::Node, json!({ "metadata": { "name": name, "labels": labels } }));
+        let driver = json!({ "name": "d", "nodeID": name, "topologyKeys": keys });
+        self.create(Kind::CSINode, json!({ "metadata": { "name": name }, "spec": { "drivers": [driver] } }));
+    }
+
+    /// What the driver was asked for.
+    pub(super) fn request(&self) -> &v1::CreateVolumeRequest {
+        self.driver.volumes.values().next().unwrap()
     }
 
     /// The claim, asked of driver `d`, of class `fast`.
@@ -294,7 +303,7 @@ impl World {
     }
 
     pub(super) fn pv_name(&self) -> String {
-        names::volume_name_for_claim(&self.uid())
+        self.local.volume_name(&self.uid())
     }
 
     /// What binding does when a user deletes a claim no pod uses: protection goes, and the volume is released.
@@ -368,13 +377,8 @@ impl World {
     }
 }
 
-pub(super) fn id_of(name: &str) -> String {
-    format!("id-of-{name}")
-}
-
 /// The role printed from the rules covers what they do.
-fn allowed(kind: Kind, subresource: &str, verb: &str) {
-    let permissions = crate::Action::permissions();
+fn allowed(permissions: &[Permission], kind: Kind, subresource: &str, verb: &str) {
     let found = permissions.iter().any(|p| p.kind == kind && p.subresource == subresource && p.verb == verb);
     assert!(found, "no permission to {verb} {kind} {subresource}");
 }

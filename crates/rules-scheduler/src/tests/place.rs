@@ -150,8 +150,8 @@ fn a_volume_is_used_only_where_it_can_be_reached() {
 #[test]
 fn affinity_terms_are_read_as_kubernetes_reads_them() {
     let labels = [("zone".to_string(), "z1".to_string()), ("gen".to_string(), "5".to_string())].into();
-    let judge =
-        |term: Value| crate::affinity::reaches(&json!({ "required": { "nodeSelectorTerms": [term] } }), "a", &labels);
+    let affinity = |value: Value| serde_json::from_value::<api::VolumeNodeAffinity>(value).unwrap();
+    let judge = |term: Value| affinity(json!({ "required": { "nodeSelectorTerms": [term] } })).admits("a", &labels);
     let expression =
         |key: &str, operator: &str, values: Value| json!({ "key": key, "operator": operator, "values": values });
     for (key, operator, values, holds) in [
@@ -169,7 +169,7 @@ fn affinity_terms_are_read_as_kubernetes_reads_them() {
     }
     assert!(judge(json!({ "matchFields": [expression("metadata.name", "In", json!(["a"]))] })));
     assert!(!judge(json!({})));
-    assert!(crate::affinity::reaches(&json!({}), "a", &labels));
+    assert!(affinity(json!({})).admits("a", &labels));
 }
 
 // PV-37: delayed binding.

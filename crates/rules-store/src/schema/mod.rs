@@ -9,6 +9,7 @@ mod decode;
 mod meta;
 mod pod;
 mod pod_volume;
+mod snapshot;
 mod storage;
 mod volume;
 
@@ -111,6 +112,9 @@ static ROOTS: [&Type; crate::resource::COUNT] = [
     &storage::CSI_STORAGE_CAPACITY,
     &storage::VOLUME_ATTRIBUTES_CLASS,
     &cluster::LEASE,
+    &snapshot::VOLUME_SNAPSHOT,
+    &snapshot::VOLUME_SNAPSHOT_CONTENT,
+    &snapshot::REFERENCE_GRANT,
 ];
 
 #[cfg(test)]

@@ -84,6 +84,26 @@ static ATTACHMENTS: [Column; 6] =
     [text("Name"), text("Attacher"), text("PV"), text("Node"), flag("Attached"), text("Age")];
 static CAPACITIES: [Column; 4] = [text("Name"), text("StorageClass"), text("Capacity"), text("Age")];
 static ATTRIBUTES: [Column; 3] = [text("Name"), text("DriverName"), text("Age")];
+static SNAPSHOTS: [Column; 8] = [
+    text("Name"),
+    flag("ReadyToUse"),
+    text("SourcePVC"),
+    text("SourceSnapshotContent"),
+    text("RestoreSize"),
+    text("SnapshotClass"),
+    text("SnapshotContent"),
+    text("Age"),
+];
+static SNAPSHOT_CONTENTS: [Column; 7] = [
+    text("Name"),
+    flag("ReadyToUse"),
+    text("DeletionPolicy"),
+    text("Driver"),
+    text("VolumeSnapshot"),
+    text("VolumeSnapshotNamespace"),
+    text("Age"),
+];
+static GRANTS: [Column; 2] = [text("Name"), text("Age")];
 static LEASES: [Column; 3] = [text("Name"), text("Holder"), text("Age")];
 
 pub(super) fn columns(resource: &Resource) -> &'static [Column] {
@@ -104,6 +124,9 @@ pub(super) fn columns(resource: &Resource) -> &'static [Column] {
         Id::CSIStorageCapacity => &CAPACITIES,
         Id::VolumeAttributesClass => &ATTRIBUTES,
         Id::Lease => &LEASES,
+        Id::VolumeSnapshot => &SNAPSHOTS,
+        Id::VolumeSnapshotContent => &SNAPSHOT_CONTENTS,
+        Id::ReferenceGrant => &GRANTS,
     }
 }
 
@@ -135,6 +158,26 @@ pub(super) fn cells(resource: &Resource, object: &Value, now: u64) -> Vec<Value>
         Id::CSIStorageCapacity => vec![name, show(&object["storageClassName"]), show(&object["capacity"]), age],
         Id::VolumeAttributesClass => vec![name, show(&object["driverName"]), age],
         Id::Lease => vec![name, show(&spec["holderIdentity"]), age],
+        Id::VolumeSnapshot => vec![
+            name,
+            object["status"]["readyToUse"].as_bool().unwrap_or(false).into(),
+            show(&spec["source"]["persistentVolumeClaimName"]),
+            show(&spec["source"]["volumeSnapshotContentName"]),
+            show(&object["status"]["restoreSize"]),
+            show(&spec["volumeSnapshotClassName"]),
+            show(&object["status"]["boundVolumeSnapshotContentName"]),
+            age,
+        ],
+        Id::VolumeSnapshotContent => vec![
+            name,
+            object["status"]["readyToUse"].as_bool().unwrap_or(false).into(),
+            show(&spec["deletionPolicy"]),
+            show(&spec["driver"]),
+            show(&spec["volumeSnapshotRef"]["name"]),
+            show(&spec["volumeSnapshotRef"]["namespace"]),
+            age,
+        ],
+        Id::ReferenceGrant => vec![name, age],
     }
 }
 

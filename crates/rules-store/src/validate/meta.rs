@@ -35,6 +35,9 @@ pub(super) fn name(report: &mut Report, resource: &'static Resource, object: &Va
         | Id::VolumeAttachment
         | Id::CSIStorageCapacity
         | Id::VolumeAttributesClass
+        | Id::VolumeSnapshot
+        | Id::VolumeSnapshotContent
+        | Id::ReferenceGrant
         | Id::Lease => (is_subdomain(name), "be at most 253 lower case letters, digits, dashes or dots"),
     };
     if !fits {

@@ -125,12 +125,16 @@ fn kind(report: &mut Report, resource: &'static Resource, object: &Value) {
         Id::CSIDriver => storage::csi_driver(report, object),
         Id::CSIStorageCapacity => report.need(object, "storageClassName"),
         Id::VolumeAttributesClass => report.need(object, "driverName"),
+        Id::VolumeSnapshotContent => {
+            report.need(object, "spec.driver");
+            report.one_of(object, "spec.deletionPolicy", &["Delete", "Retain"]);
+        }
         Id::Pod => pod::pod(report, object),
         Id::Secret => cluster::secret(report, object),
         Id::Lease => cluster::lease(report, object),
         Id::Event => cluster::event(report, object),
-        // Namespaces, nodes, config maps and service accounts have no rules of their own here.
-        Id::Namespace | Id::Node | Id::ConfigMap | Id::ServiceAccount => {}
+        // The others have no rules of their own here.
+        Id::Namespace | Id::Node | Id::ConfigMap | Id::ServiceAccount | Id::VolumeSnapshot | Id::ReferenceGrant => {}
     }
 }
 
@@ -161,6 +165,11 @@ fn kind_unchanged(report: &mut Report, resource: &'static Resource, old: &Value,
         Id::Secret => cluster::secret_unchanged(report, old, new),
         Id::ConfigMap => cluster::sealed(report, old, new, &["data", "binaryData"]),
         // The others may change in any field.
-        Id::Namespace | Id::Node | Id::ServiceAccount | Id::Event | Id::Lease => {}
+        Id::VolumeSnapshot => report.immutable(old, new, "spec.source"),
+        Id::VolumeSnapshotContent => {
+            report.immutable(old, new, "spec.driver");
+            report.immutable(old, new, "spec.source");
+        }
+        Id::Namespace | Id::Node | Id::ServiceAccount | Id::Event | Id::Lease | Id::ReferenceGrant => {}
     }
 }

@@ -1,0 +1,90 @@
+use alloc::format;
+
+use api::{CSIStorageCapacity, Quantity, StorageClass};
+use control::{Decision, Tick, Why};
+
+use super::memory::Said;
+use super::{CapacityAction, CapacityMemory, CapacityView};
+use crate::{CapacitySettings, Local, Segments};
+
+/// What was said this short a time ago is not asked for again.
+const FRESH_MILLIS: u64 = 1_000;
+
+pub(super) fn decide(now: Tick, view: &CapacityView, memory: &CapacityMemory) -> Decision<CapacityAction> {
+    let decision = match view {
+        CapacityView::Unwanted => Decision::Rest(Why::settled("CapacityUnwanted", "nothing is published about it")),
+        CapacityView::InPlace => Decision::Rest(Why::settled("CapacityPublished", "it says what is to be said")),
+        CapacityView::Stray(object) => Decision::Do(
+            CapacityAction::Withdraw(object.clone()),
+            Why::waiting("WithdrawingCapacity", "its class or place is gone, or another object says the same"),
+        ),
+        CapacityView::Wanted { class, segments, published, local } => match &local.settings.capacity {
+            None => Decision::Rest(Why::settled("CapacityUnwanted", "capacities are not published")),
+            Some(settings) => wanted(now, class, segments, published.as_deref(), local, settings, memory),
+        },
+    };
+    match (decision, memory.retry.pause(now)) {
+        (Decision::Do(_, why), Some(until)) => {
+            let failure = memory.retry.last_failure().unwrap_or("no answer");
+            Decision::Wait(until, Why::waiting("TryingAgain", format!("{}: {failure}", why.text)))
+        }
+        (decision, _) => decision,
+    }
+}
+
+#[allow(clippy::too_many_arguments, reason = "the parts of one view")]
+fn wanted(
+    now: Tick,
+    class: &StorageClass,
+    segments: &Segments,
+    published: Option<&CSIStorageCapacity>,
+    local: &Local,
+    settings: &CapacitySettings,
+    memory: &CapacityMemory,
+) -> Decision<CapacityAction> {
+    let name = &class.metadata.name;
+    let poll_millis = settings.poll_millis.max(FRESH_MILLIS);
+    // Whoever is looked at has been woken by something that may have changed what there is.
+    let Some(said) = memory.said.filter(|said| now < said.at.after_millis(FRESH_MILLIS)) else {
+        let action = CapacityAction::Ask {
+            socket: local.socket.clone(),
+            parameters: class.parameters.clone(),
+            segments: segments.clone(),
+        };
+        let text = format!("asking driver {} what there is for class {name}", local.driver);
+        return Decision::Do(action, Why::waiting("AskingForCapacity", text));
+    };
+    let why = Why::waiting("PublishingCapacity", format!("publishing what there is for class {name}"));
+    match published {
+        None => {
+            let action = CapacityAction::Publish {
+                local: local.clone(),
+                class: name.clone(),
+                segments: segments.clone(),
+                available: said.available,
+                largest: said.largest,
+            };
+            Decision::Do(action, why)
+        }
+        Some(object) if !is_said(object, said, settings) => {
+            let action = CapacityAction::Update {
+                object: object.clone().into(),
+                owner: settings.owner.clone(),
+                available: said.available,
+                largest: said.largest,
+            };
+            Decision::Do(action, why)
+        }
+        Some(_) => Decision::Wait(
+            said.at.after_millis(poll_millis),
+            Why::settled("CapacityPublished", format!("what there is for class {name} is published")),
+        ),
+    }
+}
+
+/// The object says what the driver said, and belongs to whom it should.
+fn is_said(object: &CSIStorageCapacity, said: Said, settings: &CapacitySettings) -> bool {
+    let bytes = |quantity: &Option<Quantity>| quantity.as_ref().and_then(|quantity| quantity.bytes().ok());
+    let owned = settings.owner.as_ref().is_none_or(|owner| object.metadata.owner_references.contains(owner));
+    bytes(&object.capacity) == Some(said.available) && bytes(&object.maximum_volume_size) == said.largest && owned
+}

@@ -1,0 +1,42 @@
+use control::{Outcome, Reply, Retry, Tick};
+use csi::Response;
+
+use super::CapacityAction;
+
+/// A hint kept between decisions: what the driver said, and when.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct CapacityMemory {
+    /// When to try again.
+    pub retry: Retry,
+    /// What the driver said last.
+    pub said: Option<Said>,
+}
+
+/// What a driver said about room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Said {
+    /// When.
+    pub at: Tick,
+    /// How much there is.
+    pub available: i64,
+    /// The largest volume, if there is such a limit.
+    pub largest: Option<i64>,
+}
+
+impl CapacityMemory {
+    pub(super) fn after(self, now: Tick, did: &CapacityAction, got: &Outcome) -> CapacityMemory {
+        let retry = self.retry.clone().after(now, got);
+        match did {
+            CapacityAction::Ask { .. } => match got {
+                Outcome::Done(Reply::Csi(Response::GetCapacity(answer))) => {
+                    let (available, largest) = (answer.available_capacity, answer.maximum_volume_size);
+                    CapacityMemory { retry, said: Some(Said { at: now, available, largest }) }
+                }
+                Outcome::Done(_) | Outcome::Refused(_) | Outcome::Unknown(_) => CapacityMemory { retry, ..self },
+            },
+            CapacityAction::Publish { .. } | CapacityAction::Update { .. } | CapacityAction::Withdraw(_) => {
+                CapacityMemory { retry, ..self }
+            }
+        }
+    }
+}

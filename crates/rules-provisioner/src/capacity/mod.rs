@@ -1,0 +1,122 @@
+//! Publishes how much the driver can still provide, for each class and place (sidecars 2.11).
+//!
+//! Owns: the CSIStorageCapacity objects that carry this driver's and this provisioner's labels.
+//!
+//! Writes: those. Only reads: classes, nodes and what drivers say on them. Volumes only tell when to ask again.
+//!
+//! Laws: exactly one object per class and place there is, none for others; nothing is written that says nothing new. A
+//! driver that cannot be asked leaves what it said before.
+//!
+//! Speaks `storage.k8s.io/v1` only; the older version of these objects went with Kubernetes 1.27.
+
+mod act;
+mod decide;
+mod index;
+mod memory;
+mod owner;
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+
+use api::{CSIStorageCapacity, Kind, ObjectKey, ObjectRef, StorageClass};
+use control::{Cache, Change, Decision, Outcome, Rules, Tick};
+
+pub use act::CapacityAction;
+pub use memory::CapacityMemory;
+pub use owner::{Owned, OwnerStep, owner};
+
+use crate::{Local, Segments};
+
+/// The rules.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Capacity;
+
+/// What one decision is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CapacityKey {
+    /// What there is for a class in a place.
+    Place {
+        /// The class.
+        class: String,
+        /// The place.
+        segments: Segments,
+    },
+    /// An object with our labels.
+    Object(ObjectKey),
+}
+
+impl fmt::Display for CapacityKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CapacityKey::Place { class, segments } => write!(f, "capacity of class {class} in {segments:?}"),
+            CapacityKey::Object(key) => write!(f, "capacity object {key}"),
+        }
+    }
+}
+
+/// Everything one decision looks at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant, reason = "views are made one at a time and looked at once")]
+pub enum CapacityView {
+    /// Nothing is published about it.
+    Unwanted,
+    /// This is to be published.
+    Wanted {
+        /// The class.
+        class: Arc<StorageClass>,
+        /// The place.
+        segments: Segments,
+        /// What is published.
+        published: Option<Arc<CSIStorageCapacity>>,
+        /// The driver.
+        local: Local,
+    },
+    /// An object that says what is to be said.
+    InPlace,
+    /// An object with our labels that says nothing anybody wants to know.
+    Stray(Arc<CSIStorageCapacity>),
+}
+
+impl Rules for Capacity {
+    const NAME: &'static str = "capacity";
+    type Key = CapacityKey;
+    type Local = Local;
+    type View = CapacityView;
+    type Action = CapacityAction;
+    type Memory = CapacityMemory;
+
+    fn watches() -> &'static [Kind] {
+        &[Kind::StorageClass, Kind::CSINode, Kind::Node, Kind::PersistentVolume, Kind::CSIStorageCapacity]
+    }
+
+    fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<CapacityKey> {
+        index::wakes(change, cache, local)
+    }
+
+    fn keys(cache: &Cache, local: &Local) -> Vec<CapacityKey> {
+        index::keys(cache, local)
+    }
+
+    fn view(key: &CapacityKey, cache: &Cache, local: &Local) -> CapacityView {
+        index::view(key, cache, local)
+    }
+
+    fn decide(now: Tick, view: &CapacityView, memory: &CapacityMemory) -> Decision<CapacityAction> {
+        decide::decide(now, view, memory)
+    }
+
+    fn remember(now: Tick, memory: CapacityMemory, did: &CapacityAction, got: &Outcome) -> CapacityMemory {
+        memory.after(now, did, got)
+    }
+
+    fn learn(_local: &mut Local, _did: &CapacityAction, _got: &Outcome) {}
+
+    fn about(key: &CapacityKey) -> ObjectRef {
+        match key {
+            CapacityKey::Place { class, .. } => ObjectRef::cluster(Kind::StorageClass, class.as_str()),
+            CapacityKey::Object(key) => ObjectRef { kind: Kind::CSIStorageCapacity, key: key.clone() },
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! The facts about one key.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+
+use api::{Meta, ObjectKey, PersistentVolume, PersistentVolumeClaim, SecretReference, StorageClass, Time, names};
+use control::{Cache, Tick};
+
+use crate::index::{asked, is_ours};
+use crate::intent::{self, Recorded};
+use crate::source::hold;
+use crate::terms::terms;
+use crate::{ClaimView, Course, Local, Obstacle, Offer, OwnNode, Slot, Terms, Unfit, VolumeView, Work, secrets};
+
+pub(crate) fn claim(key: &ObjectKey, cache: &Cache, local: &Local) -> ClaimView {
+    let Some(claim) = cache.claim(key) else { return ClaimView::Gone };
+    match asked(claim) {
+        None => return ClaimView::NobodyAsked,
+        Some(other) if !local.is_known(other) => return ClaimView::AnotherAsked(other.into()),
+        Some(_) => {}
+    }
+    let intent = intent::is_held(claim);
+    let name = claim.class().unwrap_or("");
+    let class = cache.class(&ObjectKey::cluster(name));
+    if let Some(class) = class
+        && !intent
+        && !local.is_known(&class.provisioner)
+    {
+        return ClaimView::ClassOfAnother { class: name.into(), provisioner: class.provisioner.clone() };
+    }
+    let selected = selected_node(claim);
+    if let Some(elsewhere) = on_another_node(selected, class.map(|class| &**class), local) {
+        return ClaimView::OnAnotherNode(elsewhere);
+    }
+    let record = intent::recorded(claim);
+    let volume = match &record {
+        Some(recorded) => recorded.terms.request.name.clone(),
+        None => local.volume_name(&claim.metadata.uid),
+    };
+    let course = course(claim, class.map(|class| &**class), &volume, local);
+    if let (Course::Bound(volume), false) = (&course, intent) {
+        return ClaimView::Bound(volume.clone());
+    }
+    let own = local.settings.node.as_ref().map(|own| own.name.as_str());
+    let node = match &course {
+        Course::Contest { .. } => own,
+        Course::Provide | Course::AwaitNode | Course::Deleted | Course::Bound(_) => selected,
+    };
+    let offer = offer(claim, name, node, record, cache, local);
+    let source = terms_in(&offer).and_then(|terms| terms.request.source.as_ref());
+    ClaimView::Ours(Work {
+        claim: claim.clone(),
+        local: local.clone(),
+        slot: slot(claim, &volume, cache),
+        name: volume,
+        intent,
+        course,
+        hold: hold(source, cache),
+        offer,
+    })
+}
+
+/// The node the scheduler chose, under its present or its oldest name.
+pub(crate) fn selected_node(claim: &PersistentVolumeClaim) -> Option<&str> {
+    let now = claim.metadata.annotation(names::SELECTED_NODE);
+    now.or(claim.metadata.annotation(names::SELECTED_NODE_ALPHA)).filter(|node| !node.is_empty())
+}
+
+/// P93: a provisioner of one node leaves alone what is not for that node.
+fn on_another_node(selected: Option<&str>, class: Option<&StorageClass>, local: &Local) -> Option<String> {
+    let own = local.settings.node.as_ref()?;
+    match selected {
+        Some(node) if node == own.name => None,
+        Some(node) => Some(node.into()),
+        None if class.is_some_and(StorageClass::waits_for_consumer) => None,
+        None => (!own.immediate_binding).then(String::new),
+    }
+}
+
+fn course(claim: &PersistentVolumeClaim, class: Option<&StorageClass>, ours: &str, local: &Local) -> Course {
+    let late = class.is_some_and(StorageClass::waits_for_consumer);
+    let placed = selected_node(claim).is_some();
+    if !claim.spec.volume_name.is_empty() && claim.spec.volume_name != ours {
+        Course::Bound(claim.spec.volume_name.clone())
+    } else if claim.metadata.is_deleting() {
+        Course::Deleted
+    } else if !claim.spec.volume_name.is_empty() {
+        Course::Bound(ours.into())
+    } else if late && !placed {
+        Course::AwaitNode // P4
+    } else {
+        match &local.settings.node {
+            Some(own) if !placed => Course::Contest { from: turn(claim, own) },
+            Some(_) | None => Course::Provide,
+        }
+    }
+}
+
+/// P94: when this node may first try to take a claim that any node could take. Upstream rolls a die for every try; the
+/// claim's uid and the node's name give each node a turn of its own.
+fn turn(claim: &PersistentVolumeClaim, own: &OwnNode) -> Tick {
+    let created = claim.metadata.creation_timestamp.as_ref().and_then(Time::unix_millis).unwrap_or(0);
+    Tick(created).after_millis(own.share(&claim.metadata.uid, own.base_delay_millis))
+}
+
+impl OwnNode {
+    /// Some part of a time span, another one for every node and claim.
+    pub(crate) fn share(&self, uid: &str, span: u64) -> u64 {
+        let roll = u64::from(names::fnv1a_32(&format!("{uid}/{}", self.name)));
+        (span * roll) >> 32
+    }
+}
+
+fn slot(claim: &PersistentVolumeClaim, name: &str, cache: &Cache) -> Slot {
+    let Some(volume) = cache.volume(&ObjectKey::cluster(name)) else { return Slot::Empty };
+    match &volume.spec.claim_ref {
+        Some(holder) if holder.uid == claim.metadata.uid => Slot::Filled,
+        Some(holder) => Slot::Taken(format!("claim {}/{} with another uid", holder.namespace, holder.name)),
+        None => Slot::Taken("nobody".into()),
+    }
+}
+
+fn offer(
+    claim: &PersistentVolumeClaim,
+    name: &str,
+    node: Option<&str>,
+    record: Option<Recorded>,
+    cache: &Cache,
+    local: &Local,
+) -> Offer {
+    let named = cache.class(&ObjectKey::cluster(name));
+    let class = named.filter(|class| local.is_known(&class.provisioner));
+    let withdrawn = |replaced: bool, record: Option<Recorded>| {
+        let recorded = record.map(|recorded| recorded.terms);
+        Offer::Withdrawn { class: String::from(name), replaced, recorded }
+    };
+    match (class, record) {
+        (None, record) => withdrawn(named.is_some(), record),
+        (Some(class), Some(recorded)) if recorded.terms.class_uid != class.metadata.uid => {
+            withdrawn(true, Some(recorded))
+        }
+        (Some(class), record) => in_light_of(record, terms(claim, class, node, cache, local)),
+    }
+}
+
+/// What was recorded holds until the driver has refused it, whatever would be recorded now (reliability 14, 69).
+fn in_light_of(record: Option<Recorded>, now: Result<Terms, Unfit>) -> Offer {
+    match (record, now) {
+        (None, Ok(terms)) => Offer::Standing(terms),
+        (None, Err(Unfit::Obstacle(obstacle))) => Offer::Unfit(obstacle),
+        (None, Err(Unfit::Reschedule(text))) => Offer::Misplaced(text),
+        (Some(mut recorded), Ok(now)) => {
+            if recorded.topology_left_out {
+                recorded.terms.request.topology = now.request.topology.clone();
+            }
+            if recorded.terms == now { Offer::Standing(now) } else { Offer::Changed(recorded.terms) }
+        }
+        (Some(recorded), Err(_)) => Offer::Changed(recorded.terms),
+    }
+}
+
+fn terms_in(offer: &Offer) -> Option<&Terms> {
+    match offer {
+        Offer::Standing(terms) | Offer::Changed(terms) => Some(terms),
+        Offer::Withdrawn { recorded, .. } => recorded.as_ref(),
+        Offer::Unfit(_) | Offer::Misplaced(_) => None,
+    }
+}
+
+pub(crate) fn volume(name: &str, cache: &Cache, local: &Local) -> VolumeView {
+    let Some(volume) = cache.volume(&ObjectKey::cluster(name)) else { return VolumeView::Gone };
+    if !is_ours(volume, local) {
+        return VolumeView::NotOurs;
+    }
+    if let (Some(own), Some(affinity)) = (&local.settings.node, &volume.spec.node_affinity)
+        && !affinity.admits(&own.name, &own.segments)
+    {
+        return VolumeView::OnAnotherNode;
+    }
+    // A driver that does not publish volumes has no attachments worth waiting for.
+    let attachments = cache.attachments_by_volume(name).filter(|_| local.abilities.publishes);
+    VolumeView::Ours {
+        volume: Arc::clone(volume),
+        local: local.clone(),
+        attachments: attachments.map(|attachment| attachment.metadata.name.clone()).collect(),
+        secret: deletion_secret(volume, cache),
+    }
+}
+
+/// P31, P34: the annotations say which; without them the class does, as far as it still can.
+fn deletion_secret(volume: &PersistentVolume, cache: &Cache) -> Result<Option<SecretReference>, Obstacle> {
+    let annotation = |key| volume.metadata.annotation(key);
+    if let (Some(name), Some(namespace)) =
+        (annotation(names::DELETION_SECRET_NAME), annotation(names::DELETION_SECRET_NAMESPACE))
+    {
+        let there = !name.is_empty() && !namespace.is_empty();
+        return Ok(there.then(|| SecretReference { name: name.into(), namespace: namespace.into() }));
+    }
+    let Some(class) = cache.class(&ObjectKey::cluster(volume.class())) else { return Ok(None) };
+    let claim = volume.spec.claim_ref.as_ref();
+    let claim = claim.map(|claim| Meta::in_namespace(claim.namespace.as_str(), claim.name.as_str()));
+    secrets::deletion_secret(&class.parameters, &volume.metadata.name, &claim.unwrap_or_default())
+}

@@ -1,0 +1,99 @@
+//! The PersistentVolume that records what the driver made (sidecars 2.9). In-tree volumes of a driver that has taken over
+//! would be written here.
+
+use alloc::string::String;
+
+use api::{
+    ClaimRef, CsiSource, Meta, NodeRequirement, NodeSelector, NodeSelectorTerm, Object, PersistentVolume,
+    PersistentVolumeClaim, Quantity, SecretReference, VolumeNodeAffinity, VolumeSpec, Write, names,
+};
+use control::{Effect, Mode};
+
+use crate::topology::Segments;
+use crate::{Local, Made, Terms};
+
+pub(crate) fn create(claim: &PersistentVolumeClaim, local: &Local, terms: &Terms, made: &Made) -> Effect {
+    let volume = Object::from(PersistentVolume {
+        metadata: metadata(local, terms),
+        spec: spec(claim, local, terms, made),
+        ..PersistentVolume::default()
+    });
+    Effect::Write(Write::Create { target: volume.reference(), body: volume.to_json() })
+}
+
+fn metadata(local: &Local, terms: &Terms) -> Meta {
+    let mut metadata = Meta::named(terms.request.name.as_str());
+    // P31: present even if there is no secret, so that nobody has to ask the class later on.
+    let (name, namespace) = parts(terms.secrets.provision.as_ref());
+    metadata.annotations = [
+        (names::PROVISIONED_BY.into(), local.driver.clone()),
+        (names::DELETION_SECRET_NAME.into(), name),
+        (names::DELETION_SECRET_NAMESPACE.into(), namespace),
+    ]
+    .into();
+    if let Some(secret) = &terms.secrets.controller_modify {
+        metadata.annotations.insert(names::MODIFY_SECRET_NAME.into(), secret.name.clone()); // P32
+        metadata.annotations.insert(names::MODIFY_SECRET_NAMESPACE.into(), secret.namespace.clone());
+    }
+    // What policy keeps needs no hold of ours; upstream puts it on and takes it off again.
+    if terms.reclaim_policy == "Delete" {
+        metadata.finalizers = alloc::vec![names::PROVISIONER_FINALIZER.into()];
+    }
+    metadata
+}
+
+fn parts(secret: Option<&SecretReference>) -> (String, String) {
+    secret.map(|secret| (secret.name.clone(), secret.namespace.clone())).unwrap_or_default()
+}
+
+fn spec(claim: &PersistentVolumeClaim, local: &Local, terms: &Terms, made: &Made) -> VolumeSpec {
+    let request = &terms.request;
+    // P20, P22: what the driver says, or what was asked when it does not say.
+    let bytes = if made.capacity_bytes == 0 { request.required_bytes } else { made.capacity_bytes };
+    VolumeSpec {
+        capacity: [("storage".into(), Quantity::from_bytes(bytes))].into(),
+        access_modes: claim.spec.access_modes.clone(),
+        claim_ref: Some(ClaimRef::to(&claim.metadata)),
+        persistent_volume_reclaim_policy: terms.reclaim_policy.clone(),
+        storage_class_name: terms.class.clone(),
+        mount_options: request.mount_options.clone(),
+        volume_mode: Some(claim.volume_mode().into()),
+        volume_attributes_class_name: terms.attributes_class.clone(),
+        node_affinity: if local.uses_topology() { affinity(&made.topology) } else { None },
+        csi: Some(source(local, terms, made)),
+        ..VolumeSpec::default()
+    }
+}
+
+fn source(local: &Local, terms: &Terms, made: &Made) -> CsiSource {
+    let (request, secrets) = (&terms.request, &terms.secrets);
+    let mut volume_attributes = made.context.clone();
+    if !local.settings.identity.is_empty() {
+        // A driver that uses the same key has the last word.
+        volume_attributes.entry(names::PROVISIONER_IDENTITY.into()).or_insert(local.settings.identity.clone());
+    }
+    CsiSource {
+        driver: local.driver.clone(),
+        volume_handle: made.volume_id.clone(),
+        read_only: local.settings.controller_publish_readonly && request.modes == [Mode::MultiNodeReader],
+        fs_type: if request.block { String::new() } else { request.fs_type.clone() }, // P14
+        volume_attributes,
+        controller_publish_secret_ref: secrets.controller_publish.clone(),
+        node_stage_secret_ref: secrets.node_stage.clone(),
+        node_publish_secret_ref: secrets.node_publish.clone(),
+        controller_expand_secret_ref: secrets.controller_expand.clone(),
+        node_expand_secret_ref: secrets.node_expand.clone(),
+    }
+}
+
+/// P45: one term per place, each label exactly. Places without labels say nothing, and a selector without terms would be
+/// refused.
+fn affinity(places: &[Segments]) -> Option<VolumeNodeAffinity> {
+    let term = |place: &Segments| NodeSelectorTerm {
+        match_expressions: place.iter().map(|(key, value)| NodeRequirement::is(key.as_str(), value.as_str())).collect(),
+        ..NodeSelectorTerm::default()
+    };
+    let terms: alloc::vec::Vec<_> = places.iter().filter(|place| !place.is_empty()).map(term).collect();
+    let required = (!terms.is_empty()).then_some(NodeSelector { node_selector_terms: terms })?;
+    Some(VolumeNodeAffinity { required: Some(required) })
+}

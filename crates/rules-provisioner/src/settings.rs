@@ -1,0 +1,213 @@
+//! What the role was told at its start: flags, the driver's abilities, and where it runs.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::sync::Arc;
+
+use api::{OwnerReference, names};
+use csi::v1::controller_service_capability::Type as ControllerType;
+use csi::v1::controller_service_capability::rpc::Type as Rpc;
+use csi::v1::plugin_capability::Type as PluginType;
+use csi::v1::plugin_capability::service::Type as Service;
+use csi::v1::{ControllerGetCapabilitiesResponse, GetPluginCapabilitiesResponse};
+
+/// The driver these rules speak for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Local {
+    /// The driver's name.
+    pub driver: String,
+    /// The path of its socket.
+    pub socket: String,
+    /// What it can do.
+    pub abilities: Abilities,
+    /// What the operator wants.
+    pub settings: Arc<Settings>,
+}
+
+impl Local {
+    /// A driver that makes, deletes and publishes volumes, under the default settings.
+    pub fn new(driver: impl Into<String>, socket: impl Into<String>) -> Local {
+        Local {
+            driver: driver.into(),
+            socket: socket.into(),
+            abilities: Abilities::plain(),
+            settings: Arc::new(Settings::default()),
+        }
+    }
+
+    /// The name of the volume made for a claim.
+    pub fn volume_name(&self, claim_uid: &str) -> String {
+        names::volume_name(&self.settings.volume_name_prefix, self.settings.volume_name_uuid_length, claim_uid)
+    }
+
+    /// Names under which classes and volumes are this driver's. The in-tree plugin a driver has taken over would be
+    /// known here too, once its classes and volumes can be translated.
+    pub fn is_known(&self, provisioner: &str) -> bool {
+        provisioner == self.driver
+    }
+
+    /// Where a volume can be reached from matters, and is asked for.
+    pub fn uses_topology(&self) -> bool {
+        self.abilities.topology && self.settings.topology
+    }
+}
+
+/// What the driver said it can do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[allow(clippy::struct_excessive_bools, reason = "each is one capability of the specification")]
+pub struct Abilities {
+    /// It has a controller service.
+    pub controller: bool,
+    /// Its volumes are not reachable from everywhere.
+    pub topology: bool,
+    /// It makes and deletes volumes.
+    pub volumes: bool,
+    /// It makes snapshots, and volumes from them.
+    pub snapshots: bool,
+    /// It makes volumes from volumes.
+    pub clones: bool,
+    /// It changes attributes of volumes.
+    pub modifies: bool,
+    /// It publishes volumes to nodes, so that there are attachments.
+    pub publishes: bool,
+    /// It tells one writer on a node from many.
+    pub tells_writers_apart: bool,
+}
+
+impl Abilities {
+    /// Makes, deletes and publishes volumes, and nothing else.
+    pub const fn plain() -> Abilities {
+        Abilities {
+            controller: true,
+            topology: false,
+            volumes: true,
+            snapshots: false,
+            clones: false,
+            modifies: false,
+            publishes: true,
+            tells_writers_apart: false,
+        }
+    }
+
+    /// As the driver's two answers say.
+    pub fn of(plugin: &GetPluginCapabilitiesResponse, controller: &ControllerGetCapabilitiesResponse) -> Abilities {
+        let serves = |wanted: Service| {
+            plugin.capabilities.iter().any(|capability| match &capability.r#type {
+                Some(PluginType::Service(service)) => service.r#type == i32::from(wanted),
+                Some(PluginType::VolumeExpansion(_)) | None => false,
+            })
+        };
+        let can = |wanted: Rpc| {
+            controller.capabilities.iter().any(|capability| match &capability.r#type {
+                Some(ControllerType::Rpc(rpc)) => rpc.r#type == i32::from(wanted),
+                None => false,
+            })
+        };
+        Abilities {
+            controller: serves(Service::ControllerService),
+            topology: serves(Service::VolumeAccessibilityConstraints),
+            volumes: can(Rpc::CreateDeleteVolume),
+            snapshots: can(Rpc::CreateDeleteSnapshot),
+            clones: can(Rpc::CloneVolume),
+            modifies: can(Rpc::ModifyVolume),
+            publishes: can(Rpc::PublishUnpublishVolume),
+            tells_writers_apart: can(Rpc::SingleNodeMultiWriter),
+        }
+    }
+}
+
+/// What the operator wants: one field per flag of the role.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(clippy::struct_excessive_bools, reason = "each is one flag of the role")]
+pub struct Settings {
+    /// `--volume-name-prefix`.
+    pub volume_name_prefix: String,
+    /// `--volume-name-uuid-length`; `None` keeps the whole uid with its dashes.
+    pub volume_name_uuid_length: Option<usize>,
+    /// `--strict-topology`.
+    pub strict_topology: bool,
+    /// `--immediate-topology`.
+    pub immediate_topology: bool,
+    /// `--extra-create-metadata`.
+    pub extra_create_metadata: bool,
+    /// `--default-fstype`.
+    pub default_fstype: String,
+    /// `--controller-publish-readonly`.
+    pub controller_publish_readonly: bool,
+    /// `--prevent-volume-mode-conversion`.
+    pub prevent_volume_mode_conversion: bool,
+    /// Gate `Topology`.
+    pub topology: bool,
+    /// Gate `CrossNamespaceVolumeDataSource`.
+    pub cross_namespace_sources: bool,
+    /// Gate `VolumeAttributesClass`.
+    pub attributes_classes: bool,
+    /// What is written down before a volume is made.
+    pub intent: Intent,
+    /// This process, as it is recorded in the volumes it makes; empty records nothing.
+    pub identity: String,
+    /// `--node-deployment`: there is one provisioner per node.
+    pub node: Option<OwnNode>,
+    /// `--enable-capacity`.
+    pub capacity: Option<CapacitySettings>,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            volume_name_prefix: "pvc".into(),
+            volume_name_uuid_length: None,
+            strict_topology: false,
+            immediate_topology: true,
+            extra_create_metadata: false,
+            default_fstype: String::new(),
+            controller_publish_readonly: false,
+            prevent_volume_mode_conversion: true,
+            topology: true,
+            cross_namespace_sources: false,
+            attributes_classes: true,
+            intent: Intent::OnClaim,
+            identity: String::new(),
+            node: None,
+            capacity: None,
+        }
+    }
+}
+
+/// What is written down before a volume is made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Intent {
+    /// A finalizer on the claim, with the arguments beside it: no crash leaves a volume that nothing accounts for.
+    #[default]
+    OnClaim,
+    /// Nothing: what is under way is known to this process alone, as it is upstream. A crash may leave a volume behind.
+    InMemory,
+}
+
+/// The node this provisioner works for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct OwnNode {
+    /// Its name.
+    pub name: String,
+    /// Where it is, as the driver on it says (NodeGetInfo).
+    pub segments: BTreeMap<String, String>,
+    /// `--node-deployment-immediate-binding`.
+    pub immediate_binding: bool,
+    /// `--node-deployment-base-delay`, in milliseconds.
+    pub base_delay_millis: u64,
+    /// `--node-deployment-max-delay`, in milliseconds.
+    pub max_delay_millis: u64,
+}
+
+/// How capacities are published.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct CapacitySettings {
+    /// Where the objects live.
+    pub namespace: String,
+    /// `--capacity-for-immediate-binding`.
+    pub immediate: bool,
+    /// `--capacity-poll-interval`, in milliseconds.
+    pub poll_millis: u64,
+    /// Whose disappearance takes the objects along, as found for `--capacity-ownerref-level`.
+    pub owner: Option<OwnerReference>,
+}

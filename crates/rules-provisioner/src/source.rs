@@ -1,0 +1,325 @@
+//! What a volume is made from: nothing, a snapshot, or another volume (sidecars 2.8).
+
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+
+use api::{
+    Object, ObjectKey, PersistentVolume, PersistentVolumeClaim, Quantity, StorageClass, TypedReference, VolumeSnapshot,
+    VolumeSnapshotContent, names,
+};
+use control::Cache;
+use csi::v1::volume_content_source::{SnapshotSource, Type, VolumeSource};
+use csi::v1::{self};
+use serde::{Deserialize, Serialize};
+
+use crate::{Local, Obstacle};
+
+/// What a volume is made from.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ContentSource {
+    /// What it is.
+    pub kind: SourceKind,
+    /// The namespace of the snapshot or claim.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// What the driver calls it.
+    pub handle: String,
+}
+
+/// What a volume can be made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum SourceKind {
+    /// A snapshot.
+    Snapshot,
+    /// The volume of another claim.
+    Volume,
+}
+
+impl ContentSource {
+    /// As the driver gets it.
+    pub fn to_csi(&self) -> v1::VolumeContentSource {
+        let r#type = match self.kind {
+            SourceKind::Snapshot => Type::Snapshot(SnapshotSource { snapshot_id: self.handle.clone() }),
+            SourceKind::Volume => Type::Volume(VolumeSource { volume_id: self.handle.clone() }),
+        };
+        v1::VolumeContentSource { r#type: Some(r#type) }
+    }
+}
+
+/// Whether the source is kept from going while it is copied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// There is no source.
+    NotNeeded,
+    /// It is held.
+    Held,
+    /// It is not held yet.
+    Missing(Object),
+    /// It is gone or going: the driver will say what that means.
+    Lost,
+}
+
+/// The finalizer that holds a source of this kind.
+pub(crate) fn protection(kind: SourceKind) -> &'static str {
+    match kind {
+        SourceKind::Snapshot => names::SNAPSHOT_SOURCE_PROTECTION,
+        SourceKind::Volume => names::CLONE_PROTECTION,
+    }
+}
+
+/// Whether a source is held now.
+pub(crate) fn hold(source: Option<&ContentSource>, cache: &Cache) -> Hold {
+    let Some(source) = source else { return Hold::NotNeeded };
+    let key = ObjectKey::new(source.namespace.as_str(), source.name.as_str());
+    let found = match source.kind {
+        SourceKind::Snapshot => cache.snapshot(&key).map(|snapshot| Object::VolumeSnapshot(Arc::clone(snapshot))),
+        SourceKind::Volume => cache.claim(&key).map(|claim| Object::PersistentVolumeClaim(Arc::clone(claim))),
+    };
+    match found {
+        Some(object) if object.meta().has_finalizer(protection(source.kind)) => Hold::Held,
+        Some(object) if !object.meta().is_deleting() => Hold::Missing(object),
+        Some(_) | None => Hold::Lost,
+    }
+}
+
+fn wrong(code: &'static str, text: String) -> Obstacle {
+    Obstacle { code, text }
+}
+
+/// What the claim wants its volume made from, checked in upstream's order.
+pub(crate) fn content_source(
+    claim: &PersistentVolumeClaim,
+    class: &StorageClass,
+    bytes: i64,
+    cache: &Cache,
+    local: &Local,
+) -> Result<Option<ContentSource>, Obstacle> {
+    let Some((reference, namespace)) = claim.source() else { return Ok(None) };
+    if namespace != claim.metadata.namespace {
+        granted(claim, reference, namespace, cache, local)?;
+    }
+    let group = reference.api_group.as_deref().unwrap_or("");
+    let key = ObjectKey::new(namespace, reference.name.as_str());
+    match (reference.kind.as_str(), group) {
+        ("VolumeSnapshot" | "PersistentVolumeClaim", _) if reference.name.is_empty() => {
+            Err(wrong("SourceUnnamed", "the claim's data source has no name".into()))
+        }
+        ("VolumeSnapshot", "snapshot.storage.k8s.io") => {
+            need(local.abilities.snapshots, local, "make volumes from snapshots")?;
+            snapshot(claim, &key, class, bytes, cache, local).map(Some)
+        }
+        ("VolumeSnapshot", other) => Err(wrong("WrongSourceGroup", format!("{other:?} is not the group of snapshots"))),
+        ("PersistentVolumeClaim", _) => {
+            need(local.abilities.clones, local, "copy volumes")?;
+            clone(claim, &key, class, bytes, cache).map(Some)
+        }
+        // P74: somebody else fills such volumes.
+        (kind, _) => Err(wrong("ExternalPopulator", format!("a volume made from a {kind} is filled by somebody else"))),
+    }
+}
+
+/// The driver can do what the claim needs.
+pub(crate) fn need(able: bool, local: &Local, what: &str) -> Result<(), Obstacle> {
+    if able {
+        return Ok(());
+    }
+    Err(wrong("DriverCannot", format!("driver {} cannot {what}", local.driver)))
+}
+
+/// P75: somebody in the source's namespace lets claims of this one refer to it.
+fn granted(
+    claim: &PersistentVolumeClaim,
+    reference: &TypedReference,
+    namespace: &str,
+    cache: &Cache,
+    local: &Local,
+) -> Result<(), Obstacle> {
+    if !local.settings.cross_namespace_sources {
+        let text = "a data source in another namespace needs feature gate CrossNamespaceVolumeDataSource";
+        return Err(wrong("CrossNamespaceOff", text.into()));
+    }
+    let group = reference.api_group.as_deref().unwrap_or("");
+    let allows = |grant: &&Arc<api::ReferenceGrant>| {
+        grant.metadata.namespace == namespace
+            && grant.spec.from.iter().any(|from| {
+                from.group.is_empty()
+                    && from.kind == "PersistentVolumeClaim"
+                    && from.namespace == claim.metadata.namespace
+            })
+            && grant.spec.to.iter().any(|to| {
+                let named = to.name.as_deref().is_none_or(|name| name.is_empty() || name == reference.name);
+                to.group == group && to.kind == reference.kind && named
+            })
+    };
+    if cache.grants().any(|grant| allows(&grant)) {
+        return Ok(());
+    }
+    Err(wrong(
+        "NotGranted",
+        format!(
+            "no ReferenceGrant in namespace {namespace} lets claims of namespace {} use {} {}",
+            claim.metadata.namespace, reference.kind, reference.name
+        ),
+    ))
+}
+
+fn snapshot(
+    claim: &PersistentVolumeClaim,
+    key: &ObjectKey,
+    class: &StorageClass,
+    bytes: i64,
+    cache: &Cache,
+    local: &Local,
+) -> Result<ContentSource, Obstacle> {
+    let snapshot =
+        cache.snapshot(key).ok_or_else(|| wrong("SnapshotMissing", format!("snapshot {key} does not exist")))?;
+    if snapshot.metadata.is_deleting() && !snapshot.metadata.has_finalizer(names::SNAPSHOT_SOURCE_PROTECTION) {
+        return Err(wrong("SnapshotBeingDeleted", format!("snapshot {key} is being deleted"))); // P59
+    }
+    let content = content_of(snapshot, key, cache)?;
+    let name = &content.metadata.name;
+    if content.spec.driver != class.provisioner {
+        let text = format!("snapshot {key} was made by {}, not by {}", content.spec.driver, class.provisioner);
+        return Err(wrong("SnapshotOfAnotherDriver", text));
+    }
+    if snapshot.status.ready_to_use != Some(true) {
+        return Err(wrong("SnapshotNotReady", format!("snapshot {key} is not ready to use")));
+    }
+    let Some(handle) = content.status.snapshot_handle.as_deref().filter(|handle| !handle.is_empty()) else {
+        return Err(wrong(
+            "NoSnapshotHandle",
+            format!("snapshot content {name} does not say what the driver calls it"),
+        ));
+    };
+    large_enough(bytes, snapshot.status.restore_size.as_ref(), "SmallerThanSnapshot", "the snapshot")?;
+    mode_kept(claim, content, local)?;
+    Ok(ContentSource {
+        kind: SourceKind::Snapshot,
+        namespace: key.namespace.clone(),
+        name: key.name.clone(),
+        handle: handle.into(),
+    })
+}
+
+fn content_of<'a>(
+    snapshot: &VolumeSnapshot,
+    key: &ObjectKey,
+    cache: &'a Cache,
+) -> Result<&'a VolumeSnapshotContent, Obstacle> {
+    let bound = snapshot.status.bound_volume_snapshot_content_name.as_deref().filter(|name| !name.is_empty());
+    let Some(name) = bound else {
+        return Err(wrong("SnapshotUnbound", format!("snapshot {key} is not bound to a content")));
+    };
+    let Some(content) = cache.snapshot_content(&ObjectKey::cluster(name)) else {
+        return Err(wrong("ContentMissing", format!("snapshot content {name} does not exist")));
+    };
+    let held = &content.spec.volume_snapshot_ref;
+    let ours = held.uid == snapshot.metadata.uid && held.namespace == key.namespace && held.name == key.name;
+    if !ours {
+        return Err(wrong("ContentOfAnother", format!("snapshot content {name} does not belong to snapshot {key}")));
+    }
+    Ok(content)
+}
+
+fn large_enough(bytes: i64, least: Option<&Quantity>, code: &'static str, source: &str) -> Result<(), Obstacle> {
+    let Some(least) = least.and_then(|least| least.bytes().ok()) else { return Ok(()) };
+    if bytes >= least {
+        return Ok(());
+    }
+    Err(wrong(code, format!("the claim asks for {bytes} bytes and {source} holds {least}")))
+}
+
+/// P58: a filesystem becomes a raw device, or the other way round, only where the content allows it.
+fn mode_kept(claim: &PersistentVolumeClaim, content: &VolumeSnapshotContent, local: &Local) -> Result<(), Obstacle> {
+    let (was, wanted) = (content.spec.source_volume_mode.as_deref(), claim.spec.volume_mode.as_deref());
+    let (Some(was), Some(wanted)) = (was, wanted) else { return Ok(()) };
+    let allowed = content.metadata.annotation(names::ALLOW_MODE_CHANGE).is_some_and(is_true);
+    if was == wanted || allowed || !local.settings.prevent_volume_mode_conversion {
+        return Ok(());
+    }
+    let text = format!(
+        "the snapshot is of a {was} volume and the claim asks for {wanted}: annotate content {} with {}=true to allow it",
+        content.metadata.name,
+        names::ALLOW_MODE_CHANGE
+    );
+    Err(wrong("VolumeModeChanged", text))
+}
+
+/// The words Kubernetes reads as true.
+fn is_true(text: &str) -> bool {
+    matches!(text, "1" | "t" | "T" | "true" | "TRUE" | "True")
+}
+
+fn clone(
+    claim: &PersistentVolumeClaim,
+    key: &ObjectKey,
+    class: &StorageClass,
+    bytes: i64,
+    cache: &Cache,
+) -> Result<ContentSource, Obstacle> {
+    let source = cache.claim(key).ok_or_else(|| wrong("SourceMissing", format!("claim {key} does not exist")))?;
+    if source.status.phase != "Bound" {
+        return Err(wrong("SourceNotBound", format!("claim {key}, which is to be copied, is not bound")));
+    }
+    if source.metadata.is_deleting() {
+        return Err(wrong("SourceBeingDeleted", format!("claim {key}, which is to be copied, is being deleted")));
+    }
+    if source.class().is_none() || claim.class().is_none() {
+        return Err(wrong("SourceWithoutClass", format!("claim {key}, which is to be copied, has no class")));
+    }
+    large_enough(bytes, source.requested(), "SmallerThanSource", "the source")?;
+    let volume = volume_of(source, key, cache)?;
+    let handle = copyable(volume, source, class)?;
+    if source.volume_mode() != claim.volume_mode() {
+        let text = format!("claim {key} is {} and the copy is to be {}", source.volume_mode(), claim.volume_mode());
+        return Err(wrong("SourceModeDiffers", text));
+    }
+    Ok(ContentSource {
+        kind: SourceKind::Volume,
+        namespace: key.namespace.clone(),
+        name: key.name.clone(),
+        handle: handle.into(),
+    })
+}
+
+fn volume_of<'a>(
+    source: &PersistentVolumeClaim,
+    key: &ObjectKey,
+    cache: &'a Cache,
+) -> Result<&'a PersistentVolume, Obstacle> {
+    let name = source.spec.volume_name.as_str();
+    if name.is_empty() {
+        return Err(wrong("SourceWithoutVolume", format!("claim {key}, which is to be copied, names no volume")));
+    }
+    let volume = cache.volume(&ObjectKey::cluster(name));
+    volume.map(|volume| &**volume).ok_or_else(|| wrong("SourceVolumeMissing", format!("volume {name} does not exist")))
+}
+
+fn copyable<'a>(
+    volume: &'a PersistentVolume,
+    source: &PersistentVolumeClaim,
+    class: &StorageClass,
+) -> Result<&'a str, Obstacle> {
+    let name = &volume.metadata.name;
+    let Some(csi) = &volume.spec.csi else {
+        return Err(wrong("SourceNotCsi", format!("volume {name} was made by no CSI driver")));
+    };
+    if csi.driver != class.provisioner {
+        let text = format!("volume {name} was made by {}, not by {}", csi.driver, class.provisioner);
+        return Err(wrong("SourceOfAnotherDriver", text));
+    }
+    let held = volume.spec.claim_ref.as_ref().is_some_and(|held| {
+        held.uid == source.metadata.uid
+            && held.namespace == source.metadata.namespace
+            && held.name == source.metadata.name
+    });
+    if !held {
+        return Err(wrong("SourceVolumeOfAnother", format!("volume {name} is not for the claim that is to be copied")));
+    }
+    if volume.status.phase != "Bound" {
+        return Err(wrong("SourceVolumeNotBound", format!("volume {name} is not bound")));
+    }
+    Ok(&csi.volume_handle)
+}

@@ -1,0 +1,52 @@
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use api::{Kind, Object, Patch, Precondition, Value, Write};
+use control::{Effect, Permission};
+use serde_json::json;
+
+use crate::act::on;
+
+/// The one thing this controller does: let a source go.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct LetGo {
+    /// The snapshot or claim.
+    pub object: Object,
+    /// The finalizer that held it.
+    pub finalizer: &'static str,
+}
+
+impl control::Action for LetGo {
+    fn name(&self) -> &'static str {
+        "LetGo"
+    }
+
+    fn effect(&self) -> Effect {
+        let patch = without(&self.object, self.finalizer);
+        Effect::Write(Write::Patch { target: self.object.reference(), subresource: None, patch })
+    }
+
+    fn permissions() -> &'static [Permission] {
+        const PERMISSIONS: &[Permission] =
+            &[on(Kind::PersistentVolumeClaim, "patch"), on(Kind::VolumeSnapshot, "patch")];
+        PERMISSIONS
+    }
+}
+
+/// Kinds that somebody installed know no strategic merge: there the whole list is written, on an unchanged object.
+fn without(object: &Object, finalizer: &str) -> Patch {
+    let meta = object.meta();
+    if !object.kind().is_optional() {
+        return Patch::remove_finalizer(meta, finalizer);
+    }
+    let rest: Vec<&String> = meta.finalizers.iter().filter(|held| *held != finalizer).collect();
+    let rest = if rest.is_empty() { Value::Null } else { json!(rest) };
+    Patch::merge(Precondition::unchanged(meta), json!({ "metadata": { "finalizers": rest } }))
+}
+
+impl fmt::Debug for LetGo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LetGo({})", self.object.reference())
+    }
+}

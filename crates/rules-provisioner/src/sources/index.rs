@@ -1,0 +1,94 @@
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use api::{Object, ObjectKey, PersistentVolumeClaim, names};
+use control::{Cache, Change};
+
+use super::{SourceKey, SourceView};
+use crate::Local;
+
+pub(super) fn keys(cache: &Cache) -> Vec<SourceKey> {
+    let snapshots = cache.snapshots().map(|snapshot| SourceKey::Snapshot(snapshot.metadata.key()));
+    let claims = cache.claims().filter(|claim| claim.metadata.has_finalizer(names::CLONE_PROTECTION));
+    snapshots.chain(claims.map(|claim| SourceKey::Claim(claim.metadata.key()))).collect()
+}
+
+/// The source itself, and what a claim that changed is made from.
+pub(super) fn wakes(change: &Change) -> Vec<SourceKey> {
+    let mut woken = BTreeSet::new();
+    for side in change.sides() {
+        match side {
+            Object::VolumeSnapshot(snapshot) => {
+                woken.insert(SourceKey::Snapshot(snapshot.metadata.key()));
+            }
+            Object::PersistentVolumeClaim(claim) => {
+                if claim.metadata.has_finalizer(names::CLONE_PROTECTION) {
+                    woken.insert(SourceKey::Claim(claim.metadata.key()));
+                }
+                woken.extend(source_of(claim));
+            }
+            Object::PersistentVolume(_)
+            | Object::StorageClass(_)
+            | Object::VolumeAttachment(_)
+            | Object::CSIDriver(_)
+            | Object::CSINode(_)
+            | Object::Node(_)
+            | Object::Pod(_)
+            | Object::Secret(_)
+            | Object::VolumeAttributesClass(_)
+            | Object::CSIStorageCapacity(_)
+            | Object::VolumeSnapshotContent(_)
+            | Object::ReferenceGrant(_) => {}
+        }
+    }
+    woken.into_iter().collect()
+}
+
+fn source_of(claim: &PersistentVolumeClaim) -> Option<SourceKey> {
+    let (source, namespace) = claim.source()?;
+    let key = ObjectKey::new(namespace, source.name.as_str());
+    match source.kind.as_str() {
+        "VolumeSnapshot" => Some(SourceKey::Snapshot(key)),
+        "PersistentVolumeClaim" => Some(SourceKey::Claim(key)),
+        _other => None,
+    }
+}
+
+pub(super) fn view(key: &SourceKey, cache: &Cache, local: &Local) -> SourceView {
+    match key {
+        SourceKey::Snapshot(key) => {
+            let Some(snapshot) = cache.snapshot(key) else { return SourceView::Gone };
+            if !snapshot.metadata.has_finalizer(names::SNAPSHOT_SOURCE_PROTECTION) || !local.abilities.snapshots {
+                return SourceView::Free;
+            }
+            SourceView::Held {
+                object: Object::VolumeSnapshot(Arc::clone(snapshot)),
+                finalizer: names::SNAPSHOT_SOURCE_PROTECTION,
+                users: users("VolumeSnapshot", key, cache),
+            }
+        }
+        SourceKey::Claim(key) => {
+            let Some(claim) = cache.claim(key) else { return SourceView::Gone };
+            if !claim.metadata.has_finalizer(names::CLONE_PROTECTION) || !local.abilities.clones {
+                return SourceView::Free;
+            }
+            if !claim.metadata.is_deleting() {
+                return SourceView::Standing;
+            }
+            SourceView::Held {
+                object: Object::PersistentVolumeClaim(Arc::clone(claim)),
+                finalizer: names::CLONE_PROTECTION,
+                users: users("PersistentVolumeClaim", key, cache),
+            }
+        }
+    }
+}
+
+/// Claims that have no volume yet and want one made from this.
+fn users(kind: &str, key: &ObjectKey, cache: &Cache) -> Vec<ObjectKey> {
+    let term = format!("{kind}/{}/{}", key.namespace, key.name);
+    let pending = |claim: &&Arc<PersistentVolumeClaim>| matches!(claim.status.phase.as_str(), "" | "Pending");
+    cache.claims_by_source(&term).filter(pending).map(|claim| claim.metadata.key()).collect()
+}

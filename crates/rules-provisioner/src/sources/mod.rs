@@ -1,0 +1,109 @@
+//! Lets go of what volumes were made from, once no volume is being made from it any more.
+//!
+//! Owns: the removal of the two finalizers that the provisioner puts on snapshots and claims while it copies them.
+//!
+//! Writes: those finalizers. Only reads: claims and snapshots.
+//!
+//! Law: a source is let go only if no claim without a volume refers to it (reliability 12). A claim being undone still
+//! refers to it.
+//!
+//! Upstream takes the snapshot's finalizer off after the first of several copies and sweeps up the rest every five minutes.
+//! Here a change of the last claim that refers to a source is what lets it go (P61, P62, P73).
+
+mod act;
+mod decide;
+mod index;
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use api::{Kind, Object, ObjectKey, ObjectRef};
+use control::{Cache, Change, Decision, Outcome, Retry, Rules, Tick};
+
+pub use act::LetGo;
+
+use crate::Local;
+
+/// The rules.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sources;
+
+/// What one decision is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SourceKey {
+    /// A snapshot.
+    Snapshot(ObjectKey),
+    /// A claim whose volume may be copied.
+    Claim(ObjectKey),
+}
+
+impl fmt::Display for SourceKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SourceKey::Snapshot(key) => write!(f, "snapshot {key}"),
+            SourceKey::Claim(key) => write!(f, "claim {key}"),
+        }
+    }
+}
+
+/// A source, as far as holding it goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SourceView {
+    /// There is no such object.
+    Gone,
+    /// It is not held.
+    Free,
+    /// A claim whose volume may be copied again at any time: it is let go when it is being deleted.
+    Standing,
+    /// It is held and may have to go.
+    Held {
+        /// The object.
+        object: Object,
+        /// The finalizer that holds it.
+        finalizer: &'static str,
+        /// Claims whose volumes are being made from it.
+        users: Vec<ObjectKey>,
+    },
+}
+
+impl Rules for Sources {
+    const NAME: &'static str = "sources";
+    type Key = SourceKey;
+    type Local = Local;
+    type View = SourceView;
+    type Action = LetGo;
+    type Memory = Retry;
+
+    fn watches() -> &'static [Kind] {
+        &[Kind::PersistentVolumeClaim, Kind::VolumeSnapshot]
+    }
+
+    fn wakes(change: &Change, _cache: &Cache, _local: &Local) -> Vec<SourceKey> {
+        index::wakes(change)
+    }
+
+    fn keys(cache: &Cache, _local: &Local) -> Vec<SourceKey> {
+        index::keys(cache)
+    }
+
+    fn view(key: &SourceKey, cache: &Cache, local: &Local) -> SourceView {
+        index::view(key, cache, local)
+    }
+
+    fn decide(now: Tick, view: &SourceView, memory: &Retry) -> Decision<LetGo> {
+        decide::decide(now, view, memory)
+    }
+
+    fn remember(now: Tick, memory: Retry, _did: &LetGo, got: &Outcome) -> Retry {
+        memory.after(now, got)
+    }
+
+    fn learn(_local: &mut Local, _did: &LetGo, _got: &Outcome) {}
+
+    fn about(key: &SourceKey) -> ObjectRef {
+        match key {
+            SourceKey::Snapshot(key) => ObjectRef { kind: Kind::VolumeSnapshot, key: key.clone() },
+            SourceKey::Claim(key) => ObjectRef { kind: Kind::PersistentVolumeClaim, key: key.clone() },
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Steps that are the same whether an intent is written down or not.
+
+use alloc::format;
+use alloc::sync::Arc;
+
+use api::SecretReference;
+use control::{Decision, Secrets, Tick, Why};
+
+use crate::source::protection;
+use crate::{Action, Fresh, Hold, Job, Made, Memory, Room, Terms, Work};
+
+/// One look at a claim.
+pub(crate) struct Step<'a> {
+    pub(crate) now: Tick,
+    pub(crate) work: &'a Work,
+    pub(crate) memory: &'a Memory,
+}
+
+impl Step<'_> {
+    /// What CreateVolume needs, and then CreateVolume.
+    pub(crate) fn create_volume(&self, terms: &Terms, job: Option<Arc<Job>>) -> Decision<Action> {
+        let (work, driver) = (self.work, &self.work.local.driver);
+        if let Some(until) = self.memory.infeasible.filter(|until| self.now < *until) {
+            let failure = self.memory.retry.last_failure().unwrap_or("it called the request impossible");
+            let text = format!("driver {driver} will be asked again for volume {}: {failure}", terms.request.name);
+            return Decision::Wait(until, Why::waiting("CreateRefused", text));
+        }
+        if let (Hold::Missing(source), Some(kind)) =
+            (&work.hold, terms.request.source.as_ref().map(|source| source.kind))
+            && !self.memory.hold_waived
+        {
+            let text = format!("keeping {} until the volume is made from it", source.reference());
+            let uid = work.claim.metadata.uid.clone();
+            let action = Action::HoldSource { uid, source: source.clone(), finalizer: protection(kind) };
+            return Decision::Do(action, Why::waiting("HoldingSource", text));
+        }
+        let secrets = match self.secrets(terms.secrets.provision.as_ref(), true) {
+            Ok(secrets) => secrets,
+            Err(read) => return read,
+        };
+        Decision::Do(
+            Action::CreateVolume {
+                uid: work.claim.metadata.uid.clone(),
+                socket: work.local.socket.clone(),
+                request: terms.request.clone(),
+                secrets,
+                job,
+            },
+            Why::waiting(
+                "CreatingVolume",
+                format!("waiting for driver {driver} to create volume {}", terms.request.name),
+            ),
+        )
+    }
+
+    /// What the next call takes along, or the step that reads it.
+    #[allow(clippy::result_large_err, reason = "the decision is returned at once, never collected")]
+    fn secrets(&self, secret: Option<&SecretReference>, needed: bool) -> Result<Secrets, Decision<Action>> {
+        read_secret(&self.work.claim.metadata.uid, secret, needed, self.memory)
+    }
+
+    pub(crate) fn create_pv(&self, terms: &Terms, made: &Made) -> Decision<Action> {
+        if self.memory.fresh == Fresh::Wanted {
+            return self.look("a volume of that name exists: looking whose it is");
+        }
+        Decision::Do(
+            Action::CreatePv {
+                claim: self.work.claim.clone(),
+                local: self.work.local.clone(),
+                terms: terms.clone(),
+                made: made.clone(),
+            },
+            Why::waiting("RecordingVolume", format!("recording the volume as {}", terms.request.name)),
+        )
+    }
+
+    pub(crate) fn look(&self, text: &str) -> Decision<Action> {
+        let (uid, name) = (self.work.claim.metadata.uid.clone(), self.work.name.clone());
+        Decision::Do(Action::LookForPv { uid, name }, Why::waiting("LookingForVolume", text))
+    }
+
+    pub(crate) fn delete_again(&self, terms: &Terms, made: &Made) -> Decision<Action> {
+        let secrets = match self.secrets(terms.secrets.provision.as_ref(), false) {
+            Ok(secrets) => secrets,
+            Err(read) => return read,
+        };
+        let driver = &self.work.local.driver;
+        Decision::Do(
+            Action::DeleteVolume {
+                uid: self.work.claim.metadata.uid.clone(),
+                socket: self.work.local.socket.clone(),
+                volume_id: made.volume_id.clone(),
+                secrets,
+            },
+            Why::waiting("UndoingVolume", format!("waiting for driver {driver} to delete the volume nobody wants")),
+        )
+    }
+
+    pub(crate) fn reschedule(&self, code: &'static str, text: &str) -> Decision<Action> {
+        Decision::Do(Action::Reschedule(self.work.claim.clone()), Why::waiting(code, text))
+    }
+
+    /// P93 to P96: a claim that any node may take is taken by one, when its turn has come and there is room.
+    pub(crate) fn contest(&self, from: Tick, terms: &Terms) -> Decision<Action> {
+        let Some(own) = &self.work.local.settings.node else {
+            return Decision::Rest(Why::settled("NotForNodes", "no node is known that could take the claim"));
+        };
+        let turn = self.turn(from);
+        if self.now < turn {
+            return Decision::Wait(turn, Why::waiting("AwaitingTurn", format!("node {} waits for its turn", own.name)));
+        }
+        match self.memory.room {
+            Room::Unasked => Decision::Do(
+                Action::AskCapacity {
+                    uid: self.work.claim.metadata.uid.clone(),
+                    socket: self.work.local.socket.clone(),
+                    request: terms.request.clone(),
+                    node: own.clone(),
+                },
+                Why::waiting("AskingForRoom", format!("asking whether there is room on node {}", own.name)),
+            ),
+            Room::TooLittle { again } if self.now < again => {
+                Decision::Wait(again, Why::waiting("NoRoomHere", format!("there is no room on node {}", own.name)))
+            }
+            Room::TooLittle { .. } | Room::Enough => Decision::Do(
+                Action::TakeClaim { claim: self.work.claim.clone(), node: own.name.clone() },
+                Why::waiting("TakingClaim", format!("taking the claim for node {}", own.name)),
+            ),
+        }
+    }
+
+    /// After a conflict the next turn comes later, as many times as there were conflicts, up to the longest delay.
+    fn turn(&self, from: Tick) -> Tick {
+        let conflicts = self.memory.retry.failures();
+        match &self.work.local.settings.node {
+            Some(own) if conflicts > 0 => {
+                let delay = own.base_delay_millis.saturating_mul(1 << conflicts.min(16)).min(own.max_delay_millis);
+                let less = own.share(&self.work.claim.metadata.uid, own.base_delay_millis);
+                from.after_millis(delay.saturating_sub(less))
+            }
+            Some(_) | None => from,
+        }
+    }
+}
+
+/// What the next call takes along, or the step that reads it.
+#[allow(clippy::result_large_err, reason = "the decision is returned at once, never collected")]
+pub(crate) fn read_secret(
+    uid: &str,
+    secret: Option<&SecretReference>,
+    needed: bool,
+    memory: &Memory,
+) -> Result<Secrets, Decision<Action>> {
+    match (secret, &memory.secrets) {
+        (None, _) => Ok(Secrets::default()),
+        (Some(_), Some(secrets)) => Ok(secrets.clone()),
+        (Some(secret), None) => {
+            let why = Why::waiting("ReadingSecret", format!("reading secret {}/{}", secret.namespace, secret.name));
+            Err(Decision::Do(Action::ReadSecret { uid: uid.into(), secret: secret.clone(), needed }, why))
+        }
+    }
+}

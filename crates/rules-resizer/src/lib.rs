@@ -1,0 +1,123 @@
+//! Growing and modifying the volumes of one driver.
+//!
+//! A user asks for a larger size, or for another class of attributes, in the claim. This controller has the driver do it,
+//! hands over to the node where the node has a part in it, and says in the claim's status how far it has come.
+//!
+//! Owns: in claims `status.capacity` of a resize the node has no part in, `allocatedResources`,
+//! `allocatedResourceStatuses` until it is the node's turn, `modifyVolumeStatus`, `currentVolumeAttributesClassName`, the
+//! conditions about both, and the annotation that nothing is left for the node; in volumes the capacity, the attributes
+//! class and the size from before a resize; and the calls ControllerExpandVolume and ControllerModifyVolume.
+//! Writes: only those.
+//! Only reads: attributes classes, pods (whether one uses a claim), secrets (just before a call, never kept).
+//!
+//! Laws (the numbers are those of the reliability reference, each has a test):
+//! - a volume's capacity never shrinks, and is written before the claim's (55);
+//! - the claim's capacity rises only when nothing is left to do for the node (56);
+//! - the size under way is in the claim before the driver hears of it (57). It is lowered only after the driver refused it
+//!   and no earlier call for it can have taken effect, or called it infeasible (58);
+//! - the claim and the volume name the new class only after the driver did it, and what is under way is in the claim before
+//!   the driver hears of it (60); what may have happened is repeated before anything else is tried (61);
+//! - one call per volume at a time (68); nothing is written that is written already (109).
+//!
+//! Every step is decided from the objects, so a new life goes on where the last one stopped: at worst it asks the driver
+//! once more for what it did already.
+//!
+//! Does not know: the node's part, in-tree volumes, what time it is.
+#![no_std]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+extern crate alloc;
+
+mod act;
+mod decide;
+mod facts;
+mod grow;
+mod index;
+mod memory;
+mod modify;
+mod patch;
+mod target;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+pub use act::{Act, Begin, GrowthReport, ModifyReport, Work};
+pub use memory::{GrowFailure, GrowMemory, Grown, Memory, ModifyFailure, ModifyMemory};
+pub use view::{
+    BeforeSize, Bound, Class, Expansion, Grow, Key, Modify, ModifyState, Place, Progress, Sizes, Stamp, Told, View,
+};
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use api::{Kind, ObjectRef};
+use control::{Cache, Change, Decision, Outcome, Rules, Tick};
+
+/// The resizer of one driver.
+pub struct Resizer;
+
+/// The driver this resizer works for, and how.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Local {
+    /// Its name.
+    pub driver: String,
+    /// The path of its socket.
+    pub socket: String,
+    /// Who expands its volumes: EXPAND_VOLUME of the controller, or else of the node.
+    pub expansion: Expansion,
+    /// It has the controller capability MODIFY_VOLUME, and the cluster has attributes classes.
+    pub modifies: bool,
+    /// It has the controller capability SINGLE_NODE_MULTI_WRITER.
+    pub tells_writers_apart: bool,
+    /// The size under way is kept in the claim, so that a resize that failed can be recovered from.
+    pub recovers: bool,
+    /// Nodes find on the volume the size its filesystem had before.
+    pub tells_size_before: bool,
+    /// After a refusal because a volume is in use, pods are looked at before the next attempt.
+    pub asks_pods: bool,
+    /// The driver is told the names of claim and volume when attributes change.
+    pub extra_metadata: bool,
+    /// How long what the driver calls impossible is left alone.
+    pub slow_millis: u64,
+}
+
+impl Rules for Resizer {
+    const NAME: &'static str = "resizer";
+
+    type Key = Key;
+    type Local = Local;
+    type View = View;
+    type Action = Act;
+    type Memory = Memory;
+
+    fn watches() -> &'static [Kind] {
+        &index::WATCHES
+    }
+
+    fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
+        index::wakes(change, cache, local)
+    }
+
+    fn keys(cache: &Cache, local: &Local) -> Vec<Key> {
+        index::keys(cache, local)
+    }
+
+    fn view(key: &Key, cache: &Cache, local: &Local) -> View {
+        facts::view(key, cache, local)
+    }
+
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Act> {
+        decide::decide(now, view, memory)
+    }
+
+    fn remember(now: Tick, memory: Memory, did: &Act, got: &Outcome) -> Memory {
+        memory::remember(now, memory, did, got)
+    }
+
+    fn learn(_local: &mut Local, _did: &Act, _got: &Outcome) {}
+
+    fn about(key: &Key) -> ObjectRef {
+        ObjectRef { kind: Kind::PersistentVolumeClaim, key: key.0.clone() }
+    }
+}

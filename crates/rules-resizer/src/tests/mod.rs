@@ -1,0 +1,5 @@
+mod growing;
+mod lives;
+mod modifying;
+mod table;
+mod world;
