@@ -9,6 +9,7 @@
 
 extern crate alloc;
 
+mod coordination_v1;
 mod core_v1;
 mod kind;
 mod meta;
@@ -19,6 +20,7 @@ mod storage_v1;
 mod time;
 mod write;
 
+pub use coordination_v1::*;
 pub use core_v1::*;
 pub use kind::Kind;
 pub use meta::{Meta, ObjectKey, ObjectRef, OwnerReference};

@@ -5,8 +5,8 @@
 //! action ([`Effect`]) and tells how it ended ([`Outcome`]).
 //!
 //! This crate owns the words for that ([`Decision`], [`Why`], [`Outcome`]), the facts rules look at ([`Cache`]), the
-//! words for the machine they run on ([`host`]), and the two tools every controller needs, both told the time:
-//! [`Queue`] and [`Retry`].
+//! words for the machine they run on ([`host`]), and the tools every controller needs, all told the time: [`Queue`],
+//! [`Retry`] and [`Election`].
 //!
 //! It does not know any controller, any I/O, or what time it is.
 #![no_std]
@@ -17,6 +17,7 @@ extern crate alloc;
 mod cache;
 mod decision;
 mod effect;
+mod election;
 pub mod host;
 mod queue;
 mod retry;
@@ -25,6 +26,7 @@ mod rules;
 pub use cache::{Cache, Change, Index};
 pub use decision::{Decision, Why};
 pub use effect::{Effect, Outcome, Refusal, Reply};
+pub use election::{Ask, Election, Terms};
 pub use queue::Queue;
 pub use retry::Retry;
 pub use rules::{Action, Permission, Rules};
