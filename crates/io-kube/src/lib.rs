@@ -10,6 +10,7 @@ mod count;
 mod lease;
 mod path;
 mod request;
+mod throttle;
 mod watch;
 
 pub use connect::{ConnectError, Kube};
