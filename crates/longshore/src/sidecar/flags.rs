@@ -57,7 +57,10 @@ fn find(roles: &BTreeSet<Role>, name: &str) -> Result<&'static Flag, String> {
         Some(flag) if flag.defaults.iter().any(|(role, _)| roles.contains(role)) => Ok(flag),
         Some(flag) => {
             let owners: Vec<&str> = flag.defaults.iter().map(|(role, _)| role.name()).collect();
-            Err(format!("--{name} is a flag of the {}, which is not among the roles of this process", owners.join(" and the ")))
+            Err(format!(
+                "--{name} is a flag of the {}, which is not among the roles of this process",
+                owners.join(" and the ")
+            ))
         }
         None => Err(format!("there is no flag --{name}{}", suggestion(roles, name))),
     }
@@ -263,8 +266,14 @@ mod tests {
             ("--leader-election=maybe", "--leader-election cannot be \"maybe\"; write --leader-election=true or false"),
             ("--workers=3", "--workers is a flag of the resizer, which is not among the roles of this process"),
             ("--feature-gates=Tea=true", "--feature-gates knows no gate Tea; docs/flags.md lists them"),
-            ("--feature-gates=Topology", "--feature-gates cannot read \"Topology\"; write it as Topology=true or Topology=false"),
-            ("--leader-election-labels=a:b:c", "--leader-election-labels cannot read \"a:b:c\"; write each as key:value"),
+            (
+                "--feature-gates=Topology",
+                "--feature-gates cannot read \"Topology\"; write it as Topology=true or Topology=false",
+            ),
+            (
+                "--leader-election-labels=a:b:c",
+                "--leader-election-labels cannot read \"a:b:c\"; write each as key:value",
+            ),
             ("stray", "stray is no flag; flags begin with two dashes"),
         ];
         for (line, sentence) in wrong {
@@ -285,11 +294,16 @@ mod tests {
 
     #[test]
     fn deprecated_flags_are_taken_with_a_warning_and_gates_add_up() {
-        let flags =
-            read(&[Role::Provisioner], "--metrics-address=:1 --feature-gates=Topology=false --feature-gates=AllAlpha=true")
-                .unwrap();
+        let flags = read(
+            &[Role::Provisioner],
+            "--metrics-address=:1 --feature-gates=Topology=false --feature-gates=AllAlpha=true",
+        )
+        .unwrap();
         assert_eq!(flags.warnings.len(), 1);
-        assert_eq!((flags.gate("Topology"), flags.gate("AllAlpha"), flags.gate("AllBeta")), (Some(false), Some(true), None));
+        assert_eq!(
+            (flags.gate("Topology"), flags.gate("AllAlpha"), flags.gate("AllBeta")),
+            (Some(false), Some(true), None)
+        );
     }
 
     #[test]

@@ -69,11 +69,10 @@ impl Roles {
             provisioner: Controller::new(&parts, ProvisionerLocal { driver: DRIVER.into(), socket: socket.clone() }),
             scheduler: Controller::new(&parts, ()),
             attachdetach: Controller::new(&parts, ()),
-            attacher: Controller::new(&parts, AttacherLocal {
-                driver: DRIVER.into(),
-                socket: socket.clone(),
-                publishes: true,
-            }),
+            attacher: Controller::new(
+                &parts,
+                AttacherLocal { driver: DRIVER.into(), socket: socket.clone(), publishes: true },
+            ),
             registrar: Controller::new(&parts, RegistrarLocal::new(node_name, life)),
             _processes: node::follow_processes(&host, node.clone())?,
             node,
