@@ -11,6 +11,7 @@ extern crate alloc;
 
 mod affinity;
 mod capacity;
+mod coordination_v1;
 mod core_v1;
 mod grant;
 mod kind;
@@ -26,6 +27,7 @@ mod write;
 
 pub use affinity::*;
 pub use capacity::*;
+pub use coordination_v1::*;
 pub use core_v1::*;
 pub use grant::*;
 pub use kind::Kind;

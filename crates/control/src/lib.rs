@@ -6,8 +6,8 @@
 //!
 //! This crate owns the words for that ([`Decision`], [`Why`], [`Outcome`]), the facts rules look at ([`Cache`]), the
 //! words for the machine they run on ([`host`]) and for how a volume is used ([`Capability`]), the one way secrets are read
-//! and passed on ([`Secrets`]), and the two tools every controller needs, both told the time:
-//! [`Queue`] and [`Retry`].
+//! and passed on ([`Secrets`]), and the tools every controller needs, all told the time: [`Queue`], [`Retry`] and
+//! [`Election`].
 //!
 //! It does not know any controller, any I/O, or what time it is.
 #![no_std]
@@ -19,6 +19,7 @@ mod cache;
 mod capability;
 mod decision;
 mod effect;
+mod election;
 pub mod host;
 mod queue;
 mod retry;
@@ -29,6 +30,7 @@ pub use cache::{Cache, Change, Index};
 pub use capability::{Access, Capability, Mode};
 pub use decision::{Decision, Why};
 pub use effect::{Effect, Outcome, Refusal, Reply};
+pub use election::{Ask, Election, Terms};
 pub use queue::Queue;
 pub use retry::Retry;
 pub use rules::{Action, Permission, Rules};

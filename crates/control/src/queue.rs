@@ -58,6 +58,11 @@ impl<K: Clone + Ord> Queue<K> {
         self.order.first().map(|(due, _)| *due)
     }
 
+    /// Keys waiting to be looked at, now or later.
+    pub fn waiting(&self) -> usize {
+        self.order.len()
+    }
+
     /// Keys being looked at.
     pub fn busy(&self) -> usize {
         self.busy.len()

@@ -6,12 +6,14 @@ use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use crate::Counts;
+use crate::throttle::Throttle;
 
 /// A connection to an API server.
 #[derive(Clone)]
 pub struct Kube {
     pub(crate) client: kube::Client,
     pub(crate) counts: Arc<Counts>,
+    pub(crate) throttle: Option<Arc<Throttle>>,
 }
 
 /// Why there is no connection.
@@ -41,6 +43,13 @@ impl Kube {
         Kube::from_config(config).map_err(fail)
     }
 
+    /// Connects to the API server at this URL, without credentials.
+    pub fn from_url(url: &str) -> Result<Kube, ConnectError> {
+        let wrong = |reason: String| ConnectError::Nowhere(format!("{url} is no URL of an API server: {reason}"));
+        let url = url.parse().map_err(|error: http::uri::InvalidUri| wrong(error.to_string()))?;
+        Kube::from_config(kube::Config::new(url)).map_err(wrong)
+    }
+
     /// Connects as the environment says: `KUBECONFIG`, the usual file, or the service account of a pod.
     pub async fn from_environment() -> Result<Kube, ConnectError> {
         let config = kube::Config::infer().await.map_err(|error| ConnectError::Nowhere(chain(&error)))?;
@@ -51,7 +60,7 @@ impl Kube {
         // A watch is quiet for as long as nothing happens.
         config.read_timeout = None;
         let client = kube::Client::try_from(config).map_err(|error| chain(&error))?;
-        Ok(Kube { client, counts: Arc::default() })
+        Ok(Kube { client, counts: Arc::default(), throttle: None })
     }
 
     /// Talks to a server in this process, without a socket.
@@ -63,7 +72,14 @@ impl Kube {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<tower::BoxError>,
     {
-        Kube { client: kube::Client::new(service, "default"), counts: Arc::default() }
+        Kube { client: kube::Client::new(service, "default"), counts: Arc::default(), throttle: None }
+    }
+
+    /// The same connection with a limit of its own: so many requests a second, and so many at once before that counts.
+    /// Requests for a lease should not have to wait behind others: they go over a connection without a limit.
+    #[must_use]
+    pub fn throttled(&self, per_second: f64, burst: u32) -> Kube {
+        Kube { throttle: Throttle::new(per_second, burst).map(Arc::new), ..self.clone() }
     }
 
     /// How many requests of each sort have been made.

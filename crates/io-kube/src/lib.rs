@@ -7,10 +7,13 @@
 
 mod connect;
 mod count;
+mod lease;
 mod path;
 mod request;
+mod throttle;
 mod watch;
 
 pub use connect::{ConnectError, Kube};
 pub use count::Counts;
+pub use lease::{Campaign, Standing};
 pub use watch::Feed;

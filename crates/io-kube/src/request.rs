@@ -69,6 +69,9 @@ impl Kube {
         }
         let request =
             request.body(Body::from(body.to_vec())).map_err(|error| format!("cannot ask for {path}: {error}"))?;
+        if let Some(throttle) = &self.throttle {
+            throttle.turn().await;
+        }
         let lost = |error: &dyn std::error::Error| format!("the API server did not answer: {}", chain(error));
         let response = self.client.send(request).await.map_err(|error| lost(&error))?;
         let status = response.status();

@@ -2,13 +2,13 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use api::{Object, Write};
 use control::{Action, Cache, Change, Decision, Effect, Outcome, Queue, Refusal, Reply, Rules, Tick, Why};
 use tokio::sync::{Notify, watch};
 
-use crate::{Clock, Events, Facts, Listener};
+use crate::{Clock, Events, Facts, Listener, Metrics};
 
 /// Performs effects. The binary composes it from the hands it has.
 pub trait Hands: Send + Sync + 'static {
@@ -16,18 +16,30 @@ pub trait Hands: Send + Sync + 'static {
     fn perform(&self, effect: Effect) -> Pin<Box<dyn Future<Output = Outcome> + Send + '_>>;
 }
 
-/// Keys worked on at once by one controller. The API server and the driver see at most this many requests from it;
-/// more only queue up there instead of here.
+/// Keys worked on at once by one controller unless it is told otherwise. The API server and the driver see at most this
+/// many requests from it; more only queue up there instead of here.
 const AT_ONCE: usize = 64;
 /// How long a stopping controller waits for actions under way, so that no answer is lost that could have been had.
 const LAST_WAIT: Duration = Duration::from_secs(10);
 
+/// What the controllers of a process share.
+#[derive(Clone)]
+pub struct Parts {
+    /// The API objects it has seen.
+    pub facts: Arc<Facts>,
+    /// Who performs effects.
+    pub hands: Arc<dyn Hands>,
+    /// The time.
+    pub clock: Arc<Clock>,
+    /// Where users are told of failures.
+    pub events: Option<Events>,
+    /// What is counted.
+    pub metrics: Arc<Metrics>,
+}
+
 /// One set of rules at work.
 pub struct Controller<R: Rules> {
-    facts: Arc<Facts>,
-    hands: Arc<dyn Hands>,
-    events: Option<Events>,
-    clock: Arc<Clock>,
+    parts: Parts,
     state: Mutex<State<R>>,
     woken: Notify,
     learned: watch::Sender<u64>,
@@ -41,6 +53,9 @@ struct State<R: Rules> {
     /// What is being done, and why, for `explain`.
     doing: BTreeMap<R::Key, Why>,
     stopping: bool,
+    /// Something may be begun. False while another process leads.
+    leading: bool,
+    at_once: usize,
 }
 
 /// What one controller makes of one key, right now.
@@ -78,33 +93,24 @@ where
     R::Action: Send + Sync,
 {
     /// Sets up the controller and lets it hear of changes. Nothing is decided before [`Controller::run`].
-    pub fn new(
-        facts: Arc<Facts>,
-        hands: Arc<dyn Hands>,
-        clock: Arc<Clock>,
-        events: Option<Events>,
-        local: R::Local,
-    ) -> Arc<Self> {
-        let state =
-            State { local, queue: Queue::default(), memory: BTreeMap::new(), doing: BTreeMap::new(), stopping: false };
+    pub fn new(parts: &Parts, local: R::Local) -> Arc<Self> {
+        let (queue, memory, doing) = (Queue::default(), BTreeMap::new(), BTreeMap::new());
+        let state = State { local, queue, memory, doing, stopping: false, leading: true, at_once: AT_ONCE };
         let controller = Arc::new(Controller {
-            facts: facts.clone(),
-            hands,
-            events,
-            clock,
+            parts: parts.clone(),
             state: Mutex::new(state),
             woken: Notify::new(),
             learned: watch::Sender::new(0),
             stopping: Notify::new(),
         });
-        facts.listen(controller.clone());
+        parts.facts.listen(controller.clone());
         controller
     }
 
     /// Works until [`Controller::stop`]. Starts once everything the rules watch has been listed.
     pub async fn run(self: Arc<Self>) {
         tokio::select! {
-            () = self.facts.synced(R::watches()) => {}
+            () = self.parts.facts.synced(R::watches()) => {}
             () = self.stopping.notified() => return,
         }
         self.wake_all();
@@ -113,7 +119,7 @@ where
             if self.state().stopping {
                 break;
             }
-            let pause = next.map(|at| Duration::from_millis(at.0.saturating_sub(self.clock.now().0).max(1)));
+            let pause = next.map(|at| Duration::from_millis(at.0.saturating_sub(self.parts.clock.now().0).max(1)));
             tokio::select! {
                 () = self.woken.notified() => {}
                 () = sleep(pause) => {}
@@ -127,6 +133,29 @@ where
         self.state().stopping = true;
         self.stopping.notify_one();
         self.woken.notify_one();
+    }
+
+    /// Whether anything may be begun. A controller that does not lead keeps its facts and its queue up to date, so that it
+    /// can begin at once when it does; what it remembers of failures is from another time, and forgotten.
+    pub fn lead(&self, leads: bool) {
+        let before = std::mem::replace(&mut self.state().leading, leads);
+        if leads && !before {
+            self.start_over();
+        }
+    }
+
+    /// How many keys are worked on at once from now on.
+    pub fn at_once(&self, keys: usize) {
+        self.state().at_once = keys.max(1);
+        self.woken.notify_one();
+    }
+
+    /// Returns when everything begun has ended.
+    pub async fn quiet(&self) {
+        let mut learned = self.learned();
+        while self.state().queue.busy() > 0 {
+            let _ = tokio::time::timeout(Duration::from_millis(50), learned.changed()).await;
+        }
     }
 
     /// Returns when [`Controller::stop`] was called; for work that precedes [`Controller::run`].
@@ -165,8 +194,8 @@ where
 
     /// What the rules make of everything that concerns an object.
     pub fn explain(&self, object: &Object) -> Vec<Explanation> {
-        let now = self.clock.now();
-        self.facts.look(|cache| {
+        let now = self.parts.clock.now();
+        self.parts.facts.look(|cache| {
             let state = self.state();
             let change = Change { before: None, after: Some(object.clone()) };
             let mut keys = R::wakes(&change, cache, &state.local);
@@ -177,8 +206,8 @@ where
     }
 
     fn wake_all(&self) {
-        let now = self.clock.now();
-        self.facts.look(|cache| {
+        let now = self.parts.clock.now();
+        self.parts.facts.look(|cache| {
             let mut state = self.state();
             for key in R::keys(cache, &state.local) {
                 state.queue.wake(key, now);
@@ -190,12 +219,12 @@ where
     /// Looks at every key that is due and begins what is to be done. Answers when the next one is due.
     fn start_due(self: &Arc<Self>) -> Option<Tick> {
         loop {
-            let now = self.clock.now();
+            let now = self.parts.clock.now();
             let (key, action, why) = {
                 // Locks are always taken in this order, facts before state.
-                let decided = self.facts.look(|cache| {
+                let decided = self.parts.facts.look(|cache| {
                     let mut state = self.state();
-                    if state.stopping || state.queue.busy() >= AT_ONCE {
+                    if state.stopping || !state.leading || state.queue.busy() >= state.at_once {
                         return None;
                     }
                     let key = state.queue.take(now)?;
@@ -204,6 +233,12 @@ where
                     Some((key, R::decide(now, &view, &memory)))
                 });
                 let Some((key, decision)) = decided else { break };
+                let (name, metrics) = (R::NAME, &self.parts.metrics);
+                match &decision {
+                    Decision::Rest(why) => metrics.decided(name, "rest", why.code),
+                    Decision::Wait(_, why) => metrics.decided(name, "wait", why.code),
+                    Decision::Do(_, why) => metrics.decided(name, "do", why.code),
+                }
                 match decision {
                     Decision::Rest(_) => {
                         self.state().queue.done(key);
@@ -222,7 +257,10 @@ where
             self.state().doing.insert(key.clone(), why.clone());
             tokio::spawn(self.clone().act(key, action, why));
         }
-        self.state().queue.next()
+        let state = self.state();
+        // Nothing could be begun however much is due: an action that ends, or the lease, wakes us.
+        let blocked = !state.leading || state.queue.busy() >= state.at_once;
+        if blocked { None } else { state.queue.next() }
     }
 
     async fn act(self: Arc<Self>, key: R::Key, action: R::Action, why: Why) {
@@ -231,10 +269,17 @@ where
             Effect::Write(write) => Some(write.clone()),
             Effect::Read(_) | Effect::Call { .. } | Effect::Host(_) => None,
         };
-        let outcome = self.hands.perform(effect).await;
+        let began = Instant::now();
+        let outcome = self.parts.hands.perform(effect).await;
+        let ended = match &outcome {
+            Outcome::Done(_) => "done",
+            Outcome::Refused(_) => "refused",
+            Outcome::Unknown(_) => "unknown",
+        };
+        self.parts.metrics.acted(R::NAME, action.name(), ended, began.elapsed());
         self.fold(written.as_ref(), &outcome);
         self.report(&key, &action, &why, &outcome);
-        let now = self.clock.now();
+        let now = self.parts.clock.now();
         {
             let mut state = self.state();
             R::learn(&mut state.local, &action, &outcome);
@@ -247,7 +292,7 @@ where
             state.queue.done(key.clone());
             state.queue.wake(key, now);
         }
-        self.facts.look(|cache| {
+        self.parts.facts.look(|cache| {
             let mut state = self.state();
             for key in R::stirs(&action, &outcome, cache, &state.local) {
                 state.queue.wake(key, now);
@@ -260,11 +305,11 @@ where
     /// The answer to our own write is a fact at once: no decision sees anything older (reliability 104).
     fn fold(&self, written: Option<&Write>, outcome: &Outcome) {
         match (written, outcome) {
-            (Some(_), Outcome::Done(Reply::Object(object))) => self.facts.fold(object.clone()),
+            (Some(_), Outcome::Done(Reply::Object(object))) => self.parts.facts.fold(object.clone()),
             (Some(write), Outcome::Done(Reply::Gone)) => {
                 // A namesake may have been created since: only the very object written to is gone.
                 if let Some(uid) = write.uid() {
-                    self.facts.fold_gone(write.target().kind, &write.target().key, uid);
+                    self.parts.facts.fold_gone(write.target().kind, &write.target().key, uid);
                 }
             }
             (
@@ -286,13 +331,13 @@ where
             }
             Outcome::Refused(_) | Outcome::Unknown(_) | Outcome::Done(_) => {
                 tracing::warn!(controller = R::NAME, %key, action = action.name(), "{failure}");
-                let Some(events) = &self.events else { return };
-                let objects: Vec<Object> = self.facts.look(|cache| {
+                let Some(events) = &self.parts.events else { return };
+                let objects: Vec<Object> = self.parts.facts.look(|cache| {
                     let concerned = R::concerns(key, cache, &self.state().local);
                     concerned.iter().filter_map(|object| cache.get(object.kind, &object.key).cloned()).collect()
                 });
                 for object in objects {
-                    events.say(R::NAME, object, why.code, format!("{why}: {failure}"), self.clock.now());
+                    events.say(R::NAME, object, why.code, format!("{why}: {failure}"), self.parts.clock.now());
                 }
             }
         }
@@ -349,12 +394,17 @@ where
     R::Action: Send + Sync,
 {
     fn changed(&self, change: &Change, cache: &Cache) {
-        let now = self.clock.now();
+        let now = self.parts.clock.now();
         let mut state = self.state();
-        for key in R::wakes(change, cache, &state.local) {
+        let woken = R::wakes(change, cache, &state.local);
+        let added = woken.len();
+        for key in woken {
             state.queue.wake(key, now);
         }
+        self.parts.metrics.queued(R::NAME, state.queue.waiting(), added);
         drop(state);
-        self.woken.notify_one();
+        if added > 0 {
+            self.woken.notify_one();
+        }
     }
 }

@@ -9,8 +9,10 @@ mod clock;
 mod controller;
 mod events;
 mod facts;
+mod metrics;
 
 pub use clock::Clock;
-pub use controller::{Controller, Explanation, Hands, Verdict};
+pub use controller::{Controller, Explanation, Hands, Parts, Verdict};
 pub use events::Events;
 pub use facts::{Facts, Listener};
+pub use metrics::{CallLabels, Metrics};

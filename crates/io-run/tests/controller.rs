@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use api::{Kind, Meta, Object, ObjectKey, ObjectRef, Patch, PersistentVolumeClaim, Write};
 use control::{Action, Cache, Change, Decision, Effect, Outcome, Permission, Refusal, Reply, Retry, Rules, Tick, Why};
-use io_run::{Clock, Controller, Events, Facts, Hands, Verdict};
+use io_run::{Clock, Controller, Events, Facts, Hands, Parts, Verdict};
 use tokio::sync::Semaphore;
 
 const MARK: &str = "test/mark";
@@ -136,7 +136,9 @@ fn claim(name: &str, version: u64, marked: bool) -> Object {
 fn controller(hands: &Arc<Slow>) -> (Arc<Facts>, Arc<Controller<Marking>>) {
     let facts: Arc<Facts> = Arc::default();
     let events = Events::start(hands.clone());
-    (facts.clone(), Controller::new(facts, hands.clone(), Arc::new(Clock::default()), Some(events), true))
+    let (clock, metrics) = (Arc::new(Clock::default()), Arc::default());
+    let parts = Parts { facts: facts.clone(), hands: hands.clone(), clock, events: Some(events), metrics };
+    (facts, Controller::new(&parts, true))
 }
 
 /// Lets everything that can run do so.
@@ -243,4 +245,28 @@ async fn stopping_begins_nothing_new_and_waits_for_what_is_under_way() {
     hands.permits.add_permits(9);
     running.await.unwrap();
     assert_eq!(hands.begun(), 1);
+}
+
+// Reliability of leadership: nothing is begun without the lease, what was begun ends, and a standby is ready at once.
+#[tokio::test]
+async fn a_controller_begins_nothing_while_another_process_leads() {
+    let hands = Slow::new(0);
+    let (facts, controller) = controller(&hands);
+    controller.lead(false);
+    tokio::spawn(controller.clone().run());
+    facts.replace(Kind::PersistentVolumeClaim, 5, vec![claim("a", 3, false), claim("b", 4, false)]);
+    settle().await;
+    assert_eq!(hands.begun(), 0);
+    controller.at_once(1);
+    controller.lead(true);
+    settle().await;
+    assert_eq!(hands.begun(), 1, "as many at once as allowed");
+    controller.lead(false);
+    hands.permits.add_permits(1);
+    controller.quiet().await;
+    settle().await;
+    assert_eq!(hands.begun(), 1, "the lease is lost: the second one is somebody else's");
+    controller.lead(true);
+    settle().await;
+    assert_eq!(hands.begun(), 2);
 }

@@ -27,6 +27,13 @@ pub enum Command {
     Prove(Prove),
     /// Judge any CSI driver from outside
     Sanity(crate::sanity::Sanity),
+    /// Play the sidecars of a driver: provisioner, attacher, resizer, registrar, liveness probe
+    #[command(disable_help_flag = true)]
+    Sidecar {
+        /// `--roles` names the parts; the rest are the flags of the Go programs (`--help` lists them)
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLAGS")]
+        args: Vec<String>,
+    },
     /// Supervise one process of a pod (started by the node agent, never by hand)
     #[command(hide = true, name = "process-shim")]
     ProcessShim {

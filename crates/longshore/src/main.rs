@@ -11,6 +11,7 @@ mod layout;
 mod machine;
 mod out;
 mod sanity;
+mod sidecar;
 mod up;
 
 use std::process::ExitCode;
@@ -21,6 +22,12 @@ use clap::Parser;
 use crate::args::{Cli, Command};
 
 fn main() -> ExitCode {
+    let mut arguments = std::env::args_os();
+    if let Some(role) = arguments.next().as_deref().and_then(sidecar::called_as) {
+        // Arguments that are no text are shown as they can be, and refused as flags that do not exist.
+        let arguments: Vec<String> = arguments.map(|argument| argument.to_string_lossy().into_owned()).collect();
+        return sidecar::program([role].into(), &arguments);
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -44,6 +51,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Driver(args) => asynchronously(args.verbose, driver::command(args)),
         Command::Explain(args) => asynchronously(0, explain::command(args)),
         Command::Prove(args) => prove(&args),
+        Command::Sidecar { args } => Ok(sidecar::command(args)),
         Command::Sanity(args) => judging(sanity::command(args)),
         // The shim is a small synchronous program: it forks, which a runtime with threads must not.
         Command::ProcessShim { args } => Ok(ExitCode::from(u8::try_from(io_host::shim_main(&args)).unwrap_or(1))),

@@ -9,7 +9,7 @@ use csi::{Call, Response, v1};
 use io_csi::CsiClient;
 use io_host::{Host, Watch};
 use io_kube::{Feed, Kube};
-use io_run::{Clock, Controller, Events, Explanation, Facts, Hands, Verdict};
+use io_run::{Clock, Controller, Events, Explanation, Facts, Hands, Parts, Verdict};
 use rules_attachdetach::AttachDetach;
 use rules_attacher::{Attacher, Local as AttacherLocal};
 use rules_binding::Binding;
@@ -45,27 +45,6 @@ pub struct Roles {
     _processes: Watch,
 }
 
-/// Everything a controller is made from.
-struct Parts {
-    facts: Arc<Facts>,
-    hands: Arc<AllHands>,
-    clock: Arc<Clock>,
-    events: Events,
-}
-
-impl Parts {
-    fn controller<R>(&self, local: R::Local) -> Arc<Controller<R>>
-    where
-        R: control::Rules + 'static,
-        R::Key: Send + Sync,
-        R::Local: Send,
-        R::Memory: Send,
-        R::Action: Send + Sync,
-    {
-        Controller::new(self.facts.clone(), self.hands.clone(), self.clock.clone(), Some(self.events.clone()), local)
-    }
-}
-
 impl Roles {
     /// Starts them all. They begin to decide when the first lists have arrived.
     pub fn start(kube: Kube, host: Arc<Host>, layout: &Layout, node_name: &str) -> Result<Arc<Roles>> {
@@ -77,27 +56,28 @@ impl Roles {
         });
         let clock = Arc::new(Clock::default());
         let events = Events::start(hands.clone() as Arc<dyn Hands>);
-        let parts = Parts { facts: Arc::default(), hands: hands.clone(), clock: clock.clone(), events };
+        let metrics = Arc::default();
+        let parts =
+            Parts { facts: Arc::default(), hands: hands.clone(), clock: clock.clone(), events: Some(events), metrics };
         let life = format!("{:x}", clock.now().0);
         let socket = text(&layout.driver_socket());
 
         let mut tasks = JoinSet::new();
         let (tell, unheard) = watch::channel(Some("it has not been asked yet".to_string()));
         let node_local = node::found(&host, layout, node_name, &life)?;
-        let node = parts.controller::<NodeAgent>(node_local);
+        let node = Controller::<NodeAgent>::new(&parts, node_local);
         let roles = Roles {
             facts: parts.facts.clone(),
             hands: hands.clone(),
-            binding: parts.controller(()),
-            provisioner: parts.controller(ProvisionerLocal::new(DRIVER, socket.as_str())),
-            scheduler: parts.controller(()),
-            attachdetach: parts.controller(()),
-            attacher: parts.controller(AttacherLocal {
-                driver: DRIVER.into(),
-                socket: socket.clone(),
-                publishes: true,
-            }),
-            registrar: parts.controller(RegistrarLocal::new(node_name, life)),
+            binding: Controller::new(&parts, ()),
+            provisioner: Controller::new(&parts, ProvisionerLocal::new(DRIVER, socket.as_str())),
+            scheduler: Controller::new(&parts, ()),
+            attachdetach: Controller::new(&parts, ()),
+            attacher: Controller::new(
+                &parts,
+                AttacherLocal { driver: DRIVER.into(), socket: socket.clone(), publishes: true },
+            ),
+            registrar: Controller::new(&parts, RegistrarLocal::new(node_name, life)),
             _processes: node::follow_processes(&host, node.clone())?,
             node,
             unheard,

@@ -1,0 +1,226 @@
+use alloc::format;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::*;
+
+fn terms(identity: &str) -> Terms {
+    Terms { identity: identity.into(), duration: 15_000, renew: 10_000, retry: 2_000 }
+}
+
+/// The server: one lease, written only on the version named.
+#[derive(Default)]
+struct Server {
+    lease: Option<Lease>,
+    version: u64,
+}
+
+impl Server {
+    fn write(&mut self, spec: LeaseSpec, based_on: Option<&Lease>) -> Option<Lease> {
+        let held = self.lease.as_ref().map(|lease| &lease.metadata.resource_version);
+        if held != based_on.map(|lease| &lease.metadata.resource_version) {
+            return None;
+        }
+        self.version += 1;
+        let mut lease = Lease { spec, ..Lease::default() };
+        lease.metadata.uid = "u".into();
+        lease.metadata.resource_version = format!("{}", self.version);
+        self.lease = Some(lease.clone());
+        Some(lease)
+    }
+}
+
+/// Does what the machine asks until it waits.
+fn settle(candidate: &mut Election, server: &mut Server, now: Tick) {
+    loop {
+        match candidate.next(now, now.to_time()) {
+            Ask::Wait(until) => {
+                assert!(until > now, "a wait must end later");
+                return;
+            }
+            Ask::Read => candidate.read(now, Ok(server.lease.clone())),
+            Ask::Write { spec, based_on } => {
+                let wrote = server.write(spec, based_on.as_ref());
+                candidate.wrote(now, wrote);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_first_to_come_leads_and_the_second_waits_for_the_lease_to_run_out() {
+    let mut server = Server::default();
+    let (mut a, mut b) = (Election::new(terms("a")), Election::new(terms("b")));
+    settle(&mut a, &mut server, Tick(0));
+    settle(&mut b, &mut server, Tick(0));
+    assert!(a.leads(Tick(0)) && !b.leads(Tick(0)));
+    assert_eq!(b.holder(), Some("a"));
+    // The leader is gone. By the second one's own clock the lease is free after its duration, not before.
+    let mut now = Tick(0);
+    while !b.leads(now) {
+        now = now.after_millis(1_000);
+        settle(&mut b, &mut server, now);
+    }
+    assert!(now >= Tick(15_000) && now <= Tick(17_000), "{now:?}");
+    assert!(!a.leads(now));
+    assert_eq!(server.lease.unwrap().spec.lease_transitions, Some(1));
+}
+
+#[test]
+fn a_leader_renews_without_reading_and_keeps_its_acquire_time() {
+    let mut server = Server::default();
+    let mut a = Election::new(terms("a"));
+    settle(&mut a, &mut server, Tick(0));
+    let first = server.lease.clone().unwrap().spec;
+    assert!(matches!(a.next(Tick(2_000), Tick(2_000).to_time()), Ask::Write { .. }));
+    let wrote =
+        server.write(a.claim(server.lease.clone().as_ref(), Tick(2_000).to_time()), server.lease.clone().as_ref());
+    a.wrote(Tick(2_000), wrote);
+    let second = server.lease.unwrap().spec;
+    assert_eq!(first.acquire_time, second.acquire_time);
+    assert!(first.renew_time < second.renew_time);
+    assert_eq!(second.lease_transitions, Some(0));
+}
+
+#[test]
+fn a_leader_whose_renewals_fail_stops_before_anyone_can_take_over() {
+    let mut server = Server::default();
+    let mut a = Election::new(terms("a"));
+    settle(&mut a, &mut server, Tick(0));
+    let mut now = Tick(0);
+    while a.leads(now) {
+        now = now.after_millis(100);
+        match a.next(now, now.to_time()) {
+            Ask::Read => a.read(now, Err(())),
+            Ask::Write { .. } => a.wrote(now, None),
+            Ask::Wait(_) => {}
+        }
+    }
+    assert_eq!(now, Tick(10_000));
+}
+
+#[test]
+fn a_released_lease_is_taken_at_the_next_try() {
+    let mut server = Server::default();
+    let (mut a, mut b) = (Election::new(terms("a")), Election::new(terms("b")));
+    settle(&mut a, &mut server, Tick(0));
+    settle(&mut b, &mut server, Tick(0));
+    let (spec, based_on) = a.release(Tick(1_000).to_time()).unwrap();
+    assert!(!a.leads(Tick(1_000)), "given up before the write goes out");
+    assert!(server.write(spec, Some(&based_on)).is_some());
+    settle(&mut b, &mut server, Tick(2_000));
+    assert!(b.leads(Tick(2_000)));
+    assert_eq!(a.release(Tick(3_000).to_time()), None, "nothing to release twice");
+}
+
+#[test]
+fn a_holder_with_longer_terms_is_given_its_time() {
+    let mut server = Server::default();
+    let mut a = Election::new(Terms { duration: 60_000, renew: 40_000, ..terms("a") });
+    let mut b = Election::new(terms("b"));
+    settle(&mut a, &mut server, Tick(0));
+    for second in 0..60 {
+        settle(&mut b, &mut server, Tick(second * 1_000));
+        assert!(!b.leads(Tick(second * 1_000)));
+    }
+}
+
+#[test]
+fn terms_that_cannot_keep_the_law_are_refused() {
+    assert_eq!(terms("a").check(), Ok(()));
+    let wrong = [
+        Terms { identity: String::new(), ..terms("a") },
+        Terms { renew: 15_000, ..terms("a") },
+        Terms { retry: 9_000, ..terms("a") },
+        Terms { retry: 0, ..terms("a") },
+        Terms { duration: 900, renew: 500, retry: 100, ..terms("a") },
+    ];
+    for terms in wrong {
+        assert!(terms.check().is_err(), "{terms:?}");
+    }
+}
+
+/// A request on its way: it reaches the server at one moment and its answer comes back at another, or never.
+struct Trip {
+    who: usize,
+    ask: Ask,
+    reaches: Tick,
+    returns: Tick,
+    lost: bool,
+    answer: Option<Option<Lease>>,
+}
+
+/// Three candidates, slow requests, lost requests and answers, long pauses of whole processes: never two leaders.
+#[test]
+fn there_is_never_more_than_one_leader() {
+    let mut terms_of_office = 0;
+    for seed in 1..60_u64 {
+        let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let mut server = Server::default();
+        let mut candidates: Vec<Election> =
+            ["a", "b", "c"].into_iter().map(|name| Election::new(terms(name))).collect();
+        let mut asleep = [Tick(0); 3];
+        let mut trips: Vec<Trip> = vec![];
+        let mut led = None;
+        for step in 0..4_000_u64 {
+            let now = Tick(step * 100);
+            for trip in trips.iter_mut().filter(|trip| trip.reaches == now) {
+                trip.answer = Some(match &trip.ask {
+                    Ask::Write { spec, based_on } => server.write(spec.clone(), based_on.as_ref()),
+                    Ask::Read | Ask::Wait(_) => server.lease.clone(),
+                });
+            }
+            let (back, rest) =
+                trips.into_iter().partition(|trip: &Trip| trip.returns <= now && asleep[trip.who] <= now);
+            trips = rest;
+            for trip in Vec::<Trip>::from(back) {
+                let answer = trip.answer.filter(|_| !trip.lost);
+                match (&trip.ask, answer) {
+                    (Ask::Write { .. }, answer) => candidates[trip.who].wrote(now, answer.flatten()),
+                    (_, Some(lease)) => candidates[trip.who].read(now, Ok(lease)),
+                    (_, None) => candidates[trip.who].read(now, Err(())),
+                }
+            }
+            for who in 0..3 {
+                if dice.one_in(400) {
+                    asleep[who] = now.after_millis(100 * dice.below(400));
+                }
+                if asleep[who] > now || trips.iter().any(|trip| trip.who == who) {
+                    continue;
+                }
+                let ask = candidates[who].next(now, now.to_time());
+                if !matches!(ask, Ask::Wait(_)) {
+                    let reaches = now.after_millis(dice.travel());
+                    let returns = reaches.after_millis(dice.travel());
+                    trips.push(Trip { who, ask, reaches, returns, lost: dice.one_in(8), answer: None });
+                }
+            }
+            let leaders: Vec<usize> = (0..3).filter(|who| candidates[*who].leads(now)).collect();
+            assert!(leaders.len() <= 1, "seed {seed}: {leaders:?} lead at {now:?}");
+            if leaders.first().copied() != led && !leaders.is_empty() {
+                led = leaders.first().copied();
+                terms_of_office += 1;
+            }
+        }
+    }
+    assert!(terms_of_office > 200, "the test must see leaders change: {terms_of_office}");
+}
+
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+
+    /// Mostly quick, now and then slower than the terms allow.
+    fn travel(&mut self) -> u64 {
+        let longest = if self.one_in(10) { 120 } else { 3 };
+        100 * (1 + self.below(longest))
+    }
+
+    fn one_in(&mut self, bound: u64) -> bool {
+        self.below(bound) == 0
+    }
+}

@@ -1,0 +1,89 @@
+//! Leader election on the real embedded API server.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop here")]
+
+use std::time::Duration;
+
+use api::ObjectKey;
+use control::Terms;
+use io_apiserver::{ApiServer, Config};
+use io_kube::{Campaign, Kube, Standing};
+use tokio::sync::{oneshot, watch};
+
+struct Candidate {
+    standing: watch::Receiver<Standing>,
+    stop: oneshot::Sender<()>,
+    ended: tokio::task::JoinHandle<()>,
+}
+
+impl Candidate {
+    fn start(kube: Kube, identity: &str) -> Candidate {
+        let terms = Terms { identity: identity.into(), duration: 3_000, renew: 2_000, retry: 200 };
+        let labels = [("team".to_string(), "storage".to_string())].into();
+        let campaign = Campaign { lease: ObjectKey::new("default", "the-lease"), labels, terms };
+        let (tell, standing) = watch::channel(Standing::default());
+        let (stop, stopped) = oneshot::channel();
+        let ended = tokio::spawn(async move {
+            kube.campaign(&campaign, tell, async {
+                let _ = stopped.await;
+            })
+            .await;
+        });
+        Candidate { standing, stop, ended }
+    }
+
+    async fn until(&mut self, wanted: impl Fn(&Standing) -> bool) -> Standing {
+        let heard = tokio::time::timeout(Duration::from_secs(60), self.standing.wait_for(|standing| wanted(standing)));
+        heard.await.expect("it never came").unwrap().clone()
+    }
+}
+
+async fn lease(kube: &Kube) -> serde_json::Value {
+    let path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/the-lease";
+    let (status, body) = kube.get_raw(path).await.unwrap();
+    assert_eq!(status, 200);
+    serde_json::from_slice(&body).unwrap()
+}
+
+fn kube(folder: &tempfile::TempDir) -> Kube {
+    let server = ApiServer::open(Config { data_dir: folder.path().join("api"), ..Config::default() }).unwrap();
+    Kube::in_process(server.service_as("test"))
+}
+
+// C5: a standby is well; reliability of the lease: released on exit, so the next one need not wait for it to run out.
+#[tokio::test]
+async fn a_leader_that_stops_hands_over_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let kube = kube(&folder);
+    let mut first = Candidate::start(kube.clone(), "first");
+    first.until(|standing| standing.leads).await;
+    let mut second = Candidate::start(kube.clone(), "second");
+    let seen = second.until(|standing| standing.holder.is_some()).await;
+    assert_eq!((seen.leads, seen.holder.as_deref(), seen.failure), (false, Some("first"), None));
+    let held = lease(&kube).await;
+    assert_eq!(held["spec"]["holderIdentity"], "first");
+    assert_eq!(held["metadata"]["labels"]["team"], "storage");
+
+    first.stop.send(()).unwrap();
+    first.ended.await.unwrap();
+    assert!(!first.standing.borrow().leads, "it stops leading before it lets go");
+    second.until(|standing| standing.leads).await;
+    assert_eq!(lease(&kube).await["spec"]["leaseTransitions"], 1);
+    second.stop.send(()).unwrap();
+    second.ended.await.unwrap();
+    assert_eq!(lease(&kube).await["spec"]["holderIdentity"], "");
+}
+
+#[tokio::test]
+async fn a_lease_that_goes_to_somebody_else_is_not_led_any_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let kube = kube(&folder);
+    let mut first = Candidate::start(kube.clone(), "first");
+    first.until(|standing| standing.leads).await;
+    // Somebody takes it away by hand, as an operator may.
+    let mut second = Candidate::start(kube.clone(), "first-again");
+    first.ended.abort();
+    second.until(|standing| standing.leads).await;
+    assert_eq!(lease(&kube).await["spec"]["holderIdentity"], "first-again");
+    second.stop.send(()).unwrap();
+    second.ended.await.unwrap();
+}

@@ -1,0 +1,176 @@
+//! What is counted and timed, under the names the Go sidecars use, plus why decisions were made.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+/// The buckets of the Go sidecars' calls (C7).
+const CALL_BUCKETS: [f64; 13] = [0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 25.0, 50.0, 120.0, 300.0, 600.0];
+/// Those of their work queues, in seconds.
+const QUEUE_BUCKETS: [f64; 10] = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0];
+
+/// One call to a driver. Nothing of its contents is here, so nothing of it can be told.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct CallLabels {
+    /// The driver, or `unknown-driver` before it has said its name.
+    pub driver_name: String,
+    /// The path of the method, `/csi.v1.Controller/CreateVolume`.
+    pub method_name: &'static str,
+    /// The code's name, `OK` or another.
+    pub grpc_status_code: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct QueueLabels {
+    name: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct LeaseLabels {
+    name: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct DecisionLabels {
+    controller: &'static str,
+    decision: &'static str,
+    reason: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ActionLabels {
+    controller: &'static str,
+    action: &'static str,
+    outcome: &'static str,
+}
+
+type MakeHistogram = fn() -> Histogram;
+
+/// Everything that is counted in a process.
+pub struct Metrics {
+    registry: Mutex<Registry>,
+    calls: Family<CallLabels, Histogram, MakeHistogram>,
+    depth: Family<QueueLabels, Gauge>,
+    adds: Family<QueueLabels, Counter>,
+    retries: Family<QueueLabels, Counter>,
+    worked: Family<QueueLabels, Histogram, MakeHistogram>,
+    leads: Family<LeaseLabels, Gauge>,
+    decisions: Family<DecisionLabels, Counter>,
+    actions: Family<ActionLabels, Counter>,
+}
+
+impl Default for Metrics {
+    fn default() -> Metrics {
+        let calls: MakeHistogram = || Histogram::new(CALL_BUCKETS);
+        let queue: MakeHistogram = || Histogram::new(QUEUE_BUCKETS);
+        let metrics = Metrics {
+            registry: Mutex::new(Registry::default()),
+            calls: Family::new_with_constructor(calls),
+            depth: Family::default(),
+            adds: Family::default(),
+            retries: Family::default(),
+            worked: Family::new_with_constructor(queue),
+            leads: Family::default(),
+            decisions: Family::default(),
+            actions: Family::default(),
+        };
+        metrics.register();
+        metrics
+    }
+}
+
+impl Metrics {
+    fn register(&self) {
+        let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        registry.register("csi_sidecar_operations_seconds", "calls to the driver, with their code", self.calls.clone());
+        registry.register("workqueue_depth", "keys that are due", self.depth.clone());
+        registry.register("workqueue_adds", "keys that became due", self.adds.clone());
+        registry.register("workqueue_retries", "actions that failed and are tried again", self.retries.clone());
+        registry.register("workqueue_work_duration_seconds", "one action, begin to end", self.worked.clone());
+        registry.register("leader_election_master_status", "1 while this process leads", self.leads.clone());
+        registry.register("longshore_decisions", "decisions of the rules, with their reason", self.decisions.clone());
+        registry.register("longshore_actions", "actions performed, and how they ended", self.actions.clone());
+        let started = Gauge::<f64, AtomicU64>::default();
+        started.set(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64()));
+        registry.register("process_start_time_seconds", "when this process began, since 1970", started);
+    }
+
+    /// A call to a driver has ended.
+    pub fn called(&self, labels: &CallLabels, took: Duration) {
+        self.calls.get_or_create(labels).observe(took.as_secs_f64());
+    }
+
+    /// Whether this process leads under a lease.
+    pub fn leads(&self, lease: &str, leads: bool) {
+        self.leads.get_or_create(&LeaseLabels { name: lease.to_string() }).set(i64::from(leads));
+    }
+
+    pub(crate) fn queued(&self, controller: &'static str, depth: usize, added: usize) {
+        let labels = QueueLabels { name: controller };
+        self.depth.get_or_create(&labels).set(i64::try_from(depth).unwrap_or(i64::MAX));
+        self.adds.get_or_create(&labels).inc_by(u64::try_from(added).unwrap_or(u64::MAX));
+    }
+
+    pub(crate) fn decided(&self, controller: &'static str, decision: &'static str, reason: &'static str) {
+        self.decisions.get_or_create(&DecisionLabels { controller, decision, reason }).inc();
+    }
+
+    pub(crate) fn acted(&self, controller: &'static str, action: &'static str, outcome: &'static str, took: Duration) {
+        self.worked.get_or_create(&QueueLabels { name: controller }).observe(took.as_secs_f64());
+        self.actions.get_or_create(&ActionLabels { controller, action, outcome }).inc();
+        if outcome != "done" {
+            self.retries.get_or_create(&QueueLabels { name: controller }).inc();
+        }
+    }
+
+    /// Everything, as it is scraped.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        if prometheus_client::encoding::text::encode(&mut text, &registry).is_err() {
+            tracing::warn!("the metrics could not be written");
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // C7.
+    #[test]
+    fn calls_are_told_under_the_names_dashboards_know() {
+        let metrics = Metrics::default();
+        let labels = CallLabels {
+            driver_name: "d".into(),
+            method_name: "/csi.v1.Controller/CreateVolume",
+            grpc_status_code: "OK".into(),
+        };
+        metrics.called(&labels, Duration::from_millis(200));
+        metrics.leads("the-lease", true);
+        metrics.queued("attacher", 3, 2);
+        metrics.acted("attacher", "Publish", "unknown", Duration::from_millis(1));
+        let text = metrics.text();
+        let call = r#"driver_name="d",method_name="/csi.v1.Controller/CreateVolume",grpc_status_code="OK""#;
+        for line in [
+            &format!("csi_sidecar_operations_seconds_bucket{{le=\"0.25\",{call}}} 1"),
+            &format!("csi_sidecar_operations_seconds_bucket{{le=\"0.1\",{call}}} 0"),
+            &format!("csi_sidecar_operations_seconds_count{{{call}}} 1"),
+            "leader_election_master_status{name=\"the-lease\"} 1",
+            "workqueue_depth{name=\"attacher\"} 3",
+            "workqueue_adds_total{name=\"attacher\"} 2",
+            "workqueue_retries_total{name=\"attacher\"} 1",
+            "longshore_actions_total{controller=\"attacher\",action=\"Publish\",outcome=\"unknown\"} 1",
+        ] {
+            assert!(text.contains(line), "{line} is not in\n{text}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The driver, seen from a sidecar: its name, what it can do, and when it came back.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use csi::{Call, Code, Response, v1};
+use futures::StreamExt;
+use inotify::{EventMask, Inotify, WatchMask};
+use io_csi::CsiClient;
+use tokio::sync::watch;
+
+/// Between two questions to a driver that is not there or not ready.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How often it is said that the driver is still waited for.
+const REMIND: Duration = Duration::from_secs(10);
+
+/// Waits until the driver says that it is ready (C2): one that is not there yet, not ready, or too slow is asked again for
+/// ever; one that refuses is an error.
+pub async fn ready(client: &Arc<CsiClient>, socket: &str, timeout: Duration) -> Result<()> {
+    let mut said = tokio::time::Instant::now();
+    loop {
+        let failure = match client.call(socket, Call::Probe(v1::ProbeRequest {}), timeout).await {
+            Ok(Response::Probe(answer)) if answer.ready.unwrap_or(true) => return Ok(()),
+            Ok(_) => "it says that it is not ready".to_string(),
+            Err(status) if status.from_driver && status.code != Code::DeadlineExceeded => {
+                return Err(anyhow!("the driver at {socket} refused to be probed: {status}"));
+            }
+            Err(status) => status.message,
+        };
+        if said.elapsed() >= REMIND {
+            said = tokio::time::Instant::now();
+            tracing::warn!("still waiting for the driver: {failure}");
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// The driver's name.
+pub async fn name(client: &Arc<CsiClient>, socket: &str, timeout: Duration) -> Result<String> {
+    let call = Call::GetPluginInfo(v1::GetPluginInfoRequest {});
+    match client.call(socket, call, timeout).await {
+        Ok(Response::GetPluginInfo(info)) if !info.name.is_empty() => Ok(info.name),
+        Ok(_) => Err(anyhow!("the driver at {socket} has no name; every CSI driver must have one")),
+        Err(status) => Err(anyhow!("the driver at {socket} did not say its name: {status}")),
+    }
+}
+
+/// Counts how often the driver's socket was made anew since: each is another life of the driver.
+pub fn lives(socket: &str) -> Result<watch::Receiver<u64>> {
+    let path = Path::new(socket.strip_prefix("unix://").unwrap_or(socket)).to_path_buf();
+    let (Some(folder), Some(file)) = (path.parent(), path.file_name()) else {
+        return Err(anyhow!("{socket} is no path of a socket; write it as /run/csi/socket"));
+    };
+    let file = file.to_os_string();
+    let inotify = Inotify::init().context("cannot watch for the driver's socket")?;
+    let watched = inotify.watches().add(folder, WatchMask::CREATE | WatchMask::MOVED_TO);
+    watched.with_context(|| format!("cannot watch {} for the driver's socket", folder.display()))?;
+    let mut news = inotify.into_event_stream(vec![0; 4096])?;
+    let (tell, lives) = watch::channel(0);
+    tokio::spawn(async move {
+        while let Some(event) = news.next().await {
+            let Ok(event) = event else { continue };
+            if event.mask.intersects(EventMask::CREATE | EventMask::MOVED_TO) && event.name.as_ref() == Some(&file) {
+                tell.send_modify(|life| *life += 1);
+            }
+        }
+    });
+    Ok(lives)
+}

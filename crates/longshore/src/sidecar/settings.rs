@@ -1,0 +1,271 @@
+//! What the flags and the environment ask of a process, checked as a whole.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use control::Terms;
+
+use super::Role;
+use super::flags::Flags;
+
+/// What a process is to do.
+#[derive(Debug)]
+pub struct Settings {
+    /// What it does.
+    pub roles: BTreeSet<Role>,
+    /// The driver's socket.
+    pub socket: String,
+    /// Where metrics and health are served.
+    pub http: Option<Http>,
+    /// How to reach the cluster.
+    pub cluster: Cluster,
+    /// How leaders are found, if they are.
+    pub election: Option<Election>,
+    /// What the registrar needs.
+    pub registration: Option<Registration>,
+    /// Where the liveness probe answers, beside `http`.
+    pub health: Option<String>,
+    /// The flags, for what only one role reads.
+    pub flags: Flags,
+}
+
+/// Where metrics and health are served.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Http {
+    /// Such as `:8080`.
+    pub address: String,
+    /// The path of the metrics.
+    pub metrics_path: String,
+    /// Health is served there too; not under the old flag.
+    pub health: bool,
+}
+
+/// How to reach the cluster.
+#[derive(Debug, PartialEq)]
+pub struct Cluster {
+    /// A file, or the environment.
+    pub kubeconfig: Option<String>,
+    /// A URL, instead of the file's.
+    pub master: Option<String>,
+    /// Requests a second and at once, where a limit was asked for.
+    pub limit: Option<(f64, u32)>,
+}
+
+/// How leaders are found.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Election {
+    /// Where the Leases are.
+    pub namespace: String,
+    /// What is put on them.
+    pub labels: BTreeMap<String, String>,
+    /// The rules of the game.
+    pub terms: Terms,
+}
+
+/// What the registrar needs.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Registration {
+    /// The driver's socket as kubelet sees it.
+    pub endpoint: String,
+    /// Where our own socket goes.
+    pub folder: String,
+    /// Only asked whether it could be started.
+    pub probe: bool,
+}
+
+/// What is taken from outside the command line.
+pub struct Surroundings {
+    /// Environment variables.
+    pub variables: BTreeMap<String, String>,
+    /// This machine's name.
+    pub host: String,
+    /// The namespace of the service account, if there is one.
+    pub namespace: Option<String>,
+}
+
+impl Settings {
+    /// Checks the flags as a whole. An error is a sentence.
+    pub fn new(roles: BTreeSet<Role>, flags: Flags, around: &Surroundings) -> Result<Settings, String> {
+        let Some(first) = roles.first().copied() else {
+            return Err("there is no role to play; name some with --roles=provisioner,attacher,…".into());
+        };
+        let text = |name: &str| flags.text(first, name).to_string();
+        let some = |name: &str| Some(text(name)).filter(|value| !value.is_empty());
+        if let (Some(_), Some(_)) = (some("metrics-address"), some("http-endpoint")) {
+            return Err("--metrics-address and --http-endpoint are both given; keep --http-endpoint".into());
+        }
+        let path = some("metrics-path").unwrap_or_else(|| "/metrics".into());
+        if !path.starts_with('/') {
+            return Err(format!("--metrics-path {path} is no path; write --metrics-path=/metrics"));
+        }
+        let health = some("http-endpoint").is_some();
+        let address = some("http-endpoint").or_else(|| some("metrics-address"));
+        let http = address.map(|address| Http { address, metrics_path: path, health });
+        for (role, name) in
+            [(Role::Provisioner, "worker-threads"), (Role::Attacher, "worker-threads"), (Role::Resizer, "workers")]
+        {
+            if roles.contains(&role) && flags.int(role, name) < 1 {
+                return Err(format!("--{name} must be at least 1, or the {role} does nothing"));
+            }
+        }
+        let election = roles
+            .iter()
+            .copied()
+            .find(|role| role.lease("").is_some())
+            .filter(|role| flags.is(*role, "leader-election"));
+        let election = election.map(|role| election_of(role, &flags, around)).transpose()?;
+        let registration = if roles.contains(&Role::Registrar) { Some(registration_of(&flags)?) } else { None };
+        Ok(Settings {
+            socket: text("csi-address"),
+            http,
+            cluster: cluster_of(&roles, &flags, around),
+            election,
+            registration,
+            health: health_of(&roles, &flags)?,
+            roles,
+            flags,
+        })
+    }
+
+    /// The deadline of a role's calls.
+    pub fn timeout(&self, role: Role) -> Duration {
+        self.flags.duration(role, if role == Role::Liveness { "probe-timeout" } else { "timeout" })
+    }
+
+    /// The roles that work on the cluster's objects.
+    pub fn controllers(&self) -> impl Iterator<Item = Role> {
+        self.roles.iter().copied().filter(|role| role.lease("").is_some())
+    }
+}
+
+fn cluster_of(roles: &BTreeSet<Role>, flags: &Flags, around: &Surroundings) -> Cluster {
+    let role = roles.iter().copied().find(|role| role.lease("").is_some()).unwrap_or(Role::Provisioner);
+    let some = |name: &str| Some(flags.text(role, name).to_string()).filter(|value| !value.is_empty());
+    let variable = around.variables.get("KUBECONFIG").filter(|value| !value.is_empty()).cloned();
+    let burst = u32::try_from(flags.int(role, "kube-api-burst")).unwrap_or(0);
+    // The Go programs hold themselves to five requests a second by default; we only do so when told.
+    let limited = flags.is_given("kube-api-qps") || flags.is_given("kube-api-burst");
+    Cluster {
+        kubeconfig: if roles.contains(&Role::Provisioner) {
+            variable.or_else(|| some("kubeconfig"))
+        } else {
+            some("kubeconfig")
+        },
+        master: some("master"),
+        limit: limited.then(|| (flags.float(role, "kube-api-qps"), burst)),
+    }
+}
+
+fn election_of(role: Role, flags: &Flags, around: &Surroundings) -> Result<Election, String> {
+    let millis = |name: &str| u64::try_from(flags.duration(role, name).as_millis()).unwrap_or(u64::MAX);
+    let terms = Terms {
+        identity: super::role::plain(&around.host),
+        duration: millis("leader-election-lease-duration"),
+        renew: millis("leader-election-renew-deadline"),
+        retry: millis("leader-election-retry-period"),
+    };
+    terms.check().map_err(|why| format!("leader election cannot work so: {why}"))?;
+    let given = Some(flags.text(role, "leader-election-namespace").to_string()).filter(|name| !name.is_empty());
+    let pod = around.variables.get("POD_NAMESPACE").filter(|name| !name.is_empty()).cloned();
+    let namespace = given.or(pod).or_else(|| around.namespace.clone()).unwrap_or_else(|| "default".into());
+    Ok(Election { namespace, labels: flags.labels(role), terms })
+}
+
+fn registration_of(flags: &Flags) -> Result<Registration, String> {
+    let text = |name: &str| flags.text(Role::Registrar, name).to_string();
+    let endpoint = text("kubelet-registration-path");
+    // N8.
+    if endpoint.is_empty() {
+        return Err("--kubelet-registration-path is missing; give the driver's socket as kubelet sees it, such as \
+                    /var/lib/kubelet/plugins/<driver>/csi.sock"
+            .into());
+    }
+    let probe = text("mode") == "kubelet-registration-probe";
+    Ok(Registration { endpoint, folder: text("plugin-registration-path"), probe })
+}
+
+/// Where health is served besides the HTTP endpoint.
+fn health_of(roles: &BTreeSet<Role>, flags: &Flags) -> Result<Option<String>, String> {
+    let role = match (roles.contains(&Role::Liveness), roles.contains(&Role::Registrar)) {
+        (true, _) => Role::Liveness,
+        (false, true) => Role::Registrar,
+        (false, false) => return Ok(None),
+    };
+    let both = flags.is_given("health-port") && flags.is_given("http-endpoint");
+    if both {
+        return Err("--health-port and --http-endpoint are both given; keep --http-endpoint".into());
+    }
+    if flags.is_given("http-endpoint") {
+        return Ok(None);
+    }
+    let port = flags.text(role, "health-port");
+    match port.parse::<u16>() {
+        Ok(0) => Ok(None),
+        Ok(port) => Ok(Some(format!(":{port}"))),
+        Err(_) => Err(format!("--health-port {port} is no port; write --health-port=9808")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::flags::parse;
+    use super::*;
+
+    fn settings(roles: &[Role], line: &str) -> Result<Settings, String> {
+        let roles: BTreeSet<Role> = roles.iter().copied().collect();
+        let arguments: Vec<String> = line.split_whitespace().map(String::from).collect();
+        let flags = parse(&roles, &arguments)?;
+        let around = Surroundings { variables: BTreeMap::new(), host: "node_1".into(), namespace: Some("sa".into()) };
+        Settings::new(roles, flags, &around)
+    }
+
+    // C3, N8, A: contradictions are refused before anything is begun.
+    #[test]
+    fn contradictions_are_one_sentence() {
+        let wrong = [
+            (Role::Attacher, "--metrics-address=:1 --http-endpoint=:2", "--metrics-address and --http-endpoint"),
+            (Role::Attacher, "--worker-threads=0", "--worker-threads must be at least 1"),
+            (Role::Registrar, "", "--kubelet-registration-path is missing"),
+            (
+                Role::Registrar,
+                "--kubelet-registration-path=/x --health-port=1 --http-endpoint=:2",
+                "--health-port and --http-endpoint",
+            ),
+            (
+                Role::Attacher,
+                "--leader-election --leader-election-renew-deadline=20s",
+                "must be shorter than the lease duration",
+            ),
+            (Role::Liveness, "--health-port=http", "--health-port http is no port"),
+        ];
+        for (role, line, words) in wrong {
+            let sentence = settings(&[role], line).unwrap_err();
+            assert!(sentence.contains(words), "{line}: {sentence}");
+        }
+        assert!(settings(&[], "").is_err());
+    }
+
+    #[test]
+    fn the_api_is_not_throttled_unless_asked() {
+        assert_eq!(settings(&[Role::Attacher], "").unwrap().cluster.limit, None);
+        assert_eq!(settings(&[Role::Attacher], "--kube-api-qps=20").unwrap().cluster.limit, Some((20.0, 10)));
+    }
+
+    #[test]
+    fn the_lease_is_where_the_pod_is_and_its_holder_named_like_the_host() {
+        let settings =
+            settings(&[Role::Attacher, Role::Registrar], "--leader-election --kubelet-registration-path=/x").unwrap();
+        let election = settings.election.as_ref().unwrap();
+        assert_eq!((election.namespace.as_str(), election.terms.identity.as_str()), ("sa", "node-1"));
+        assert_eq!((election.terms.duration, election.terms.renew, election.terms.retry), (15_000, 10_000, 5_000));
+        assert_eq!(settings.controllers().collect::<Vec<_>>(), [Role::Attacher]);
+        assert_eq!(settings.timeout(Role::Registrar), Duration::from_secs(1));
+    }
+
+    #[test]
+    fn the_liveness_probe_answers_on_its_port_and_the_registrar_only_when_asked() {
+        assert_eq!(settings(&[Role::Liveness], "").unwrap().health.as_deref(), Some(":9808"));
+        assert_eq!(settings(&[Role::Liveness], "--http-endpoint=:1").unwrap().health, None);
+        assert_eq!(settings(&[Role::Registrar], "--kubelet-registration-path=/x").unwrap().health, None);
+    }
+}
