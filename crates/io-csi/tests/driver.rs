@@ -151,7 +151,12 @@ async fn a_request_that_is_too_large_is_not_sent() {
     assert_eq!(status.message, "DeleteVolume is not sent: volume_id has 129 bytes, and at most 128 are allowed");
 }
 
-struct Large;
+/// A driver that is not written on the kit: it says at first that it makes volumes, and makes them with ids that are too
+/// long. It never deletes one, and says so when it is asked again.
+#[derive(Default)]
+struct Large {
+    told: AtomicUsize,
+}
 
 impl io_csi::Answers for Large {
     async fn answer(&self, call: Call) -> Result<Response, csi::Status> {
@@ -169,7 +174,8 @@ impl io_csi::Answers for Large {
             }
             Call::ControllerGetCapabilities(_) => {
                 let r#type = Some(Type::Rpc(Rpc { r#type: ControllerRpc::CreateDeleteVolume as i32 }));
-                let capabilities = vec![v1::ControllerServiceCapability { r#type }];
+                let first = self.told.fetch_add(1, Ordering::SeqCst) == 0;
+                let capabilities = Vec::from_iter(first.then_some(v1::ControllerServiceCapability { r#type }));
                 Response::ControllerGetCapabilities(v1::ControllerGetCapabilitiesResponse { capabilities })
             }
             Call::CreateVolume(_) => {
@@ -185,13 +191,26 @@ impl io_csi::Answers for Large {
 #[tokio::test]
 async fn an_answer_that_is_too_large_leaves_the_outcome_unknown() {
     let (_dir, path) = socket();
-    let _server = io_csi::serve(&path, Method::ALL, Large, std::future::pending()).await.unwrap();
+    let _server = io_csi::serve(&path, Method::ALL, Large::default(), std::future::pending()).await.unwrap();
     let create = Call::CreateVolume(v1::CreateVolumeRequest { name: "a".into(), ..Default::default() });
     let status = driver(&path).call(create.clone(), SOON).await.unwrap_err();
     assert_eq!(reading(Method::CreateVolume, &status), Reading::Unknown);
     assert!(status.message.contains("volume_id has 170 bytes, and at most 128 are allowed"), "{status}");
     // Drivers that always did so can be put up with.
+    let (_dir, path) = socket();
+    let _server = io_csi::serve(&path, Method::ALL, Large::default(), std::future::pending()).await.unwrap();
     driver(&path).with_limits(io_csi::Limits::WIDE).call(create, SOON).await.unwrap();
+}
+
+// Reliability 72, without a restart.
+#[tokio::test]
+async fn a_driver_that_contradicts_itself_is_asked_again() {
+    let (_dir, path) = socket();
+    let _server = io_csi::serve(&path, Method::ALL, Large::default(), std::future::pending()).await.unwrap();
+    let driver = driver(&path);
+    assert!(driver.call(delete("a"), SOON).await.unwrap_err().from_driver);
+    let status = driver.call(delete("a"), SOON).await.unwrap_err();
+    assert!(!status.from_driver && status.message.contains("CREATE_DELETE_VOLUME any more"), "{status}");
 }
 
 // Reliability 68.

@@ -11,7 +11,7 @@
 //!   deleting what is not known succeeds; what was acknowledged outlives a power loss;
 //! - answers about capabilities come from the same list that decides which calls are answered;
 //! - until the author says that the driver is ready, Probe says that it is not, and nothing else is answered;
-//! - the socket is private, values of secrets are covered in errors, and [`caller`](crate::caller) says who calls.
+//! - the socket is private, values of secrets are covered in errors, and [`caller`] says who calls.
 //!
 //! `examples/tiny-driver` is a whole driver.
 
