@@ -38,6 +38,8 @@ enum Stopped {
     Closed,
     /// The last version is too old to go on from: list anew.
     TooOld,
+    /// The server does not know the kind: there are no such objects, until somebody installs it.
+    Absent,
     /// Something failed.
     Failed(String),
     /// Nobody listens any more.
@@ -49,6 +51,14 @@ const PAGE: usize = 500;
 /// Pauses between attempts: short at first, bounded because a server that comes back should be noticed soon.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// How often it is looked whether a kind the server did not know has been installed.
+const ABSENT_PAUSE: Duration = Duration::from_secs(30);
+
+/// Why there is no list.
+enum NoList {
+    Absent,
+    Failed(String),
+}
 
 impl Kube {
     /// Lists a kind and follows it until nobody listens. Failures are retried for ever: the cluster may be away for a
@@ -58,7 +68,7 @@ impl Kube {
         let mut version: Option<String> = None;
         loop {
             let stopped = match &version {
-                None => match self.list(kind).await {
+                None => match self.list_known(kind).await {
                     Ok((at, objects)) => {
                         let number = at.parse().unwrap_or(0);
                         if news.send(Feed::Replace { kind, version: number, objects }).await.is_err() {
@@ -68,7 +78,8 @@ impl Kube {
                         pause = FIRST_PAUSE;
                         continue;
                     }
-                    Err(text) => Stopped::Failed(text),
+                    Err(NoList::Absent) => Stopped::Absent,
+                    Err(NoList::Failed(text)) => Stopped::Failed(text),
                 },
                 Some(at) => {
                     let mut last = at.clone();
@@ -81,6 +92,13 @@ impl Kube {
                 Stopped::Closed => pause = FIRST_PAUSE,
                 Stopped::TooOld => version = None,
                 Stopped::Unheard => return,
+                Stopped::Absent => {
+                    version = None;
+                    if news.send(Feed::Replace { kind, version: 0, objects: Vec::new() }).await.is_err() {
+                        return;
+                    }
+                    tokio::time::sleep(ABSENT_PAUSE).await;
+                }
                 Stopped::Failed(text) => {
                     tracing::warn!(kind = kind.name(), "the watch stopped and will be tried again: {text}");
                     tokio::time::sleep(pause).await;
@@ -92,13 +110,24 @@ impl Kube {
 
     /// Every object of a kind, and the version of the list.
     pub async fn list(&self, kind: Kind) -> Result<(String, Vec<Object>), String> {
+        self.list_known(kind).await.map_err(|none| match none {
+            NoList::Absent => format!("the API server does not know {}", kind.plural()),
+            NoList::Failed(text) => text,
+        })
+    }
+
+    async fn list_known(&self, kind: Kind) -> Result<(String, Vec<Object>), NoList> {
         let mut objects = Vec::new();
         let mut next = String::new();
         loop {
             self.counts.add("list", kind, "");
             let token = if next.is_empty() { String::new() } else { format!("&continue={next}") };
             let path = format!("{}?limit={PAGE}{token}", path::collection(kind, ""));
-            let (status, body) = self.send(Method::GET, &path, "", bytes::Bytes::new()).await?;
+            let answered = self.send(Method::GET, &path, "", bytes::Bytes::new()).await;
+            let (status, body) = answered.map_err(NoList::Failed)?;
+            if status == StatusCode::NOT_FOUND {
+                return Err(NoList::Absent);
+            }
             if status == StatusCode::GONE {
                 objects.clear();
                 next.clear();
@@ -106,14 +135,11 @@ impl Kube {
             }
             if !status.is_success() {
                 let said: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
-                return Err(format!(
-                    "listing {} was refused: {}",
-                    kind.plural(),
-                    said["message"].as_str().unwrap_or(status.as_str())
-                ));
+                let why = said["message"].as_str().unwrap_or(status.as_str());
+                return Err(NoList::Failed(format!("listing {} was refused: {why}", kind.plural())));
             }
             let page: Page<'_> = serde_json::from_slice(&body)
-                .map_err(|error| format!("cannot understand the list of {}: {error}", kind.plural()))?;
+                .map_err(|error| NoList::Failed(format!("cannot understand the list of {}: {error}", kind.plural())))?;
             objects.extend(page.items.into_iter().filter_map(|item| understood(kind, item)));
             next = page.metadata.r#continue;
             if next.is_empty() {

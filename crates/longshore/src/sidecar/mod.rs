@@ -1,5 +1,6 @@
 //! The sidecars of a driver, in one process: `longshore sidecar`, or called by the name of a program it replaces.
 
+mod controllers;
 mod driver;
 mod flags;
 mod help;

@@ -1,17 +1,17 @@
 //! Roles at work.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::Result;
 use axum::Router;
 use axum::routing::get;
-use io_csi::CsiClient;
-use io_run::Metrics;
+use io_csi::{CsiClient, Driver, Observation, Observe};
+use io_run::{CallLabels, Metrics};
 use tokio::sync::{mpsc, watch};
 
 use super::registrar::{Registrar, Verdict};
 use super::settings::Settings;
-use super::{Role, driver, http, liveness};
+use super::{Role, controllers, driver, http, liveness};
 
 /// What the parts of a process share.
 pub struct Shared {
@@ -21,6 +21,8 @@ pub struct Shared {
     pub client: Arc<CsiClient>,
     /// What is counted.
     pub metrics: Arc<Metrics>,
+    /// The driver's name, once it has said it.
+    pub name: Arc<OnceLock<String>>,
     /// True when everything is to end.
     pub stop: watch::Receiver<bool>,
 }
@@ -32,6 +34,23 @@ impl Shared {
         async move {
             let _ = stop.wait_for(|stop| *stop).await;
         }
+    }
+}
+
+/// Counts calls to the driver.
+struct Counting {
+    metrics: Arc<Metrics>,
+    driver: Arc<OnceLock<String>>,
+}
+
+impl Observe for Counting {
+    fn observed(&self, call: &Observation<'_>) {
+        let labels = CallLabels {
+            driver_name: self.driver.get().cloned().unwrap_or_else(|| "unknown-driver".into()),
+            method_name: call.method.path(),
+            grpc_status_code: if call.code == csi::Code::Ok { "OK".into() } else { format!("{:?}", call.code) },
+        };
+        self.metrics.called(&labels, call.took);
     }
 }
 
@@ -48,7 +67,10 @@ pub fn run(settings: Settings) -> Result<()> {
 
 async fn work(settings: Settings) -> Result<()> {
     let (stopping, stop) = watch::channel(false);
-    let shared = Arc::new(Shared { settings, client: Arc::default(), metrics: Arc::default(), stop });
+    let (metrics, name) = (Arc::<Metrics>::default(), Arc::default());
+    let observer = Arc::new(Counting { metrics: metrics.clone(), driver: Arc::clone(&name) });
+    let client = Arc::new(CsiClient::new().observed_by(observer));
+    let shared = Arc::new(Shared { settings, client, metrics, name, stop });
     let mut task = tokio::spawn(roles(shared));
     tokio::select! {
         ended = &mut task => ended?,
@@ -64,8 +86,7 @@ async fn work(settings: Settings) -> Result<()> {
 /// Everything a process does, until it fails or is told to stop.
 async fn roles(shared: Arc<Shared>) -> Result<()> {
     let settings = &shared.settings;
-    let (name, named) = watch::channel(None::<String>);
-    serve_http(&shared, named).await?;
+    serve_http(&shared).await?;
     let first = settings.roles.first().copied().unwrap_or(Role::Liveness);
     let timeout = settings.timeout(first);
     if settings.roles.iter().all(|role| *role == Role::Liveness) {
@@ -74,28 +95,43 @@ async fn roles(shared: Arc<Shared>) -> Result<()> {
         return Ok(());
     }
     let lives = driver::lives(&settings.socket)?;
+    let driver = Arc::new(Driver::new(shared.client.clone(), settings.socket.clone()));
     let meet = async {
         driver::ready(&shared.client, &settings.socket, timeout).await?;
         driver::name(&shared.client, &settings.socket, timeout).await
     };
-    let driver = tokio::select! {
+    let name = tokio::select! {
         () = shared.stopped() => return Ok(()),
         met = meet => met?,
     };
-    name.send_replace(Some(driver.clone()));
-    tracing::info!("the driver at {} is {driver}", settings.socket);
-    register(&shared, &driver, lives).await
+    tracing::info!("the driver at {} is {name}", settings.socket);
+    let _ = shared.name.set(name.clone());
+    let controlling = async {
+        if settings.controllers().next().is_none() {
+            shared.stopped().await;
+            return Ok(());
+        }
+        let profile = driver.profile(timeout).await.map_err(|status| anyhow::anyhow!("the driver {name}: {status}"))?;
+        controllers::work(&shared, driver.clone(), &profile, lives.clone()).await
+    };
+    // Either ends early only by failing.
+    tokio::try_join!(register(&shared, &name, lives.clone()), controlling)?;
+    Ok(())
 }
 
-async fn serve_http(shared: &Arc<Shared>, named: watch::Receiver<Option<String>>) -> Result<()> {
+async fn serve_http(shared: &Arc<Shared>) -> Result<()> {
     let settings = &shared.settings;
-    let health = health_route(shared, named);
+    let health = health_route(shared);
     if let Some(given) = &settings.http {
         let metrics = shared.metrics.clone();
         let mut routes =
             Router::new().route(&given.metrics_path, get(move || async move { http::metrics(metrics.text()) }));
         if given.health {
             routes = routes.merge(health.clone());
+            if settings.election.is_some() {
+                // C4, C5: a standby is well, and so is a leader: one that cannot renew stops leading by itself.
+                routes = routes.route("/healthz/leader-election", get(|| async { http::health(Ok(())) }));
+            }
         }
         tokio::spawn(http::serve(http::listen(&given.address).await?, routes, shared.stopped()));
     }
@@ -106,20 +142,19 @@ async fn serve_http(shared: &Arc<Shared>, named: watch::Receiver<Option<String>>
 }
 
 /// `/healthz`: of the driver where we are its liveness probe, else of our own offer to kubelet.
-fn health_route(shared: &Arc<Shared>, named: watch::Receiver<Option<String>>) -> Router {
+fn health_route(shared: &Arc<Shared>) -> Router {
     let shared = shared.clone();
     let answer = move || {
-        let (shared, named) = (shared.clone(), named.clone());
+        let shared = shared.clone();
         async move {
             let settings = &shared.settings;
             if settings.roles.contains(&Role::Liveness) {
                 let timeout = settings.timeout(Role::Liveness);
                 return http::health(liveness::health(&shared.client, &settings.socket, timeout).await);
             }
-            let name = named.borrow().clone();
-            match (&settings.registration, name) {
+            match (&settings.registration, shared.name.get()) {
                 (Some(registration), Some(name)) => {
-                    let registrar = Registrar::new(registration, &name);
+                    let registrar = Registrar::new(registration, name);
                     http::health(registrar.health(&shared.client, settings.timeout(Role::Registrar)).await)
                 }
                 (Some(_), None) => http::health(Err((
