@@ -37,6 +37,7 @@ const TESTS: &[Test] = tests! {
         what_a_crashed_write_left_is_invisible_and_goes_with_the_file,
         an_image_is_sparse_and_of_its_size,
         reading_and_listing_follow_no_link,
+        a_full_disk_is_told_and_the_old_file_stays,
     },
     volumes::{
         a_whole_life_leaves_nothing,
