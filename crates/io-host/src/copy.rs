@@ -30,7 +30,12 @@ pub(crate) fn copy_images(copies: &[ImageCopy]) -> Result<(), HostError> {
         }
     }
     let images = missing.iter().map(|(copy, _)| open_image(&copy.from)).collect::<Result<Vec<_>, _>>()?;
-    let partials = copy_still(&missing, &images)?;
+    let partials = copy_still(&missing, &images).inspect_err(|_| {
+        // On a full disk they would keep the room that somebody needs to make room.
+        for (_, place) in &missing {
+            let _ = unlink_partial(place);
+        }
+    })?;
     // The filesystems run again: making the copies durable takes time and needs them no longer.
     for (((_, place), image), (partial, file)) in missing.iter().zip(&images).zip(partials) {
         let (from, to) = (length(image, place.path)?, length(&file, place.path)?);

@@ -76,8 +76,11 @@ pub(crate) fn write_file(path: &str, bytes: &[u8]) -> Result<(), HostError> {
 
 fn put_file(place: &Place<'_>, bytes: &[u8]) -> Result<(), HostError> {
     let (partial, mut file) = create_partial(place)?;
-    file.write_all(bytes).map_err(|error| os("write", place.path, error, false))?;
-    file.sync_all().map_err(|error| os("sync", place.path, error, false))?;
+    if let Err(error) = file.write_all(bytes).and_then(|()| file.sync_all()) {
+        // On a full disk it would keep the room that somebody needs to make room.
+        let _ = unlink_partial(place);
+        return Err(os("write", place.path, error, false));
+    }
     rustix::fs::renameat(&place.parent, &partial, &place.parent, place.name).map_err(begun("replace", place.path))?;
     place.sync()
 }

@@ -6,7 +6,7 @@
 //!
 //! Owns: directories, files, loop devices, filesystems, mounts and processes of a machine that does not exist.
 //! Laws: it is deterministic, can be cloned, compared and hashed; what is not synced is lost when power is ([`Kernel::lose_power`]);
-//! an operation is done whole or not at all, also when it [fails](Fault).
+//! an operation is done whole or not at all, also when it [fails](Fault), but for mounts stacked at one place.
 //! Does not know: time, any real machine, any rules. Not modelled: slave mounts, users and permissions, what a filesystem
 //! needs for itself, a file with two names in two directories that are moved.
 #![no_std]
@@ -141,9 +141,15 @@ impl Machine for Kernel {
     fn perform(&mut self, op: &Op) -> Result<Reply, Failure> {
         match self.fault_of(op) {
             None => {
-                // Whole or not at all: what a refused operation had begun is not seen.
+                // Whole or not at all: what a refused operation had begun is not seen. Of stacked mounts, though, those
+                // above one that is busy are off.
                 let before = self.clone();
-                self.done(op).inspect_err(|_| *self = before)
+                let stacked = matches!(op, Op::Unmount { .. });
+                self.done(op).inspect_err(|_| {
+                    if !stacked {
+                        *self = before;
+                    }
+                })
             }
             Some(fault) => self.fail(op, fault),
         }

@@ -204,6 +204,12 @@ impl Kernel {
         if fstype == "btrfs" && found.as_ref().is_none_or(|found| found.fstype != fstype) {
             return Err(failed());
         }
+        let locked = self.read_only_devices.contains(&number);
+        if let Some(there) = self.supers.get_mut(&number).filter(|_| fstype == "btrfs" && (read_only || !locked)) {
+            // btrfs is mounted read-only beside read-write, and becomes writable as soon as one mount of it is.
+            there.read_only &= read_only;
+            return found.map(|found| found.root).ok_or_else(failed);
+        }
         if let Some(there) = self.supers.get(&number) {
             let fits = found.as_ref().is_some_and(|found| found.fstype == fstype) && there.read_only == read_only;
             return if fits { found.map(|found| found.root).ok_or_else(failed) } else { Err(busy(device)) };

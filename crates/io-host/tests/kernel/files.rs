@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
-use control::host::{ImageCopy, Op};
+use control::host::{FailureKind, ImageCopy, Op};
 use io_host::{HostError, list_dir, read_file};
 
 use crate::bench::{Bench, outsider, owned};
@@ -58,6 +58,7 @@ pub fn a_symbolic_link_in_a_path_is_refused() {
         Op::MakeFile { path: under.clone() },
         Op::RemoveTarget { path: under.clone() },
         Op::RefreshLoop { image: under.clone() },
+        Op::Discard { path: under.clone() },
         Op::BindDevice { device: under.clone(), target: target.clone(), read_only: false },
         Op::Measure { path: under.clone() },
     ];
@@ -148,4 +149,27 @@ pub fn what_cut_off_writes_left_goes_and_nothing_else() {
     left.sort();
     assert_eq!(left, [".hidden", "name.longshore-partial", "record"]);
     io_host::remove_partials(&owned(&bench.path("none"))).unwrap();
+}
+
+pub fn a_full_disk_is_told_and_the_old_file_stays() {
+    let bench = Bench::new();
+    let pool = bench.mounted("pool");
+    let (record, filler) = (format!("{}/record", pool.target), format!("{}/filler", pool.target));
+    bench.twice(Op::WriteFile { path: record.clone(), bytes: b"old".to_vec() });
+    std::fs::write(&filler, vec![1; 128 << 20]).unwrap_err();
+    let error = bench.refused(Op::WriteFile { path: record.clone(), bytes: vec![2; 16 << 20] });
+    assert_eq!(error.kind(), FailureKind::NoSpace, "{error}");
+    let image = bench.path("image");
+    std::fs::write(&image, vec![3; 16 << 20]).unwrap();
+    let copies = vec![ImageCopy { from: image, to: format!("{}/copy", pool.target), still: None }];
+    let error = bench.refused(Op::CopyImages { copies });
+    assert_eq!(error.kind(), FailureKind::NoSpace, "{error}");
+    // Nothing is left that keeps the disk full.
+    let names = std::fs::read_dir(&pool.target).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(!names.into_iter().any(|name| name.to_string_lossy().contains("partial")));
+    assert_eq!(read_file(&owned(&record)).unwrap().unwrap(), b"old");
+    std::fs::remove_file(filler).unwrap();
+    bench.twice(Op::WriteFile { path: record.clone(), bytes: b"new".to_vec() });
+    assert_eq!(read_file(&owned(&record)).unwrap().unwrap(), b"new");
+    bench.remove(&pool);
 }

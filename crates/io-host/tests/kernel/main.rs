@@ -38,6 +38,7 @@ const TESTS: &[Test] = tests! {
         what_cut_off_writes_left_goes_and_nothing_else,
         an_image_is_sparse_and_of_its_size,
         reading_and_listing_follow_no_link,
+        a_full_disk_is_told_and_the_old_file_stays,
     },
     volumes::{
         a_whole_life_leaves_nothing,

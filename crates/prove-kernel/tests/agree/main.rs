@@ -15,7 +15,9 @@ use control::host::{FailureKind, Op};
 use world::{Act, World};
 
 /// How many runs, and how long each.
-const SEEDS: u64 = 24;
+const SEEDS: u64 = 20;
+/// Seeds that once found a difference.
+const FOUND: [u64; 2] = [220, 225];
 const STEPS: usize = 50;
 /// How often each operation was done, and refused for which reason.
 type Covered = BTreeMap<(String, Option<FailureKind>), usize>;
@@ -41,12 +43,10 @@ fn main() -> ExitCode {
         println!("the tour{} disagrees\n{told}", if shared { " (shared mounts)" } else { "" });
         return ExitCode::FAILURE;
     }
-    for seed in (0..SEEDS).filter(|seed| only.is_none_or(|only| only == *seed)).chain(only.filter(|one| *one >= SEEDS))
-    {
-        // Every other seed with mounts shared and every other with private ones, so that both cost no more than one.
-        if only.is_none() && (seed % 2 == 0) == shared {
-            continue;
-        }
+    // Every other seed with mounts shared and every other with private ones, so that both cost no more than one.
+    let all = (0..SEEDS).filter(|seed| (seed % 2 == 1) == shared).chain(FOUND);
+    let seeds: Vec<u64> = only.map_or_else(|| all.collect(), |seed| vec![seed]);
+    for seed in seeds {
         if let Err(told) = run(seed, shared, &mut covered) {
             println!("seed {seed}{} disagrees\n{told}", if shared { " (shared mounts)" } else { "" });
             return ExitCode::FAILURE;
