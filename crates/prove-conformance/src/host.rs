@@ -111,7 +111,7 @@ const CAP_SYS_RESOURCE: u32 = 24;
 pub fn forbids_growth(target: &Path) -> Option<String> {
     let mount = mount_at(target)?;
     let status = fs::read_to_string("/proc/self/status").ok()?;
-    let right = "a mounted ext4 grows only with CAP_SYS_RESOURCE, which no process has here";
+    let right = "a mounted ext4 grows only with CAP_SYS_RESOURCE, which even root lacks here";
     (mount.fstype == "ext4" && !may(&status, CAP_SYS_RESOURCE)?).then(|| right.to_string())
 }
 

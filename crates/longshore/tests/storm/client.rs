@@ -16,7 +16,7 @@ const SMALLEST: i64 = 24 * MIB;
 const LARGEST: i64 = 64 * MIB;
 
 /// How long "try again" may be the answer.
-const TRY_AGAIN: Duration = Duration::from_secs(10);
+const TRY_AGAIN: Duration = Duration::from_secs(30);
 
 /// A call, by what it works on: places in the client's lists.
 #[derive(Clone, Debug)]
@@ -257,7 +257,10 @@ impl Client {
                 Code::FailedPrecondition if status.message.contains("CAP_SYS_RESOURCE") => {
                     return Ok(Response::Probe(Default::default()));
                 }
-                code => panic!("{}: {call:?}: {code:?}: {}", self.name, status.message),
+                code => {
+                    let who = holders(&status.message);
+                    panic!("{}: {call:?}: {code:?}: {}; held by: {who:?}", self.name, status.message)
+                }
             }
         }
     }
@@ -273,4 +276,23 @@ impl Client {
         self.volumes.retain(|volume| volume.level > Level::Gone);
         self.snapshots.retain(|snapshot| snapshot.there);
     }
+}
+
+/// Who has the loop device that a message names open or mounted, in any mount namespace: such a holder may be none of
+/// ours.
+fn holders(message: &str) -> Vec<String> {
+    let Some((_, rest)) = message.split_once("/dev/loop") else { return Vec::new() };
+    let device = format!("/dev/loop{}", rest.chars().take_while(char::is_ascii_digit).collect::<String>());
+    let mut found = Vec::new();
+    for process in std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path()) {
+        let Ok(name) = std::fs::read_to_string(process.join("comm")) else { continue };
+        let files = std::fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
+        let open = files.filter_map(|file| std::fs::read_link(file.path()).ok()).any(|file| file == Path::new(&device));
+        let mounts = std::fs::read_to_string(process.join("mountinfo")).unwrap_or_default();
+        let mounted = mounts.lines().any(|line| line.contains(&format!(" {device} ")));
+        if open || mounted {
+            found.push(format!("{} {} open={open} mounted={mounted}", process.display(), name.trim()));
+        }
+    }
+    found
 }

@@ -169,7 +169,9 @@ fn flatness(
         let load = Load::new(&place, contender, 1)?;
         for part in [Part::Exist, Part::Use, Part::Life] {
             let measured = load.repeat(part, settings.time)?;
-            figures.add(report::at(part, count), contender.name(), 1000.0 / measured.per_second);
+            // Of each call the middle: what one more volume costs, whatever else the machine is doing.
+            let cost = report::medians(measured.calls).values().sum();
+            figures.add(report::at(part, count), contender.name(), cost);
         }
         remember(figures, &format!("{count} volumes"), contender.name(), running.memory()?);
         drop(running);

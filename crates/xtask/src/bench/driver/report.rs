@@ -98,7 +98,7 @@ fn tables(settings: &Settings, figures: &Figures) -> String {
     let _ = writeln!(text, "### Milliseconds a call, one client, whole life\n\n{}", by_call(figures));
     let _ = writeln!(
         text,
-        "### Milliseconds a time, one client, by the number of volumes there are\n\n{}",
+        "### Milliseconds a time (each call's median), one client, by the number of volumes there are\n\n{}",
         flat(settings, figures)
     );
     let _ = writeln!(text, "### Start, memory, snapshots\n\n{}", others(settings, figures));
