@@ -186,6 +186,12 @@ pub enum HostError {
 }
 
 impl HostError {
+    /// The disk is full, or what a user may take of it.
+    pub fn disk_full(&self) -> bool {
+        let full = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
+        matches!(self, HostError::Os { source, .. } if full.contains(&source.kind()))
+    }
+
     /// The operation surely changed nothing that matters. Otherwise it may have been done, or half done.
     pub fn certain(&self) -> bool {
         match self {
