@@ -59,8 +59,8 @@ pub use journal::Journal;
 pub use locks::{LockHeld, Locks};
 pub use loops::{LoopEntry, loop_of, loops};
 pub use mount::is_mount_root;
-pub use numbered::{mount_at, mounts_since};
 pub use mountinfo::{Holder, MountEntry, mounts, mounts_beneath};
+pub use numbered::{mount_at, mounts_since};
 pub use shim::shim_main;
 pub use watch::Watch;
 

@@ -72,11 +72,57 @@ pub(crate) fn numbered(number: u64) -> io::Result<Option<MountEntry>> {
     }
 }
 
+/// What the mount table calls the attributes of a mount, and the flags of a filesystem.
+const ATTRIBUTES: [(u32, &str); 6] =
+    [(0x1, "ro"), (0x2, "nosuid"), (0x4, "nodev"), (0x8, "noexec"), (0x10, "noatime"), (0x80, "nodiratime")];
+const FLAGS: [(u32, &str); 3] = [(0x1, "ro"), (0x10, "sync"), (0x80, "dirsync")];
+/// The attributes that say when access times are written; none of them means `relatime`.
+const ACCESS_TIMES: u32 = 0x70;
+
 fn entry(id: u64, told: sys::MountDetails) -> MountEntry {
-    let mut options: Vec<String> = told.options.split(',').map(str::to_owned).collect();
-    if told.read_only {
-        options.push("ro".to_owned());
+    let named = |table: &[(u32, &str)], bits: u32| -> Vec<String> {
+        table.iter().filter(|(bit, _)| bits & bit != 0).map(|(_, name)| (*name).to_owned()).collect()
+    };
+    let mut options = named(&ATTRIBUTES, told.attributes);
+    if told.attributes & ACCESS_TIMES == 0 {
+        options.push("relatime".to_owned());
     }
+    options.extend(named(&FLAGS, told.flags));
+    options.extend(told.options.split(',').filter(|option| !option.is_empty()).map(str::to_owned));
+    let read_only = options.iter().any(|option| option == "ro");
     let (target, source, fstype, root) = (told.target, told.source, told.fstype, told.root);
-    MountEntry { id, target, source, fstype, read_only: told.read_only, root, device: told.device, options }
+    MountEntry { id, target, source, fstype, read_only, root, device: told.device, options }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mounts;
+
+    #[test]
+    fn single_mounts_are_told_as_the_whole_table_tells_them() {
+        let (single, newest) = match mounts_since(0) {
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => return,
+            answer => answer.unwrap(),
+        };
+        assert!(newest >= single.iter().map(|entry| entry.id).max().unwrap());
+        let all = mounts().unwrap();
+        // Others mount and unmount meanwhile; the machine's own mounts stay.
+        for place in ["/proc", "/sys", "/dev"] {
+            let Some(expected) = all.iter().rfind(|entry| entry.target == place) else { continue };
+            let found = single.iter().rfind(|entry| entry.target == place).unwrap();
+            assert_eq!(
+                (&found.source, &found.fstype, &found.root),
+                (&expected.source, &expected.fstype, &expected.root)
+            );
+            assert_eq!((found.read_only, found.device), (expected.read_only, expected.device));
+            for flag in ["nosuid", "nodev", "noexec", "noatime", "relatime", "sync"] {
+                let has = |entry: &MountEntry| entry.options.iter().any(|option| option == flag);
+                assert_eq!(has(found), has(expected), "{flag} at {place}");
+            }
+            let again = mount_at(place).unwrap().unwrap();
+            assert_eq!((again.target.as_str(), again.id), (place, found.id));
+        }
+        assert_eq!(mount_at("/no/such/place").unwrap(), None);
+    }
 }

@@ -278,7 +278,10 @@ pub(crate) struct MountDetails {
     pub root: String,
     pub options: String,
     pub device: (u32, u32),
-    pub read_only: bool,
+    /// `MOUNT_ATTR_…` of the mount.
+    pub attributes: u32,
+    /// `SB_…` of its filesystem.
+    pub flags: u32,
 }
 
 /// One mount by its number; ENOENT if it is gone, EOVERFLOW if there is too little room for its texts.
@@ -311,8 +314,6 @@ pub(crate) fn mount_details(number: u64, room: usize) -> io::Result<MountDetails
         let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
         String::from_utf8_lossy(&bytes[..end]).into_owned()
     };
-    const READ_ONLY: u32 = 1;
-    let read_only = (word(32) | word(if cfg!(target_endian = "little") { 64 } else { 68 })) & READ_ONLY != 0;
     Ok(MountDetails {
         options: text(4, 0x80),
         fstype: text(36, 0x20),
@@ -320,7 +321,8 @@ pub(crate) fn mount_details(number: u64, room: usize) -> io::Result<MountDetails
         target: text(108, 0x10),
         source: text(124, 0x200),
         device: (word(16), word(20)),
-        read_only,
+        attributes: word(if cfg!(target_endian = "little") { 64 } else { 68 }),
+        flags: word(32),
     })
 }
 

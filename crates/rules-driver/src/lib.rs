@@ -44,5 +44,7 @@ mod usage;
 pub use config::{Config, Feature, Services, prepare};
 pub use facts::{DIRECTORY, Facts, Files, Mount, RecordKind};
 pub use look::{Look, look};
-pub use record::{Bytes, Group, Kind, Published, Snapshot, Source, State, Volume, parse_group, parse_record, parse_snapshot};
+pub use record::{
+    Bytes, Group, Kind, Published, Snapshot, Source, State, Volume, parse_group, parse_record, parse_snapshot,
+};
 pub use run::{Lock, METHODS, Run, Step, Trouble, busy, locks, promises, resumed, under_way};

@@ -188,7 +188,14 @@ impl Works {
                 Step::Do(op) => op,
             };
             match self.perform(op.clone()).await {
-                Ok(reply) => run.did(&self.config, &mut self.facts(), op, &reply),
+                Ok(reply) => {
+                    let attached = matches!(op, Op::AttachLoop { .. });
+                    run.did(&self.config, &mut self.facts(), op, &reply);
+                    if attached {
+                        // What was last seen of this device was another file's.
+                        self.look(&call).await.map_err(unavailable)?;
+                    }
+                }
                 Err((why, trouble)) => {
                     if let Some(status) = run.failed(&op, &why, trouble) {
                         return Err(status);

@@ -53,7 +53,10 @@ impl Records {
         let locks = Locks::open(&Path::new(&config.state_dir).join("locks"))
             .with_context(|| format!("cannot use {}", config.state_dir))?;
         let Some(whole) = locks.take(WHOLE, !config.alone())? else {
-            bail!("another driver process uses {}; stop it first, or give this one another --state-dir", config.state_dir);
+            bail!(
+                "another driver process uses {}; stop it first, or give this one another --state-dir",
+                config.state_dir
+            );
         };
         let how = if config.alone() {
             How::Alone(Journal::open(&config.state_dir)?)
@@ -152,7 +155,8 @@ impl Shared {
 
 fn reload(config: &Config, facts: &mut Facts, kind: RecordKind, file: &str) -> Result<(), String> {
     let dir = folders(config).into_iter().find(|(one, _)| *one == kind).map(|(_, dir)| dir).unwrap_or_default();
-    let bytes = io_host::read_file(&Path::new(&dir).join(file)).map_err(|error| format!("cannot read {file}: {error}"))?;
+    let bytes =
+        io_host::read_file(&Path::new(&dir).join(file)).map_err(|error| format!("cannot read {file}: {error}"))?;
     facts.reload(kind, file, bytes.as_deref())
 }
 
