@@ -16,6 +16,11 @@ pub enum Op {
         /// Which.
         path: String,
     },
+    /// Make a directory to mount at, and the missing ones above it. Not durable, as no mount is.
+    MakePlace {
+        /// Which.
+        path: String,
+    },
     /// Remove an empty directory that is no mount point. Missing is done; not empty is refused.
     RemoveDir {
         /// Which.
@@ -66,13 +71,13 @@ pub enum Op {
         /// Which.
         path: String,
     },
-    /// Make an empty plain file, as a place to show a device at. One that is there is done.
+    /// Make an empty plain file, as a place to show a device at. One that is there is done. Not durable, as no mount is.
     MakeFile {
         /// Which.
         path: String,
     },
     /// Remove an empty directory or an empty plain file that nothing is mounted at any more. Missing is done; anything
-    /// else is refused.
+    /// else is refused. Not durable, as no mount is.
     RemoveTarget {
         /// Which.
         path: String,
@@ -274,6 +279,7 @@ impl fmt::Debug for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Op::MakeDir { path } => write!(f, "MakeDir({path})"),
+            Op::MakePlace { path } => write!(f, "MakePlace({path})"),
             Op::RemoveDir { path } => write!(f, "RemoveDir({path})"),
             Op::WriteFile { path, bytes } => write!(f, "WriteFile({path}, {} bytes)", bytes.len()),
             Op::RemoveFile { path } => write!(f, "RemoveFile({path})"),
@@ -315,6 +321,7 @@ impl Op {
     pub fn works_on(&self) -> &str {
         match self {
             Op::MakeDir { path }
+            | Op::MakePlace { path }
             | Op::RemoveDir { path }
             | Op::WriteFile { path, .. }
             | Op::RemoveFile { path }

@@ -19,6 +19,15 @@ const PARTIAL: &str = ".longshore-partial";
 
 /// Makes a directory and those above it, each durable before the next is made in it.
 pub(crate) fn make_dir(path: &str) -> Result<(), HostError> {
+    make_dirs(path, true)
+}
+
+/// The same for a place to mount at, which nobody misses after a crash.
+pub(crate) fn make_place(path: &str) -> Result<(), HostError> {
+    make_dirs(path, false)
+}
+
+fn make_dirs(path: &str, durable: bool) -> Result<(), HostError> {
     let parts = path::components(path)?;
     let mut dir = path::openat2(rustix::fs::CWD, "/", OFlags::RDONLY | OFlags::DIRECTORY)
         .map_err(|errno| path::explain("/", errno))?;
@@ -26,26 +35,34 @@ pub(crate) fn make_dir(path: &str) -> Result<(), HostError> {
         let next = path::openat2(&dir, part, OFlags::RDONLY | OFlags::DIRECTORY);
         dir = match next {
             Ok(next) => next,
-            Err(Errno::NOENT) => make_one(&dir, part, path)?,
+            Err(Errno::NOENT) => make_one(&dir, part, path, durable)?,
             Err(errno) => return Err(path::explain(path, errno)),
         };
     }
     Ok(())
 }
 
-fn make_one(dir: &OwnedFd, name: &str, path: &str) -> Result<OwnedFd, HostError> {
+fn make_one(dir: &OwnedFd, name: &str, path: &str, durable: bool) -> Result<OwnedFd, HostError> {
     match rustix::fs::mkdirat(dir, name, Mode::from_raw_mode(0o750)) {
         Ok(()) | Err(Errno::EXIST) => {}
         Err(errno) => return Err(begun("make the directory", path)(errno)),
     }
-    rustix::fs::fsync(dir).map_err(begun("sync the directory above", path))?;
+    if durable {
+        rustix::fs::fsync(dir).map_err(begun("sync the directory above", path))?;
+    }
     path::openat2(dir, name, OFlags::RDONLY | OFlags::DIRECTORY).map_err(|errno| path::explain(path, errno))
 }
 
 /// Removes an empty directory that is no mount point.
 pub(crate) fn remove_dir(path: &str) -> Result<(), HostError> {
     let Some(place) = path::place(path)? else { return Ok(()) };
-    let Some(seen) = place.seen()? else { return place.sync() };
+    unlink_dir(&place)?;
+    place.sync()
+}
+
+fn unlink_dir(place: &Place<'_>) -> Result<(), HostError> {
+    let path = place.path;
+    let Some(seen) = place.seen()? else { return Ok(()) };
     if path::kind(&seen) != FileType::Directory {
         return Err(HostError::WrongKind { path: path.to_owned(), wanted: "a directory" });
     }
@@ -53,7 +70,7 @@ pub(crate) fn remove_dir(path: &str) -> Result<(), HostError> {
         return Err(HostError::MountPoint { path: path.to_owned() });
     }
     match rustix::fs::unlinkat(&place.parent, place.name, AtFlags::REMOVEDIR) {
-        Ok(()) | Err(Errno::NOENT) => place.sync(),
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
         Err(Errno::NOTEMPTY | Errno::EXIST) => Err(HostError::NotEmpty { path: path.to_owned() }),
         Err(Errno::BUSY) => Err(HostError::MountPoint { path: path.to_owned() }),
         Err(errno) => Err(refused("remove the directory", path)(errno)),
@@ -99,6 +116,14 @@ fn partial_name(name: &str) -> String {
     format!(".{name}{PARTIAL}")
 }
 
+/// How many bytes on disk a copy to this path has come to so far, while it is being made.
+pub fn copied_so_far(path: &str) -> Option<u64> {
+    let place = path::place(path).ok()??;
+    let flags = AtFlags::SYMLINK_NOFOLLOW;
+    let seen = rustix::fs::statat(&place.parent, partial_name(place.name), flags).ok()?;
+    u64::try_from(seen.st_blocks).ok()?.checked_mul(512)
+}
+
 pub(crate) fn unlink_partial(place: &Place<'_>) -> Result<(), HostError> {
     match rustix::fs::unlinkat(&place.parent, partial_name(place.name), AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
@@ -111,8 +136,14 @@ pub(crate) fn unlink_partial(place: &Place<'_>) -> Result<(), HostError> {
 /// Removes a plain file that no loop device shows.
 pub(crate) fn remove_file(path: &str) -> Result<(), HostError> {
     let Some(place) = path::place(path)? else { return Ok(()) };
-    unlink_partial(&place)?;
-    let Some(seen) = place.seen()? else { return place.sync() };
+    unlink_file(&place)?;
+    place.sync()
+}
+
+fn unlink_file(place: &Place<'_>) -> Result<(), HostError> {
+    let path = place.path;
+    unlink_partial(place)?;
+    let Some(seen) = place.seen()? else { return Ok(()) };
     if path::kind(&seen) != FileType::RegularFile {
         return Err(HostError::WrongKind { path: path.to_owned(), wanted: "a plain file" });
     }
@@ -125,7 +156,7 @@ pub(crate) fn remove_file(path: &str) -> Result<(), HostError> {
         return Err(HostError::Busy { what: path.to_owned(), why });
     }
     match rustix::fs::unlinkat(&place.parent, place.name, AtFlags::empty()) {
-        Ok(()) | Err(Errno::NOENT) => place.sync(),
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
         Err(Errno::BUSY) => Err(HostError::MountPoint { path: path.to_owned() }),
         Err(errno) => Err(refused("remove", path)(errno)),
     }
@@ -168,14 +199,14 @@ pub(crate) fn grow_image(path: &str, size: u64) -> Result<(), HostError> {
 /// Makes an empty plain file, as a place to show a device at, and the directories above it.
 pub(crate) fn make_file(path: &str) -> Result<(), HostError> {
     if let Some((parent, _)) = path.rsplit_once('/').filter(|(parent, _)| !parent.is_empty()) {
-        make_dir(parent)?;
+        make_place(parent)?;
     }
     let place = path::place_existing(path)?;
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match rustix::fs::openat(&place.parent, place.name, flags, Mode::from_raw_mode(0o600)) {
-        Ok(_) => place.sync(),
+        Ok(_) => Ok(()),
         Err(Errno::EXIST) => match place.seen()? {
-            Some(seen) if path::kind(&seen) == FileType::RegularFile || path::is_mount_root(&seen) => place.sync(),
+            Some(seen) if path::kind(&seen) == FileType::RegularFile || path::is_mount_root(&seen) => Ok(()),
             Some(_) | None => Err(HostError::WrongKind { path: path.to_owned(), wanted: "a plain file" }),
         },
         Err(errno) => Err(refused("create", path)(errno)),
@@ -192,9 +223,9 @@ pub(crate) fn remove_target(path: &str) -> Result<(), HostError> {
             if seen.stx_size != 0 {
                 return Err(HostError::NotEmpty { path: path.to_owned() });
             }
-            remove_file(path)
+            unlink_file(&place)
         }
-        Some(_) | None => remove_dir(path),
+        Some(_) | None => unlink_dir(&place),
     }
 }
 

@@ -28,11 +28,15 @@ mod error;
 mod files;
 mod format;
 mod grow;
+mod journal;
+mod journal_entry;
 mod keyed;
+mod locks;
 mod loops;
 mod machine;
 mod mount;
 mod mountinfo;
+mod numbered;
 mod path;
 mod process;
 mod record;
@@ -52,10 +56,13 @@ use control::host::{Op, ProcessState, Reply};
 
 pub use copy::thaw_images_beneath;
 pub use error::HostError;
-pub use files::{list_dir, read_file, remove_partials};
-pub use loops::{LoopEntry, loops};
+pub use files::{copied_so_far, list_dir, read_file, remove_partials};
+pub use journal::Journal;
+pub use locks::{LockHeld, Locks};
+pub use loops::{LoopEntry, loop_of, loops};
 pub use mount::is_mount_root;
 pub use mountinfo::{Holder, MountEntry, mounts, mounts_beneath, require_shared};
+pub use numbered::{mount_at, mounts_since};
 pub use shim::shim_main;
 pub use watch::Watch;
 pub use workers::{Hung, Pending, Workers};
@@ -108,6 +115,7 @@ impl Host {
     pub fn perform(&self, op: &Op) -> Result<Reply, HostError> {
         match op {
             Op::MakeDir { path } => files::make_dir(path).map(done),
+            Op::MakePlace { path } => files::make_place(path).map(done),
             Op::RemoveDir { path } => files::remove_dir(path).map(done),
             Op::WriteFile { path, bytes } => files::write_file(path, bytes).map(done),
             Op::RemoveFile { path } => files::remove_file(path).map(done),

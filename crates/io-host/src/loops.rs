@@ -1,5 +1,6 @@
 //! Loop devices: a file shown as a block device. One file, one device, found by the file's inode, never by its path.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -34,6 +35,16 @@ pub struct LoopEntry {
 
 /// Search and attach are one step for this process, or two threads would give one file two devices.
 static ATTACHING: Mutex<()> = Mutex::new(());
+
+/// The devices this process attached, by their file. A hint: whoever uses it asks the device first.
+static ATTACHED: Mutex<BTreeMap<Inode, String>> = Mutex::new(BTreeMap::new());
+
+/// A file, whatever its name: the device number of its filesystem and its number there.
+type Inode = ((u32, u32), u64);
+
+fn attached() -> std::sync::MutexGuard<'static, BTreeMap<Inode, String>> {
+    ATTACHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// How often a free device may be snatched away before we stop trying.
 const FREE_TRIES: u32 = 64;
@@ -86,7 +97,37 @@ pub(crate) fn showing(file: &Statx) -> Result<Vec<LoopEntry>, HostError> {
     showing_inode((file.stx_dev_major, file.stx_dev_minor), file.stx_ino)
 }
 
+/// The one this process attached is asked first, so that the others need not be.
 fn showing_inode(device: (u32, u32), inode: u64) -> Result<Vec<LoopEntry>, HostError> {
+    let hint = attached().get(&(device, inode)).cloned();
+    if let Some(entry) = hint.map(|hint| entry_at(&hint)).transpose()?.flatten()
+        && (entry.backing_device, entry.backing_inode) == (device, inode)
+    {
+        return Ok(vec![entry]);
+    }
+    all_showing(device, inode)
+}
+
+/// The device that shows a file now, if one does; asking as few devices as possible. `hint` is one that did before.
+pub fn loop_of(image: &str, hint: Option<&str>) -> io::Result<Option<String>> {
+    let Some(fd) = path::open(image, OFlags::RDONLY | OFlags::NONBLOCK).map_err(io::Error::other)? else {
+        return Ok(None);
+    };
+    let file = File::from(fd);
+    let meta = file.metadata()?;
+    let (device, inode) = ((rustix::fs::major(meta.dev()), rustix::fs::minor(meta.dev())), meta.ino());
+    if let Some(entry) = hint.map(|hint| entry_at(hint).map_err(io::Error::other)).transpose()?.flatten()
+        && (entry.backing_device, entry.backing_inode) == (device, inode)
+    {
+        return Ok(Some(entry.device));
+    }
+    if sys::keep_closed(&file).is_some() {
+        return Ok(None);
+    }
+    Ok(showing_inode(device, inode).map_err(io::Error::other)?.into_iter().next().map(|entry| entry.device))
+}
+
+fn all_showing(device: (u32, u32), inode: u64) -> Result<Vec<LoopEntry>, HostError> {
     let all = loops().map_err(|error| os("list", "the loop devices", error, false))?;
     Ok(all.into_iter().filter(|entry| entry.backing_device == device && entry.backing_inode == inode).collect())
 }
@@ -99,14 +140,23 @@ pub(crate) fn attach(image: &str) -> Result<String, HostError> {
     if !meta.is_file() {
         return Err(HostError::WrongKind { path: image.to_owned(), wanted: "a plain file" });
     }
-    let of_file = || showing_inode((rustix::fs::major(meta.dev()), rustix::fs::minor(meta.dev())), meta.ino());
-    if let Some(device) = usable(image, of_file()?)? {
+    let inode = ((rustix::fs::major(meta.dev()), rustix::fs::minor(meta.dev())), meta.ino());
+    let kept = sys::keep_closed(&file);
+    // Nobody else has the file open, so no device shows it, and none can until it is let go.
+    if kept.is_none()
+        && let Some(device) = usable(image, all_showing(inode.0, inode.1)?)?
+    {
         return Ok(device);
     }
     let device = configure_free(&file, image)?;
+    let shown = if kept.is_some() { entry_at(&device)?.into_iter().collect() } else { all_showing(inode.0, inode.1)? };
+    drop(kept);
     // Another program may have attached the same file meanwhile: then ours goes again, before anybody writes to it.
-    match of_file()?.as_slice() {
-        [only] if only.device == device && only.whole => Ok(device),
+    match shown.as_slice() {
+        [only] if only.device == device && only.whole && only.backing_inode == inode.1 => {
+            attached().insert(inode, device.clone());
+            Ok(device)
+        }
         [] => Err(HostError::Unconfirmed {
             what: format!("{image} at {device}"),
             why: "nothing is attached there".into(),
@@ -215,6 +265,7 @@ fn showing_path(image: &str) -> Result<Vec<LoopEntry>, HostError> {
 
 fn detach_device(device: &str) -> Result<(), HostError> {
     let Some(before) = entry_at(device)? else { return Ok(()) };
+    attached().remove(&(before.backing_device, before.backing_inode));
     let Some(fd) = claim(device)? else {
         return Err(HostError::Busy { what: device.to_owned(), why: "it is mounted or held open by a program".into() });
     };

@@ -12,6 +12,7 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, O
 
 use crate::error::{HostError, begun, os, refused};
 use crate::mountinfo::{MountEntry, mounts};
+use crate::numbered::numbered;
 use crate::{loops, path, sys};
 
 /// The mount flags a user may ask for.
@@ -46,12 +47,13 @@ fn flag(name: &str) -> Result<Flag, HostError> {
 struct Shown {
     root: bool,
     seen: Statx,
+    path: String,
 }
 
 fn shown(fd: impl AsFd, path: &str) -> Result<Shown, HostError> {
-    let wanted = StatxFlags::BASIC_STATS | StatxFlags::MNT_ID;
+    let wanted = StatxFlags::BASIC_STATS | StatxFlags::from_bits_retain(sys::STATX_MNT_ID_UNIQUE);
     let seen = rustix::fs::statx(fd, "", AtFlags::EMPTY_PATH, wanted).map_err(refused("look at", path))?;
-    Ok(Shown { root: path::is_mount_root(&seen), seen })
+    Ok(Shown { root: path::is_mount_root(&seen), seen, path: path.to_owned() })
 }
 
 /// A mount begins at what is open here.
@@ -179,8 +181,13 @@ fn entry_of(now: &Shown) -> Result<Option<MountEntry>, HostError> {
     if !now.root {
         return Ok(None);
     }
+    if now.seen.stx_mask & sys::STATX_MNT_ID_UNIQUE != 0
+        && let Ok(found) = numbered(now.seen.stx_mnt_id)
+    {
+        return Ok(found);
+    }
     let all = mounts().map_err(|error| os("read", "the mount table", error, false))?;
-    Ok(all.into_iter().find(|entry| entry.id == now.seen.stx_mnt_id))
+    Ok(all.into_iter().rfind(|entry| entry.target == now.path))
 }
 
 fn describe(entry: Option<MountEntry>) -> String {

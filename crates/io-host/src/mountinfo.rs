@@ -59,6 +59,11 @@ impl<'a> Holder<'a> {
         Some(Holder { dir, mount })
     }
 
+    /// The mount itself.
+    pub fn mount(&self) -> &MountEntry {
+        self.mount
+    }
+
     /// The path of what a mount shows, if it is something in the directory: a device in `/dev`, say, or a directory that
     /// is shown at a second place.
     pub fn shown_by(&self, entry: &MountEntry) -> Option<String> {

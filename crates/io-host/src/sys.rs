@@ -207,6 +207,142 @@ pub(crate) fn lock(file: &File) -> io::Result<bool> {
     }
 }
 
+/// Locks one byte of a file for an open file description, or lets go of it. `false`: another one has it.
+pub(crate) fn lock_byte(file: &File, at: u64, kind: i32, wait: bool) -> io::Result<bool> {
+    let mut lock = whole_file();
+    lock.l_type = kind as libc::c_short;
+    lock.l_start = i64::try_from(at).map_err(io::Error::other)?;
+    lock.l_len = 1;
+    let command = if wait { libc::F_OFD_SETLKW } else { libc::F_OFD_SETLK };
+    loop {
+        // SAFETY: F_OFD_SETLK and F_OFD_SETLKW read one flock.
+        if unsafe { libc::fcntl(file.as_raw_fd(), command, &raw mut lock) } == 0 {
+            return Ok(true);
+        }
+        let error = io::Error::last_os_error();
+        match error.raw_os_error() {
+            Some(libc::EINTR) => {}
+            Some(libc::EAGAIN | libc::EACCES) => return Ok(false),
+            _ => return Err(error),
+        }
+    }
+}
+
+/// Keeps everybody from opening a file until it is let go, if nobody else has it open now; the kernel counts a loop
+/// device that shows it. `None`: somebody has, or the filesystem cannot say.
+pub(crate) fn keep_closed(file: &File) -> Option<KeptClosed<'_>> {
+    /// The same on every architecture, and missing in libc.
+    const F_SETSIG: libc::c_int = 10;
+    let fd = file.as_raw_fd();
+    // SAFETY: F_SETSIG and F_SETLEASE take a number. The signal that tells of an opener is one that is ignored unless
+    // somebody handles it, unlike the usual one, which ends the process.
+    let kept = unsafe {
+        libc::fcntl(fd, F_SETSIG, libc::SIGURG) == 0 && libc::fcntl(fd, libc::F_SETLEASE, libc::F_WRLCK) == 0
+    };
+    kept.then_some(KeptClosed(file))
+}
+
+/// A file nobody else can open, until this is dropped.
+pub(crate) struct KeptClosed<'a>(&'a File);
+
+impl Drop for KeptClosed<'_> {
+    fn drop(&mut self) {
+        // SAFETY: F_SETLEASE takes a number.
+        unsafe { libc::fcntl(self.0.as_raw_fd(), libc::F_SETLEASE, libc::F_UNLCK) };
+    }
+}
+
+/// Asks `statx` for the number of a mount that is never used twice.
+pub(crate) const STATX_MNT_ID_UNIQUE: u32 = 0x4000;
+
+/// What the kernel calls a question about a mount.
+#[repr(C)]
+struct MountQuestion {
+    size: u32,
+    spare: u32,
+    number: u64,
+    parameter: u64,
+}
+
+fn unsupported(error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(libc::ENOSYS | libc::EPERM) => io::ErrorKind::Unsupported.into(),
+        _ => error,
+    }
+}
+
+/// The numbers of mounts made after one, those made first first; how many there were room for.
+pub(crate) fn list_mounts(after: u64, numbers: &mut [u64]) -> io::Result<usize> {
+    // All mounts beneath the root of this process.
+    const ROOT: u64 = u64::MAX;
+    let question = MountQuestion { size: 24, spare: 0, number: ROOT, parameter: after };
+    // SAFETY: the question says its own size, and the kernel writes no more numbers than there is room for.
+    let count = unsafe {
+        let number = i64::from(linux_raw_sys::general::__NR_listmount);
+        libc::syscall(number, &raw const question, numbers.as_mut_ptr(), numbers.len(), 0)
+    };
+    usize::try_from(count).map_err(|_| unsupported(io::Error::last_os_error()))
+}
+
+/// What the kernel tells of one mount.
+pub(crate) struct MountDetails {
+    pub target: String,
+    pub source: String,
+    pub fstype: String,
+    pub root: String,
+    pub options: String,
+    pub device: (u32, u32),
+    /// `MOUNT_ATTR_…` of the mount.
+    pub attributes: u32,
+    /// `SB_…` of its filesystem.
+    pub flags: u32,
+    /// The group of mounts that share what happens beneath them; none is 0.
+    pub peers: u32,
+}
+
+/// One mount by its number; ENOENT if it is gone, EOVERFLOW if there is too little room for its texts.
+pub(crate) fn mount_details(number: u64, room: usize) -> io::Result<MountDetails> {
+    // Numbers of the superblock and the mount, root, place, type, options, source.
+    const WANTED: u64 = 0x1 | 0x2 | 0x8 | 0x10 | 0x20 | 0x80 | 0x200;
+    /// What must be told for the rest to make sense; options may be none.
+    const NEEDED: u64 = WANTED & !0x80;
+    /// Where texts begin.
+    const TEXTS: usize = 512;
+    let question = MountQuestion { size: 24, spare: 0, number, parameter: WANTED };
+    let mut told = vec![0_u8; TEXTS + room];
+    // SAFETY: the question says its own size, and the kernel writes no more than the length that is told.
+    let answer = unsafe {
+        let call = i64::from(linux_raw_sys::general::__NR_statmount);
+        libc::syscall(call, &raw const question, told.as_mut_ptr(), told.len(), 0)
+    };
+    if answer != 0 {
+        return Err(unsupported(io::Error::last_os_error()));
+    }
+    let word = |at: usize| u32::from_ne_bytes([told[at], told[at + 1], told[at + 2], told[at + 3]]);
+    let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
+    let mask = if cfg!(target_endian = "little") { long(8) } else { long(8).rotate_left(32) };
+    if mask & NEEDED != NEEDED {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    let text = |at: usize, bit: u64| {
+        let begin = TEXTS + if mask & bit == 0 { room - 1 } else { word(at) as usize };
+        let bytes = told.get(begin..).unwrap_or_default();
+        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+        String::from_utf8_lossy(&bytes[..end]).into_owned()
+    };
+    Ok(MountDetails {
+        options: text(4, 0x80),
+        fstype: text(36, 0x20),
+        root: text(104, 0x8),
+        target: text(108, 0x10),
+        source: text(124, 0x200),
+        device: (word(16), word(20)),
+        attributes: word(if cfg!(target_endian = "little") { 64 } else { 68 }),
+        flags: word(32),
+        peers: word(if cfg!(target_endian = "little") { 80 } else { 84 }),
+    })
+}
+
 /// Whether another open file description has the lock. Asking takes nothing, so it disturbs nobody.
 pub(crate) fn is_locked(file: &File) -> io::Result<bool> {
     let mut lock = whole_file();

@@ -112,6 +112,10 @@ pub struct Driver {
     /// Leave features out: publish, stage, list, capacity, snapshots, clone, expand, get, health, modify, groups, ephemeral, stats, topology
     #[arg(long, value_name = "FEATURES", value_delimiter = ',', value_parser = feature)]
     pub without: Vec<rules_driver::Feature>,
+    /// What volumes are made of that nobody asks anything for; where that is directories, there is nothing else, and
+    /// snapshots, clones, groups and modify are not offered
+    #[arg(long, default_value = "image", value_parser = ["image", "directory"], value_name = "KIND")]
+    pub kind: String,
     /// The filesystem of volumes nobody asks one for
     #[arg(long, default_value = "ext4", value_parser = ["ext4", "xfs", "btrfs"], value_name = "TYPE")]
     pub filesystem: String,

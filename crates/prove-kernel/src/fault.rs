@@ -115,6 +115,7 @@ fn paths(op: &Op) -> Vec<String> {
 fn takes_room(op: &Op) -> bool {
     match op {
         Op::MakeDir { .. }
+        | Op::MakePlace { .. }
         | Op::WriteFile { .. }
         | Op::CreateImage { .. }
         | Op::CopyImages { .. }

@@ -198,11 +198,17 @@ impl Kernel {
 
     /// Gives something a name, durably.
     pub(crate) fn enter(&mut self, place: &Place<'_>, node: Node) -> Result<Ino, Failure> {
+        let ino = self.enter_for_now(place, node)?;
+        self.sync(&[ino, place.dir.ino]);
+        self.forget_unreachable();
+        Ok(ino)
+    }
+
+    /// Gives something a name, until power is lost.
+    fn enter_for_now(&mut self, place: &Place<'_>, node: Node) -> Result<Ino, Failure> {
         self.writable(place.dir, place.path)?;
         let ino = self.add(node);
         self.link(place.dir.ino, place.name, Some(ino));
-        self.sync(&[ino, place.dir.ino]);
-        self.forget_unreachable();
         Ok(ino)
     }
 
@@ -234,6 +240,15 @@ impl Kernel {
 
     /// Makes a directory and the missing ones above it.
     pub(crate) fn make_dir(&mut self, path: &str) -> Result<At, Failure> {
+        self.make_dirs(path, true)
+    }
+
+    /// The same for a place to mount at, which is not durable.
+    pub(crate) fn make_place(&mut self, path: &str) -> Result<At, Failure> {
+        self.make_dirs(path, false)
+    }
+
+    fn make_dirs(&mut self, path: &str, durable: bool) -> Result<At, Failure> {
         let mut at = self.root_at();
         for part in components(path)? {
             at = match self.step(at, part, path)? {
@@ -243,7 +258,8 @@ impl Kernel {
                 }
                 None => {
                     let place = Place { dir: at, name: part, path };
-                    let made = self.enter(&place, Node::Dir(BTreeMap::new()));
+                    let empty = Node::Dir(BTreeMap::new());
+                    let made = if durable { self.enter(&place, empty) } else { self.enter_for_now(&place, empty) };
                     let ino = made.map_err(|failure| begun(failure.kind, failure.why))?;
                     At { mount: at.mount, ino }
                 }

@@ -111,7 +111,7 @@ impl Truth {
     pub(crate) fn host_op(&mut self, node: &str, op: &Op) -> Outcome {
         let host = self.hosts.entry(node.to_string()).or_default();
         match op {
-            Op::MakeDir { path } => {
+            Op::MakeDir { path } | Op::MakePlace { path } => {
                 host.dirs.insert(path.clone());
             }
             Op::RemoveDir { path } => {

@@ -1,4 +1,7 @@
 //! A volume brought up on this machine and taken down again: the part that is the same whoever names the place.
+//!
+//! The first time: record (begun), bytes, loop device, filesystem, record (there), mount. Whatever was made before the
+//! second record is nobody's and is made anew after an interruption; whatever comes after it is never made anew.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -11,7 +14,7 @@ use crate::config::Config;
 use crate::controller::in_use;
 use crate::facts::Facts;
 use crate::node::{Place, foreign, place, source_of};
-use crate::record::{Kind, Volume};
+use crate::record::{Bytes, Kind, Volume};
 use crate::run::{Run, Step};
 
 /// The next step to a volume that is mounted at the staging path, or attached if it is wanted as a device; nothing when
@@ -19,7 +22,7 @@ use crate::run::{Run, Step};
 pub fn bring(
     run: &Run,
     config: &Config,
-    facts: &Facts,
+    facts: &mut Facts,
     volume: &Volume,
     wanted: &Use,
     staging: &str,
@@ -35,7 +38,7 @@ pub fn bring(
 fn bring_directory(
     run: &Run,
     config: &Config,
-    facts: &Facts,
+    facts: &mut Facts,
     volume: &Volume,
     staging: &str,
 ) -> Result<Option<Step>, Status> {
@@ -48,12 +51,15 @@ fn bring_directory(
     if let Some(op) = facts.save_volume(config, &volume.id) {
         return Ok(Some(Step::Do(op)));
     }
-    let make = run.once(Op::MakeDir { path: staging.to_string() });
+    if let Some(step) = first_bytes(run, config, facts, volume).or_else(|| written(config, facts, volume, None)) {
+        return Ok(Some(step));
+    }
+    let make = run.once(Op::MakePlace { path: staging.to_string() });
     let bind = Op::Bind { source, target: staging.to_string(), read_only: false };
     Ok(Some(make.unwrap_or(Step::Do(bind))))
 }
 
-fn bring_device(run: &Run, config: &Config, facts: &Facts, volume: &Volume) -> Result<Option<Step>, Status> {
+fn bring_device(run: &Run, config: &Config, facts: &mut Facts, volume: &Volume) -> Result<Option<Step>, Status> {
     if let Some(device) = facts.device(&config.image_path(&volume.id))
         && let Some((at, _)) = facts.filesystem_place(device)
     {
@@ -63,7 +69,49 @@ fn bring_device(run: &Run, config: &Config, facts: &Facts, volume: &Volume) -> R
     if let Some(op) = facts.save_volume(config, &volume.id) {
         return Ok(Some(Step::Do(op)));
     }
-    Ok(attach(run, config, facts, volume).err().map(Step::Do))
+    if let Some(step) = first_bytes(run, config, facts, volume) {
+        return Ok(Some(step));
+    }
+    match attach(run, config, facts, volume) {
+        Err(op) => Ok(Some(Step::Do(op))),
+        Ok(_) => Ok(written(config, facts, volume, volume.formatted.clone())),
+    }
+}
+
+/// The next step to bytes for a volume that has none; nothing when they are there, or were made in this run.
+fn first_bytes(run: &Run, config: &Config, facts: &mut Facts, volume: &Volume) -> Option<Step> {
+    match volume.bytes {
+        Bytes::There => return None,
+        Bytes::Begun => {}
+        Bytes::None => {
+            facts.volumes.put(Volume { bytes: Bytes::Begun, ..volume.clone() });
+            return facts.save_volume(config, &volume.id).map(Step::Do);
+        }
+    }
+    match volume.kind {
+        Kind::Directory => {
+            let path = config.directory_path(&volume.id);
+            run.once(Op::RemoveTree { path: path.clone() }).or_else(|| run.once(Op::MakeDir { path }))
+        }
+        Kind::Image => {
+            let path = config.image_path(&volume.id);
+            let make = Op::CreateImage { path: path.clone(), size: volume.size };
+            if run.has_done(&make) {
+                return None;
+            }
+            // What a staging left that was cut off; nobody could write to it (reliability 83).
+            if facts.device(&path).is_some() {
+                return Some(Step::Do(Op::DetachLoop { image: path }));
+            }
+            run.once(Op::RemoveFile { path }).or(Some(Step::Do(make)))
+        }
+    }
+}
+
+/// From here on the volume's bytes may be somebody's: they are never made anew.
+fn written(config: &Config, facts: &mut Facts, volume: &Volume, formatted: Option<String>) -> Option<Step> {
+    facts.volumes.put(Volume { bytes: Bytes::There, formatted, ..volume.clone() });
+    facts.save_volume(config, &volume.id).map(Step::Do)
 }
 
 /// The device of an image as large as the image and set as asked for; or the next step to it.
@@ -89,7 +137,7 @@ fn attach(run: &Run, config: &Config, facts: &Facts, volume: &Volume) -> Result<
 fn bring_filesystem(
     run: &Run,
     config: &Config,
-    facts: &Facts,
+    facts: &mut Facts,
     volume: &Volume,
     wanted: &Use,
     staging: &str,
@@ -120,7 +168,10 @@ fn bring_filesystem(
     if let Some(op) = facts.save_volume(config, id) {
         return Ok(Some(Step::Do(op)));
     }
-    if let Some(step) = run.once(Op::MakeDir { path: staging.to_string() }) {
+    if let Some(step) = run.once(Op::MakePlace { path: staging.to_string() }) {
+        return Ok(Some(step));
+    }
+    if let Some(step) = first_bytes(run, config, facts, volume) {
         return Ok(Some(step));
     }
     let device = match attach(run, config, facts, volume) {
@@ -128,7 +179,7 @@ fn bring_filesystem(
         Err(op) => return Ok(Some(Step::Do(op))),
     };
     let fstype = fstype.to_string();
-    if let Some(step) = run.once(Op::MakeFilesystem { device: device.clone(), fstype: fstype.clone() }) {
+    if let Some(step) = sound_filesystem(run, config, facts, volume, &device, &fstype)? {
         return Ok(Some(step));
     }
     let grow = Op::GrowFilesystem { device: device.clone(), fstype: fstype.clone(), mounted_at: None };
@@ -144,6 +195,33 @@ fn bring_filesystem(
         flags: wanted.flags.clone(),
         read_only: wanted.mounted_read_only,
     })))
+}
+
+/// The next step to a filesystem that can be mounted: put on the volume once, checked every other time.
+fn sound_filesystem(
+    run: &Run,
+    config: &Config,
+    facts: &mut Facts,
+    volume: &Volume,
+    device: &str,
+    fstype: &str,
+) -> Result<Option<Step>, Status> {
+    let (on, name) = (device.to_string(), fstype.to_string());
+    let make = Op::MakeFilesystem { device: on.clone(), fstype: name.clone() };
+    match volume.formatted.as_deref() {
+        None => {
+            let made = run.once(make);
+            Ok(made.or_else(|| written(config, facts, volume, Some(name))))
+        }
+        Some(found) if found == fstype => {
+            let check = Op::CheckFilesystem { device: on, fstype: name };
+            Ok(if run.has_done(&make) { None } else { run.once(check) })
+        }
+        Some(found) => {
+            let text = format!("volume {} holds {found}, not {fstype}; stage it with {found}", volume.id);
+            Err(Status::from_driver(Code::FailedPrecondition, text))
+        }
+    }
 }
 
 /// Grows before it is mounted, and not only after.

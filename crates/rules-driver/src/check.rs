@@ -111,8 +111,8 @@ fn filesystem(text: &str) -> Result<Option<&'static str>, Status> {
 }
 
 /// The parameters of a volume. A size is a parameter only where nothing else says it.
-pub fn parameters(all: &BTreeMap<String, String>, sized: bool) -> Result<Wish, Status> {
-    let mut wish = Wish::default();
+pub fn parameters(config: &Config, all: &BTreeMap<String, String>, sized: bool) -> Result<Wish, Status> {
+    let mut wish = Wish { kind: config.kind, ..Wish::default() };
     for (key, value) in all.iter().filter(|(key, _)| !key.starts_with(NOT_FOR_US)) {
         match key.as_str() {
             KIND => {
@@ -126,6 +126,9 @@ pub fn parameters(all: &BTreeMap<String, String>, sized: bool) -> Result<Wish, S
             SIZE if sized => wish.size = Some(quantity(value)?),
             _ => return Err(invalid("this driver takes no parameters but kind and fsType")),
         }
+    }
+    if config.kind == Kind::Directory && wish.kind == Kind::Image {
+        return Err(invalid("this driver offers directories only; start it without --kind directory for images"));
     }
     Ok(wish)
 }

@@ -5,6 +5,8 @@ use alloc::vec::Vec;
 
 use control::host::Op;
 
+use crate::record::Kind;
+
 /// Something the driver can do and can be told not to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Feature {
@@ -106,6 +108,9 @@ pub struct Config {
     pub services: Services,
     /// What is not offered.
     pub without: BTreeSet<Feature>,
+    /// What a volume is made of that nobody asked anything for. Where that is a directory, all are, and what directories
+    /// cannot do is not offered: snapshots, clones, groups, read-ahead.
+    pub kind: Kind,
     /// The filesystem of a volume nobody asked one for: `ext4`, `xfs` or `btrfs`.
     pub filesystem: String,
     /// How many bytes all volumes and snapshots together may promise.
@@ -127,7 +132,13 @@ impl Config {
 
     /// A feature is offered.
     pub fn offers(&self, feature: Feature) -> bool {
-        !self.without.contains(&feature)
+        let of_images = matches!(feature, Feature::Snapshots | Feature::Clone | Feature::Groups | Feature::Modify);
+        !self.without.contains(&feature) && !(of_images && self.kind == Kind::Directory)
+    }
+
+    /// No other process of the driver works on the same state.
+    pub fn alone(&self) -> bool {
+        matches!(self.services, Services::All | Services::NodeWithoutController)
     }
 
     /// Volumes have to be attached before they are used here.

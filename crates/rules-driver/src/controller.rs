@@ -18,7 +18,7 @@ use crate::config::Config;
 use crate::create::fits;
 use crate::facts::Facts;
 use crate::node::source_of;
-use crate::record::{Kind, Published, Volume};
+use crate::record::{Bytes, Kind, Published, Volume};
 use crate::run::{Run, Step, answer};
 
 /// How the node learns that a volume is attached read-only.
@@ -64,7 +64,7 @@ pub fn publish(config: &Config, facts: &mut Facts, request: &ControllerPublishVo
 
 fn room(config: &Config, facts: &Facts, node: &str) -> Result<(), Status> {
     let limit = usize::try_from(config.max_volumes_per_node).unwrap_or(usize::MAX);
-    let attached = facts.volumes().values().filter(|volume| volume.nodes.contains_key(node)).count();
+    let attached = facts.volumes.marked(node).len();
     if limit != 0 && attached >= limit {
         let text = format!("node {node} has {attached} volumes, as many as it takes; detach one first");
         return Err(Status::from_driver(Code::ResourceExhausted, text));
@@ -136,6 +136,7 @@ pub fn expand(
         return Ok(Step::Do(op));
     }
     if volume.kind == Kind::Image
+        && volume.bytes == Bytes::There
         && let Some(step) = run.once(Op::GrowImage { path: config.image_path(id), size })
     {
         return Ok(step);
@@ -170,14 +171,14 @@ pub fn modify(
     answer(Response::ControllerModifyVolume(ControllerModifyVolumeResponse {}))
 }
 
-pub fn validate(facts: &Facts, request: &ValidateVolumeCapabilitiesRequest) -> Result<Step, Status> {
+pub fn validate(config: &Config, facts: &Facts, request: &ValidateVolumeCapabilitiesRequest) -> Result<Step, Status> {
     let id = required("the volume id", &request.volume_id)?;
     if request.volume_capabilities.is_empty() {
         return Err(invalid("the volume capabilities are missing"));
     }
     let kind = find(facts, id)?.kind;
     let judged = check::capabilities(&request.volume_capabilities).and_then(|uses| {
-        check::parameters(&request.parameters, false)?;
+        check::parameters(config, &request.parameters, false)?;
         check::mutable(&request.mutable_parameters)?;
         if kind == Kind::Directory && uses.iter().any(|one| one.block) {
             return Err(invalid("a directory is no block device; ask for a filesystem"));

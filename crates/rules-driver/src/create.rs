@@ -1,7 +1,8 @@
 //! Making volumes: from nothing, from a snapshot, from another volume.
 //!
-//! Flow: record (creating), bytes, record (ready), answer. Guarantee: an image without a record never exists, so nothing
-//! is ever lost sight of, and a crash anywhere leaves a record that says what to go on with.
+//! From nothing: record, answer; the bytes come with the first use ([`crate::bring`]), so that a volume costs one write.
+//! From something: record (creating), copy, record (ready), answer. Guarantee: an image without a record never exists, so
+//! nothing is ever lost sight of, and a crash anywhere leaves a record that says what to go on with.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -18,13 +19,13 @@ use crate::check::{self, Naming, Range, Wish, invalid, required};
 use crate::config::{Config, Feature};
 use crate::delete::finish_deleting;
 use crate::facts::Facts;
-use crate::record::{Kind, Source, State, Volume};
+use crate::record::{Bytes, Kind, Source, State, Volume};
 use crate::run::{Run, Step, answer};
 
 pub fn create(run: &Run, config: &Config, facts: &mut Facts, request: &CreateVolumeRequest) -> Result<Step, Status> {
     let name = check::name("the volume's name", &request.name)?;
     let uses = check::capabilities(&request.volume_capabilities)?;
-    let wish = check::parameters(&request.parameters, false)?;
+    let wish = check::parameters(config, &request.parameters, false)?;
     let read_ahead_kib = check::mutable(&request.mutable_parameters)?;
     if read_ahead_kib.is_some() && !config.offers(Feature::Modify) {
         return Err(invalid("mutable parameters are not offered"));
@@ -36,6 +37,10 @@ pub fn create(run: &Run, config: &Config, facts: &mut Facts, request: &CreateVol
     reachable(config, request.accessibility_requirements.as_ref())?;
     let range = Range::of(request.capacity_range.as_ref())?;
     let id = check::id_for(Naming::Volume, name);
+    if let Some(full) = run.disk_full() {
+        let undone = give_up(run, config, facts, &id);
+        return undone.map_or(Err(full), Ok);
+    }
     if let Some(step) = finish_deleting(run, config, facts, &id) {
         return Ok(step);
     }
@@ -47,19 +52,21 @@ pub fn create(run: &Run, config: &Config, facts: &mut Facts, request: &CreateVol
         }
         Some(volume) => volume.clone(),
         None => {
-            let copied = source.as_ref().map(|source| source_size(facts, source, wish.kind)).transpose()?;
+            let from = source.as_ref().map(|source| origin(facts, source, wish.kind)).transpose()?;
             let filesystem = uses.iter().find_map(|one| one.filesystem).or(wish.filesystem);
             let smallest = match (wish.kind, uses.iter().all(|one| one.block)) {
                 (Kind::Directory, _) | (_, true) => 1,
                 (Kind::Image, false) => check::smallest(filesystem.unwrap_or(&config.filesystem)),
             };
-            let size = range.choose(smallest, copied)?;
+            let size = range.choose(smallest, from.as_ref().map(|from| from.size))?;
             fits(config, facts, size, 0)?;
             Volume {
                 kind: wish.kind,
                 filesystem: wish.filesystem.map(String::from),
                 source,
                 read_ahead_kib,
+                bytes: from.as_ref().map_or(Bytes::None, |from| from.bytes),
+                formatted: from.and_then(|from| from.formatted),
                 ..Volume::creating(id.clone(), name.to_string(), size)
             }
         }
@@ -99,17 +106,37 @@ fn source(config: &Config, asked: Option<&VolumeContentSource>) -> Result<Option
     }
 }
 
-fn source_size(facts: &Facts, source: &Source, kind: Kind) -> Result<u64, Status> {
+/// What a volume is copied from.
+struct Origin {
+    size: u64,
+    bytes: Bytes,
+    formatted: Option<String>,
+}
+
+fn origin(facts: &Facts, source: &Source, kind: Kind) -> Result<Origin, Status> {
     let found = match source {
-        Source::Snapshot(id) => facts.snapshots.ready(id).map(|snapshot| (snapshot.size, Kind::Image)),
+        Source::Snapshot(id) => match facts.snapshots().get(id) {
+            Some(one) if one.state == State::Creating => {
+                let text = format!("snapshot {id} is still being copied; call again when it is ready to use");
+                return Err(Status::from_driver(Code::Aborted, text));
+            }
+            Some(one) if one.state == State::Ready => {
+                Some((Kind::Image, Origin { size: one.size, bytes: one.bytes, formatted: one.formatted.clone() }))
+            }
+            Some(_) | None => None,
+        },
         Source::Volume(id) => {
             let volume = facts.volumes.ready(id).filter(|volume| !volume.ephemeral);
-            volume.map(|volume| (volume.size, volume.kind))
+            volume.map(|one| {
+                let bytes = if one.bytes == Bytes::There { Bytes::There } else { Bytes::None };
+                let formatted = one.formatted.clone().filter(|_| bytes == Bytes::There);
+                (one.kind, Origin { size: one.size, bytes, formatted })
+            })
         }
     };
     match found {
         None => Err(Status::from_driver(Code::NotFound, "what the volume is to be copied from does not exist")),
-        Some((size, Kind::Image)) if kind == Kind::Image => Ok(size),
+        Some((Kind::Image, origin)) if kind == Kind::Image => Ok(origin),
         Some(_) => Err(invalid("directories are neither copied nor copied to; use images")),
     }
 }
@@ -146,39 +173,39 @@ pub fn make(run: &Run, config: &Config, facts: &mut Facts, volume: Volume) -> Re
         State::Ready => return Ok(facts.save_volume(config, &id).map(Step::Do)),
         State::Creating => {}
     }
-    let copy = copy_of(config, facts, &volume)?;
+    let Some(copy) = copy_of(config, facts, &volume)? else {
+        // What an earlier version of the driver began to make is made anew.
+        let bytes = if volume.bytes == Bytes::None { Bytes::None } else { Bytes::Begun };
+        facts.volumes.put(Volume { state: State::Ready, bytes, ..volume });
+        return Ok(facts.save_volume(config, &id).map(Step::Do));
+    };
     facts.volumes.put(volume.clone());
     if let Some(op) = facts.save_volume(config, &id) {
         return Ok(Some(Step::Do(op)));
     }
-    if let Some(step) = bytes(run, config, &volume, copy) {
+    let (path, size) = (copy.to.clone(), volume.size);
+    // Whatever lies there was never acknowledged.
+    let clear = run.once(Op::RemoveFile { path: path.clone() });
+    let copied = clear.or_else(|| run.once(Op::CopyImages { copies: vec![copy] }));
+    if let Some(step) = copied.or_else(|| run.once(Op::GrowImage { path, size })) {
         return Ok(Some(step));
     }
     facts.volumes.put(Volume { state: State::Ready, ..volume });
     Ok(facts.save_volume(config, &id).map(Step::Do))
 }
 
-/// The next step to a volume's bytes. Whatever lies there was never acknowledged; a volume starts without anybody's bytes
-/// (reliability 83).
-fn bytes(run: &Run, config: &Config, volume: &Volume, copy: Option<ImageCopy>) -> Option<Step> {
-    if volume.kind == Kind::Directory {
-        let path = config.directory_path(&volume.id);
-        return run.once(Op::RemoveTree { path: path.clone() }).or_else(|| run.once(Op::MakeDir { path }));
-    }
-    let path = config.image_path(&volume.id);
-    let clear = run.once(Op::RemoveFile { path: path.clone() });
-    let size = volume.size;
-    clear.or_else(|| match copy {
-        None => run.once(Op::CreateImage { path, size }),
-        Some(copy) => {
-            run.once(Op::CopyImages { copies: vec![copy] }).or_else(|| run.once(Op::GrowImage { path, size }))
-        }
-    })
+/// Undoes what a call did that found the disk full, so that its refusal can be final. Nothing is written for it: the
+/// record of a volume nobody was told of goes as it is.
+fn give_up(run: &Run, config: &Config, facts: &mut Facts, id: &str) -> Option<Step> {
+    let volume = facts.volumes().get(id).filter(|volume| !(volume.state == State::Ready && facts.volumes.saved(id)))?;
+    facts.volumes.put(Volume { state: State::Deleting, ..volume.clone() });
+    let bytes_gone = run.once(Op::RemoveFile { path: config.image_path(id) });
+    bytes_gone.or_else(|| Some(Step::Do(Op::RemoveFile { path: config.record_path(id) })))
 }
 
 fn copy_of(config: &Config, facts: &Facts, volume: &Volume) -> Result<Option<ImageCopy>, Status> {
-    let Some(source) = &volume.source else { return Ok(None) };
-    source_size(facts, source, volume.kind)?;
+    let Some(source) = volume.source.as_ref().filter(|_| volume.bytes == Bytes::There) else { return Ok(None) };
+    origin(facts, source, volume.kind)?;
     let to = config.image_path(&volume.id);
     Ok(Some(match source {
         Source::Snapshot(id) => ImageCopy { from: config.snapshot_image_path(id), to, still: None },

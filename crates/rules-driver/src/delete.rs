@@ -1,4 +1,4 @@
-//! Volumes gone: record (deleting), bytes gone, record gone, answer.
+//! Volumes gone: record (deleting), bytes gone, record gone, answer. Where there are no bytes, the record just goes.
 
 use alloc::format;
 
@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::controller::in_use;
 use crate::facts::Facts;
 use crate::node::source_of;
-use crate::record::{Kind, State, Volume};
+use crate::record::{Bytes, Kind, State, Volume};
 use crate::run::{Run, Step, answer};
 
 pub fn delete(run: &Run, config: &Config, facts: &mut Facts, request: &DeleteVolumeRequest) -> Result<Step, Status> {
@@ -36,7 +36,13 @@ pub fn delete(run: &Run, config: &Config, facts: &mut Facts, request: &DeleteVol
 /// Goes on with a deletion, if one was begun: the record goes last.
 pub fn finish_deleting(run: &Run, config: &Config, facts: &Facts, id: &str) -> Option<Step> {
     let volume = facts.volumes().get(id).filter(|volume| volume.state == State::Deleting)?;
-    if let Some(op) = facts.save_volume(config, id) {
+    let record_goes = Step::Do(Op::RemoveFile { path: config.record_path(id) });
+    if volume.bytes == Bytes::None {
+        return Some(record_goes);
+    }
+    if run.disk_full().is_none()
+        && let Some(op) = facts.save_volume(config, id)
+    {
         return Some(Step::Do(op));
     }
     let bytes_gone = match volume.kind {
@@ -50,5 +56,5 @@ pub fn finish_deleting(run: &Run, config: &Config, facts: &Facts, id: &str) -> O
             run.once(Op::RemoveFile { path: image })
         }
     };
-    bytes_gone.or_else(|| Some(Step::Do(Op::RemoveFile { path: config.record_path(id) })))
+    bytes_gone.or(Some(record_goes))
 }

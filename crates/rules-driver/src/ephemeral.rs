@@ -10,7 +10,7 @@ use crate::config::{Config, Feature};
 use crate::create::{fits, make};
 use crate::delete::finish_deleting;
 use crate::facts::Facts;
-use crate::record::{Kind, State, Volume};
+use crate::record::{Bytes, Kind, State, Volume};
 use crate::run::{Run, Step};
 
 /// What the caller says when the volume is for one pod.
@@ -37,7 +37,7 @@ pub fn ensure(
     if facts.volumes().contains_key(given) {
         return Err(invalid("the volume exists and is not one for a pod alone"));
     }
-    let wish = check::parameters(context, true)?;
+    let wish = check::parameters(config, context, true)?;
     let id = check::ephemeral_id(given);
     if let Some(step) = finish_deleting(run, config, facts, &id) {
         return Ok(Err(step));
@@ -57,6 +57,7 @@ pub fn ensure(
                 kind: wish.kind,
                 filesystem: wish.filesystem.map(String::from),
                 ephemeral: true,
+                bytes: Bytes::None,
                 ..Volume::creating(id.clone(), given.chars().take(128).collect(), size)
             }
         }

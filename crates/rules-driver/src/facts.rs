@@ -32,42 +32,84 @@ pub struct Files {
     pub groups: Vec<(String, Vec<u8>)>,
 }
 
+/// What a record is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordKind {
+    /// A volume.
+    Volume,
+    /// A snapshot.
+    Snapshot,
+    /// A group snapshot.
+    Group,
+}
+
 /// Records of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shelf<T> {
     records: BTreeMap<String, T>,
     /// Those whose record on disk may be older than the one here.
     unsaved: BTreeSet<String>,
+    /// What all of them together promise.
+    promised: u128,
+    /// Ids by what records are looked up by.
+    marked: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl<T> Default for Shelf<T> {
     fn default() -> Self {
-        Shelf { records: BTreeMap::new(), unsaved: BTreeSet::new() }
+        Shelf { records: BTreeMap::new(), unsaved: BTreeSet::new(), promised: 0, marked: BTreeMap::new() }
     }
 }
 
 impl<T: Record> Shelf<T> {
     fn load(files: &[(String, Vec<u8>)]) -> Result<Shelf<T>, String> {
         let mut shelf = Shelf::default();
-        // What is left of a write that was cut off has another name, and never counted.
-        for (file, bytes) in files.iter().filter(|(file, _)| file.ends_with(".json") && !file.starts_with('.')) {
-            let record: T = parse(file, bytes)?;
-            shelf.records.insert(record.id().to_string(), record);
+        for (file, bytes) in files {
+            shelf.reload(file, Some(bytes))?;
         }
         Ok(shelf)
     }
 
-    /// Takes over what another process wrote, except where ours is newer.
-    fn reload(&mut self, files: &[(String, Vec<u8>)]) -> Result<(), String> {
-        let mut fresh: Shelf<T> = Shelf::load(files)?;
-        for id in &self.unsaved {
-            match self.records.remove(id) {
-                Some(record) => fresh.records.insert(id.clone(), record),
-                None => fresh.records.remove(id),
-            };
+    /// Takes over what a record's file holds now, or that it is gone, except where ours is newer.
+    fn reload(&mut self, file: &str, bytes: Option<&[u8]>) -> Result<(), String> {
+        // What is left of a write that was cut off has another name, and never counted.
+        let Some(id) = file.strip_suffix(".json").filter(|_| !file.starts_with('.')) else { return Ok(()) };
+        if self.unsaved.contains(id) {
+            return Ok(());
         }
-        self.records = fresh.records;
+        match bytes {
+            Some(bytes) => self.set(parse(file, bytes)?),
+            None => self.unset(id),
+        }
         Ok(())
+    }
+
+    fn set(&mut self, record: T) {
+        self.unset(record.id());
+        self.promised += u128::from(record.promise());
+        for mark in record.marks() {
+            self.marked.entry(mark.to_string()).or_default().insert(record.id().to_string());
+        }
+        self.records.insert(record.id().to_string(), record);
+    }
+
+    fn unset(&mut self, id: &str) {
+        let Some(record) = self.records.remove(id) else { return };
+        self.promised -= u128::from(record.promise());
+        for mark in record.marks() {
+            if let Some(ids) = self.marked.get_mut(mark) {
+                ids.remove(id);
+                if ids.is_empty() {
+                    self.marked.remove(mark);
+                }
+            }
+        }
+    }
+
+    /// The ids of those with a mark.
+    pub(crate) fn marked(&self, mark: &str) -> impl ExactSizeIterator<Item = &String> {
+        static NONE: BTreeSet<String> = BTreeSet::new();
+        self.marked.get(mark).unwrap_or(&NONE).iter()
     }
 
     pub(crate) fn all(&self) -> &BTreeMap<String, T> {
@@ -83,8 +125,13 @@ impl<T: Record> Shelf<T> {
     pub(crate) fn put(&mut self, record: T) {
         if self.records.get(record.id()) != Some(&record) {
             self.unsaved.insert(record.id().to_string());
-            self.records.insert(record.id().to_string(), record);
+            self.set(record);
         }
+    }
+
+    /// The record on disk is as the one here.
+    pub(crate) fn saved(&self, id: &str) -> bool {
+        !self.unsaved.contains(id)
     }
 
     /// The write that brings a record to disk, if it is not there.
@@ -102,7 +149,7 @@ impl<T: Record> Shelf<T> {
     fn removed(&mut self, path: &str, dir: &str) {
         let Some(id) = id_in(path, dir) else { return };
         if self.records.get(id).is_some_and(|record| record.state() == State::Deleting) {
-            self.records.remove(id);
+            self.unset(id);
             self.unsaved.remove(id);
         }
     }
@@ -122,6 +169,8 @@ pub struct Facts {
     pub(crate) groups: Shelf<Group>,
     /// By target.
     mounts: BTreeMap<String, Mount>,
+    /// Targets by what they show.
+    shown: BTreeMap<String, BTreeSet<String>>,
     /// From image to device.
     loops: BTreeMap<String, String>,
 }
@@ -134,27 +183,57 @@ impl Facts {
         mounts: BTreeMap<String, Mount>,
         loops: BTreeMap<String, String>,
     ) -> Result<Facts, String> {
-        Ok(Facts {
+        let mut facts = Facts {
             loaded: true,
             volumes: Shelf::load(&files.volumes)?,
             snapshots: Shelf::load(&files.snapshots)?,
             groups: Shelf::load(&files.groups)?,
-            mounts,
-            loops,
-        })
+            ..Facts::default()
+        };
+        facts.observe(mounts, loops);
+        Ok(facts)
     }
 
-    /// Takes over what another process of this driver wrote to the same directory.
-    pub fn reload(&mut self, files: &Files) -> Result<(), String> {
-        self.volumes.reload(&files.volumes)?;
-        self.snapshots.reload(&files.snapshots)?;
-        self.groups.reload(&files.groups)
+    /// Takes over what another process of this driver did to one record's file, which may be gone.
+    pub fn reload(&mut self, shelf: RecordKind, file: &str, bytes: Option<&[u8]>) -> Result<(), String> {
+        match shelf {
+            RecordKind::Volume => self.volumes.reload(file, bytes),
+            RecordKind::Snapshot => self.snapshots.reload(file, bytes),
+            RecordKind::Group => self.groups.reload(file, bytes),
+        }
     }
 
-    /// Takes over what the kernel says now.
+    /// Takes over what the kernel says now about every mount and loop device.
     pub fn observe(&mut self, mounts: BTreeMap<String, Mount>, loops: BTreeMap<String, String>) {
-        self.mounts = mounts;
+        (self.mounts, self.shown) = (BTreeMap::new(), BTreeMap::new());
+        for (target, mount) in mounts {
+            self.observe_mount(&target, Some(mount));
+        }
         self.loops = loops;
+    }
+
+    /// Takes over what the kernel says now about one place.
+    pub fn observe_mount(&mut self, target: &str, mount: Option<Mount>) {
+        if let Some(gone) = self.mounts.remove(target)
+            && let Some(targets) = self.shown.get_mut(&gone.source)
+        {
+            targets.remove(target);
+            if targets.is_empty() {
+                self.shown.remove(&gone.source);
+            }
+        }
+        if let Some(mount) = mount {
+            self.shown.entry(mount.source.clone()).or_default().insert(target.to_string());
+            self.mounts.insert(target.to_string(), mount);
+        }
+    }
+
+    /// Takes over what the kernel says now about one image.
+    pub fn observe_loop(&mut self, image: &str, device: Option<String>) {
+        match device {
+            Some(device) => self.loops.insert(image.to_string(), device),
+            None => self.loops.remove(image),
+        };
     }
 
     /// The volumes, by id.
@@ -174,9 +253,7 @@ impl Facts {
 
     /// What all volumes and snapshots together promise. Each counts from the decision to make it until its record is gone.
     pub fn promised(&self) -> u64 {
-        let volumes = self.volumes().values().map(Volume::promised);
-        let snapshots = self.snapshots().values().map(|snapshot| snapshot.size);
-        volumes.chain(snapshots).fold(0, u64::saturating_add)
+        u64::try_from(self.volumes.promised + self.snapshots.promised).unwrap_or(u64::MAX)
     }
 
     pub(crate) fn loaded(&self) -> bool {
@@ -189,18 +266,19 @@ impl Facts {
     }
 
     /// What is mounted at a path.
-    pub(crate) fn mounted(&self, target: &str) -> Option<&Mount> {
+    pub fn mounted(&self, target: &str) -> Option<&Mount> {
         self.mounts.get(target)
     }
 
     /// The loop device of an image.
-    pub(crate) fn device(&self, image: &str) -> Option<&str> {
+    pub fn device(&self, image: &str) -> Option<&str> {
         self.loops.get(image).map(String::as_str)
     }
 
     /// Everywhere something of this source is mounted.
-    pub(crate) fn places<'a>(&'a self, source: &'a str) -> impl Iterator<Item = (&'a str, &'a Mount)> {
-        self.mounts.iter().filter(move |(_, mount)| mount.source == source).map(|(at, mount)| (at.as_str(), mount))
+    pub fn places<'a>(&'a self, source: &'a str) -> impl Iterator<Item = (&'a str, &'a Mount)> {
+        let targets = self.shown.get(source).into_iter().flatten();
+        targets.filter_map(|at| Some((at.as_str(), self.mounts.get(at)?)))
     }
 
     /// A place where the filesystem of a source is mounted, best one that can be written to.
@@ -231,7 +309,7 @@ impl Facts {
             }
             Op::Mount { device, target, fstype, flags: _, read_only } => {
                 let (source, fstype) = (device.clone(), fstype.clone());
-                self.mounts.insert(target.clone(), Mount { source, fstype, read_only: *read_only, block: false });
+                self.observe_mount(target, Some(Mount { source, fstype, read_only: *read_only, block: false }));
             }
             Op::Bind { source, target, read_only } => {
                 let mut mount = self.mounts.get(source).cloned().unwrap_or_else(|| Mount {
@@ -241,16 +319,15 @@ impl Facts {
                     block: false,
                 });
                 mount.read_only |= *read_only;
-                self.mounts.insert(target.clone(), mount);
+                self.observe_mount(target, Some(mount));
             }
             Op::BindDevice { device, target, read_only } => {
                 let mount = Mount { source: device.clone(), fstype: String::new(), read_only: *read_only, block: true };
-                self.mounts.insert(target.clone(), mount);
+                self.observe_mount(target, Some(mount));
             }
-            Op::Unmount { target } => {
-                self.mounts.remove(target);
-            }
+            Op::Unmount { target } => self.observe_mount(target, None),
             Op::MakeDir { .. }
+            | Op::MakePlace { .. }
             | Op::RemoveDir { .. }
             | Op::CreateImage { .. }
             | Op::CopyImages { .. }

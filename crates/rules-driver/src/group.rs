@@ -17,7 +17,7 @@ use crate::check::{self, Naming, invalid, required};
 use crate::config::Config;
 use crate::create::{fits, image_copy};
 use crate::facts::Facts;
-use crate::record::{Group, Snapshot, State};
+use crate::record::{Bytes, Group, Snapshot, State};
 use crate::run::{Run, Step, answer};
 use crate::snapshot;
 
@@ -39,6 +39,9 @@ pub fn create(
         return Err(invalid("the source volumes must be named, each of them once"));
     }
     let id = check::id_for(Naming::Group, name);
+    if let Some(full) = run.disk_full() {
+        return give_up(run, config, facts, &id).map_or(Err(full), Ok);
+    }
     if let Some(step) = finish_deleting(run, config, facts, &id) {
         return Ok(step);
     }
@@ -78,21 +81,22 @@ fn make(run: &Run, config: &Config, facts: &mut Facts, group: Group) -> Result<O
         let made = Snapshot::creating(member.clone(), named, &volume, group.created_millis);
         fresh.push(Snapshot { group: Some(id.clone()), ..made });
     }
-    let ours = |one: &&Snapshot| one.group.as_deref() == Some(&id);
     let known = |facts: &Facts, member: &str| facts.snapshots().get(member).cloned();
     if fresh.iter().any(|one| known(facts, &one.id).is_some_and(|found| found.group.as_deref() != Some(&id))) {
         return Err(Status::from_driver(Code::AlreadyExists, "a snapshot of that name is not of this group"));
     }
-    let already = facts.snapshots().values().filter(ours).fold(0_u64, |sum, one| sum.saturating_add(one.size));
+    let ours = fresh.iter().filter_map(|one| known(facts, &one.id));
+    let already = ours.fold(0_u64, |sum, one| sum.saturating_add(one.size));
     fits(config, facts, size, already)?;
     facts.groups.put(group);
     if let Some(op) = save(config, facts, &id) {
         return Ok(Some(Step::Do(op)));
     }
+    let with_bytes = fresh.iter().filter(|one| one.bytes == Bytes::There);
     let copies: Vec<_> =
-        fresh.iter().map(|one| image_copy(config, facts, &one.source, config.snapshot_image_path(&one.id))).collect();
+        with_bytes.map(|one| image_copy(config, facts, &one.source, config.snapshot_image_path(&one.id))).collect();
     let copy = Op::CopyImages { copies: copies.clone() };
-    if !run.has_done(&copy) {
+    if !copies.is_empty() && !run.has_done(&copy) {
         for one in &fresh {
             facts.snapshots.put(one.clone());
             if let Some(op) = snapshot::save(config, facts, &one.id) {
@@ -104,7 +108,7 @@ fn make(run: &Run, config: &Config, facts: &mut Facts, group: Group) -> Result<O
         return Ok(left.or(Some(Step::Do(copy))));
     }
     for one in &fresh {
-        snapshot::finish(facts, &one.id);
+        facts.snapshots.put(Snapshot { state: State::Ready, ..one.clone() });
         if let Some(op) = snapshot::save(config, facts, &one.id) {
             return Ok(Some(Step::Do(op)));
         }
@@ -113,6 +117,13 @@ fn make(run: &Run, config: &Config, facts: &mut Facts, group: Group) -> Result<O
         facts.groups.put(Group { state: State::Ready, ..group });
     }
     Ok(None)
+}
+
+/// Undoes what a call did that found the disk full, members first. Nothing is written for it.
+fn give_up(run: &Run, config: &Config, facts: &mut Facts, id: &str) -> Option<Step> {
+    let group = facts.groups().get(id).filter(|one| !(one.state == State::Ready && facts.groups.saved(id)))?.clone();
+    facts.groups.put(Group { state: State::Deleting, ..group });
+    finish_deleting(run, config, facts, id)
 }
 
 /// The write that brings a group's record to disk, if it is not there.
@@ -161,7 +172,9 @@ pub fn delete(
 /// Goes on with a deletion, if one was begun: the members first, the group's record last.
 fn finish_deleting(run: &Run, config: &Config, facts: &mut Facts, id: &str) -> Option<Step> {
     let group = facts.groups().get(id).filter(|group| group.state == State::Deleting)?.clone();
-    if let Some(op) = save(config, facts, id) {
+    if run.disk_full().is_none()
+        && let Some(op) = save(config, facts, id)
+    {
         return Some(Step::Do(op));
     }
     for member in group.snapshots.values() {

@@ -32,6 +32,7 @@ mod facts;
 mod group;
 mod identity;
 mod list;
+mod look;
 mod node;
 mod record;
 mod run;
@@ -41,6 +42,9 @@ mod tests;
 mod usage;
 
 pub use config::{Config, Feature, Services, folders, prepare};
-pub use facts::{DIRECTORY, Facts, Files, Mount};
-pub use record::{Group, Kind, Published, Snapshot, Source, State, Volume, parse_group, parse_record, parse_snapshot};
-pub use run::{Lock, METHODS, Run, Step, busy, locks};
+pub use facts::{DIRECTORY, Facts, Files, Mount, RecordKind};
+pub use look::{Look, look};
+pub use record::{
+    Bytes, Group, Kind, Published, Snapshot, Source, State, Volume, parse_group, parse_record, parse_snapshot,
+};
+pub use run::{Lock, METHODS, Run, Step, Trouble, busy, locks, promises, resumed, under_way};

@@ -22,7 +22,7 @@ use crate::config::Config;
 use crate::controller::find;
 use crate::create::{describe, is_here};
 use crate::facts::Facts;
-use crate::record::{Kind, State, Volume};
+use crate::record::{Bytes, Kind, State, Volume};
 use crate::run::{Run, Step, answer};
 
 /// A page of any length must fit into a message.
@@ -84,7 +84,7 @@ pub fn volume(config: &Config, facts: &Facts, request: &ControllerGetVolumeReque
 }
 
 pub fn capacity(config: &Config, facts: &Facts, request: &GetCapacityRequest) -> Result<Step, Status> {
-    let wish = check::parameters(&request.parameters, false)?;
+    let wish = check::parameters(config, &request.parameters, false)?;
     let uses =
         request.volume_capabilities.iter().map(|one| check::capability(Some(one))).collect::<Result<Vec<_>, _>>();
     let here = request.accessible_topology.as_ref().is_none_or(|topology| is_here(config, topology));
@@ -144,6 +144,10 @@ pub fn all_health(
 
 /// What is wrong with a volume's bytes, if anything; or the look at them that is needed first.
 fn judge(run: &Run, config: &Config, volume: &Volume) -> Result<VolumeHealth, Op> {
+    if volume.bytes != Bytes::There {
+        // A promise is well.
+        return Ok(VolumeHealth { volume_id: volume.id.clone(), health_statuses: vec![] });
+    }
     let path = match volume.kind {
         Kind::Image => config.image_path(&volume.id),
         Kind::Directory => config.directory_path(&volume.id),

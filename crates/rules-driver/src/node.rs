@@ -61,13 +61,13 @@ fn attached_here(config: &Config, volume: &Volume) -> Result<(), Status> {
     Ok(())
 }
 
-pub fn stage(run: &Run, config: &Config, facts: &Facts, request: &NodeStageVolumeRequest) -> Result<Step, Status> {
+pub fn stage(run: &Run, config: &Config, facts: &mut Facts, request: &NodeStageVolumeRequest) -> Result<Step, Status> {
     let id = required("the volume id", &request.volume_id)?;
     let staging = check::path(config, "the staging target path", &request.staging_target_path)?;
     let wanted = check::capability(request.volume_capability.as_ref())?;
-    let volume = find(facts, id)?;
-    attached_here(config, volume)?;
-    match bring(run, config, facts, volume, &wanted, staging)? {
+    let volume = find(facts, id)?.clone();
+    attached_here(config, &volume)?;
+    match bring(run, config, facts, &volume, &wanted, staging)? {
         Some(step) => Ok(step),
         None => answer(Response::NodeStageVolume(NodeStageVolumeResponse {})),
     }
@@ -179,7 +179,7 @@ fn show(
         let make = run.once(Op::MakeFile { path: target.clone() });
         return Ok(make.unwrap_or(Step::Do(Op::BindDevice { device, target, read_only })));
     }
-    let make = run.once(Op::MakeDir { path: target.clone() });
+    let make = run.once(Op::MakePlace { path: target.clone() });
     Ok(make.unwrap_or(Step::Do(Op::Bind { source: staging.to_string(), target, read_only })))
 }
 

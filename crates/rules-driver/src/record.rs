@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::check;
 
-/// The version of the records this code writes. It reads version 1 too, which knew images without a source only.
-const VERSION: u32 = 2;
+/// The version of the records this code writes. It reads the earlier ones too: version 1 knew images without a source
+/// only, version 2 made every volume's bytes when the volume was made.
+const VERSION: u32 = 3;
 
 /// A volume, as its record says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +46,26 @@ pub struct Volume {
     /// It lives and dies with one target path.
     #[serde(default)]
     pub ephemeral: bool,
+    /// Whether its bytes are there.
+    #[serde(default)]
+    pub bytes: Bytes,
+    /// The filesystem that was put on it, which is done once and never again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub formatted: Option<String>,
+}
+
+/// Whether the bytes of a volume or snapshot are there. A volume made from nothing gets them with its first use: until
+/// then it is a promise, and making or deleting it costs one record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Bytes {
+    /// There are none; reading would show zeros.
+    None,
+    /// They may be there or not, and nobody could write to them yet: whatever lies there is made anew.
+    Begun,
+    /// They are there, and somebody's.
+    #[default]
+    There,
 }
 
 /// What a volume is made of.
@@ -111,6 +132,12 @@ pub struct Snapshot {
     /// The filesystem the volume's maker asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filesystem: Option<String>,
+    /// Whether its bytes are there; none are if the volume had none.
+    #[serde(default)]
+    pub bytes: Bytes,
+    /// The filesystem that was on the volume.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub formatted: Option<String>,
 }
 
 /// A snapshot of several volumes at one moment, as its record says.
@@ -146,6 +173,8 @@ impl Volume {
             growing_to: None,
             read_ahead_kib: None,
             ephemeral: false,
+            bytes: Bytes::There,
+            formatted: None,
         }
     }
 
@@ -168,6 +197,8 @@ impl Snapshot {
             state: State::Creating,
             group: None,
             filesystem: volume.filesystem.clone(),
+            bytes: if volume.bytes == Bytes::There { Bytes::There } else { Bytes::None },
+            formatted: volume.formatted.clone().filter(|_| volume.bytes == Bytes::There),
         }
     }
 }
@@ -186,6 +217,10 @@ pub(crate) trait Record: Clone + PartialEq + Serialize + DeserializeOwned {
     fn id(&self) -> &str;
     fn state(&self) -> State;
     fn set_version(&mut self, version: u32);
+    /// What it may take of the pool.
+    fn promise(&self) -> u64;
+    /// What it is looked up by, besides its id.
+    fn marks(&self) -> Vec<&str>;
 
     /// The record's bytes.
     fn to_bytes(&self) -> Vec<u8> {
@@ -195,7 +230,7 @@ pub(crate) trait Record: Clone + PartialEq + Serialize + DeserializeOwned {
 }
 
 macro_rules! record {
-    ($($type:ty, $what:literal;)*) => {$(
+    ($($type:ty, $what:literal, $promise:expr, $marks:expr;)*) => {$(
         impl Record for $type {
             const WHAT: &'static str = $what;
             fn id(&self) -> &str {
@@ -207,13 +242,23 @@ macro_rules! record {
             fn set_version(&mut self, version: u32) {
                 self.version = version;
             }
+            fn promise(&self) -> u64 {
+                let promise: fn(&Self) -> u64 = $promise;
+                promise(self)
+            }
+            fn marks(&self) -> Vec<&str> {
+                let marks: fn(&Self) -> Vec<&str> = $marks;
+                marks(self)
+            }
         }
     )*};
 }
 record! {
-    Volume, "volume";
-    Snapshot, "snapshot";
-    Group, "group snapshot";
+    // By the nodes it is attached to.
+    Volume, "volume", Volume::promised, |one| one.nodes.keys().map(String::as_str).collect();
+    // By the volume it shows.
+    Snapshot, "snapshot", |one| one.size, |one| alloc::vec![one.source.as_str()];
+    Group, "group snapshot", |_| 0, |_| Vec::new();
 }
 
 /// Reads a volume's record. `file` is its name; the error is a sentence that names it.

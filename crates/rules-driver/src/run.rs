@@ -5,13 +5,15 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use control::host::{Op, Reply, Usage};
+use csi::v1::CreateSnapshotRequest;
 use csi::v1::volume_content_source::Type as SourceType;
 use csi::{Call, Code, Method, Response, Status};
 
 use crate::check::{self, Naming};
 use crate::config::{Config, Feature};
 use crate::facts::Facts;
-use crate::{controller, create, delete, group, identity, list, node, snapshot, usage};
+use crate::record::{Snapshot, State};
+use crate::{controller, create, delete, ephemeral, group, identity, list, node, snapshot, usage};
 
 /// The methods this driver answers. What a feature or service that is left out would need is answered with UNIMPLEMENTED.
 pub const METHODS: &[Method] = &[
@@ -70,12 +72,23 @@ pub struct Run {
     done: Vec<Op>,
     /// What was found by looking, or why nothing was.
     measured: BTreeMap<String, Result<Usage, String>>,
+    /// The disk was found full, in words.
+    full: Option<String>,
+}
+
+/// Why an operation was not performed, as far as it makes a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// The disk is full.
+    DiskFull,
+    /// Anything else.
+    Other,
 }
 
 impl Run {
     /// A call that just arrived, in milliseconds since 1970.
     pub fn new(call: Call, now_millis: u64) -> Run {
-        Run { call, now_millis, done: Vec::new(), measured: BTreeMap::new() }
+        Run { call, now_millis, done: Vec::new(), measured: BTreeMap::new(), full: None }
     }
 
     /// What comes next. A record that is about to be written changes in the facts at once, so ask with the one set of
@@ -98,13 +111,13 @@ impl Run {
 
     /// The operation was not performed, or nobody knows. The answer to the call, or nothing if the call goes on all the
     /// same. It is never a final one where part of the work may have been done.
-    pub fn failed(&mut self, op: &Op, why: &str) -> Option<Status> {
+    pub fn failed(&mut self, op: &Op, why: &str, trouble: Trouble) -> Option<Status> {
         if let Op::Measure { path } = op {
             self.measured.insert(path.clone(), Err(why.to_string()));
             return None;
         }
         let doing = match op {
-            Op::MakeDir { path } => format!("make the directory {path}"),
+            Op::MakeDir { path } | Op::MakePlace { path } => format!("make the directory {path}"),
             Op::RemoveDir { path } => format!("remove the directory {path}"),
             Op::WriteFile { .. } => "write the volume's record".to_string(),
             Op::RemoveFile { .. } => "remove a file of the volume".to_string(),
@@ -129,12 +142,47 @@ impl Run {
             Op::Unmount { target } => format!("unmount {target}"),
             Op::StartProcess(_) | Op::StopProcess { .. } | Op::ForgetProcess { .. } => "handle a process".to_string(),
         };
-        // A volume in use that cannot grow as it is used now; everything else may go better the next time.
-        let code = match (&self.call, op) {
-            (Call::NodeExpandVolume(_), Op::GrowFilesystem { .. }) => Code::FailedPrecondition,
+        let text = format!("cannot {doing}: {why}");
+        if trouble == Trouble::DiskFull && self.full.is_none() && self.goes_on_when_full(op) {
+            self.full = Some(text);
+            return None;
+        }
+        Some(Status::from_driver(self.code_of(op, trouble), text))
+    }
+
+    /// What was begun is undone, which needs no room, and then refused; and deleting, which makes room, does without the
+    /// mark that it has begun.
+    fn goes_on_when_full(&self, op: &Op) -> bool {
+        match self.call.method() {
+            Method::CreateVolume | Method::CreateSnapshot | Method::CreateVolumeGroupSnapshot => true,
+            Method::DeleteVolume
+            | Method::DeleteSnapshot
+            | Method::DeleteVolumeGroupSnapshot
+            | Method::NodeUnpublishVolume => matches!(op, Op::WriteFile { .. }),
+            _ => false,
+        }
+    }
+
+    fn code_of(&self, op: &Op, trouble: Trouble) -> Code {
+        match (self.call.method(), op) {
+            // A volume in use that cannot grow as it is used now.
+            (Method::NodeExpandVolume, Op::GrowFilesystem { .. }) => Code::FailedPrecondition,
+            // A filesystem that only a person can repair. It is never made anew.
+            (_, Op::CheckFilesystem { .. }) => Code::FailedPrecondition,
+            (Method::ControllerExpandVolume | Method::NodeStageVolume | Method::NodePublishVolume, _)
+                if trouble == Trouble::DiskFull =>
+            {
+                Code::ResourceExhausted
+            }
+            // Everything else may go better the next time.
             _ => Code::Unavailable,
-        };
-        Some(Status::from_driver(code, format!("cannot {doing}: {why}")))
+        }
+    }
+
+    /// The refusal of a call that found the disk full.
+    pub(crate) fn disk_full(&self) -> Option<Status> {
+        let text = self.full.as_ref()?;
+        Some(Status::from_driver(Code::ResourceExhausted, format!("{text}; delete volumes or enlarge the disk")))
     }
 
     /// Performs an operation unless this run did it already.
@@ -191,7 +239,7 @@ impl Run {
             Call::DeleteVolume(r) => delete::delete(self, config, facts, r),
             Call::ControllerPublishVolume(r) => controller::publish(config, facts, r),
             Call::ControllerUnpublishVolume(r) => controller::unpublish(config, facts, r),
-            Call::ValidateVolumeCapabilities(r) => controller::validate(facts, r),
+            Call::ValidateVolumeCapabilities(r) => controller::validate(config, facts, r),
             Call::ListVolumes(r) => list::volumes(config, facts, r),
             Call::GetCapacity(r) => list::capacity(config, facts, r),
             Call::CreateSnapshot(r) => snapshot::create(self, config, facts, r),
@@ -278,6 +326,38 @@ fn not_loaded() -> Status {
 pub fn busy(call: &Call) -> Status {
     let text = format!("another call is at work on this volume; repeat {} when it has ended", call.method().name());
     Status::from_driver(Code::Aborted, text)
+}
+
+/// The call may promise bytes of the pool, so it must know what every process of the driver has promised.
+pub fn promises(call: &Call) -> bool {
+    match call {
+        Call::NodePublishVolume(request) => ephemeral::is_asked_for(&request.volume_context),
+        _ => matches!(
+            call.method(),
+            Method::CreateVolume
+                | Method::CreateSnapshot
+                | Method::CreateVolumeGroupSnapshot
+                | Method::ControllerExpandVolume
+        ),
+    }
+}
+
+/// The answer to a call that another one keeps from running: the snapshot it asks for is being copied.
+pub fn under_way(call: &Call, facts: &Facts) -> Option<Response> {
+    match call {
+        Call::CreateSnapshot(request) => snapshot::under_way(facts, request),
+        _ => None,
+    }
+}
+
+/// The call that goes on with a snapshot whose copy was cut off.
+pub fn resumed(facts: &Facts) -> Vec<Call> {
+    let cut_off = facts.snapshots().values().filter(|one| one.state == State::Creating && one.group.is_none());
+    let again = |one: &Snapshot| {
+        let (name, source_volume_id) = (one.name.clone(), one.source.clone());
+        Call::CreateSnapshot(CreateSnapshotRequest { name, source_volume_id, ..Default::default() })
+    };
+    cut_off.map(again).collect()
 }
 
 /// Something only one call may work on, or several that only read it.

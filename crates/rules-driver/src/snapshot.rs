@@ -1,7 +1,11 @@
-//! Snapshots: record (creating), copy, record (ready), answer; and back.
+//! Snapshots: record (creating), copy, record (ready), answer; and back. One of a volume without bytes is a record alone.
+//!
+//! Callers see one that is being copied, as not ready to use. It is of the moment the copy is finished: where blocks can be
+//! shared that is at once; where not, the volume stands still until then. A copy that is cut off is begun anew.
 
+use alloc::collections::BTreeMap;
 use alloc::format;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use alloc::vec;
 
 use control::host::Op;
@@ -17,7 +21,7 @@ use crate::controller::find;
 use crate::create::{fits, image_copy};
 use crate::facts::Facts;
 use crate::list::page;
-use crate::record::{Kind, Snapshot, State, Volume};
+use crate::record::{Bytes, Kind, Snapshot, State, Volume};
 use crate::run::{Run, Step, answer};
 
 pub fn create(run: &Run, config: &Config, facts: &mut Facts, request: &CreateSnapshotRequest) -> Result<Step, Status> {
@@ -25,6 +29,9 @@ pub fn create(run: &Run, config: &Config, facts: &mut Facts, request: &CreateSna
     let source = required("the source volume's id", &request.source_volume_id)?;
     check::no_parameters(&request.parameters)?;
     let id = check::id_for(Naming::Snapshot, name);
+    if let Some(full) = run.disk_full() {
+        return give_up(run, config, facts, &id).map_or(Err(full), Ok);
+    }
     if let Some(step) = finish_deleting(run, config, facts, &id) {
         return Ok(step);
     }
@@ -45,7 +52,12 @@ pub fn create(run: &Run, config: &Config, facts: &mut Facts, request: &CreateSna
     let volume = copyable(facts, source)?;
     let already = facts.snapshots().get(&id).map_or(0, |snapshot| snapshot.size);
     fits(config, facts, volume.size, already)?;
-    facts.snapshots.put(Snapshot::creating(id.clone(), name.to_string(), &volume, run.now_millis()));
+    let fresh = Snapshot::creating(id.clone(), name.to_string(), &volume, run.now_millis());
+    if fresh.bytes == Bytes::None {
+        facts.snapshots.put(Snapshot { state: State::Ready, ..fresh });
+        return create(run, config, facts, request);
+    }
+    facts.snapshots.put(fresh);
     if let Some(op) = save(config, facts, &id) {
         return Ok(Step::Do(op));
     }
@@ -57,15 +69,26 @@ pub fn create(run: &Run, config: &Config, facts: &mut Facts, request: &CreateSna
     if let Some(step) = run.once(Op::CopyImages { copies: vec![image_copy(config, facts, source, to)] }) {
         return Ok(step);
     }
-    finish(facts, &id);
+    if let Some(snapshot) = facts.snapshots().get(&id).cloned() {
+        facts.snapshots.put(Snapshot { state: State::Ready, ..snapshot });
+    }
     create(run, config, facts, request)
 }
 
-/// The snapshot's bytes are there.
-pub fn finish(facts: &mut Facts, id: &str) {
-    if let Some(snapshot) = facts.snapshots().get(id).cloned() {
-        facts.snapshots.put(Snapshot { state: State::Ready, ..snapshot });
-    }
+/// The answer to a repeated call while its copy goes on, if that is so.
+pub fn under_way(facts: &Facts, request: &CreateSnapshotRequest) -> Option<Response> {
+    let found = facts.snapshots().get(&check::id_for(Naming::Snapshot, &request.name))?;
+    let same = found.name == request.name && found.source == request.source_volume_id && found.group.is_none();
+    let copying = found.state == State::Creating && facts.snapshots.saved(&found.id);
+    let snapshot = Some(describe(found));
+    (same && copying).then_some(Response::CreateSnapshot(CreateSnapshotResponse { snapshot }))
+}
+
+/// Undoes what a call did that found the disk full, so that its refusal can be final. Nothing is written for it.
+pub fn give_up(run: &Run, config: &Config, facts: &mut Facts, id: &str) -> Option<Step> {
+    let found = facts.snapshots().get(id).filter(|one| !(one.state == State::Ready && facts.snapshots.saved(id)))?;
+    facts.snapshots.put(Snapshot { state: State::Deleting, ..found.clone() });
+    finish_deleting(run, config, facts, id)
 }
 
 /// A volume that can be copied.
@@ -112,22 +135,32 @@ pub fn delete(run: &Run, config: &Config, facts: &mut Facts, request: &DeleteSna
 
 /// Goes on with a deletion, if one was begun: the record goes last.
 pub fn finish_deleting(run: &Run, config: &Config, facts: &Facts, id: &str) -> Option<Step> {
-    facts.snapshots().get(id).filter(|snapshot| snapshot.state == State::Deleting)?;
-    if let Some(op) = save(config, facts, id) {
+    let snapshot = facts.snapshots().get(id).filter(|snapshot| snapshot.state == State::Deleting)?;
+    let record_goes = Step::Do(Op::RemoveFile { path: config.snapshot_record_path(id) });
+    if snapshot.bytes == Bytes::None {
+        return Some(record_goes);
+    }
+    if run.disk_full().is_none()
+        && let Some(op) = save(config, facts, id)
+    {
         return Some(Step::Do(op));
     }
-    let bytes_gone = run.once(Op::RemoveFile { path: config.snapshot_image_path(id) });
-    bytes_gone.or_else(|| Some(Step::Do(Op::RemoveFile { path: config.snapshot_record_path(id) })))
+    run.once(Op::RemoveFile { path: config.snapshot_image_path(id) }).or(Some(record_goes))
 }
 
 pub fn list(facts: &Facts, request: &ListSnapshotsRequest) -> Result<Step, Status> {
     let fits = |wanted: &str, found: &str| wanted.is_empty() || wanted == found;
-    let shown = |one: &Snapshot| {
-        one.state != State::Creating
-            && fits(&request.snapshot_id, &one.id)
-            && fits(&request.source_volume_id, &one.source)
+    let shown = |one: &Snapshot| fits(&request.snapshot_id, &one.id) && fits(&request.source_volume_id, &one.source);
+    // Those of one volume are found without looking at all others.
+    let few: BTreeMap<String, Snapshot>;
+    let all = if request.snapshot_id.is_empty() && request.source_volume_id.is_empty() {
+        facts.snapshots()
+    } else {
+        let marked = facts.snapshots.marked(&request.source_volume_id).chain([&request.snapshot_id]);
+        few = marked.filter_map(|id| Some((id.clone(), facts.snapshots().get(id)?.clone()))).collect();
+        &few
     };
-    let (found, next_token) = page(facts.snapshots(), request.max_entries, &request.starting_token, shown)?;
+    let (found, next_token) = page(all, request.max_entries, &request.starting_token, shown)?;
     let entry = |one: &Snapshot| list_snapshots_response::Entry { snapshot: Some(describe(one)) };
     let entries = found.into_iter().map(entry).collect();
     answer(Response::ListSnapshots(ListSnapshotsResponse { entries, next_token }))
@@ -135,7 +168,7 @@ pub fn list(facts: &Facts, request: &ListSnapshotsRequest) -> Result<Step, Statu
 
 pub fn get(facts: &Facts, request: &GetSnapshotRequest) -> Result<Step, Status> {
     let id = required("the snapshot id", &request.snapshot_id)?;
-    let found = facts.snapshots.ready(id).map(describe);
+    let found = facts.snapshots().get(id).filter(|one| one.state != State::Deleting).map(describe);
     match found {
         None => Err(Status::from_driver(Code::NotFound, "there is no such snapshot")),
         snapshot => answer(Response::GetSnapshot(GetSnapshotResponse { snapshot })),

@@ -20,7 +20,7 @@ use crate::config::Config;
 use crate::facts::{Facts, Mount};
 use crate::list::entry;
 use crate::node::{Place, place, source_of};
-use crate::record::{Kind, State, Volume};
+use crate::record::{Bytes, Kind, State, Volume};
 use crate::run::{Run, Step, answer};
 
 /// A volume that is mounted or shown at a path, and how. Any path may be asked about: it is only looked up in the table.
@@ -92,6 +92,8 @@ pub fn health(run: &Run, config: &Config, facts: &Facts, request: &NodeGetVolume
             let place = source.as_deref().and_then(|source| facts.places(source).next());
             match (place, volume.kind) {
                 (Some((at, _)), _) => at.to_string(),
+                // Nothing is there yet that could be unwell but the disk.
+                (None, _) if volume.bytes != Bytes::There => config.state_dir.clone(),
                 (None, Kind::Image) => config.image_path(&volume.id),
                 (None, Kind::Directory) => config.directory_path(&volume.id),
             }

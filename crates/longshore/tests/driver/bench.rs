@@ -121,6 +121,19 @@ impl Driver {
         }
     }
 
+    /// Repeats a call for as long as another one is at work on the same volume, such as a copy that goes on.
+    #[track_caller]
+    pub fn patiently(&self, call: &Call) {
+        for _ in 0..200 {
+            match self.call(call.clone()) {
+                Ok(_) => return,
+                Err(status) if status.code == Code::Aborted => std::thread::sleep(Duration::from_millis(50)),
+                Err(status) => panic!("{call:?}: {:?} {}", status.code, status.message),
+            }
+        }
+        panic!("{call:?} is kept from running");
+    }
+
     /// Killed while a call is under way, and started again.
     pub fn kill_during(&mut self, call: Call, pause: Duration) {
         let (client, socket) = (&self.client, &self.socket);

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod behind;
 mod bench;
 mod shapes;
 mod volumes;

@@ -246,7 +246,7 @@ fn killed_at_any_moment_it_goes_on() {
             // The call is under way when the driver is killed, a little later each round.
             let pause = std::time::Duration::from_micros(300 * (round + 1) + 150 * step as u64);
             driver.kill_during(call.clone(), pause);
-            driver.all(&[call]);
+            driver.patiently(&call);
         }
     }
 }

@@ -82,6 +82,9 @@ pub fn tour(world: &World) -> Vec<Op> {
     ops.extend([
         Op::MakeDir { path: at("link/x") },
         Op::MakeDir { path: at("b/../a") },
+        Op::MakePlace { path: at("link/x") },
+        Op::MakePlace { path: at("p/q") },
+        Op::MakePlace { path: at("p/q") },
         Op::AttachLoop { image: at("img1") },
         image(64 * MIB),
         image(320 * MIB),
@@ -201,7 +204,8 @@ fn size(dice: &mut Dice) -> u64 {
 
 fn any(dice: &mut Dice, world: &mut World) -> Act {
     Act::Op(match dice.roll(49) {
-        0..=2 | 42..=43 => Op::MakeDir { path: path(dice, world, &DIRS) },
+        2 => Op::MakePlace { path: path(dice, world, &DIRS) },
+        0..=1 | 42..=43 => Op::MakeDir { path: path(dice, world, &DIRS) },
         5 => Op::RemoveDir { path: path(dice, world, &DIRS) },
         6 => Op::WriteFile { path: path(dice, world, &FILES), bytes: vec![b'a'; dice.roll(9)] },
         7 => {

@@ -69,7 +69,7 @@ fn filesystem(driver: &Driver) -> u64 {
 #[test]
 fn a_volume_grows_and_never_shrinks() {
     let mut driver = Driver::new();
-    driver.bring(&[create("v")]);
+    driver.bring(&[create("v"), attach("v"), stage("v"), unstage("v", STAGING)]);
     let range = |id: &str, required_bytes, limit_bytes| {
         let capacity_range = Some(v1::CapacityRange { required_bytes, limit_bytes });
         let request = v1::ControllerExpandVolumeRequest { volume_id: id.into(), capacity_range, ..Default::default() };

@@ -38,6 +38,7 @@ const HOSTILE: &[&str] = &[
 fn paths(op: &Op) -> Vec<&str> {
     match op {
         Op::MakeDir { path }
+        | Op::MakePlace { path }
         | Op::RemoveDir { path }
         | Op::Discard { path }
         | Op::RemoveTree { path }

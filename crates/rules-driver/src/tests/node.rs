@@ -57,8 +57,10 @@ fn staging_makes_a_filesystem_and_mounts_it_once() {
     let call = staging(&|r| r.volume_capability = Some(capability.clone()));
     assert_eq!(driver.code(call.clone()), Code::Ok);
     let kinds: Vec<String> = driver.ops.iter().map(|op| format!("{op:?}").split('(').next().unwrap().into()).collect();
-    assert_eq!(kinds, ["MakeDir", "AttachLoop", "MakeFilesystem", "Mount", "GrowFilesystem"]);
-    let Some(Op::Mount { flags, fstype, .. }) = driver.ops.get(3) else { panic!() };
+    let bytes = ["MakePlace", "WriteFile", "RemoveFile", "CreateImage"];
+    assert_eq!(kinds[..4], bytes);
+    assert_eq!(kinds[4..], ["AttachLoop", "MakeFilesystem", "WriteFile", "Mount", "GrowFilesystem"]);
+    let Some(Op::Mount { flags, fstype, .. }) = driver.ops.get(7) else { panic!() };
     assert_eq!((flags[0].as_str(), fstype.as_str()), ("noatime", "xfs"));
     let world = driver.world.clone();
     // Reliability 76; also with a slash at the end.
@@ -75,7 +77,7 @@ fn staging_makes_a_filesystem_and_mounts_it_once() {
     assert_eq!(driver.world, world);
     // An image that bears another filesystem is never made anew.
     driver.bring(&[unstage("v", STAGING)]);
-    assert_eq!(driver.code(stage("v")), Code::Unavailable);
+    assert_eq!(driver.code(stage("v")), Code::FailedPrecondition);
     assert_eq!(driver.world.filesystems(), ["xfs"]);
 }
 

@@ -185,7 +185,8 @@ fn snapshots_are_listed_by_page_id_and_source() {
 #[test]
 fn a_group_is_taken_at_one_moment_and_goes_as_one() {
     let mut driver = Driver::new();
-    driver.bring(&[create("v"), create("w"), attach("v"), stage("v")]);
+    driver.bring(&[create("v"), create("w"), attach("v"), attach("w")]);
+    driver.bring(&[Call::NodeStageVolume(stage_request("w", "/w")), unstage("w", "/w"), stage("v")]);
     let Ok(Response::CreateVolumeGroupSnapshot(answer)) = driver.call(take_group(&["w", "v"], "g")) else { panic!() };
     let group = answer.group_snapshot.unwrap();
     let copies = driver.ops.iter().filter(|op| matches!(op, Op::CopyImages { copies } if copies.len() == 2)).count();

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use control::host::{ImageCopy, Op, Reply, Usage};
 
-use crate::{Config, DIRECTORY, Files, Kind, Mount, State, parse_group, parse_record, parse_snapshot};
+use crate::{Bytes, Config, DIRECTORY, Files, Kind, Mount, State, parse_group, parse_record, parse_snapshot};
 
 /// An image: how large it is, and what was written to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl World {
 
     pub fn perform(&mut self, op: &Op) -> Result<Reply, String> {
         match op {
-            Op::MakeDir { path } => {
+            Op::MakeDir { path } | Op::MakePlace { path } => {
                 self.dirs.insert(path.clone());
             }
             Op::RemoveDir { path } if self.mounts.contains_key(path) => return Err(format!("{path} is a mount point")),
@@ -199,8 +199,14 @@ impl World {
             let of_snapshot = snapshots.iter().any(|one| config.snapshot_image_path(&one.id) == *image);
             assert!(of_volume || of_snapshot, "{image} has no record");
         }
+        // What is mounted or shown is somebody's: its record must not say that it may be made anew.
+        for volume in volumes.iter().filter(|one| one.bytes != Bytes::There) {
+            let device = device(&config.image_path(&volume.id));
+            let in_use = |mount: &Mount| mount.source == device || mount.source == config.directory_path(&volume.id);
+            assert!(!self.mounts.values().any(in_use), "{volume:?} is in use");
+        }
         // Reliability 77.
-        for volume in volumes.iter().filter(|volume| volume.state == State::Ready) {
+        for volume in volumes.iter().filter(|one| one.state == State::Ready && one.bytes == Bytes::There) {
             if volume.kind == Kind::Directory {
                 assert!(self.dirs.contains(&config.directory_path(&volume.id)));
             } else {
@@ -208,7 +214,7 @@ impl World {
                 assert!(size == volume.size || Some(size) == volume.growing_to, "{size} {volume:?}");
             }
         }
-        for snapshot in snapshots.iter().filter(|one| one.state == State::Ready) {
+        for snapshot in snapshots.iter().filter(|one| one.state == State::Ready && one.bytes == Bytes::There) {
             assert_eq!(self.images[&config.snapshot_image_path(&snapshot.id)].size, snapshot.size);
         }
         for group in groups.iter().filter(|group| group.state == State::Ready) {

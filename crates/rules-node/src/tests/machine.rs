@@ -77,7 +77,7 @@ impl World {
     fn host(&mut self, op: &Op) -> Outcome {
         let refuse = |text: String| Outcome::Refused(Refusal::Host(text));
         match op {
-            Op::MakeDir { path } => drop(self.machine.dirs.insert(path.clone())),
+            Op::MakeDir { path } | Op::MakePlace { path } => drop(self.machine.dirs.insert(path.clone())),
             Op::RemoveDir { path } => {
                 if self.machine.staged.contains(path) || self.machine.published.contains(path) {
                     return refuse(format!("{path} is a mount point"));

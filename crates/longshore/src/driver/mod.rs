@@ -1,0 +1,291 @@
+//! The reference driver at work: `rules-driver` decides, `io-host` acts, `io-csi` carries.
+
+mod kernel;
+mod records;
+mod setup;
+
+use std::future::Future;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, anyhow};
+use control::host::{FailureKind, Op, Reply};
+use csi::{Call, Code, Method, Response, Status, registration};
+use io_csi::{Answers, Locks, Wanted};
+use io_host::{Host, HostError, Workers};
+use rules_driver::{Config, Facts, Lock, METHODS, Run, Step, Trouble};
+
+use crate::args;
+use crate::hands::workers;
+use crate::layout::{DRIVER, Layout, text};
+use crate::out;
+use kernel::Kernel;
+use records::Records;
+use setup::Setup;
+
+/// How long one operation may take before nobody waits for it any more. It goes on in its own thread.
+const DEADLINE: Duration = Duration::from_secs(60);
+/// How long a caller waits for a snapshot before it is told that the copy goes on.
+const COPY_PATIENCE: Duration = Duration::from_secs(5);
+/// How often a long copy says how far it has come.
+const PROGRESS: Duration = Duration::from_secs(10);
+
+/// The driver behind its socket.
+#[derive(Clone)]
+struct Driver(Arc<Works>);
+
+/// What all calls share.
+struct Works {
+    config: Config,
+    workers: Workers,
+    facts: Mutex<Facts>,
+    kernel: Kernel,
+    records: Records,
+    /// What calls under way work on.
+    busy: Locks,
+}
+
+/// The driver's registration, for the node agent.
+struct Registration {
+    info: registration::PluginInfo,
+}
+
+/// `longshore driver`: the driver alone, beside a `longshore up --without driver`.
+pub async fn command(args: args::Driver) -> Result<()> {
+    let setup = Setup::of(args)?;
+    let processes = Path::new(&setup.config.state_dir).join("processes");
+    let host = Arc::new(Host::new(processes).with_context(|| {
+        format!("cannot use {}; choose a directory you may write to with --state-dir", setup.config.state_dir)
+    })?);
+    let stop = async {
+        if let Err(error) = crate::up::signalled().await {
+            tracing::warn!("cannot wait for signals: {error}");
+        }
+    };
+    out::say(&format!("driver {DRIVER} at {}; Ctrl-C stops it, its volumes stay", setup.socket.display()));
+    work(setup, host, stop).await
+}
+
+/// Serves the driver of `longshore up` and its registration until `stop` ends.
+pub async fn serve(layout: Layout, node: String, host: Arc<Host>, stop: impl Future<Output = ()>) -> Result<()> {
+    work(Setup::beside(&layout, node), host, stop).await
+}
+
+async fn work(setup: Setup, host: Arc<Host>, stop: impl Future<Output = ()>) -> Result<()> {
+    let Setup { config, socket, registration } = setup;
+    let driver = Driver(Arc::new(Works::start(config, host)?));
+    driver.resume();
+    let (stopping, stopped) = tokio::sync::watch::channel(false);
+    let told = |mut stopped: tokio::sync::watch::Receiver<bool>| async move {
+        let _ = stopped.wait_for(|stop| *stop).await;
+    };
+    let serving = listen(&socket, METHODS, driver, told(stopped.clone())).await?;
+    let info = registration::PluginInfo {
+        r#type: "CSIPlugin".into(),
+        name: DRIVER.into(),
+        endpoint: text(&socket),
+        supported_versions: vec!["1.0.0".into()],
+    };
+    // Only now: whoever is told of the driver can call it.
+    const REGISTRATION: &[Method] = &[Method::GetInfo, Method::NotifyRegistrationStatus];
+    let registering = match registration {
+        Some(path) => Some(listen(&path, REGISTRATION, Registration { info }, told(stopped)).await?),
+        None => None,
+    };
+    stop.await;
+    let _ = stopping.send(true);
+    if let Some(registering) = registering {
+        registering.finished().await?;
+    }
+    serving.finished().await?;
+    Ok(())
+}
+
+async fn listen<A: Answers>(
+    path: &Path,
+    methods: &'static [Method],
+    service: A,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> Result<io_csi::Server> {
+    io_csi::serve(path, methods, service, stop).await.with_context(|| format!("cannot listen on {}", path.display()))
+}
+
+impl Answers for Driver {
+    async fn answer(&self, call: Call) -> Result<Response, Status> {
+        if call.method() != Method::CreateSnapshot {
+            return self.0.answer(call).await;
+        }
+        let (works, asked) = (self.0.clone(), call.clone());
+        let mut copying = tokio::spawn(async move { works.answer(call).await });
+        loop {
+            match tokio::time::timeout(COPY_PATIENCE, &mut copying).await {
+                Ok(Ok(answer)) => return answer,
+                Ok(Err(_)) => return Err(Status::from_driver(Code::Unavailable, "the copy ended without an answer")),
+                Err(_) => {
+                    if let Some(answer) = rules_driver::under_way(&asked, &self.0.facts()) {
+                        return Ok(answer);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Driver {
+    /// Goes on with copies that an earlier life of the driver did not finish.
+    fn resume(&self) {
+        if !self.0.config.controls() {
+            return;
+        }
+        for call in rules_driver::resumed(&self.0.facts()) {
+            let works = self.0.clone();
+            tokio::spawn(async move {
+                if let Err(status) = works.answer(call).await {
+                    tracing::warn!("a snapshot that was cut off cannot be taken again: {}", status.message);
+                }
+            });
+        }
+    }
+}
+
+impl Works {
+    /// Loads everything. Nobody is answered before.
+    fn start(config: Config, host: Arc<Host>) -> Result<Works> {
+        for op in rules_driver::prepare(&config) {
+            host.perform(&op).map_err(|error| anyhow!("cannot prepare {}: {error}", config.state_dir))?;
+        }
+        let records = Records::open(&config)?;
+        if config.controls() {
+            // A copy that was cut off may have left a filesystem standing still.
+            for place in io_host::thaw_images_beneath(&config.images_dir())? {
+                tracing::warn!("{place} stood still since an earlier life of the driver and goes on now");
+            }
+            // Nor does anybody ask again for what an earlier life was cut off in, so its halves go now.
+            for folder in rules_driver::folders(&config) {
+                io_host::remove_partials(Path::new(&folder)).with_context(|| format!("cannot clean up {folder}"))?;
+            }
+        }
+        let (kernel, mounts, loops) = Kernel::start(&config)?;
+        let loaded = records::all(&config).map_err(anyhow::Error::from);
+        let facts = loaded.and_then(|files| Facts::load(&files, mounts, loops).map_err(|error| anyhow!(error)));
+        let facts = facts.with_context(|| format!("cannot load the volumes in {}", config.state_dir))?;
+        Ok(Works { config, workers: workers(host), facts: Mutex::new(facts), kernel, records, busy: Locks::default() })
+    }
+
+    async fn answer(self: &Arc<Works>, call: Call) -> Result<Response, Status> {
+        let locks = rules_driver::locks(&call);
+        let unavailable = |why: String| Status::from_driver(Code::Unavailable, why);
+        let busy = |facts: &Facts| rules_driver::under_way(&call, facts).ok_or_else(|| rules_driver::busy(&call));
+        let hold = |Lock { key, shared }: &Lock| if *shared { Wanted::shared(key) } else { Wanted::alone(key) };
+        let Some(_held) = self.busy.take(locks.iter().map(hold)) else { return busy(&self.facts()) };
+        let Some(_elsewhere) = self.records.hold(&locks).map_err(unavailable)? else { return busy(&self.facts()) };
+        let mut promise = self.records.promise(&call).await.map_err(unavailable)?;
+        self.records.catch_up(&self.config, &mut self.facts()).map_err(unavailable)?;
+        self.look(&call).await.map_err(unavailable)?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let mut run = Run::new(call.clone(), u64::try_from(now.as_millis()).unwrap_or(u64::MAX));
+        loop {
+            // A statement of its own: the lock must not be held while the operation is performed.
+            let step = run.step(&self.config, &mut self.facts());
+            let op = match step {
+                Step::Answer(answer) => return answer,
+                Step::Do(op) => op,
+            };
+            match self.perform(op.clone()).await {
+                Ok(reply) => {
+                    let attached = matches!(op, Op::AttachLoop { .. });
+                    run.did(&self.config, &mut self.facts(), op, &reply);
+                    if attached {
+                        // What was last seen of this device was another file's.
+                        self.look(&call).await.map_err(unavailable)?;
+                    }
+                }
+                Err((why, trouble)) => {
+                    if let Some(status) = run.failed(&op, &why, trouble) {
+                        return Err(status);
+                    }
+                }
+            }
+            // What is promised is on disk with the first record.
+            drop(promise.take());
+        }
+    }
+
+    /// Takes in what the kernel says of everything the call has to do with.
+    async fn look(self: &Arc<Works>, call: &Call) -> Result<(), String> {
+        let look = rules_driver::look(call);
+        if look.is_empty() {
+            return Ok(());
+        }
+        let works = self.clone();
+        let looking = tokio::task::spawn_blocking(move || works.kernel.look(&works.config, &works.facts, look));
+        match tokio::time::timeout(DEADLINE, looking).await {
+            Ok(Ok(Ok(()))) => Ok(()),
+            Ok(Ok(Err(error))) => Err(format!("cannot look at the mounts of the volume: {error}")),
+            Ok(Err(_)) | Err(_) => Err("the mounts of the volume do not answer; call again".into()),
+        }
+    }
+
+    /// Performs an operation in a thread of its own: a hung filesystem blocks nothing but itself. What takes as long as a
+    /// volume is large has no deadline: its caller may stop waiting, but the volume is held until it has ended, so that it
+    /// is never begun a second time beside itself.
+    async fn perform(self: &Arc<Works>, op: Op) -> Result<Reply, (String, Trouble)> {
+        let said = format!("{op:?}");
+        let copies = if let Op::CopyImages { copies } = &op { copies.clone() } else { vec![] };
+        let endless = matches!(op, Op::CopyImages { .. } | Op::RemoveTree { .. });
+        let refused = |error: HostError| (error.to_string(), trouble(&error));
+        let (say, mut heard) = tokio::sync::oneshot::channel();
+        let pending = if self.records.keep(&op) {
+            let works = self.clone();
+            tokio::task::spawn_blocking(move || drop(say.send(works.records.write(&op))));
+            None
+        } else {
+            Some(self.workers.begin(op, move |answer| drop(say.send(answer))).map_err(refused)?)
+        };
+        let patience = if endless { PROGRESS } else { DEADLINE };
+        loop {
+            return match tokio::time::timeout(patience, &mut heard).await {
+                Ok(Ok(Ok(reply))) => Ok(reply),
+                Ok(Ok(Err(error))) => Err(refused(error)),
+                Ok(Err(_)) => Err((format!("{said} ended without an answer"), Trouble::Other)),
+                Err(_) if endless => {
+                    for copy in &copies {
+                        let bytes = io_host::copied_so_far(&copy.to).unwrap_or(0);
+                        tracing::info!("{bytes} bytes of {} are copied so far", copy.from);
+                    }
+                    continue;
+                }
+                Err(_) => match pending {
+                    Some(pending) => Err(refused(pending.give_up())),
+                    None => Err((format!("{said} has not ended after {} s", DEADLINE.as_secs()), Trouble::Other)),
+                },
+            };
+        }
+    }
+
+    fn facts(&self) -> MutexGuard<'_, Facts> {
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn trouble(error: &HostError) -> Trouble {
+    if error.kind() == FailureKind::NoSpace { Trouble::DiskFull } else { Trouble::Other }
+}
+
+impl Answers for Registration {
+    async fn answer(&self, call: Call) -> Result<Response, Status> {
+        match call {
+            Call::GetInfo(_) => Ok(Response::GetInfo(self.info.clone())),
+            Call::NotifyRegistrationStatus(status) => {
+                if !status.plugin_registered {
+                    tracing::warn!("the node turned the driver away: {}", status.error);
+                }
+                Ok(Response::NotifyRegistrationStatus(registration::RegistrationStatusResponse {}))
+            }
+            other => {
+                Err(Status::from_driver(Code::Unimplemented, format!("{} is not offered here", other.method().name())))
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What a driver is and where it listens, from the command line or beside `longshore up`.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use rules_driver::{Config, Kind, Services};
+
+use crate::args;
+use crate::layout::{DRIVER, Layout, text};
+
+/// What all volumes together may promise. Images are thin: this bounds promises, not the disk.
+const POOL_BYTES: u64 = 1 << 40;
+
+/// Where a driver listens, and what it is.
+pub struct Setup {
+    pub config: Config,
+    pub socket: PathBuf,
+    /// Where it is offered to a node agent, if it is.
+    pub registration: Option<PathBuf>,
+}
+
+impl Setup {
+    /// The driver of `longshore driver`.
+    pub fn of(args: args::Driver) -> Result<Setup> {
+        let layout = Layout::new(args.data_dir)?;
+        let node_id = match args.node_id {
+            Some(id) => id,
+            None => crate::machine::host_name()?,
+        };
+        let state_dir = match args.state_dir {
+            Some(dir) => Layout::new(Some(dir))?.root().to_path_buf(),
+            None => layout.driver(),
+        };
+        let services = match (args.controller_only, args.node_only, args.no_controller) {
+            (true, _, _) => Services::Controller,
+            (_, true, _) => Services::Node,
+            (_, _, true) => Services::NodeWithoutController,
+            (false, false, false) => Services::All,
+        };
+        let config = Config {
+            node_id,
+            state_dir: text(&state_dir),
+            services,
+            without: args.without.into_iter().collect(),
+            kind: if args.kind == "directory" { Kind::Directory } else { Kind::Image },
+            filesystem: args.filesystem,
+            pool_bytes: args.pool_bytes,
+            max_volumes_per_node: args.max_volumes,
+            ..usual(String::new(), String::new())
+        };
+        let socket = args.endpoint.as_deref().map(endpoint).transpose()?.unwrap_or_else(|| layout.driver_socket());
+        // A node agent talks to the node's service only.
+        let registration = (!args.no_registration && config.hosts()).then(|| layout.registration_socket());
+        Ok(Setup { config, socket, registration })
+    }
+
+    /// The driver of `longshore up`.
+    pub fn beside(layout: &Layout, node: String) -> Setup {
+        let config = usual(node, text(&layout.driver()));
+        Setup { config, socket: layout.driver_socket(), registration: Some(layout.registration_socket()) }
+    }
+}
+
+fn usual(node_id: String, state_dir: String) -> Config {
+    Config {
+        name: DRIVER.into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        node_id,
+        state_dir,
+        services: Services::All,
+        without: Default::default(),
+        kind: Kind::Image,
+        filesystem: "ext4".into(),
+        pool_bytes: POOL_BYTES,
+        max_volumes_per_node: 0,
+    }
+}
+
+/// The path of a socket: `unix:///path`, `unix:/path` or `/path`.
+fn endpoint(given: &str) -> Result<PathBuf> {
+    let path = given.strip_prefix("unix://").or_else(|| given.strip_prefix("unix:")).unwrap_or(given);
+    if !path.starts_with('/') {
+        bail!("the endpoint {given} is no absolute path of a socket; write it as unix:///run/csi.sock");
+    }
+    Ok(PathBuf::from(path))
+}
