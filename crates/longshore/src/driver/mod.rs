@@ -162,7 +162,7 @@ impl Works {
                 tracing::warn!("{place} stood still since an earlier life of the driver and goes on now");
             }
         }
-        let (kernel, mounts, loops) = Kernel::start(&config)?;
+        let (kernel, (mounts, loops)) = Kernel::start(&config)?;
         let loaded = records::all(&config).map_err(anyhow::Error::from);
         let facts = loaded.and_then(|files| Facts::load(&files, mounts, loops).map_err(|error| anyhow!(error)));
         let facts = facts.with_context(|| format!("cannot load the volumes in {}", config.state_dir))?;
