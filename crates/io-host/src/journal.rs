@@ -24,8 +24,9 @@ use crate::files::{create_partial, read_file, remove_file, unlink_partial, write
 use crate::journal_entry::{Entry, SECTOR, entries};
 use crate::{path, sys};
 
-/// How large a segment is: some thousand records.
-const SEGMENT: usize = 2 << 20;
+/// How large a segment is: some hundred records. Before its turn comes again, and at the next start, so many files are
+/// synced at once.
+const SEGMENT: usize = 256 << 10;
 
 /// A log of small files beneath one directory.
 #[derive(Debug)]
