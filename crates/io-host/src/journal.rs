@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::unix::fs::FileExt as _;
+use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -19,12 +20,13 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::error::{HostError, begun, os};
-use crate::files::{create_partial, remove_file, unlink_partial, write_file};
+use crate::files::{create_partial, read_file, remove_file, unlink_partial, write_file};
 use crate::journal_entry::{Entry, SECTOR, entries};
 use crate::{path, sys};
 
-/// How large a segment is: some thousand records.
-const SEGMENT: usize = 2 << 20;
+/// How large a segment is: some hundred records. Before its turn comes again, and at the next start, so many files are
+/// synced at once.
+const SEGMENT: usize = 256 << 10;
 
 /// A log of small files beneath one directory.
 #[derive(Debug)]
@@ -73,13 +75,18 @@ impl Journal {
             next = next.max(entry.number + 1);
             last.insert(entry.path, entry.content);
         }
+        let mut synced = BTreeSet::new();
         for (name, content) in last {
             let path = format!("{root}/{name}");
+            let there = read_file(Path::new(&path)).map_err(|error| os("read", &path, error, false))?;
             match content {
+                // Without a power loss it is as the log says. Nothing is written then, so that a full disk is no obstacle.
+                content if content == there => synced.extend([path]),
                 Some(bytes) => write_file(&path, &bytes)?,
                 None => remove_file(&path)?,
             }
         }
+        sync_files(&synced)?;
         // The older one first: what is left of the log is always its end, which it does no harm to bring to the files again.
         for segment in [&segments[older], &segments[1 - older]] {
             let cleared = segment.write_all_at(&[0; SECTOR], 0).and_then(|()| segment.sync_data());

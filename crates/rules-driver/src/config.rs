@@ -133,7 +133,7 @@ impl Config {
     /// A feature is offered.
     pub fn offers(&self, feature: Feature) -> bool {
         let of_images = matches!(feature, Feature::Snapshots | Feature::Clone | Feature::Groups | Feature::Modify);
-        !self.without.contains(&feature) && !(of_images && self.kind == Kind::Directory)
+        !(self.without.contains(&feature) || of_images && self.kind == Kind::Directory)
     }
 
     /// No other process of the driver works on the same state.

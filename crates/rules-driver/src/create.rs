@@ -38,8 +38,7 @@ pub fn create(run: &Run, config: &Config, facts: &mut Facts, request: &CreateVol
     let range = Range::of(request.capacity_range.as_ref())?;
     let id = check::id_for(Naming::Volume, name);
     if let Some(full) = run.disk_full() {
-        let undone = give_up(run, config, facts, &id);
-        return undone.map_or(Err(full), Ok);
+        return give_up(run, config, facts, &id).ok_or(full);
     }
     if let Some(step) = finish_deleting(run, config, facts, &id) {
         return Ok(step);

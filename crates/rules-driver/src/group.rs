@@ -40,7 +40,7 @@ pub fn create(
     }
     let id = check::id_for(Naming::Group, name);
     if let Some(full) = run.disk_full() {
-        return give_up(run, config, facts, &id).map_or(Err(full), Ok);
+        return give_up(run, config, facts, &id).ok_or(full);
     }
     if let Some(step) = finish_deleting(run, config, facts, &id) {
         return Ok(step);

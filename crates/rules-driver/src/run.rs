@@ -145,6 +145,8 @@ impl Run {
         let text = format!("cannot {doing}: {why}");
         if trouble == Trouble::DiskFull && self.full.is_none() && self.goes_on_when_full(op) {
             self.full = Some(text);
+            // What was removed before it was made is there again, and has to be removed again.
+            self.done.clear();
             return None;
         }
         Some(Status::from_driver(self.code_of(op, trouble), text))

@@ -13,7 +13,7 @@ use io_host::{Holder, MountEntry};
 use rules_driver::{Config, DIRECTORY, Facts, Look, Mount};
 
 /// Mounts by target, and loop devices by image.
-type Seen = (BTreeMap<String, Mount>, BTreeMap<String, String>);
+pub type Seen = (BTreeMap<String, Mount>, BTreeMap<String, String>);
 
 /// How far the kernel has been listened to.
 pub struct Kernel {
@@ -25,16 +25,16 @@ pub struct Kernel {
 
 impl Kernel {
     /// Everything there is now.
-    pub fn start(config: &Config) -> io::Result<(Kernel, BTreeMap<String, Mount>, BTreeMap<String, String>)> {
+    pub fn start(config: &Config) -> io::Result<(Kernel, Seen)> {
         let (all, newest) = match io_host::mounts_since(0) {
             Ok((all, newest)) => (all, Some(newest)),
             Err(error) if error.kind() == io::ErrorKind::Unsupported => (io_host::mounts()?, None),
             Err(error) => return Err(error),
         };
-        let (mounts, loops) = seen(config, &all)?;
+        let seen = seen(config, &all)?;
         let around = [Holder::of("/dev", &all), Holder::of(&config.state_dir, &all)];
         let around = around.into_iter().flatten().map(|holder| holder.mount().clone()).collect();
-        Ok((Kernel { newest: Mutex::new(newest), around }, mounts, loops))
+        Ok((Kernel { newest: Mutex::new(newest), around }, seen))
     }
 
     /// Takes in what matters for a call.

@@ -166,7 +166,7 @@ impl Works {
                 io_host::remove_partials(Path::new(&folder)).with_context(|| format!("cannot clean up {folder}"))?;
             }
         }
-        let (kernel, mounts, loops) = Kernel::start(&config)?;
+        let (kernel, (mounts, loops)) = Kernel::start(&config)?;
         let loaded = records::all(&config).map_err(anyhow::Error::from);
         let facts = loaded.and_then(|files| Facts::load(&files, mounts, loops).map_err(|error| anyhow!(error)));
         let facts = facts.with_context(|| format!("cannot load the volumes in {}", config.state_dir))?;

@@ -98,9 +98,9 @@ fn a_full_disk_harms_nothing() {
         std::fs::write(volume.file("file"), vec![7; 4 * MIB as usize]).unwrap();
         let filler = bench.path("state/filler");
         run("sync", &["-f", &volume.target]);
-        // More than once: what was set aside for the writing itself is free again afterwards.
-        for _ in 0..3 {
-            let output = ["if=/dev/zero", &format!("of={filler}"), "bs=4k", "oflag=append", "conv=notrunc,fsync"];
+        // More than once: what was set aside for the writing itself is free again afterwards; and down to the last block.
+        for block in ["bs=64k", "bs=4k", "bs=1k", "bs=1k"] {
+            let output = ["if=/dev/zero", &format!("of={filler}"), block, "oflag=append", "conv=notrunc,fsync"];
             let _ = Command::new("dd").args(output).output().unwrap();
         }
         let another = Volume::new(&bench, "another", writer(""));

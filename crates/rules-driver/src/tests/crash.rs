@@ -161,7 +161,7 @@ fn a_call_that_finds_the_disk_full_leaves_nothing_and_works_later() {
     ];
     for (call, undo) in calls {
         let mut done = calm.clone();
-        done.bring(&[call.clone()]);
+        done.bring(core::slice::from_ref(&call));
         for after in 0..done.ops.len() {
             let mut driver = calm.clone();
             let answer = driver.disturbed(call.clone(), after, Fault::Full);
@@ -169,15 +169,15 @@ fn a_call_that_finds_the_disk_full_leaves_nothing_and_works_later() {
             assert_eq!(code, Code::ResourceExhausted, "{call:?} after {after}");
             assert_eq!(driver.world, calm.world, "{call:?} after {after}");
             assert_eq!(driver.facts.promised(), calm.facts.promised());
-            driver.bring(&[call.clone()]);
+            driver.bring(core::slice::from_ref(&call));
             assert_eq!(driver.world, done.world);
         }
         let mut ends = done.clone();
-        ends.bring(&[undo.clone()]);
+        ends.bring(core::slice::from_ref(&undo));
         for after in 0..ends.ops.len() {
             let mut driver = done.clone();
             driver.disturbed(undo.clone(), after, Fault::Full);
-            driver.bring(&[undo.clone()]);
+            driver.bring(core::slice::from_ref(&undo));
             assert_eq!(driver.world, calm.world, "{undo:?} after {after}");
         }
     }
