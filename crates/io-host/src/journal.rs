@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -89,9 +89,9 @@ impl Journal {
         sync_files(&synced)?;
         // The older one first: what is left of the log is always its end, which it does no harm to bring to the files again.
         for segment in [&segments[older], &segments[1 - older]] {
-            let cleared = segment.write_all_at(&[0; SECTOR], 0).and_then(|()| segment.sync_data());
-            cleared.map_err(|error| os("clear the log in", root, error, true))?;
+            clear(segment).map_err(|error| os("clear the log in", root, error, true))?;
         }
+        path::place_existing(&format!("{root}/journal-0"))?.sync()?;
         let state = State { next, durable: next - 1, ..State::default() };
         Ok(Journal { root: root.to_owned(), segments, state: Mutex::new(state), changed: Condvar::new() })
     }
@@ -157,6 +157,12 @@ impl Journal {
         state.writing = true;
         if state.at + batch.len() > SEGMENT {
             state = self.turn(state);
+            if state.broken {
+                // The files of the other segment may be on no disk: what that segment says of them must stay.
+                state.writing = false;
+                self.changed.notify_all();
+                return state;
+            }
         }
         let (active, at) = (state.active, state.at);
         let last = about.last().map_or(state.durable, |(number, _)| *number);
@@ -235,20 +241,28 @@ fn segment(root: &str, name: &str) -> Result<File, HostError> {
         let why = "another driver process uses this directory; stop it first".to_owned();
         return Err(HostError::Busy { what: root.to_owned(), why });
     }
-    if meta.len() != SEGMENT as u64 {
-        // Real zeros: overwriting them later changes nothing but their content.
-        let filled = file.write_all_at(&vec![0; SEGMENT], 0).and_then(|()| file.set_len(SEGMENT as u64));
-        filled.and_then(|()| file.sync_all()).map_err(|error| os("make", &path, error, true))?;
-        place.sync()?;
-    }
     Ok(file)
 }
 
-fn read(segment: &File, root: &str) -> Result<Vec<Entry>, HostError> {
-    debug_assert_eq!(SEGMENT % SECTOR, 0);
-    let mut bytes = vec![0; SEGMENT];
-    segment.read_exact_at(&mut bytes, 0).map_err(|error| os("read the log in", root, error, false))?;
+/// The entries of a segment, whatever its size: that of another version of the driver may differ.
+fn read(mut segment: &File, root: &str) -> Result<Vec<Entry>, HostError> {
+    let mut bytes = Vec::new();
+    segment.read_to_end(&mut bytes).map_err(|error| os("read the log in", root, error, false))?;
     Ok(entries(&bytes))
+}
+
+/// Makes a segment empty, and as large as it is to be.
+fn clear(segment: &File) -> io::Result<()> {
+    // First of all without entries, whatever comes next.
+    segment.write_all_at(&[0; SECTOR], 0)?;
+    segment.sync_data()?;
+    if segment.metadata()?.len() != SEGMENT as u64 {
+        // Real zeros: overwriting them later changes nothing but their content.
+        segment.write_all_at(&vec![0; SEGMENT], 0)?;
+        segment.set_len(SEGMENT as u64)?;
+        segment.sync_all()?;
+    }
+    Ok(())
 }
 
 fn sync_files(paths: &BTreeSet<String>) -> Result<(), HostError> {
