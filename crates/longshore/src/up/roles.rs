@@ -92,6 +92,7 @@ impl Roles {
                 driver: DRIVER.into(),
                 socket: socket.clone(),
                 publishes: true,
+                ..AttacherLocal::default()
             }),
             registrar: parts.controller(RegistrarLocal::new(node_name, life)),
             _processes: node::follow_processes(&host, node.clone())?,
