@@ -236,6 +236,7 @@ fn looks(call: &Call) -> bool {
         | Call::NodeGetCapabilities(_)
         | Call::NodeGetInfo(_)
         | Call::NodeGetStorageHealth(_)
+        | Call::GetCSIDriverInfo(_)
         | Call::GetInfo(_)
         | Call::NotifyRegistrationStatus(_) => false,
         Call::DeleteVolume(_)
