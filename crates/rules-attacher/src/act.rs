@@ -264,11 +264,7 @@ impl Action for Act {
                 attachment.patch(attachments, Some(Subresource::Status), json!({ "status": status }))
             }
             Act::List { socket, token, max_entries, .. } => {
-                let request = v1::ListVolumesRequest {
-                    max_entries: *max_entries,
-                    starting_token: token.clone(),
-                    ..Default::default()
-                };
+                let request = v1::ListVolumesRequest { max_entries: *max_entries, starting_token: token.clone() };
                 Effect::Call { socket: socket.clone(), call: Call::ListVolumes(request) }
             }
         }

@@ -12,11 +12,11 @@ use super::world::*;
 use crate::{Act, Attacher, Key};
 
 fn publish_request(world: &World) -> &v1::ControllerPublishVolumeRequest {
-    let requests = world.calls.iter().filter_map(|call| match call {
+    let mut requests = world.calls.iter().rev().filter_map(|call| match call {
         Call::ControllerPublishVolume(request) => Some(request),
         _other => None,
     });
-    requests.last().unwrap()
+    requests.next().unwrap()
 }
 
 fn attached(world: &World, node: &str) -> bool {

@@ -211,8 +211,7 @@ impl World {
             return v1::ListVolumesResponse { entries, next_token: "2".into() };
         }
         let volume = v1::Volume { volume_id: HANDLE.into(), ..Default::default() };
-        let status =
-            VolumeStatus { published_node_ids: self.backend.iter().cloned().collect(), ..VolumeStatus::default() };
+        let status = VolumeStatus { published_node_ids: self.backend.iter().cloned().collect() };
         let entries = alloc::vec![Entry { volume: Some(volume), status: Some(status) }];
         v1::ListVolumesResponse { entries, next_token: String::new() }
     }
