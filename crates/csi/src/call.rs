@@ -44,6 +44,7 @@ macro_rules! for_each_method {
             NodeGetInfo(v1::NodeGetInfoRequest) -> v1::NodeGetInfoResponse, "csi.v1.Node";
             GetInfo(registration::InfoRequest) -> registration::PluginInfo, "pluginregistration.Registration";
             NotifyRegistrationStatus(registration::RegistrationStatus) -> registration::RegistrationStatusResponse, "pluginregistration.Registration";
+            GetCSIDriverInfo(registration::CsiDriverInfoRequest) -> registration::CsiDriverInfo, "csiregistration.CSIRegistration";
         }
     };
 }
@@ -135,6 +136,7 @@ impl Call {
             | Call::NodeGetStorageHealth(_)
             | Call::NodeGetCapabilities(_)
             | Call::NodeGetInfo(_)
+            | Call::GetCSIDriverInfo(_)
             | Call::GetInfo(_)
             | Call::NotifyRegistrationStatus(_) => "",
         }

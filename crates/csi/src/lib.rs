@@ -18,8 +18,9 @@ pub mod v1 {
     include!(concat!(env!("OUT_DIR"), "/csi.v1.rs"));
 }
 
-/// Messages by which a driver's helper registers with a node.
+/// Messages by which a driver's helper registers with a node, and tells it more about the driver.
 #[allow(missing_docs, clippy::all, reason = "generated from the wire format")]
 pub mod registration {
     include!(concat!(env!("OUT_DIR"), "/pluginregistration.rs"));
+    include!(concat!(env!("OUT_DIR"), "/csiregistration.rs"));
 }

@@ -86,6 +86,7 @@ pub fn needed(method: Method) -> Option<Ability> {
         | Method::NodeUnpublishVolume
         | Method::NodeGetCapabilities
         | Method::NodeGetInfo
+        | Method::GetCSIDriverInfo
         | Method::GetInfo
         | Method::NotifyRegistrationStatus => return None,
     })

@@ -215,6 +215,8 @@ measured! {
     v1::NodeGetCapabilitiesResponse {}
     v1::NodeGetInfoRequest {}
     v1::NodeGetInfoResponse { node_id: node, accessible_topology: part }
+    csi::registration::CsiDriverInfo {}
+    csi::registration::CsiDriverInfoRequest {}
     csi::registration::InfoRequest {}
     csi::registration::PluginInfo { name: text }
     csi::registration::RegistrationStatus {}

@@ -175,6 +175,7 @@ pub fn wanted(call: &Call, id_of: &dyn Fn(&str) -> String) -> Vec<Wanted> {
         | Call::NodeGetStorageHealth(_)
         | Call::NodeGetCapabilities(_)
         | Call::NodeGetInfo(_)
+        | Call::GetCSIDriverInfo(_)
         | Call::GetInfo(_)
         | Call::NotifyRegistrationStatus(_) => vec![],
     }

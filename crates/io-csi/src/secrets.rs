@@ -75,6 +75,7 @@ fn maps(call: &Call) -> (Option<&Map>, Option<&Map>) {
         | Call::NodeGetVolumeHealth(_)
         | Call::NodeGetCapabilities(_)
         | Call::NodeGetInfo(_)
+        | Call::GetCSIDriverInfo(_)
         | Call::GetInfo(_)
         | Call::NotifyRegistrationStatus(_) => (None, None),
     }

@@ -5,7 +5,8 @@ mod wrong;
 
 use prove_world::worlds::{attach, provision};
 use prove_world::{Bounds, Budget, Report, Scenario, Seat, explore, laws};
-use wrong::{CachedInUse, FreshReadOnly, MemoryIntent};
+use rules_provisioner::{Intent, Local, Provisioner, Settings};
+use wrong::{CachedInUse, FreshReadOnly};
 
 fn refuted(scenario: &Scenario, budget: Budget, law: &str) -> Report {
     let report = explore(scenario, &Bounds::of(budget));
@@ -45,16 +46,22 @@ fn reading_in_use_fresh_without_taking_the_report_back_is_refuted() {
     refuted(&scenario, budget, laws::NO_DETACH_WHILE_MOUNTED);
 }
 
-fn provisioner_seat() -> Seat<MemoryIntent> {
-    Seat { build: |_, _| provision::local(), refresh: |_, _, _| false, digest: |_, _| {} }
+/// The real rules under the setting that restores upstream's protocol.
+fn upstream() -> Local {
+    let settings = Settings { intent: Intent::InMemory, ..Settings::default() };
+    Local { settings: settings.into(), ..provision::local() }
+}
+
+fn provisioner_seat() -> Seat<Provisioner> {
+    Seat { build: |_, _| upstream(), refresh: |_, _, _| false, digest: |_, _| {} }
 }
 
 // Reliability 6: the first symptom.
 #[test]
 fn an_intent_kept_only_in_memory_is_refuted() {
     let scenario = Scenario {
-        name: "provision, intent only in memory",
-        start: || provision::start::<MemoryIntent>(provisioner_seat()),
+        name: "provision, upstream's protocol",
+        start: || provision::start::<Provisioner>(provisioner_seat()),
         ..provision::SCENARIO
     };
     refuted(&scenario, Budget::troubled(1, 1, 0), laws::INTENT_FIRST);
@@ -64,8 +71,8 @@ fn an_intent_kept_only_in_memory_is_refuted() {
 #[test]
 fn an_intent_kept_only_in_memory_leaks_a_volume() {
     let scenario = Scenario {
-        name: "provision, intent only in memory, to the end",
-        start: || provision::start::<MemoryIntent>(provisioner_seat()),
+        name: "provision, upstream's protocol, to the end",
+        start: || provision::start::<Provisioner>(provisioner_seat()),
         waives: &[laws::INTENT_FIRST, laws::ACCOUNTED],
         ..provision::SCENARIO
     };

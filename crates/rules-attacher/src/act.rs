@@ -1,12 +1,12 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use api::{Kind, Meta, ObjectRef, Patch, Precondition, Subresource, Time, Value, Write, names};
-use control::{Action, Effect, Permission};
+use api::{Kind, Meta, ObjectRef, Patch, Precondition, SecretReference, Subresource, Time, Value, Write, names};
+use control::{Action, Capability, Effect, Permission, Secrets};
 use csi::{Call, v1};
 use serde_json::{Map, json};
 
-use crate::{Capability, Context};
+use crate::Context;
 
 /// Everything the attacher does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -27,12 +27,21 @@ pub enum Act {
         /// The driver's id of the node.
         node_id: String,
     },
+    /// Read what is secret about a call.
+    ReadSecret {
+        /// The attachment's uid.
+        attachment: String,
+        /// Which.
+        secret: SecretReference,
+    },
     /// Ask the driver to attach.
     Publish {
         /// The attachment's uid.
         attachment: String,
         /// The request.
         request: PublishRequest,
+        /// What is secret about it.
+        secrets: Secrets,
     },
     /// Say that it is attached.
     Confirm {
@@ -47,6 +56,8 @@ pub enum Act {
         attachment: Stamp,
         /// Attaching or detaching.
         side: Side,
+        /// Its status says it is attached, which stays.
+        attached: bool,
         /// What went wrong.
         message: String,
         /// The driver's code.
@@ -69,6 +80,8 @@ pub enum Act {
         attachment: String,
         /// Volume and node as the driver knows them.
         place: Place,
+        /// What is secret about it.
+        secrets: Secrets,
     },
     /// Take our finalizer and the give-way mark off the attachment.
     UnmarkAttachment {
@@ -83,6 +96,19 @@ pub enum Act {
         volume: Stamp,
         /// Our finalizer.
         finalizer: String,
+    },
+    /// Say that it is not attached any more, where somebody else's finalizer keeps the attachment.
+    Detached(Stamp),
+    /// Ask the driver what it has published, one page.
+    List {
+        /// The driver's name.
+        driver: String,
+        /// The driver's socket.
+        socket: String,
+        /// The page; empty for the first.
+        token: String,
+        /// The longest page; 0 leaves it to the driver.
+        max_entries: i32,
     },
 }
 
@@ -128,6 +154,8 @@ pub struct PublishRequest {
     pub place: Place,
     /// How it is going to be used.
     pub capability: Capability,
+    /// Not to be written to.
+    pub readonly: bool,
     /// What the driver told when it made the volume.
     pub context: Context,
 }
@@ -178,6 +206,7 @@ impl Action for Act {
         match self {
             Act::MarkVolume { .. } => "MarkVolume",
             Act::MarkAttachment { .. } => "MarkAttachment",
+            Act::ReadSecret { .. } => "ReadSecret",
             Act::Publish { .. } => "ControllerPublishVolume",
             Act::Confirm { .. } => "ConfirmAttached",
             Act::ReportError { side: Side::Attach, .. } => "ReportAttachError",
@@ -187,6 +216,8 @@ impl Action for Act {
             Act::Unpublish { .. } => "ControllerUnpublishVolume",
             Act::UnmarkAttachment { .. } => "UnmarkAttachment",
             Act::UnmarkVolume { .. } => "UnmarkVolume",
+            Act::Detached(_) => "ConfirmDetached",
+            Act::List { .. } => "ListVolumes",
         }
     }
 
@@ -202,19 +233,21 @@ impl Action for Act {
                 let body = json!({ "metadata": { "finalizers": finalizers, "annotations": annotations } });
                 attachment.patch(attachments, None, body)
             }
-            Act::Publish { request, .. } => publish(request),
+            Act::ReadSecret { secret, .. } => Secrets::read(secret),
+            Act::Publish { request, secrets, .. } => publish(request, secrets),
             Act::Confirm { attachment, context } => {
                 attachment.patch(attachments, Some(Subresource::Status), json!({ "status": confirmed(context) }))
             }
-            Act::ReportError { attachment, side, message, code, time } => {
-                attachment.patch(attachments, Some(Subresource::Status), failed(*side, message, *code, time))
+            Act::ReportError { attachment, side, attached, message, code, time } => {
+                let body = failed(*side, *attached, message, *code, time);
+                attachment.patch(attachments, Some(Subresource::Status), body)
             }
             Act::GiveWay(attachment) => {
                 let annotations = annotation(names::ATTACHMENT_GIVES_WAY, json!("true"));
                 attachment.patch(attachments, None, json!({ "metadata": { "annotations": annotations } }))
             }
             Act::Recheck { attachment, .. } => Effect::Read(ObjectRef::cluster(attachments, attachment.name.clone())),
-            Act::Unpublish { place, .. } => unpublish(place),
+            Act::Unpublish { place, secrets, .. } => unpublish(place, secrets),
             Act::UnmarkAttachment { attachment, finalizer } => {
                 let finalizers = attachment.finalizers_without(finalizer);
                 let annotations = annotation(names::ATTACHMENT_GIVES_WAY, Value::Null);
@@ -226,6 +259,14 @@ impl Action for Act {
                 let target = ObjectRef::cluster(volumes, volume.name.clone());
                 Effect::Write(Write::Patch { target, subresource: None, patch: Patch::let_go(&volume.uid, finalizer) })
             }
+            Act::Detached(attachment) => {
+                let status = json!({ "attached": false, "attachmentMetadata": null, "detachError": null });
+                attachment.patch(attachments, Some(Subresource::Status), json!({ "status": status }))
+            }
+            Act::List { socket, token, max_entries, .. } => {
+                let request = v1::ListVolumesRequest { max_entries: *max_entries, starting_token: token.clone() };
+                Effect::Call { socket: socket.clone(), call: Call::ListVolumes(request) }
+            }
         }
     }
 
@@ -233,11 +274,12 @@ impl Action for Act {
         const fn right(kind: Kind, subresource: &'static str, verb: &'static str) -> Permission {
             Permission { kind, subresource, verb }
         }
-        const RIGHTS: [Permission; 4] = [
+        const RIGHTS: [Permission; 5] = [
             right(Kind::PersistentVolume, "", "patch"),
             right(Kind::VolumeAttachment, "", "get"),
             right(Kind::VolumeAttachment, "", "patch"),
             right(Kind::VolumeAttachment, "status", "patch"),
+            right(Kind::Secret, "", "get"),
         ];
         &RIGHTS
     }
@@ -249,24 +291,24 @@ fn annotation(key: &str, value: Value) -> Map<alloc::string::String, Value> {
     map
 }
 
-fn publish(request: &PublishRequest) -> Effect {
+fn publish(request: &PublishRequest, secrets: &Secrets) -> Effect {
     let place = &request.place;
     let call = Call::ControllerPublishVolume(v1::ControllerPublishVolumeRequest {
         volume_id: place.handle.clone(),
         node_id: place.node_id.clone(),
         volume_capability: Some(request.capability.to_csi()),
-        readonly: false,
+        readonly: request.readonly,
         volume_context: request.context.0.clone(),
-        ..v1::ControllerPublishVolumeRequest::default()
+        secrets: secrets.0.clone(),
     });
     Effect::Call { socket: place.socket.clone(), call }
 }
 
-fn unpublish(place: &Place) -> Effect {
+fn unpublish(place: &Place, secrets: &Secrets) -> Effect {
     let call = Call::ControllerUnpublishVolume(v1::ControllerUnpublishVolumeRequest {
         volume_id: place.handle.clone(),
         node_id: place.node_id.clone(),
-        ..v1::ControllerUnpublishVolumeRequest::default()
+        secrets: secrets.0.clone(),
     });
     Effect::Call { socket: place.socket.clone(), call }
 }
@@ -276,13 +318,13 @@ fn confirmed(context: &Context) -> Value {
     json!({ "attached": true, "attachmentMetadata": metadata, "attachError": null, "detachError": null })
 }
 
-fn failed(side: Side, message: &str, code: Option<i32>, time: &Time) -> Value {
+fn failed(side: Side, attached: bool, message: &str, code: Option<i32>, time: &Time) -> Value {
     let mut error = json!({ "message": message, "time": time.0 });
     match side {
         Side::Attach => {
             // A code left over from an earlier error goes.
             error["errorCode"] = code.map_or(Value::Null, Value::from);
-            json!({ "status": { "attached": false, "attachError": error } })
+            json!({ "status": { "attached": attached, "attachError": error } })
         }
         Side::Detach => json!({ "status": { "detachError": error } }),
     }

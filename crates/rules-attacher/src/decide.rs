@@ -1,11 +1,12 @@
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 
-use api::VolumeError;
-use control::{Decision, Tick, Why};
+use api::{SecretReference, VolumeError};
+use control::{Decision, Secrets, Tick, Why};
 
 use crate::act::{Place, PublishRequest, Side, Stamp};
-use crate::{Act, Attach, Context, Detach, Key, Memory, Obstacle, Rival, Target, View, VolumeUse};
+use crate::{Act, Attach, Context, Detach, Key, Listed, ListingView, Memory, Obstacle, Rival, Target, View, VolumeUse};
 
 /// How long to wait before asking again whether the caches are filled.
 const SYNC_PAUSE_MILLIS: u64 = 200;
@@ -18,6 +19,7 @@ pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Act> {
         ),
         View::Gone(Key::Attachment(name)) => settled("AttachmentGone", format!("attachment {name} does not exist")),
         View::Gone(Key::Volume(name)) => settled("VolumeGone", format!("volume {name} does not exist")),
+        View::Gone(Key::Listing(driver)) => settled("NotListed", format!("nothing is listed by {driver}")),
         View::NotOurs(name) => settled("NotOurs", format!("attachment {name} is for another driver")),
         View::Trivial { attachment, unconfirmed: false, .. } => {
             settled("NothingToPublish", format!("attachment {} needs nothing from the driver", attachment.name))
@@ -31,7 +33,23 @@ pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Act> {
         View::Attach(attach) => decide_attach(now, attach, memory),
         View::Detach(detach) => decide_detach(now, detach, memory),
         View::Volume(volume) => hold_back(now, memory, decide_volume(volume)),
+        View::Listing(listing) => hold_back(now, memory, decide_listing(now, listing, memory)),
     }
+}
+
+/// Every so often the driver is asked what it has published, page by page.
+fn decide_listing(now: Tick, listing: &ListingView, memory: &Memory) -> Decision<Act> {
+    let ListingView::On { driver, socket, token, max_entries, every_millis } = listing else {
+        return settled("NotListed", "the driver is not asked what it has published".into());
+    };
+    let next = memory.listed_at.after_millis(*every_millis);
+    if token.is_empty() && memory.listed_at > Tick(0) && now < next {
+        let text = format!("what driver {driver} has published was compared with the attachments");
+        return Decision::Wait(next, Why::settled("Listed", text));
+    }
+    let act =
+        Act::List { driver: driver.clone(), socket: socket.clone(), token: token.clone(), max_entries: *max_entries };
+    Decision::Do(act, Why::waiting("Listing", format!("asking driver {driver} what it has published")))
 }
 
 /// After a failure the next attempt waits its turn, and says what failed.
@@ -47,43 +65,70 @@ fn hold_back(now: Tick, memory: &Memory, plan: Decision<Act>) -> Decision<Act> {
 }
 
 fn decide_attach(now: Tick, attach: &Attach, memory: &Memory) -> Decision<Act> {
-    if attach.attached {
-        let name = &attach.attachment.name;
-        return settled("Attached", format!("attachment {name} to node {} is confirmed", attach.node));
+    if let Some(told) = &attach.attached
+        && attach.listed != Listed::Unpublished
+    {
+        return decide_attached(now, attach, told, memory);
     }
+    let attached = attach.attached.is_some();
     match &attach.target {
-        Target::Waiting(obstacle) => Decision::Rest(obstacle.why()),
+        // It was attached, and what is needed to repeat that is missing: its status stays as it is.
+        Target::Waiting(obstacle) if attached => Decision::Rest(obstacle.why()),
+        Target::Waiting(obstacle) => {
+            let why = obstacle.why();
+            let told = told(&attach.error, &why.text);
+            let report = |text: &str| report(now, &attach.attachment, Side::Attach, attached, text, None);
+            if told { Decision::Rest(why) } else { hold_back(now, memory, report(&why.text)) }
+        }
         Target::Impossible(problem) => match told(&attach.error, problem) {
             true => Decision::Rest(Why::waiting("Impossible", problem.clone())),
-            false => hold_back(now, memory, report(now, &attach.attachment, Side::Attach, problem, None)),
+            false => hold_back(now, memory, report(now, &attach.attachment, Side::Attach, attached, problem, None)),
         },
-        Target::Ready { unmarked_volume, recorded, request } => {
+        Target::Ready { unmarked_volume, recorded, request, secret } => {
             if let Some(failure) = &memory.failure
                 && !told(&attach.error, &failure.message)
             {
-                return report(now, &attach.attachment, Side::Attach, &failure.message, failure.code);
+                return report(now, &attach.attachment, Side::Attach, attached, &failure.message, failure.code);
             }
-            hold_back(now, memory, next_step(attach, unmarked_volume.as_ref(), *recorded, request, memory))
+            let ready = Ready { unmarked_volume: unmarked_volume.as_ref(), recorded: *recorded, request, secret };
+            hold_back(now, memory, next_step(attach, &ready, memory))
         }
     }
 }
 
-/// Towards a confirmed attachment: claim, publish, confirm.
-fn next_step(
-    attach: &Attach,
-    unmarked_volume: Option<&Stamp>,
+/// Attached. After the driver was asked again, because it listed the volume as not published, it may have told something
+/// else than before.
+fn decide_attached(now: Tick, attach: &Attach, told: &Context, memory: &Memory) -> Decision<Act> {
+    if let Some((uid, context)) = &memory.published
+        && *uid == attach.attachment.uid
+        && context != told
+    {
+        return hold_back(now, memory, confirm(&attach.attachment, context));
+    }
+    let name = &attach.attachment.name;
+    settled("Attached", format!("attachment {name} to node {} is confirmed", attach.node))
+}
+
+/// All that is needed to publish.
+struct Ready<'a> {
+    unmarked_volume: Option<&'a Stamp>,
     recorded: bool,
-    request: &PublishRequest,
-    memory: &Memory,
-) -> Decision<Act> {
+    request: &'a PublishRequest,
+    secret: &'a Option<SecretReference>,
+}
+
+/// Towards a confirmed attachment: claim, publish, confirm.
+fn next_step(attach: &Attach, ready: &Ready<'_>, memory: &Memory) -> Decision<Act> {
     let (attachment, node) = (&attach.attachment, &attach.node);
+    let Ready { unmarked_volume, recorded, request, secret } = *ready;
     let handle = &request.place.handle;
     if attach.marked && attach.gives_way {
         // Begun is begun: a write that takes the finalizer off may be on its way.
-        return undo(attachment, &request.place, memory);
+        return undo(attachment, &request.place, true, secret, memory);
     }
     if let Some((uid, context)) = &memory.published
         && attach.marked
+        && attach.attached.is_none()
         && *uid == attachment.uid
     {
         return confirm(attachment, context);
@@ -114,10 +159,32 @@ fn next_step(
             Why::waiting("MarkingAttachment", format!("making attachment {} stay until it is undone", attachment.name)),
         );
     }
+    let secrets = match secrets(&attachment.uid, handle, secret, memory) {
+        Ok(secrets) => secrets,
+        Err(read) => return *read,
+    };
     Decision::Do(
-        Act::Publish { attachment: attachment.uid.clone(), request: request.clone() },
+        Act::Publish { attachment: attachment.uid.clone(), request: request.clone(), secrets },
         Why::waiting("Publishing", format!("asking the driver to attach volume {handle} to node {node}")),
     )
+}
+
+/// What is secret about a call, or the decision to read it first.
+fn secrets(
+    uid: &str,
+    handle: &str,
+    secret: &Option<SecretReference>,
+    memory: &Memory,
+) -> Result<Secrets, Box<Decision<Act>>> {
+    match (secret, &memory.secrets) {
+        (None, _) => Ok(Secrets::default()),
+        (Some(_), Some((of, secrets))) if of == uid => Ok(secrets.clone()),
+        (Some(secret), Some(_) | None) => {
+            let text = format!("reading secret {}/{} for volume {handle}", secret.namespace, secret.name);
+            let act = Act::ReadSecret { attachment: uid.into(), secret: secret.clone() };
+            Err(Box::new(Decision::Do(act, Why::waiting("ReadingSecret", text))))
+        }
+    }
 }
 
 fn elsewhere(volume: &str, rival: &Rival) -> Why {
@@ -126,9 +193,15 @@ fn elsewhere(volume: &str, rival: &Rival) -> Why {
 }
 
 /// Back: read past the cache, unpublish, take the finalizer off.
-fn undo(attachment: &Stamp, place: &Place, memory: &Memory) -> Decision<Act> {
+fn undo(
+    attachment: &Stamp,
+    place: &Place,
+    marked: bool,
+    secret: &Option<SecretReference>,
+    memory: &Memory,
+) -> Decision<Act> {
     let Place { driver, handle, node_id, .. } = place;
-    if memory.unpublished.as_deref() == Some(&attachment.uid) {
+    if marked && memory.unpublished.as_deref() == Some(&attachment.uid) {
         return Decision::Do(
             Act::UnmarkAttachment { attachment: attachment.clone(), finalizer: place.finalizer() },
             Why::waiting("Unmarking", format!("letting go of attachment {}", attachment.name)),
@@ -136,27 +209,47 @@ fn undo(attachment: &Stamp, place: &Place, memory: &Memory) -> Decision<Act> {
     }
     if memory.checked.as_deref() != Some(&attachment.uid) {
         return Decision::Do(
-            Act::Recheck { attachment: attachment.clone(), finalizer: place.finalizer() },
+            Act::Recheck {
+                attachment: attachment.clone(),
+                finalizer: if marked { place.finalizer() } else { String::new() },
+            },
             Why::waiting("Rechecking", format!("making sure that attachment {} is to be undone", attachment.name)),
         );
     }
+    let secrets = match secrets(&attachment.uid, handle, secret, memory) {
+        Ok(secrets) => secrets,
+        Err(read) => return *read,
+    };
     Decision::Do(
-        Act::Unpublish { attachment: attachment.uid.clone(), place: place.clone() },
+        Act::Unpublish { attachment: attachment.uid.clone(), place: place.clone(), secrets },
         Why::waiting("Unpublishing", format!("asking driver {driver} to detach volume {handle} from node {node_id}")),
     )
 }
 
 fn decide_detach(now: Tick, detach: &Detach, memory: &Memory) -> Decision<Act> {
     match detach {
-        Detach::Unmarked(name) => settled("NothingToUndo", format!("attachment {name} is not held by this attacher")),
-        Detach::Stuck(obstacle) => Decision::Rest(obstacle.why()),
-        Detach::Ready { attachment, place, error } => {
+        Detach::Unmarked { attachment, attached: false } => {
+            settled("NothingToUndo", format!("attachment {} is not held by this attacher", attachment.name))
+        }
+        // The finalizer goes first, so that nothing is undone twice; and mostly the attachment goes with it.
+        Detach::Unmarked { attachment, attached: true } => {
+            let text = format!("saying that attachment {} is undone", attachment.name);
+            let act = Act::Detached(attachment.clone());
+            hold_back(now, memory, Decision::Do(act, Why::waiting("ConfirmingDetached", text)))
+        }
+        Detach::Stuck { attachment, obstacle, error } => {
+            let why = obstacle.why();
+            let told = told(error, &why.text);
+            let report = |text: &str| report(now, attachment, Side::Detach, false, text, None);
+            if told { Decision::Rest(why) } else { hold_back(now, memory, report(&why.text)) }
+        }
+        Detach::Ready { attachment, place, marked, secret, error } => {
             if let Some(failure) = &memory.failure
                 && !told(error, &failure.message)
             {
-                return report(now, attachment, Side::Detach, &failure.message, failure.code);
+                return report(now, attachment, Side::Detach, false, &failure.message, failure.code);
             }
-            hold_back(now, memory, undo(attachment, place, memory))
+            hold_back(now, memory, undo(attachment, place, *marked, secret, memory))
         }
     }
 }
@@ -183,9 +276,16 @@ fn confirm(attachment: &Stamp, context: &Context) -> Decision<Act> {
     )
 }
 
-fn report(now: Tick, attachment: &Stamp, side: Side, message: &str, code: Option<i32>) -> Decision<Act> {
-    let act =
-        Act::ReportError { attachment: attachment.clone(), side, message: message.into(), code, time: now.to_time() };
+fn report(
+    now: Tick,
+    attachment: &Stamp,
+    side: Side,
+    attached: bool,
+    message: &str,
+    code: Option<i32>,
+) -> Decision<Act> {
+    let (attachment_seen, time) = (attachment.clone(), now.to_time());
+    let act = Act::ReportError { attachment: attachment_seen, side, attached, message: message.into(), code, time };
     Decision::Do(act, Why::waiting("ReportingError", format!("attachment {}: {message}", attachment.name)))
 }
 

@@ -1,16 +1,18 @@
 //! From the cache to a view.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
-use api::{CsiSource, ObjectKey, PersistentVolume, VolumeAttachment, names};
-use control::Cache;
+use api::{CsiSource, ObjectKey, PersistentVolume, VolumeAttachment, VolumeSpec, names};
+use control::{Cache, Capability, Mode};
 
 use crate::index::WATCHES;
 use crate::{
-    Attach, Capability, Context, Detach, Key, Local, Mode, Obstacle, Place, PublishRequest, Rival, Stamp, Target, View,
-    VolumeUse,
+    Attach, Context, Detach, Key, Listed, ListingView, Local, Obstacle, Place, PublishRequest, Rival, Stamp, Target,
+    View, VolumeUse,
 };
 
 /// The facts about one attachment or volume.
@@ -27,6 +29,20 @@ pub(crate) fn view(key: &Key, cache: &Cache, local: &Local) -> View {
             Some(volume) => View::Volume(volume_use(volume, cache, local)),
             None => View::Gone(key.clone()),
         },
+        Key::Listing(_) => View::Listing(listing_view(local)),
+    }
+}
+
+fn listing_view(local: &Local) -> ListingView {
+    if !local.publishes || local.list_every_millis == 0 {
+        return ListingView::Off;
+    }
+    ListingView::On {
+        driver: local.driver.clone(),
+        socket: local.socket.clone(),
+        token: local.listing.token.clone(),
+        max_entries: local.max_entries,
+        every_millis: local.list_every_millis,
     }
 }
 
@@ -47,14 +63,15 @@ fn attachment_view(attachment: &VolumeAttachment, cache: &Cache, local: &Local) 
 }
 
 fn attach(attachment: &VolumeAttachment, cache: &Cache, local: &Local) -> Attach {
-    let meta = &attachment.metadata;
+    let (meta, status) = (&attachment.metadata, &attachment.status);
     Attach {
         attachment: Stamp::of(meta),
         node: attachment.spec.node_name.clone(),
         marked: is_marked(attachment, local),
         gives_way: meta.annotation(names::ATTACHMENT_GIVES_WAY).is_some(),
-        attached: attachment.status.attached,
-        error: attachment.status.attach_error.clone(),
+        attached: status.attached.then(|| Context(status.attachment_metadata.clone())),
+        listed: listed(attachment, cache, local),
+        error: status.attach_error.clone(),
         target: target(attachment, cache, local),
         rival: rival(attachment, cache, local),
     }
@@ -64,44 +81,73 @@ fn is_marked(attachment: &VolumeAttachment, local: &Local) -> bool {
     attachment.metadata.has_finalizer(&names::attacher_finalizer(&local.driver))
 }
 
+/// What the driver's list says about an attachment.
+pub(crate) fn listed(attachment: &VolumeAttachment, cache: &Cache, local: &Local) -> Listed {
+    if local.listing.whole.is_none() {
+        return Listed::Unknown;
+    }
+    match (source(attachment, cache, local), node_id(attachment, cache, local)) {
+        (Ok(source), Some(node_id)) => local.listing.says(&source.csi.volume_handle, &node_id),
+        (Ok(_) | Err(_), None) | (Err(_), Some(_)) => Listed::Unknown,
+    }
+}
+
 fn target(attachment: &VolumeAttachment, cache: &Cache, local: &Local) -> Target {
-    let (volume, csi) = match source(attachment, cache, local) {
+    let source = match source(attachment, cache, local) {
         Ok(found) => found,
         Err(none) => return none.target(local),
     };
-    if volume.metadata.is_deleting() {
+    if let Some(volume) = source.volume.filter(|volume| volume.metadata.is_deleting()) {
         return Target::Waiting(Obstacle::VolumeLeaving(volume.metadata.name.clone()));
     }
-    let capability = match Capability::of(volume) {
+    let capability = match capability(&source, local) {
         Ok(capability) => capability,
-        Err(problem) => {
-            return Target::Impossible(format!("volume {} cannot be attached: {problem}", volume.metadata.name));
-        }
+        Err(problem) => return Target::Impossible(format!("volume {} cannot be attached: {problem}", source.name())),
     };
-    if csi.controller_publish_secret_ref.is_some() {
-        return Target::Impossible(format!(
-            "volume {} cannot be attached: secrets for attaching are not supported, remove controllerPublishSecretRef",
-            volume.metadata.name
-        ));
-    }
     let Some(node_id) = node_id(attachment, cache, local) else {
         return Target::Waiting(Obstacle::NodeIdUnknown(attachment.spec.node_name.clone()));
     };
-    let marked = volume.metadata.has_finalizer(&names::attacher_finalizer(&local.driver));
+    let finalizer = names::attacher_finalizer(&local.driver);
+    let unmarked = source.volume.filter(|volume| !volume.metadata.has_finalizer(&finalizer));
     Target::Ready {
-        unmarked_volume: (!marked).then(|| Stamp::of(&volume.metadata)),
+        unmarked_volume: unmarked.map(|volume| Stamp::of(&volume.metadata)),
         recorded: recorded_node_id(attachment).is_some(),
         request: PublishRequest {
-            place: place(csi, node_id, local),
+            place: place(source.csi, node_id, local),
             capability,
-            context: Context(csi.volume_attributes.clone()),
+            // A driver that does not know the word is not told it: the node mounts it read-only.
+            readonly: source.csi.read_only && local.passes_readonly,
+            context: Context(source.csi.volume_attributes.clone()),
         },
+        secret: source.csi.controller_publish_secret_ref.clone(),
+    }
+}
+
+fn capability(source: &Source<'_>, local: &Local) -> Result<Capability, &'static str> {
+    let spec = source.spec;
+    let mode = Mode::of(&spec.access_modes, local.tells_writers_apart)?;
+    let named = &source.csi.fs_type;
+    let fs_type = if named.is_empty() { &local.default_fs_type } else { named };
+    Ok(Capability::new(mode, spec.volume_mode.as_deref().unwrap_or("Filesystem"), fs_type, &spec.mount_options))
+}
+
+/// What an attachment attaches.
+struct Source<'a> {
+    /// The object, unless the attachment holds the volume itself.
+    volume: Option<&'a PersistentVolume>,
+    spec: &'a VolumeSpec,
+    csi: &'a CsiSource,
+}
+
+impl Source<'_> {
+    fn name(&self) -> &str {
+        self.volume.map_or(&self.csi.volume_handle, |volume| &volume.metadata.name)
     }
 }
 
 /// Why an attachment has no volume of ours.
 enum NoSource {
-    Inline,
+    Unclear,
     Missing(String),
     Foreign(String),
 }
@@ -109,8 +155,8 @@ enum NoSource {
 impl NoSource {
     fn target(self, local: &Local) -> Target {
         match self {
-            NoSource::Inline => Target::Impossible(
-                "the attachment names no PersistentVolume, which is the only source supported".into(),
+            NoSource::Unclear => Target::Impossible(
+                "the attachment must name a PersistentVolume or hold a CSI volume, and not both".into(),
             ),
             NoSource::Missing(name) => Target::Waiting(Obstacle::VolumeMissing(name)),
             NoSource::Foreign(name) => {
@@ -121,28 +167,54 @@ impl NoSource {
 
     fn obstacle(self) -> Obstacle {
         match self {
-            NoSource::Inline => Obstacle::VolumeMissing(String::new()),
+            NoSource::Unclear => Obstacle::VolumeMissing(String::new()),
             NoSource::Missing(name) | NoSource::Foreign(name) => Obstacle::VolumeMissing(name),
         }
     }
 }
 
 /// The volume and its CSI part.
-fn source<'a>(
-    attachment: &VolumeAttachment,
-    cache: &'a Cache,
-    local: &Local,
-) -> Result<(&'a PersistentVolume, &'a CsiSource), NoSource> {
-    let name = attachment.volume().ok_or(NoSource::Inline)?;
-    let volume = cache.volume(&ObjectKey::cluster(name)).ok_or_else(|| NoSource::Missing(name.into()))?;
-    match &volume.spec.csi {
-        Some(csi) if csi.driver == local.driver => Ok((volume, csi)),
+fn source<'a>(attachment: &'a VolumeAttachment, cache: &'a Cache, local: &Local) -> Result<Source<'a>, NoSource> {
+    let (volume, spec, name) = match (attachment.volume(), &attachment.spec.source.inline_volume_spec) {
+        (Some(name), None) => {
+            let volume = cache.volume(&ObjectKey::cluster(name)).ok_or_else(|| NoSource::Missing(name.into()))?;
+            (Some(&**volume), &volume.spec, name)
+        }
+        (None, Some(spec)) => (None, &**spec, "held by the attachment"),
+        (Some(_), Some(_)) | (None, None) => return Err(NoSource::Unclear),
+    };
+    match &spec.csi {
+        Some(csi) if csi.driver == local.driver => Ok(Source { volume, spec, csi }),
         Some(_) | None => Err(NoSource::Foreign(name.into())),
     }
 }
 
 fn place(csi: &CsiSource, node_id: String, local: &Local) -> Place {
     Place { driver: local.driver.clone(), socket: local.socket.clone(), handle: csi.volume_handle.clone(), node_id }
+}
+
+/// Attachments of the same volume, this one among them.
+pub(crate) fn siblings<'a>(
+    attachment: &VolumeAttachment,
+    cache: &'a Cache,
+) -> Box<dyn Iterator<Item = &'a VolumeAttachment> + 'a> {
+    match (attachment.volume(), inline_handle(attachment).map(String::from)) {
+        (Some(name), _) => {
+            let same: Vec<&VolumeAttachment> = cache.attachments_by_volume(name).map(|other| &**other).collect();
+            Box::new(same.into_iter())
+        }
+        // Few attachments hold their volume themselves, so there is no index of them.
+        (None, Some(handle)) => {
+            let all = cache.attachments().map(|other| &**other);
+            Box::new(all.filter(move |other| inline_handle(other) == Some(handle.as_str())))
+        }
+        (None, None) => Box::new(core::iter::empty()),
+    }
+}
+
+fn inline_handle(attachment: &VolumeAttachment) -> Option<&str> {
+    let spec = attachment.spec.source.inline_volume_spec.as_ref()?;
+    spec.csi.as_ref().map(|csi| csi.volume_handle.as_str())
 }
 
 /// What is recorded wins: publish and unpublish must name the same node, whatever has become of it since.
@@ -168,13 +240,12 @@ fn registered_node_id(node: &ObjectKey, cache: &Cache, local: &Local) -> Option<
 
 /// The first attachment that stands in the way; one that goes first is preferred.
 fn rival(attachment: &VolumeAttachment, cache: &Cache, local: &Local) -> Option<Rival> {
-    let name = attachment.volume()?;
-    let volume = cache.volume(&ObjectKey::cluster(name))?;
-    if !Mode::of(volume).is_ok_and(Mode::is_exclusive) {
+    let source = source(attachment, cache, local).ok()?;
+    if !Mode::of(&source.spec.access_modes, local.tells_writers_apart).is_ok_and(Mode::is_exclusive) {
         return None;
     }
     let mut found: Option<Rival> = None;
-    for other in cache.attachments_by_volume(name) {
+    for other in siblings(attachment, cache) {
         let elsewhere = other.spec.node_name != attachment.spec.node_name;
         if !elsewhere || !(is_marked(other, local) || other.status.attached) {
             continue;
@@ -189,21 +260,37 @@ fn rival(attachment: &VolumeAttachment, cache: &Cache, local: &Local) -> Option<
 }
 
 fn detach(attachment: &VolumeAttachment, cache: &Cache, local: &Local) -> Detach {
-    if !is_marked(attachment, local) {
-        return Detach::Unmarked(attachment.metadata.name.clone());
+    let marked = is_marked(attachment, local);
+    let stamp = Stamp::of(&attachment.metadata);
+    if !marked && !is_listed_alone(attachment, cache, local) {
+        return Detach::Unmarked { attachment: stamp, attached: attachment.status.attached };
     }
-    let csi = match source(attachment, cache, local) {
-        Ok((_, csi)) => csi,
-        Err(none) => return Detach::Stuck(none.obstacle()),
+    let error = attachment.status.detach_error.clone();
+    let source = match source(attachment, cache, local) {
+        Ok(source) => source,
+        Err(none) => return Detach::Stuck { attachment: stamp, obstacle: none.obstacle(), error },
     };
     match node_id(attachment, cache, local) {
         Some(node_id) => Detach::Ready {
-            attachment: Stamp::of(&attachment.metadata),
-            place: place(csi, node_id, local),
-            error: attachment.status.detach_error.clone(),
+            attachment: stamp,
+            place: place(source.csi, node_id, local),
+            marked,
+            secret: source.csi.controller_publish_secret_ref.clone(),
+            error,
         },
-        None => Detach::Stuck(Obstacle::NodeIdUnknown(attachment.spec.node_name.clone())),
+        None => {
+            let obstacle = Obstacle::NodeIdUnknown(attachment.spec.node_name.clone());
+            Detach::Stuck { attachment: stamp, obstacle, error }
+        }
     }
+}
+
+/// The driver lists the volume as published on the node, and no other attachment wants it there.
+fn is_listed_alone(attachment: &VolumeAttachment, cache: &Cache, local: &Local) -> bool {
+    let same_place = |other: &VolumeAttachment| {
+        other.metadata.name != attachment.metadata.name && other.spec.node_name == attachment.spec.node_name
+    };
+    listed(attachment, cache, local) == Listed::Published && !siblings(attachment, cache).any(same_place)
 }
 
 fn volume_use(volume: &PersistentVolume, cache: &Cache, local: &Local) -> VolumeUse {

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use api::{Kind, Object, VolumeAttachment, names};
 use control::{Cache, Change};
 
-use crate::{Key, Local};
+use crate::{Key, Listed, Local, facts};
 
 /// The kinds a decision looks at.
 pub(crate) const WATCHES: [Kind; 4] = [Kind::VolumeAttachment, Kind::PersistentVolume, Kind::CSINode, Kind::Node];
@@ -22,11 +22,9 @@ pub(crate) fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
         match side {
             Object::VolumeAttachment(attachment) => {
                 keys.extend(ours(attachment, local));
-                if let Some(volume) = attachment.volume() {
-                    keys.insert(Key::Volume(volume.into()));
-                    // Attachments of one volume wait for each other.
-                    keys.extend(cache.attachments_by_volume(volume).filter_map(|other| ours(other, local)));
-                }
+                keys.extend(attachment.volume().map(|volume| Key::Volume(volume.into())));
+                // Attachments of one volume wait for each other.
+                keys.extend(facts::siblings(attachment, cache).filter_map(|other| ours(other, local)));
             }
             Object::PersistentVolume(volume) => {
                 let name = &volume.metadata.name;
@@ -56,7 +54,21 @@ pub(crate) fn keys(cache: &Cache, local: &Local) -> Vec<Key> {
     let finalizer = names::attacher_finalizer(&local.driver);
     let attachments = cache.attachments().filter_map(|attachment| ours(attachment, local));
     let volumes = cache.volumes().filter(|volume| volume.metadata.has_finalizer(&finalizer));
-    attachments.chain(volumes.map(|volume| Key::Volume(volume.metadata.name.clone()))).collect()
+    let listing = (local.publishes && local.list_every_millis > 0).then(|| Key::Listing(local.driver.clone()));
+    attachments.chain(volumes.map(|volume| Key::Volume(volume.metadata.name.clone()))).chain(listing).collect()
+}
+
+/// Attachments of ours whose status says something else than the driver's list.
+pub(crate) fn disagreeing(cache: &Cache, local: &Local) -> Vec<Key> {
+    let disagrees = |attachment: &VolumeAttachment| match facts::listed(attachment, cache, local) {
+        Listed::Unknown => false,
+        Listed::Published => !attachment.status.attached || attachment.metadata.is_deleting(),
+        Listed::Unpublished => attachment.status.attached,
+    };
+    let ours = cache.attachments().filter(|attachment| attachment.spec.attacher == local.driver);
+    ours.filter(|attachment| disagrees(attachment))
+        .map(|attachment| Key::Attachment(attachment.metadata.name.clone()))
+        .collect()
 }
 
 fn ours(attachment: &VolumeAttachment, local: &Local) -> Option<Key> {

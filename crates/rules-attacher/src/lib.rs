@@ -5,9 +5,9 @@
 //!
 //! Owns: the finalizer `external-attacher/<driver>` on attachments and volumes, `status` of attachments, the record of
 //! the node's id and the give-way mark on attachments, and the calls ControllerPublishVolume and
-//! ControllerUnpublishVolume.
+//! ControllerUnpublishVolume; and ListVolumes, to see what was attached or detached behind its back.
 //! Writes: only those.
-//! Only reads: volumes, CSINodes and nodes (for the driver's id of the node).
+//! Only reads: volumes, CSINodes and nodes (for the driver's id of the node), secrets (just before a call, never kept).
 //!
 //! Laws (the numbers are those of the reliability reference, each has a test):
 //! - the finalizers and the node's id are on the objects before the first ControllerPublishVolume, so whatever becomes
@@ -18,21 +18,24 @@
 //!   and every repetition of that call is the same, even when the node is gone;
 //! - a volume for one node only is not published while another attachment of it, for another node, carries the
 //!   finalizer or is attached (24). Where two carry it, one gives way, by a rule both see alike;
-//! - nothing is called for an attachment that is unchanged, attached and wanted (109).
+//! - nothing is called for an attachment that is unchanged, attached and wanted (109), unless the driver lists it as not
+//!   published.
 //!
 //! A driver that does not publish gets the attachment confirmed at once, without finalizers and calls.
 //!
-//! Does not know: pods, claims, who wants an attachment and why, secrets, how a volume is mounted, what time it is.
+//! What went wrong is told in the attachment's status, once for the same words, with the driver's code when attaching.
+//!
+//! Does not know: pods, claims, who wants an attachment and why, in-tree volumes, how a volume is mounted, what time it is.
 #![no_std]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 extern crate alloc;
 
 mod act;
-mod capability;
 mod decide;
 mod facts;
 mod index;
+mod listing;
 mod memory;
 mod view;
 
@@ -40,9 +43,9 @@ mod view;
 mod tests;
 
 pub use act::{Act, Place, PublishRequest, Side, Stamp};
-pub use capability::{Access, Capability, Mode};
+pub use listing::Listing;
 pub use memory::{Failure, Memory};
-pub use view::{Attach, Context, Detach, Key, Obstacle, Rival, Target, View, VolumeUse};
+pub use view::{Attach, Context, Detach, Key, Listed, ListingView, Obstacle, Rival, Target, View, VolumeUse};
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -53,7 +56,7 @@ use control::{Cache, Change, Decision, Outcome, Rules, Tick};
 /// The attacher of one driver.
 pub struct Attacher;
 
-/// The driver this attacher works for.
+/// The driver this attacher works for, how, and what the driver says it has published.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Local {
     /// Its name.
@@ -62,6 +65,19 @@ pub struct Local {
     pub socket: String,
     /// It has the controller capability PUBLISH_UNPUBLISH_VOLUME.
     pub publishes: bool,
+    /// It has the controller capability PUBLISH_READONLY.
+    pub passes_readonly: bool,
+    /// It has the controller capability SINGLE_NODE_MULTI_WRITER.
+    pub tells_writers_apart: bool,
+    /// The filesystem type of volumes that name none.
+    pub default_fs_type: String,
+    /// How often what the driver has published is compared with the attachments; 0 for never. For drivers with the
+    /// controller capabilities LIST_VOLUMES and LIST_VOLUMES_PUBLISHED_NODES.
+    pub list_every_millis: u64,
+    /// The longest page of that list; 0 leaves it to the driver.
+    pub max_entries: i32,
+    /// What the driver says.
+    pub listing: Listing,
 }
 
 impl Rules for Attacher {
@@ -97,12 +113,37 @@ impl Rules for Attacher {
         memory::remember(now, memory, did, got)
     }
 
-    fn learn(_local: &mut Local, _did: &Act, _got: &Outcome) {}
+    fn learn(local: &mut Local, did: &Act, got: &Outcome) {
+        if local.list_every_millis > 0 {
+            local.listing.learn(did, got);
+        }
+    }
+
+    /// A whole list concerns every attachment it does not agree with.
+    fn stirs(did: &Act, got: &Outcome, cache: &Cache, local: &Local) -> Vec<Key> {
+        match did {
+            Act::List { .. } if memory::is_last_page(got) => index::disagreeing(cache, local),
+            Act::List { .. }
+            | Act::MarkVolume { .. }
+            | Act::MarkAttachment { .. }
+            | Act::ReadSecret { .. }
+            | Act::Publish { .. }
+            | Act::Confirm { .. }
+            | Act::ReportError { .. }
+            | Act::GiveWay(_)
+            | Act::Recheck { .. }
+            | Act::Unpublish { .. }
+            | Act::UnmarkAttachment { .. }
+            | Act::UnmarkVolume { .. }
+            | Act::Detached(_) => Vec::new(),
+        }
+    }
 
     fn about(key: &Key) -> ObjectRef {
         match key {
             Key::Attachment(name) => ObjectRef::cluster(Kind::VolumeAttachment, name.clone()),
             Key::Volume(name) => ObjectRef::cluster(Kind::PersistentVolume, name.clone()),
+            Key::Listing(driver) => ObjectRef::cluster(Kind::CSIDriver, driver.clone()),
         }
     }
 }

@@ -2,7 +2,7 @@ use alloc::format;
 use alloc::string::String;
 
 use api::{Object, VolumeAttachment, names};
-use control::{Outcome, Refusal, Reply, Retry, Tick};
+use control::{Outcome, Refusal, Reply, Retry, Secrets, Tick};
 use csi::Response;
 
 use crate::{Act, Context, Stamp};
@@ -20,6 +20,10 @@ pub struct Memory {
     pub unpublished: Option<String>,
     /// A failure the attachment's status does not tell yet.
     pub failure: Option<Failure>,
+    /// What is secret about the next call for the attachment with this uid; forgotten after it.
+    pub secrets: Option<(String, Secrets)>,
+    /// When the driver last listed everything it has published.
+    pub listed_at: Tick,
 }
 
 /// What the driver said, or what was seen instead of an answer.
@@ -35,12 +39,15 @@ pub struct Failure {
 pub(crate) fn remember(now: Tick, memory: Memory, did: &Act, got: &Outcome) -> Memory {
     let retry = memory.retry.clone().after(now, got);
     match did {
-        Act::MarkVolume { .. } | Act::MarkAttachment { .. } | Act::GiveWay(_) | Act::UnmarkVolume { .. } => {
-            Memory { retry, ..memory }
-        }
+        Act::MarkVolume { .. }
+        | Act::MarkAttachment { .. }
+        | Act::GiveWay(_)
+        | Act::UnmarkVolume { .. }
+        | Act::Detached(_) => Memory { retry, ..memory },
+        Act::ReadSecret { attachment, secret } => after_secret(now, memory, attachment, secret, got),
         Act::Publish { attachment, .. } => {
             let published = context(got).map(|context| (attachment.clone(), context));
-            Memory { retry, published, checked: None, unpublished: None, failure: failure(got) }
+            Memory { retry, published, failure: failure(got), ..Memory::default() }
         }
         Act::Confirm { .. } => match got {
             Outcome::Done(_) => Memory { retry, ..Memory::default() },
@@ -60,12 +67,34 @@ pub(crate) fn remember(now: Tick, memory: Memory, did: &Act, got: &Outcome) -> M
                 Outcome::Done(_) => Some(attachment.clone()),
                 Outcome::Refused(_) | Outcome::Unknown(_) => None,
             };
-            Memory { retry, published: None, checked: None, unpublished, failure: failure(got) }
+            Memory { retry, unpublished, failure: failure(got), ..Memory::default() }
+        }
+        Act::List { .. } => {
+            Memory { retry, listed_at: if is_last_page(got) { now } else { memory.listed_at }, ..memory }
         }
         Act::UnmarkAttachment { .. } => match got {
             Outcome::Done(_) => Memory { retry, ..Memory::default() },
             Outcome::Refused(_) | Outcome::Unknown(_) => Memory { retry, ..memory },
         },
+    }
+}
+
+/// A secret that cannot be had is told like any failure, and read again before the next attempt.
+fn after_secret(now: Tick, memory: Memory, attachment: &str, secret: &api::SecretReference, got: &Outcome) -> Memory {
+    match Secrets::of(secret, got) {
+        Ok(secrets) => Memory { secrets: Some((attachment.into(), secrets)), ..memory },
+        Err(message) => {
+            let retry = memory.retry.clone().after(now, &Outcome::Unknown(message.clone()));
+            Memory { retry, secrets: None, failure: Some(Failure { message, code: None }), ..memory }
+        }
+    }
+}
+
+/// The list is complete.
+pub(crate) fn is_last_page(got: &Outcome) -> bool {
+    match got {
+        Outcome::Done(Reply::Csi(Response::ListVolumes(page))) => page.next_token.is_empty(),
+        Outcome::Done(_) | Outcome::Refused(_) | Outcome::Unknown(_) => false,
     }
 }
 
@@ -100,12 +129,13 @@ fn failure(got: &Outcome) -> Option<Failure> {
     }
 }
 
-/// The very attachment seen is there, carries our finalizer, and is on its way out or gives way.
+/// The very attachment seen is there, carries our finalizer (or none is asked for, because only the driver's list says that
+/// there is something to undo), and is on its way out or gives way.
 fn still_to_undo(got: &Outcome, seen: &Stamp, finalizer: &str) -> bool {
     let Outcome::Done(Reply::Object(Object::VolumeAttachment(fresh))) = got else { return false };
     let fresh: &VolumeAttachment = fresh;
     let meta = &fresh.metadata;
     meta.uid == seen.uid
-        && meta.has_finalizer(finalizer)
+        && (finalizer.is_empty() || meta.has_finalizer(finalizer))
         && (meta.is_deleting() || meta.annotation(names::ATTACHMENT_GIVES_WAY).is_some())
 }

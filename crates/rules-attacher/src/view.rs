@@ -2,7 +2,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use core::fmt;
 
-use api::{Kind, VolumeError};
+use api::{Kind, SecretReference, VolumeError};
 
 use crate::act::{Place, PublishRequest, Stamp};
 
@@ -13,6 +13,8 @@ pub enum Key {
     Attachment(String),
     /// A PersistentVolume, by name: whether its finalizer may go.
     Volume(String),
+    /// What the driver of this name lists as published.
+    Listing(String),
 }
 
 impl fmt::Display for Key {
@@ -20,6 +22,7 @@ impl fmt::Display for Key {
         match self {
             Key::Attachment(name) => write!(f, "attachment {name}"),
             Key::Volume(name) => write!(f, "volume {name}"),
+            Key::Listing(driver) => write!(f, "volumes listed by {driver}"),
         }
     }
 }
@@ -49,6 +52,39 @@ pub enum View {
     Detach(Detach),
     /// A volume, and whether our finalizer must stay on it.
     Volume(VolumeUse),
+    /// What the driver lists.
+    Listing(ListingView),
+}
+
+/// What the driver lists as published.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ListingView {
+    /// The driver does not list it, or nobody wants to know.
+    Off,
+    /// It is listed page by page.
+    On {
+        /// The driver's name.
+        driver: String,
+        /// The driver's socket.
+        socket: String,
+        /// The page to ask for; empty for the first.
+        token: String,
+        /// The longest page; 0 leaves it to the driver.
+        max_entries: i32,
+        /// How often.
+        every_millis: u64,
+    },
+}
+
+/// What the driver's last list says about an attachment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Listed {
+    /// There is no list.
+    Unknown,
+    /// It is published.
+    Published,
+    /// It is not.
+    Unpublished,
 }
 
 /// An attachment that should exist.
@@ -62,8 +98,10 @@ pub struct Attach {
     pub marked: bool,
     /// It gives way to another attachment of the same volume.
     pub gives_way: bool,
-    /// Its status says it is attached.
-    pub attached: bool,
+    /// Its status says it is attached, and what the driver told then.
+    pub attached: Option<Context>,
+    /// What the driver lists.
+    pub listed: Listed,
     /// What its status says went wrong.
     pub error: Option<VolumeError>,
     /// What is to be published.
@@ -86,8 +124,10 @@ pub enum Target {
         unmarked_volume: Option<Stamp>,
         /// The node's id is recorded on the attachment.
         recorded: bool,
-        /// The request.
+        /// The request, but for what is secret.
         request: PublishRequest,
+        /// Where that is to be read.
+        secret: Option<SecretReference>,
     },
 }
 
@@ -117,15 +157,31 @@ pub struct Rival {
 #[allow(clippy::large_enum_variant, reason = "views are made one at a time, never collected")]
 pub enum Detach {
     /// It does not carry our finalizer: there is nothing to undo.
-    Unmarked(String),
+    Unmarked {
+        /// The attachment as it was seen.
+        attachment: Stamp,
+        /// Its status still says that it is attached.
+        attached: bool,
+    },
     /// The volume's handle or the node's id is not known.
-    Stuck(Obstacle),
+    Stuck {
+        /// The attachment as it was seen.
+        attachment: Stamp,
+        /// What is missing.
+        obstacle: Obstacle,
+        /// What its status says went wrong.
+        error: Option<VolumeError>,
+    },
     /// All is known.
     Ready {
         /// The attachment as it was seen.
         attachment: Stamp,
         /// Volume and node as the driver knows them.
         place: Place,
+        /// It carries our finalizer; if not, only the driver's list says that there is something to undo.
+        marked: bool,
+        /// Where to read what is secret.
+        secret: Option<SecretReference>,
         /// What its status says went wrong.
         error: Option<VolumeError>,
     },

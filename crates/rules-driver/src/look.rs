@@ -60,6 +60,7 @@ pub fn look(call: &Call) -> Look {
         | Call::NodeGetCapabilities(_)
         | Call::NodeGetInfo(_)
         | Call::NodeGetStorageHealth(_)
+        | Call::GetCSIDriverInfo(_)
         | Call::GetInfo(_)
         | Call::NotifyRegistrationStatus(_) => Look::default(),
     }

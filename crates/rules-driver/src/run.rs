@@ -272,6 +272,7 @@ impl Run {
             | Call::GroupControllerGetCapabilities(_)
             | Call::NodeGetCapabilities(_)
             | Call::NodeGetInfo(_)
+            | Call::GetCSIDriverInfo(_)
             | Call::GetInfo(_)
             | Call::NotifyRegistrationStatus(_) => {
                 Err(Status::from_driver(Code::Unimplemented, "the call has no answer here"))
@@ -311,7 +312,7 @@ fn offered(config: &Config, method: Method) -> bool {
         Method::NodeGetVolumeStats => host(Some(Feature::Stats)),
         Method::NodeGetVolumeHealth | Method::NodeGetStorageHealth => host(Some(Feature::Health)),
         Method::NodeExpandVolume => host(Some(Feature::Expand)),
-        Method::GetInfo | Method::NotifyRegistrationStatus => false,
+        Method::GetInfo | Method::NotifyRegistrationStatus | Method::GetCSIDriverInfo => false,
     }
 }
 
@@ -434,6 +435,7 @@ pub fn locks(call: &Call) -> Vec<Lock> {
         | Call::NodeGetStorageHealth(_)
         | Call::NodeGetCapabilities(_)
         | Call::NodeGetInfo(_)
+        | Call::GetCSIDriverInfo(_)
         | Call::GetInfo(_)
         | Call::NotifyRegistrationStatus(_) => vec![],
     }

@@ -35,12 +35,13 @@ pub(crate) fn volume(
     if volume.spec.persistent_volume_reclaim_policy != "Delete" {
         return retained(volume, held);
     }
-    if !is_condemned(volume) {
-        return kept(volume, held || deleting || !bound);
-    }
+    // What could not be deleted is not held either.
     let Some(source) = source(volume) else {
         return Decision::Rest(Why::waiting("NoSource", "the volume does not say what the driver calls it"));
     };
+    if !is_condemned(volume) {
+        return kept(volume, held || deleting || !bound);
+    }
     let memory = memory.about(&volume.metadata.uid);
     if memory.stage == Stage::Deleted {
         return forget(volume);

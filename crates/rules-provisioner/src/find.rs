@@ -7,7 +7,7 @@ use alloc::sync::Arc;
 use api::{Meta, ObjectKey, PersistentVolume, PersistentVolumeClaim, SecretReference, StorageClass, Time, names};
 use control::{Cache, Tick};
 
-use crate::index::{asked, is_ours};
+use crate::index::{asked, is_asked, is_ours};
 use crate::intent::{self, Recorded};
 use crate::source::hold;
 use crate::terms::terms;
@@ -17,7 +17,7 @@ pub(crate) fn claim(key: &ObjectKey, cache: &Cache, local: &Local) -> ClaimView 
     let Some(claim) = cache.claim(key) else { return ClaimView::Gone };
     match asked(claim) {
         None => return ClaimView::NobodyAsked,
-        Some(other) if !local.is_known(other) => return ClaimView::AnotherAsked(other.into()),
+        Some(other) if !is_asked(claim, local) => return ClaimView::AnotherAsked(other.into()),
         Some(_) => {}
     }
     let intent = intent::is_held(claim);

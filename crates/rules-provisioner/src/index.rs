@@ -159,9 +159,10 @@ pub(crate) fn asked(claim: &PersistentVolumeClaim) -> Option<&str> {
     current.or(claim.metadata.annotation(names::STORAGE_PROVISIONER_BETA))
 }
 
-/// We were asked, under a name that is ours (S4-44: by name, or because the driver took over from an in-tree plugin).
+/// We were asked: by name, or because our driver has taken over from the plugin that was (S4-44).
 pub(crate) fn is_asked(claim: &PersistentVolumeClaim, local: &Local) -> bool {
-    asked(claim).is_some_and(|name| local.is_known(name))
+    let taken_over = claim.metadata.annotation(names::MIGRATED_TO) == Some(local.driver.as_str());
+    asked(claim).is_some_and(|name| local.is_known(name) && (name == local.driver || taken_over))
 }
 
 /// The name the claim's volume has or would get. What was recorded counts, whatever the settings are now.

@@ -66,6 +66,8 @@ pub enum Action {
     },
     /// Ask a registration socket who it is.
     AskWho(At),
+    /// Ask a registration socket what else there is to know about the driver.
+    AskOptions(At),
     /// Ask the driver where it is.
     AskPlace(At, String),
     /// Ask the driver what it can do.
@@ -95,6 +97,7 @@ impl control::Action for Action {
             Action::DeleteCsiNode { .. } => "DeleteCSINode",
             Action::SetDrivers { .. } => "SetDrivers",
             Action::AskWho(_) => "AskWho",
+            Action::AskOptions(_) => "AskOptions",
             Action::AskPlace(..) => "AskPlace",
             Action::AskAbilities(..) => "AskAbilities",
             Action::Welcome(_) => "Welcome",
@@ -123,6 +126,7 @@ impl control::Action for Action {
                 patch(Kind::CSINode, name, None, only_if, json!({ "spec": { "drivers": drivers } }))
             }
             Action::AskWho(at) => call(&at.path, Call::GetInfo(registration::InfoRequest {})),
+            Action::AskOptions(at) => call(&at.path, Call::GetCSIDriverInfo(registration::CsiDriverInfoRequest {})),
             Action::AskPlace(_, socket) => call(socket, Call::NodeGetInfo(v1::NodeGetInfoRequest {})),
             Action::AskAbilities(_, socket) => {
                 call(socket, Call::NodeGetCapabilities(v1::NodeGetCapabilitiesRequest {}))
@@ -221,7 +225,11 @@ pub struct Memory {
 pub fn remember(now: Tick, memory: Memory, did: &Action, got: &Outcome) -> Memory {
     let incarnation = did.at().map_or(0, |at| at.incarnation);
     let retry = if memory.incarnation == incarnation { memory.retry } else { Retry::default() };
-    let retry = retry.after(now, got);
+    let retry = match (did, got) {
+        // S1-10: no is an answer.
+        (Action::AskOptions(_), Outcome::Refused(_)) => Retry::default(),
+        (_, _) => retry.after(now, got),
+    };
     let failed_at = if retry.failures() > 0 { now } else { Tick(0) };
     let incarnation = if retry.failures() > 0 { incarnation } else { 0 };
     Memory { retry, failed_at, incarnation }
@@ -231,6 +239,7 @@ impl Action {
     fn at(&self) -> Option<&At> {
         match self {
             Action::AskWho(at)
+            | Action::AskOptions(at)
             | Action::AskPlace(at, _)
             | Action::AskAbilities(at, _)
             | Action::Welcome(at)
@@ -264,8 +273,10 @@ pub fn learn(local: &mut Local, did: &Action, got: &Outcome) {
                 name: info.name.clone(),
                 endpoint: info.endpoint.clone(),
                 versions: info.supported_versions.clone(),
+                wants_pod: None,
             });
         }
+        (Action::AskOptions(_), _) => optioned(socket, got),
         (Action::AskPlace(..), Some(Response::NodeGetInfo(info))) => placed(socket, info),
         (Action::AskAbilities(..), Some(Response::NodeGetCapabilities(answer))) => able(socket, answer),
         // Everything before the welcome is done, so the driver can be used even if it never hears it.
@@ -278,11 +289,22 @@ pub fn learn(local: &mut Local, did: &Action, got: &Outcome) {
     }
 }
 
+/// S1-10: a registrar that does not know the question speaks for a driver that does not want to know. An answer that did
+/// not come is asked for again.
+fn optioned(socket: &mut Socket, got: &Outcome) {
+    let Progress::Introduced(plugin) = &mut socket.progress else { return };
+    plugin.wants_pod = match got {
+        Outcome::Done(Reply::Csi(Response::GetCSIDriverInfo(info))) => {
+            Some(info.options.as_ref().is_some_and(|options| options.requires_publish_pod))
+        }
+        Outcome::Done(_) | Outcome::Refused(_) => Some(false),
+        Outcome::Unknown(_) => None,
+    };
+}
+
 fn placed(socket: &mut Socket, info: &v1::NodeGetInfoResponse) {
     let Progress::Introduced(plugin) = &socket.progress else { return };
-    let topology = info.accessible_topology.as_ref().map(|topology| topology.segments.clone()).unwrap_or_default();
-    let place = Place { node_id: info.node_id.clone(), topology, max_volumes: info.max_volumes_per_node };
-    socket.progress = Progress::Placed(plugin.clone(), place);
+    socket.progress = Progress::Placed(plugin.clone(), Place::of(info));
 }
 
 fn able(socket: &mut Socket, answer: &v1::NodeGetCapabilitiesResponse) {
@@ -299,7 +321,8 @@ fn welcomed(socket: &mut Socket, path: &str, heard: bool) {
     let (Progress::Able(plugin, place, stages) | Progress::Told(plugin, place, stages)) = &socket.progress else {
         return;
     };
-    let driver = Driver { socket: plugin.socket(path), stages: *stages };
+    let wants_pod = plugin.wants_pod.unwrap_or(false);
+    let driver = Driver { socket: plugin.socket(path), stages: *stages, wants_pod };
     socket.registered = Some((plugin.name.clone(), driver));
     socket.turned_away = None;
     if heard {

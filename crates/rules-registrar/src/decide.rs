@@ -107,6 +107,11 @@ fn converse(view: &SocketView) -> Decision<Action> {
             let text = format!("asking the driver behind {} who it is", view.path);
             Decision::Do(Action::AskWho(at), Why::waiting("DriverUnknown", text))
         }
+        Progress::Introduced(plugin) if plugin.wants_pod.is_none() => {
+            let text =
+                format!("asking the driver behind {} what else there is to know about {}", view.path, plugin.name);
+            Decision::Do(Action::AskOptions(at), Why::waiting("OptionsUnknown", text))
+        }
         Progress::Introduced(plugin) => {
             let text = format!("asking driver {} for its node id", plugin.name);
             Decision::Do(Action::AskPlace(at, plugin.socket(&view.path)), Why::waiting("NodeIdUnknown", text))
@@ -146,17 +151,22 @@ fn problem(view: &SocketView) -> Option<String> {
         ));
     }
     let place = view.socket.progress.place()?;
-    judge::place(&plugin.name, place).or_else(|| topology_collision(view, plugin, place))
+    let unfit = || judge::topology(&plugin.name, place);
+    judge::place(&plugin.name, place).or_else(unfit).or_else(|| topology_collision(view, plugin, place))
 }
 
 /// KL-18: two drivers, or a driver and an administrator, disagree about where the node is.
 fn topology_collision(view: &SocketView, plugin: &Plugin, place: &Place) -> Option<String> {
     let NodeSide::Ours(node) = &view.node else { return None };
+    collision(node, &plugin.name, place)
+}
+
+/// A label of the node that says something else than the driver.
+pub(crate) fn collision(node: &Node, driver: &str, place: &Place) -> Option<String> {
     place.topology.iter().find_map(|(key, value)| {
         let label = node.metadata.labels.get(key).filter(|label| *label != value)?;
         Some(format!(
-            "driver {} says {key} is {value}, but the node's label says {label}; correct one of the two",
-            plugin.name
+            "driver {driver} says {key} is {value}, but the node's label says {label}; correct one of the two"
         ))
     })
 }
@@ -179,7 +189,7 @@ fn install(view: &SocketView, plugin: &Plugin, place: &Place) -> Option<Decision
         let text = format!("driver {} waits for the CSINode object", plugin.name);
         return Some(Decision::Rest(Why::waiting("CSINodeMissing", text)));
     };
-    set_entry(node, csi_node, plugin, place).or_else(|| describe(node, plugin, place))
+    set_entry(node, csi_node, plugin, place).or_else(|| describe(node, &plugin.name, place))
 }
 
 fn set_entry(node: &Node, csi_node: &Arc<CSINode>, plugin: &Plugin, place: &Place) -> Option<Decision<Action>> {
@@ -237,7 +247,7 @@ fn uses(node: &Node, driver: &str) -> bool {
 }
 
 /// KL-17 and KL-18: the annotation and the labels, in one write.
-fn describe(node: &Node, plugin: &Plugin, place: &Place) -> Option<Decision<Action>> {
+pub(crate) fn describe(node: &Node, driver: &str, place: &Place) -> Option<Decision<Action>> {
     let name = &node.metadata.name;
     let text = node.metadata.annotation(names::NODE_ID).unwrap_or("{}");
     let Ok(mut ids) = serde_json::from_str::<BTreeMap<String, String>>(text) else {
@@ -245,8 +255,8 @@ fn describe(node: &Node, plugin: &Plugin, place: &Place) -> Option<Decision<Acti
         return Some(Decision::Rest(Why::waiting("NodeIdAnnotationUnreadable", text)));
     };
     let mut annotations = BTreeMap::new();
-    if ids.get(&plugin.name) != Some(&place.node_id) {
-        ids.insert(plugin.name.clone(), place.node_id.clone());
+    if ids.get(driver) != Some(&place.node_id) {
+        ids.insert(driver.into(), place.node_id.clone());
         let map: serde_json::Map<String, api::Value> = ids.into_iter().map(|(k, v)| (k, v.into())).collect();
         annotations.insert(names::NODE_ID.into(), api::Value::Object(map).to_string());
     }
@@ -256,6 +266,6 @@ fn describe(node: &Node, plugin: &Plugin, place: &Place) -> Option<Decision<Acti
         return None;
     }
     let only_if = Precondition::unchanged(&node.metadata);
-    let why = Why::waiting("NodeIdNotAnnotated", format!("node {name} does not name driver {} yet", plugin.name));
+    let why = Why::waiting("NodeIdNotAnnotated", format!("node {name} does not name driver {driver} yet"));
     Some(Decision::Do(Action::DescribeNode { name: name.clone(), only_if, annotations, labels }, why))
 }

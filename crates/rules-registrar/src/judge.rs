@@ -52,6 +52,30 @@ pub fn place(driver: &str, place: &Place) -> Option<String> {
     None
 }
 
+/// What is wrong with the topology, if anything: it becomes labels, so it must be fit for them (S0-72, S0-76).
+pub fn topology(driver: &str, place: &Place) -> Option<String> {
+    let bad = place.topology.iter().find(|(key, value)| !is_label_key(key) || !is_label_word(value, true))?;
+    Some(format!(
+        "driver {driver} says {} is {}, which cannot be a label; keys are prefix/name, names and values at most 63 letters, \
+         digits, dashes, underscores or dots",
+        quoted(bad.0),
+        quoted(bad.1)
+    ))
+}
+
+fn is_label_key(key: &str) -> bool {
+    match key.rsplit_once('/') {
+        Some((prefix, name)) => !prefix.is_empty() && prefix.len() <= 253 && is_label_word(name, false),
+        None => is_label_word(key, false),
+    }
+}
+
+fn is_label_word(word: &str, may_be_empty: bool) -> bool {
+    let inner = |b: u8| b.is_ascii_alphanumeric() || b == b'.' || b == b'-' || b == b'_';
+    let ends = |b: Option<u8>| b.map_or(may_be_empty, |b| b.is_ascii_alphanumeric());
+    word.len() <= 63 && word.bytes().all(inner) && ends(word.bytes().next()) && ends(word.bytes().last())
+}
+
 /// KL-11: the greatest parsable version of major 1 or less counts, and it must be of major 1.
 fn speaks_v1(version: &str) -> bool {
     let mut parts = version.strip_prefix('v').unwrap_or(version).splitn(3, '.');
@@ -64,7 +88,8 @@ fn speaks_v1(version: &str) -> bool {
         && rest(parts.next())
 }
 
-fn is_driver_name(name: &str) -> bool {
+/// A name CSI allows (S0-12).
+pub fn is_driver_name(name: &str) -> bool {
     let inner = |b: u8| b.is_ascii_alphanumeric() || b == b'.' || b == b'-';
     let ends = |b: Option<u8>| b.is_some_and(|b| b.is_ascii_alphanumeric());
     name.len() <= LONGEST_NAME && name.bytes().all(inner) && ends(name.bytes().next()) && ends(name.bytes().last())

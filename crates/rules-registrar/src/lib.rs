@@ -1,8 +1,11 @@
-//! Driver sockets on this node, and the objects that say which drivers the node has.
+//! Driver sockets on this node, and the objects that say which drivers the node has: both ends of registration.
+//!
+//! [`Registrar`] is the node's end, as kubelet has it. [`Helper`] is the end beside a driver, as the node-driver-registrar
+//! sidecar has it, and [`Marker`] writes the node's id and topology for it where it is asked to write them itself.
 //!
 //! Owns: this node's Node object as far as the agent introduces itself (life, hostname label, Ready), its CSINode
 //! object, the driver entries in it, the node id annotation and topology labels; and the conversation on every
-//! registration socket: GetInfo, NodeGetInfo, NodeGetCapabilities, NotifyRegistrationStatus.
+//! registration socket: GetInfo, GetCSIDriverInfo, NodeGetInfo, NodeGetCapabilities, NotifyRegistrationStatus.
 //!
 //! Writes: Node (create; metadata; the Ready condition), CSINode (create, delete when it belongs to another Node of the
 //! same name, its driver list).
@@ -26,14 +29,18 @@ extern crate alloc;
 
 mod act;
 mod decide;
+mod helper;
 mod index;
 mod judge;
 mod local;
+mod marker;
 #[cfg(test)]
 mod tests;
 mod view;
 
 pub use act::{Action, Memory};
+pub use helper::{Announced, AtPath, Health, Heard, Helper, HelperFacts, SOCKET_MODE, Step};
 pub use index::{Key, Registrar};
 pub use local::{Driver, Local, Place, Plugin, Progress, Socket};
+pub use marker::{Mark, MarkedNode, Marker, MarkerLocal, MarkerMemory, MarkerView};
 pub use view::{CsiNodeSide, NodeSide, SelfView, SocketView, View};

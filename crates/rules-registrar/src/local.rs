@@ -53,6 +53,8 @@ pub struct Plugin {
     pub endpoint: String,
     /// Versions it speaks.
     pub versions: Vec<String>,
+    /// It wants to be told about the pod when a volume is published (`requires_publish_pod`); `None` if it was not asked.
+    pub wants_pod: Option<bool>,
 }
 
 /// What NodeGetInfo says.
@@ -73,6 +75,8 @@ pub struct Driver {
     pub socket: String,
     /// It stages volumes before it publishes them.
     pub stages: bool,
+    /// It wants to be told about the pod when a volume is published.
+    pub wants_pod: bool,
 }
 
 impl Local {
@@ -97,6 +101,14 @@ impl Local {
     /// Registered drivers by name.
     pub fn drivers(&self) -> BTreeMap<String, Driver> {
         self.sockets.values().filter_map(|socket| socket.registered.clone()).collect()
+    }
+}
+
+impl Place {
+    /// As NodeGetInfo says it.
+    pub fn of(info: &csi::v1::NodeGetInfoResponse) -> Place {
+        let topology = info.accessible_topology.as_ref().map(|topology| topology.segments.clone()).unwrap_or_default();
+        Place { node_id: info.node_id.clone(), topology, max_volumes: info.max_volumes_per_node }
     }
 }
 

@@ -24,7 +24,7 @@ const MODIFY_CONDITIONS: [&str; 2] = [names::MODIFYING_VOLUME, names::MODIFY_VOL
 
 /// The facts about one claim.
 pub(crate) fn view(key: &Key, cache: &Cache, local: &Local) -> View {
-    if let Some(kind) = WATCHES.iter().find(|kind| !cache.is_synced(**kind)) {
+    if let Some(kind) = WATCHES.iter().find(|kind| index::is_needed(**kind, local) && !cache.is_synced(**kind)) {
         return View::NotSynced(*kind);
     }
     let Some(claim) = cache.claim(&key.0) else { return View::Gone(key.0.clone()) };

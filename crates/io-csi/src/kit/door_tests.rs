@@ -177,6 +177,7 @@ async fn an_incomplete_request_does_not_reach_the_author() {
         "NodeGetCapabilities",
         "NodeGetInfo",
         "GetInfo",
+        "GetCSIDriverInfo",
         "NotifyRegistrationStatus",
     ];
     for method in Method::ALL {

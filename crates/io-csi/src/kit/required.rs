@@ -106,6 +106,7 @@ pub fn check(call: &Call, stages: bool) -> Checked {
         | Call::NodeGetStorageHealth(_)
         | Call::NodeGetCapabilities(_)
         | Call::NodeGetInfo(_)
+        | Call::GetCSIDriverInfo(_)
         | Call::GetInfo(_)
         | Call::NotifyRegistrationStatus(_) => Ok(()),
     }

@@ -83,9 +83,10 @@ fn socket(endpoint: &str) -> PathBuf {
 const METHODS: &[Method] = {
     // Registration is another service, on a socket of its own.
     let all = Method::ALL;
-    assert!(matches!(all[all.len() - 1], Method::NotifyRegistrationStatus));
-    assert!(matches!(all[all.len() - 2], Method::GetInfo));
-    all.split_at(all.len() - 2).0
+    assert!(matches!(all[all.len() - 1], Method::GetCSIDriverInfo));
+    assert!(matches!(all[all.len() - 2], Method::NotifyRegistrationStatus));
+    assert!(matches!(all[all.len() - 3], Method::GetInfo));
+    all.split_at(all.len() - 3).0
 };
 
 #[cfg(test)]

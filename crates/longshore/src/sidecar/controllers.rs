@@ -306,9 +306,20 @@ fn resizer(shared: &Shared, profile: &Profile) -> Result<rules_resizer::Local> {
 }
 
 fn attacher(shared: &Shared, profile: &Profile) -> rules_attacher::Local {
+    let flags = &shared.settings.flags;
+    let can = |one: Can| profile.can(Ability::Controller(one));
+    let lists = can(Can::ListVolumes) && can(Can::ListVolumesPublishedNodes);
+    let every = flags.duration(Role::Attacher, "reconcile-sync");
     rules_attacher::Local {
         driver: profile.name.clone(),
         socket: shared.settings.socket.clone(),
-        publishes: profile.can(Ability::Controller(Can::PublishUnpublishVolume)),
+        publishes: can(Can::PublishUnpublishVolume),
+        passes_readonly: can(Can::PublishReadonly),
+        tells_writers_apart: can(Can::SingleNodeMultiWriter),
+        default_fs_type: flags.text(Role::Attacher, "default-fstype").to_string(),
+        // Never unless the driver can say where its volumes are.
+        list_every_millis: if lists { u64::try_from(every.as_millis()).unwrap_or(u64::MAX) } else { 0 },
+        max_entries: i32::try_from(flags.int(Role::Attacher, "max-entries")).unwrap_or(0),
+        ..rules_attacher::Local::default()
     }
 }

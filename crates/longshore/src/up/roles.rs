@@ -75,7 +75,12 @@ impl Roles {
             attachdetach: Controller::new(&parts, ()),
             attacher: Controller::new(
                 &parts,
-                AttacherLocal { driver: DRIVER.into(), socket: socket.clone(), publishes: true },
+                AttacherLocal {
+                    driver: DRIVER.into(),
+                    socket: socket.clone(),
+                    publishes: true,
+                    ..AttacherLocal::default()
+                },
             ),
             registrar: Controller::new(&parts, RegistrarLocal::new(node_name, life)),
             _processes: node::follow_processes(&host, node.clone())?,

@@ -176,7 +176,12 @@ fn pod_body(name: &str, node: &str) -> Value {
 
 fn attacher_seat() -> Seat<Attacher> {
     Seat {
-        build: |_, _| rules_attacher::Local { driver: DRIVER.into(), socket: SOCKET.into(), publishes: true },
+        build: |_, _| rules_attacher::Local {
+            driver: DRIVER.into(),
+            socket: SOCKET.into(),
+            publishes: true,
+            ..rules_attacher::Local::default()
+        },
         refresh: |_, _, _| false,
         digest: |_, _| {},
     }

@@ -1,3 +1,4 @@
+mod items;
 mod laws;
 mod lives;
 mod path;

@@ -47,14 +47,23 @@ pub struct World {
 impl World {
     /// A volume with these access modes and two nodes, `a` and `b`, on which the driver is registered.
     pub fn new(modes: &[&str]) -> World {
-        let local = Local { driver: DRIVER.into(), socket: "/csi.sock".into(), publishes: true };
+        World::with(modes, json!({}))
+    }
+
+    /// The same, with more said about the volume's source.
+    pub fn with(modes: &[&str], csi: Value) -> World {
+        let local = Local { driver: DRIVER.into(), socket: "/csi.sock".into(), publishes: true, ..Local::default() };
         let mut world = World { now: 1_000_000, local, ..World::default() };
+        let mut source =
+            json!({ "driver": DRIVER, "volumeHandle": HANDLE, "fsType": "ext4", "volumeAttributes": { "k": "v" } });
+        if let (Value::Object(source), Value::Object(extra)) = (&mut source, csi) {
+            source.extend(extra);
+        }
         world.make(
             Kind::PersistentVolume,
             json!({ "metadata": { "name": "v" }, "spec": {
             "capacity": { "storage": "1Gi" }, "accessModes": modes, "persistentVolumeReclaimPolicy": "Retain",
-            "mountOptions": ["noatime"],
-            "csi": { "driver": DRIVER, "volumeHandle": HANDLE, "fsType": "ext4", "volumeAttributes": { "k": "v" } } } }),
+            "mountOptions": ["noatime"], "csi": source } }),
         );
         for node in ["a", "b"] {
             world.make(Kind::Node, json!({ "metadata": { "name": node } }));
@@ -188,8 +197,23 @@ impl World {
                 self.backend.remove(&request.node_id);
                 Response::ControllerUnpublishVolume(v1::ControllerUnpublishVolumeResponse {})
             }
+            Call::ListVolumes(request) => Response::ListVolumes(self.page(&request)),
             other => panic!("{other:?}"),
         }
+    }
+
+    /// One volume a page: first one that says nothing about itself, then ours.
+    fn page(&self, request: &v1::ListVolumesRequest) -> v1::ListVolumesResponse {
+        use v1::list_volumes_response::{Entry, VolumeStatus};
+        if request.starting_token.is_empty() {
+            let silent = v1::Volume { volume_id: "silent".into(), ..Default::default() };
+            let entries = alloc::vec![Entry { volume: Some(silent), status: None }, Entry::default()];
+            return v1::ListVolumesResponse { entries, next_token: "2".into() };
+        }
+        let volume = v1::Volume { volume_id: HANDLE.into(), ..Default::default() };
+        let status = VolumeStatus { published_node_ids: self.backend.iter().cloned().collect() };
+        let entries = alloc::vec![Entry { volume: Some(volume), status: Some(status) }];
+        v1::ListVolumesResponse { entries, next_token: String::new() }
     }
 
     fn shared(&self) -> bool {
@@ -198,9 +222,12 @@ impl World {
 
     /// The controller hears how it ended.
     pub fn hear(&mut self, key: &Key, act: &Act, outcome: &Outcome) {
-        if let Outcome::Done(Reply::Object(object)) = outcome {
+        if let Outcome::Done(Reply::Object(object)) = outcome
+            && object.kind() != Kind::Secret
+        {
             self.cache.fold(object.clone());
         }
+        Attacher::learn(&mut self.local, act, outcome);
         if let (Outcome::Done(Reply::Gone), Act::UnmarkAttachment { attachment, .. }) = (outcome, act) {
             let place = ObjectKey::cluster(attachment.name.clone());
             self.cache.fold_gone(Kind::VolumeAttachment, &place, &attachment.uid);

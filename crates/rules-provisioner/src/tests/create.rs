@@ -15,7 +15,7 @@ fn key() -> Key {
     Key::Claim(ObjectKey::new("n", "data"))
 }
 
-// The straight path: four actions, in this order (reliability 6, 7).
+// The straight path: four actions, in this order (reliability 6, 7; S0-20, S0-22, S0-24).
 #[test]
 fn a_claim_gets_a_volume_in_four_steps() {
     let mut world = World::asked();
@@ -29,7 +29,7 @@ fn a_claim_gets_a_volume_in_four_steps() {
     assert_eq!(world.why_claim(), "VolumeMade");
 }
 
-// Sidecars 2.9 "PV written", P1, P31.
+// Sidecars 2.9 "PV written", P1, P31; S0-30, S0-32.
 #[test]
 fn the_volume_is_recorded_as_the_class_and_the_driver_say() {
     let class = json!({
@@ -164,7 +164,7 @@ fn a_refusal_is_shown_in_the_drivers_words_and_retried() {
     assert_eq!(world.why_claim(), "VolumeMade");
 }
 
-// P7 and the like: not ours, nothing done, nothing said to be waited for.
+// P7, S0-23, S0-47 and the like: not ours, nothing done, nothing said to be waited for.
 #[test]
 fn claims_of_others_change_nothing() {
     let asked = |who: Value| {

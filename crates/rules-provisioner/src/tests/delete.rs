@@ -22,7 +22,7 @@ fn released(policy: &str) -> (World, String) {
     (world, name)
 }
 
-// P80, P84, reliability 8, 10: fresh look, data, object, hold.
+// P80, P84, S0-33, reliability 8, 10: fresh look, data, object, hold.
 #[test]
 fn a_released_volume_is_deleted_data_first() {
     let (mut world, name) = released("Delete");
@@ -191,4 +191,24 @@ fn volumes_of_others_are_left_alone_and_ours_made_by_hand_are_not() {
     assert!(world.get(VOLUME, "theirs").is_some());
     assert!(world.get(VOLUME, "also-theirs").is_some());
     assert!(world.get(VOLUME, "ours").is_none());
+}
+
+// S4-42 to S4-44: a volume our driver has taken over is ours, but one we cannot speak of as CSI is neither held nor deleted.
+#[test]
+fn a_volume_that_was_taken_over_is_ours_and_not_touched_untranslated() {
+    for (migrated_to, code) in [("d", "NoSource"), ("e", "NotOurs")] {
+        let mut world = World::new();
+        let annotations = json!({ names::PROVISIONED_BY: "kubernetes.io/aws-ebs", names::MIGRATED_TO: migrated_to });
+        let spec = json!({
+            "accessModes": ["ReadWriteOnce"], "capacity": { "storage": "1Gi" },
+            "persistentVolumeReclaimPolicy": "Delete", "awsElasticBlockStore": { "volumeID": "vol-1" },
+        });
+        world.create(VOLUME, json!({ "metadata": { "name": "v", "annotations": annotations }, "spec": spec }));
+        for phase in ["Bound", "Released"] {
+            world.patch(VOLUME, "v", true, json!({ "status": { "phase": phase } }));
+            world.run();
+            assert!(world.log.is_empty(), "{:?}", world.log);
+            assert_eq!(world.why(&Key::Volume("v".into())).code, code);
+        }
+    }
 }

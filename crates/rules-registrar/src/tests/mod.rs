@@ -1,5 +1,6 @@
 //! The rules on a pretend node: the real object semantics of `rules-store`, and drivers that answer as they are told.
 
+mod helper;
 mod nodes;
 mod sockets;
 mod world;

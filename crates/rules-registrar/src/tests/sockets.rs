@@ -31,7 +31,7 @@ fn a_driver_is_registered_in_order() {
     world.driver(SOCKET, driver);
     let done = world.settle();
     let own: Vec<&str> = done.iter().map(String::as_str).filter(|name| !name.starts_with("Create")).collect();
-    assert_eq!(own, ["AskWho", "AskPlace", "AskAbilities", "SetDrivers", "DescribeNode", "Welcome"]);
+    assert_eq!(own, ["AskWho", "AskOptions", "AskPlace", "AskAbilities", "SetDrivers", "DescribeNode", "Welcome"]);
     assert_eq!(entry(&world)["nodeID"], "node-7");
     assert_eq!(entry(&world)["topologyKeys"], json!(["example/zone"]));
     assert_eq!(entry(&world)["allocatable"]["count"], 16);
@@ -144,7 +144,7 @@ fn a_restarted_driver_keeps_its_entry() {
     assert_eq!(world.settle(), Vec::<String>::new());
     assert_eq!(entry(&world), before);
     world.local.seen(SOCKET);
-    assert_eq!(world.settle(), ["AskWho", "AskPlace", "AskAbilities", "Welcome"]);
+    assert_eq!(world.settle(), ["AskWho", "AskOptions", "AskPlace", "AskAbilities", "Welcome"]);
     world.local.seen(SOCKET);
     assert!(world.local.drivers().contains_key(NAME), "a replaced socket does not make the driver unknown");
 }
@@ -227,8 +227,17 @@ fn other_drivers_entries_stay() {
 
 #[test]
 fn lost_answers_and_lost_memory_cost_only_repeats() {
-    let actions =
-        ["CreateNode", "CreateCSINode", "AskWho", "AskPlace", "AskAbilities", "SetDrivers", "DescribeNode", "Welcome"];
+    let actions = [
+        "CreateNode",
+        "CreateCSINode",
+        "AskWho",
+        "AskOptions",
+        "AskPlace",
+        "AskAbilities",
+        "SetDrivers",
+        "DescribeNode",
+        "Welcome",
+    ];
     for lost in actions {
         let mut world = World::new();
         world.driver(SOCKET, Driver::new(NAME));

@@ -20,6 +20,8 @@ pub struct Driver {
     pub info: registration::PluginInfo,
     pub node: v1::NodeGetInfoResponse,
     pub stages: bool,
+    /// What its registrar says it wants to know about pods; `None` if the registrar does not know the question.
+    pub wants_pod: Option<bool>,
     /// What it was told: registered or not, and why not.
     pub told: Vec<(bool, String)>,
 }
@@ -33,7 +35,7 @@ impl Driver {
             supported_versions: alloc::vec!["1.0.0".into()],
         };
         let node = v1::NodeGetInfoResponse { node_id: "node-7".into(), ..Default::default() };
-        Driver { info, node, stages: true, told: Vec::new() }
+        Driver { info, node, stages: true, wants_pod: None, told: Vec::new() }
     }
 }
 
@@ -174,6 +176,13 @@ impl World {
         let by_path = self.drivers.get_mut(socket);
         let response = match (call, by_path) {
             (Call::GetInfo(_), Some(driver)) => Response::GetInfo(driver.info.clone()),
+            (Call::GetCSIDriverInfo(_), Some(driver)) => match driver.wants_pod {
+                None => return Outcome::Refused(Refusal::Driver(csi::Code::Unimplemented, "unknown method".into())),
+                Some(requires_publish_pod) => Response::GetCSIDriverInfo(registration::CsiDriverInfo {
+                    csi_endpoint: driver.info.endpoint.clone(),
+                    options: Some(registration::CsiDriverOptions { requires_publish_pod }),
+                }),
+            },
             (Call::NotifyRegistrationStatus(status), Some(driver)) => {
                 driver.told.push((status.plugin_registered, status.error.clone()));
                 Response::NotifyRegistrationStatus(registration::RegistrationStatusResponse {})

@@ -236,3 +236,15 @@ fn an_unfilled_cache_decides_nothing() {
         assert!(matches!(world.look(), Decision::Wait(..)), "{missing} was not awaited");
     }
 }
+
+// Older clusters have no attributes classes; volumes grow all the same.
+#[test]
+fn what_is_not_looked_at_is_not_awaited() {
+    let mut world = World::new(Expansion::Controller);
+    world.local.modifies = false;
+    world.local.asks_pods = false;
+    world.request("2Gi");
+    world.cache = control::Cache::default();
+    [Kind::PersistentVolumeClaim, Kind::PersistentVolume].iter().for_each(|kind| world.sync_kind(*kind));
+    assert!(matches!(world.look(), Decision::Do(Act::Begin(_), _)));
+}

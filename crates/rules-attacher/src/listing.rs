@@ -1,0 +1,88 @@
+use alloc::collections::BTreeSet;
+use alloc::string::String;
+
+use control::{Outcome, Reply};
+use csi::{Response, v1};
+
+use crate::act::Place;
+use crate::{Act, Listed};
+
+/// What the driver lists as published: pairs of volume and node, as it knows them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Listing {
+    /// The last whole list, with what has been published and unpublished since.
+    pub whole: Option<BTreeSet<(String, String)>>,
+    /// The pages of the next one, so far.
+    pub pages: BTreeSet<(String, String)>,
+    /// The next page to ask for; empty for the first.
+    pub token: String,
+}
+
+impl Listing {
+    /// What is said about a volume on a node.
+    pub fn says(&self, handle: &str, node_id: &str) -> Listed {
+        match &self.whole {
+            None => Listed::Unknown,
+            Some(pairs) if pairs.contains(&(handle.into(), node_id.into())) => Listed::Published,
+            Some(_) => Listed::Unpublished,
+        }
+    }
+
+    /// What an action's outcome says about it. Our own calls count at once, in the list and in the one being made.
+    pub fn learn(&mut self, did: &Act, got: &Outcome) {
+        match (did, got) {
+            (Act::Publish { request, .. }, Outcome::Done(_)) => self.note(&request.place, true),
+            (Act::Unpublish { place, .. }, Outcome::Done(_)) => self.note(place, false),
+            (Act::List { token, .. }, Outcome::Done(Reply::Csi(Response::ListVolumes(page))))
+                if *token == self.token =>
+            {
+                self.page(page);
+            }
+            // A list that was not answered, or changed under way, is begun anew.
+            (Act::List { .. }, Outcome::Done(_) | Outcome::Refused(_) | Outcome::Unknown(_)) => {
+                self.token.clear();
+                self.pages.clear();
+            }
+            (
+                Act::MarkVolume { .. }
+                | Act::MarkAttachment { .. }
+                | Act::ReadSecret { .. }
+                | Act::Publish { .. }
+                | Act::Confirm { .. }
+                | Act::ReportError { .. }
+                | Act::GiveWay(_)
+                | Act::Recheck { .. }
+                | Act::Unpublish { .. }
+                | Act::UnmarkAttachment { .. }
+                | Act::UnmarkVolume { .. }
+                | Act::Detached(_),
+                Outcome::Done(_) | Outcome::Refused(_) | Outcome::Unknown(_),
+            ) => {}
+        }
+    }
+
+    fn note(&mut self, place: &Place, published: bool) {
+        let Listing { whole, pages, token } = self;
+        let under_way = (!token.is_empty()).then_some(pages);
+        for pairs in whole.iter_mut().chain(under_way) {
+            let pair = (place.handle.clone(), place.node_id.clone());
+            if published {
+                pairs.insert(pair)
+            } else {
+                pairs.remove(&pair)
+            };
+        }
+    }
+
+    fn page(&mut self, page: &v1::ListVolumesResponse) {
+        for entry in &page.entries {
+            let (Some(volume), Some(status)) = (&entry.volume, &entry.status) else { continue };
+            let nodes = status.published_node_ids.iter();
+            self.pages.extend(nodes.map(|node| (volume.volume_id.clone(), node.clone())));
+        }
+        self.token = page.next_token.clone();
+        if self.token.is_empty() {
+            self.whole = Some(core::mem::take(&mut self.pages));
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The node's id and topology, written by the helper itself where nobody else does (S0-13 to S0-18).
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+
+use api::{Kind, Node, Object, ObjectKey, ObjectRef, Patch, Precondition, Write};
+use control::{Cache, Change, Decision, Effect, Outcome, Permission, Reply, Retry, Rules, Tick, Why};
+use csi::{Call, Response, v1};
+use serde_json::json;
+
+use crate::act::Action;
+use crate::decide;
+use crate::judge;
+use crate::local::Place;
+
+/// Writes the id and the topology of one node for one driver.
+pub struct Marker;
+
+/// The one thing it is about: a node.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MarkedNode(pub String);
+
+impl fmt::Display for MarkedNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "node {}", self.0)
+    }
+}
+
+/// The node and the driver.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct MarkerLocal {
+    /// The node's name.
+    pub node: String,
+    /// The driver's name.
+    pub driver: String,
+    /// The driver's socket.
+    pub socket: String,
+    /// What NodeGetInfo said, if it was answered since the driver started.
+    pub place: Option<Place>,
+}
+
+/// What it does.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Mark {
+    /// Ask the driver for the node's id and topology.
+    AskPlace {
+        /// Its socket.
+        socket: String,
+    },
+    /// Write them.
+    Describe {
+        /// The node's name.
+        name: String,
+        /// The object as seen.
+        only_if: Precondition,
+        /// Annotations to set.
+        annotations: BTreeMap<String, String>,
+        /// Labels to set.
+        labels: BTreeMap<String, String>,
+    },
+}
+
+/// Failures in a row.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct MarkerMemory {
+    /// And when to try again.
+    pub retry: Retry,
+}
+
+/// What a decision looks at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MarkerView {
+    /// What is known outside the API.
+    pub local: Box<MarkerLocal>,
+    /// The Node object.
+    pub node: Option<Arc<Node>>,
+}
+
+impl control::Action for Mark {
+    fn name(&self) -> &'static str {
+        match self {
+            Mark::AskPlace { .. } => "AskPlace",
+            Mark::Describe { .. } => "DescribeNode",
+        }
+    }
+
+    fn effect(&self) -> Effect {
+        match self {
+            Mark::AskPlace { socket } => {
+                Effect::Call { socket: socket.clone(), call: Call::NodeGetInfo(v1::NodeGetInfoRequest {}) }
+            }
+            Mark::Describe { name, only_if, annotations, labels } => {
+                let body = json!({ "metadata": { "annotations": annotations, "labels": labels } });
+                let target = ObjectRef::cluster(Kind::Node, name.clone());
+                let patch = Patch::merge(only_if.clone(), body);
+                Effect::Write(Write::Patch { target, subresource: None, patch })
+            }
+        }
+    }
+
+    fn permissions() -> &'static [Permission] {
+        &[Permission { kind: Kind::Node, subresource: "", verb: "patch" }]
+    }
+}
+
+impl Rules for Marker {
+    const NAME: &'static str = "marker";
+    type Key = MarkedNode;
+    type Local = MarkerLocal;
+    type View = MarkerView;
+    type Action = Mark;
+    type Memory = MarkerMemory;
+
+    fn watches() -> &'static [Kind] {
+        &[Kind::Node]
+    }
+
+    fn wakes(change: &Change, cache: &Cache, local: &MarkerLocal) -> Vec<MarkedNode> {
+        let ours = |object: &Object| object.kind() == Kind::Node && object.meta().name == local.node;
+        if change.sides().any(ours) { Self::keys(cache, local) } else { Vec::new() }
+    }
+
+    fn keys(_: &Cache, local: &MarkerLocal) -> Vec<MarkedNode> {
+        alloc::vec![MarkedNode(local.node.clone())]
+    }
+
+    fn view(key: &MarkedNode, cache: &Cache, local: &MarkerLocal) -> MarkerView {
+        MarkerView { local: Box::new(local.clone()), node: cache.node(&ObjectKey::cluster(key.0.clone())).cloned() }
+    }
+
+    fn decide(now: Tick, view: &MarkerView, memory: &MarkerMemory) -> Decision<Mark> {
+        match (next(view), memory.retry.pause(now)) {
+            (Decision::Do(_, why), Some(until)) => {
+                let failure = memory.retry.last_failure().unwrap_or("it failed");
+                Decision::Wait(until, Why::waiting("Retrying", format!("{}: {failure}", why.text)))
+            }
+            (plan @ (Decision::Do(..) | Decision::Wait(..) | Decision::Rest(_)), Some(_) | None) => plan,
+        }
+    }
+
+    fn remember(now: Tick, memory: MarkerMemory, _did: &Mark, got: &Outcome) -> MarkerMemory {
+        MarkerMemory { retry: memory.retry.after(now, got) }
+    }
+
+    fn learn(local: &mut MarkerLocal, did: &Mark, got: &Outcome) {
+        if let (Mark::AskPlace { .. }, Outcome::Done(Reply::Csi(Response::NodeGetInfo(info)))) = (did, got) {
+            local.place = Some(Place::of(info));
+        }
+    }
+
+    fn about(key: &MarkedNode) -> ObjectRef {
+        ObjectRef::cluster(Kind::Node, key.0.clone())
+    }
+}
+
+fn next(view: &MarkerView) -> Decision<Mark> {
+    let MarkerLocal { node: name, driver, socket, place } = &*view.local;
+    let Some(place) = place else {
+        let why = Why::waiting("NodeIdUnknown", format!("asking driver {driver} for its id of node {name}"));
+        return Decision::Do(Mark::AskPlace { socket: socket.clone() }, why);
+    };
+    let Some(node) = &view.node else {
+        return Decision::Rest(Why::waiting("NodeMissing", format!("waiting for node {name} to be in the API")));
+    };
+    let problem = judge::place(driver, place).or_else(|| judge::topology(driver, place));
+    if let Some(problem) = problem.or_else(|| decide::collision(node, driver, place)) {
+        return Decision::Rest(Why::waiting("DriverTurnedAway", problem));
+    }
+    match decide::describe(node, driver, place) {
+        Some(Decision::Do(Action::DescribeNode { name, only_if, annotations, labels }, why)) => {
+            Decision::Do(Mark::Describe { name, only_if, annotations, labels }, why)
+        }
+        Some(Decision::Do(_, why) | Decision::Wait(_, why) | Decision::Rest(why)) => Decision::Rest(why),
+        None => Decision::Rest(Why::settled("NodeMarked", format!("node {name} names driver {driver}"))),
+    }
+}
