@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use api::{Object, Write};
 use control::{Action, Cache, Change, Decision, Effect, Outcome, Queue, Refusal, Reply, Rules, Tick, Why};
+use csi::Code;
 use tokio::sync::{Notify, watch};
 
 use crate::{Clock, Events, Facts, Listener, Metrics};
@@ -325,8 +326,14 @@ where
     fn report(&self, key: &R::Key, action: &R::Action, why: &Why, outcome: &Outcome) {
         let Some(failure) = outcome.failure() else { return };
         match outcome {
-            // Somebody was faster: look again. Not worth a word to users.
-            Outcome::Refused(Refusal::Conflict | Refusal::NotFound | Refusal::AlreadyExists) => {
+            // Somebody was faster: look again. Or the driver has no such method, which says what it is and not that
+            // something failed. Neither is worth a word to users.
+            Outcome::Refused(
+                Refusal::Conflict
+                | Refusal::NotFound
+                | Refusal::AlreadyExists
+                | Refusal::Driver(Code::Unimplemented, _),
+            ) => {
                 tracing::debug!(controller = R::NAME, %key, action = action.name(), "{failure}");
             }
             Outcome::Refused(_) | Outcome::Unknown(_) | Outcome::Done(_) => {

@@ -55,7 +55,7 @@ pub struct Up {
     /// The name this machine gets as a node [default: its host name]
     #[arg(long, value_name = "NAME")]
     pub node_name: Option<String>,
-    /// Leave a part out; `driver` can then be run by hand with `longshore driver`
+    /// Leave a part out, to run it by hand: `longshore driver`, or `longshore sidecar --roles=provisioner`
     #[arg(long, value_name = "PART")]
     pub without: Vec<Part>,
     /// How to print what to try
@@ -71,6 +71,10 @@ pub struct Up {
 pub enum Part {
     /// The reference CSI driver
     Driver,
+    /// The provisioner
+    Provisioner,
+    /// The attacher
+    Attacher,
 }
 
 /// How to print.

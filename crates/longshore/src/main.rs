@@ -14,6 +14,7 @@ mod sanity;
 mod sidecar;
 mod up;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -64,7 +65,9 @@ fn asynchronously(verbose: u8, command: impl Future<Output = Result<()>>) -> Res
         1 => tracing::Level::INFO,
         _ => tracing::Level::DEBUG,
     };
-    tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_target(false).init();
+    let lines = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_target(false);
+    // Colours are for terminals; in a file they are noise.
+    lines.with_ansi(std::io::stderr().is_terminal()).init();
     // One thread decides and answers; disk and kernel work has threads of its own.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let outcome = runtime.block_on(command);

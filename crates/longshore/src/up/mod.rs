@@ -57,7 +57,7 @@ pub async fn command(args: args::Up) -> Result<()> {
     let stop = Arc::new(Notify::new());
     let (serves, stops) = (server.clone(), wait_for(stop.clone()));
     let serving = tokio::spawn(async move { serves.serve_tls(listener, stops).await });
-    let started = Roles::start(kube, host.clone(), &layout, &node)?;
+    let started = Roles::start(kube, host.clone(), &layout, &node, &args.without)?;
     let _ = roles.set(started.clone());
     let mut driving = None;
     if !args.without.contains(&Part::Driver) {

@@ -20,6 +20,7 @@ use rules_scheduler::Scheduler;
 use tokio::sync::{Mutex, mpsc, watch};
 use tokio::task::JoinSet;
 
+use crate::args::Part;
 use crate::explain;
 use crate::hands::{AllHands, workers};
 use crate::layout::{DRIVER, Layout, text};
@@ -47,7 +48,13 @@ pub struct Roles {
 
 impl Roles {
     /// Starts them all. They begin to decide when the first lists have arrived.
-    pub fn start(kube: Kube, host: Arc<Host>, layout: &Layout, node_name: &str) -> Result<Arc<Roles>> {
+    pub fn start(
+        kube: Kube,
+        host: Arc<Host>,
+        layout: &Layout,
+        node_name: &str,
+        without: &[Part],
+    ) -> Result<Arc<Roles>> {
         let hands = Arc::new(AllHands {
             kube,
             csi: CsiClient::new(),
@@ -97,10 +104,14 @@ impl Roles {
             agent.start_over();
         })?;
         tasks.spawn(roles.binding.clone().run());
-        tasks.spawn(roles.provisioner.clone().run());
+        // A part that is left out decides nothing here, but can still be asked what it would do.
+        if !without.contains(&Part::Provisioner) {
+            tasks.spawn(roles.provisioner.clone().run());
+        }
         tasks.spawn(roles.scheduler.clone().run());
         tasks.spawn(roles.attachdetach.clone().run());
-        tasks.spawn(attach_when_able(roles.attacher.clone(), hands.clone(), socket, tell));
+        let attaches = !without.contains(&Part::Attacher);
+        tasks.spawn(attach_when_able(roles.attacher.clone(), hands.clone(), socket, tell, attaches));
         tasks.spawn(roles.registrar.clone().run());
         tasks.spawn(roles.node.clone().run());
         tokio::spawn(node::follow_drivers(roles.registrar.clone(), roles.node.clone()));
@@ -200,6 +211,7 @@ async fn attach_when_able(
     hands: Arc<AllHands>,
     socket: String,
     tell: watch::Sender<Option<String>>,
+    attaches: bool,
 ) {
     let mut pause = Duration::from_millis(5);
     let publishes = loop {
@@ -218,7 +230,9 @@ async fn attach_when_able(
     };
     attacher.update_local(|local| local.publishes = publishes);
     tell.send_replace(None);
-    attacher.run().await;
+    if attaches {
+        attacher.run().await;
+    }
 }
 
 fn publishes(said: &v1::ControllerGetCapabilitiesResponse) -> bool {

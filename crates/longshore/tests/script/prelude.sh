@@ -54,7 +54,8 @@ leftovers() {
   kubectl get pod,pvc,pv,volumeattachment --all-namespaces --no-headers 2>/dev/null
   grep -F "$W/d" /proc/self/mountinfo
   losetup --all --noheadings --output NAME,BACK-FILE 2>/dev/null | grep -F "$W/d"
-  find "$W/d/driver" -not -type d 2>/dev/null
+  # The driver's own log and lock file are no volume's.
+  find "$W/d/driver" -not -type d -not -name 'journal-[01]' -not -name locks 2>/dev/null
   find "$W/d/processes" "$W/d/node/pods" "$W/d/node/plugins/kubernetes.io/csi/local.csi.longshore" -mindepth 1 2>/dev/null
 }
 
