@@ -141,16 +141,15 @@ pub(crate) fn attach(image: &str) -> Result<String, HostError> {
         return Err(HostError::WrongKind { path: image.to_owned(), wanted: "a plain file" });
     }
     let inode = ((rustix::fs::major(meta.dev()), rustix::fs::minor(meta.dev())), meta.ino());
-    let kept = sys::keep_closed(&file);
-    // Nobody else has the file open, so no device shows it, and none can until it is let go.
-    if kept.is_none()
-        && let Some(device) = usable(image, all_showing(inode.0, inode.1)?)?
-    {
+    // Nobody else has the file open, so no device shows it. The lease that says so is given back before a device gets this
+    // very description of the file: a process killed in between would leave the lease to the device, and with it a file
+    // that nobody can open for as long as the kernel is patient.
+    let closed = sys::keep_closed(&file).is_some();
+    if !closed && let Some(device) = usable(image, all_showing(inode.0, inode.1)?)? {
         return Ok(device);
     }
     let device = configure_free(&file, image)?;
-    let shown = if kept.is_some() { entry_at(&device)?.into_iter().collect() } else { all_showing(inode.0, inode.1)? };
-    drop(kept);
+    let shown = if closed { entry_at(&device)?.into_iter().collect() } else { all_showing(inode.0, inode.1)? };
     // Another program may have attached the same file meanwhile: then ours goes again, before anybody writes to it.
     match shown.as_slice() {
         [only] if only.device == device && only.whole && only.backing_inode == inode.1 => {
@@ -253,7 +252,15 @@ pub(crate) fn detach(image: &str) -> Result<(), HostError> {
         Some(seen) => showing(&seen)?,
         None => showing_path(image)?,
     };
-    found.iter().try_for_each(|entry| detach_device(&entry.device))
+    found.iter().try_for_each(|entry| detach_device(&entry.device))?;
+    // Another program may have attached the same file: only one that nobody has open is detached for sure.
+    let Some(file) = path::open(image, OFlags::RDONLY | OFlags::NONBLOCK)?.map(File::from) else { return Ok(()) };
+    if sys::keep_closed(&file).is_some() {
+        return Ok(());
+    }
+    let meta = file.metadata().map_err(|error| os("look at", image, error, false))?;
+    let more = all_showing((rustix::fs::major(meta.dev()), rustix::fs::minor(meta.dev())), meta.ino())?;
+    more.iter().try_for_each(|entry| detach_device(&entry.device))
 }
 
 /// For a file that is gone: the kernel remembers its path.

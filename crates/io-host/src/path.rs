@@ -96,12 +96,23 @@ impl Place<'_> {
     }
 }
 
+/// How often a lookup that was disturbed is repeated at once, and at all.
+const AT_ONCE: u32 = 16;
+const AT_MOST: u32 = 5_000;
+
 /// `openat2` without links; close-on-exec always.
 pub(crate) fn openat2(dir: impl std::os::fd::AsFd, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let mut tries = 0;
     loop {
-        // EAGAIN: a rename elsewhere disturbed the lookup; the kernel asks for another try.
+        // EAGAIN: a rename elsewhere disturbed the lookup and the kernel asks for another try, or somebody has a lease on
+        // the file and is asked to give it back, which takes a moment.
         match rustix::fs::openat2(&dir, path, flags | OFlags::CLOEXEC, Mode::empty(), NO_LINKS) {
-            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) if tries < AT_ONCE => tries += 1,
+            Err(Errno::AGAIN) if tries < AT_MOST => {
+                tries += 1;
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
             answer => return answer,
         }
     }

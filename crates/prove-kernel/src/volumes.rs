@@ -94,7 +94,11 @@ impl Kernel {
             return Ok(());
         }
         let there = self.on_device(number).is_some_and(|found| found.fstype == fstype);
-        if !there || self.supers.contains_key(&number) || self.read_only_devices.contains(&number) {
+        if !there {
+            return Err(wrong_kind(device, "a device with such a filesystem on it"));
+        }
+        // A filesystem is clean unless it is mounted to be written to.
+        if self.supers.get(&number).is_some_and(|mounted| !mounted.read_only) {
             return Err(tool_failed("e2fsck", device));
         }
         Ok(())

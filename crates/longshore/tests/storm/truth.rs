@@ -158,11 +158,28 @@ fn files(driver: &Driver, clients: &[Client], wrong: &mut Vec<String>) {
         }
     }
     volumes(clients, Level::Made, ALL).compare("the record of", &whole("volumes", ".json"), wrong);
-    volumes(clients, Level::Made, IMAGES).compare("the image of", &whole("images", ".img"), wrong);
-    let directories = volumes(clients, Level::Made, &[Kind::Directory]);
+    let images = bytes(&state.join("volumes"), "image");
+    images.compare("the image of", &whole("images", ".img"), wrong);
+    let directories = bytes(&state.join("volumes"), "directory");
     directories.compare("the directory of", &whole("directories", ""), wrong);
     snapshots(clients).compare("the record of snapshot", &whole("snapshots", ".json"), wrong);
-    snapshots(clients).compare("the image of snapshot", &whole("snapshot-images", ".img"), wrong);
+    let copies = bytes(&state.join("snapshots"), "image");
+    copies.compare("the image of snapshot", &whole("snapshot-images", ".img"), wrong);
+}
+
+/// What the records in a folder say of the bytes they describe: they come with the first use and go with the record.
+fn bytes(folder: &Path, kind: &str) -> Wanted {
+    let mut wanted = Wanted::default();
+    for file in names(folder).into_iter().filter(|name| name.ends_with(".json") && !name.starts_with('.')) {
+        // One that goes in this moment is gone.
+        let Ok(text) = std::fs::read(folder.join(&file)) else { continue };
+        let record: serde_json::Value = serde_json::from_slice(&text).unwrap();
+        if record["kind"].as_str().unwrap_or("image") == kind {
+            let (ready, has) = (record["state"] == "ready", record["bytes"].as_str().unwrap_or("there"));
+            wanted.add(file.trim_end_matches(".json"), has == "there", !ready || has == "begun");
+        }
+    }
+    wanted
 }
 
 /// Loop devices and mounts, each once.
