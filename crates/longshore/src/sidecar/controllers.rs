@@ -211,7 +211,7 @@ fn team(
             if !profile.can(Ability::Controller(Can::CreateDeleteVolume)) {
                 bail!("the driver {} makes no volumes, so there is nothing to provision", profile.name);
             }
-            let local = provisioner(shared, profile)?;
+            let local = provisioner(shared, profile);
             kinds.extend(Provisioner::watches());
             kinds.extend(Sources::watches());
             let provisioner = Controller::<Provisioner>::new(parts, local.clone());
@@ -234,14 +234,9 @@ fn team(
     })
 }
 
-fn provisioner(shared: &Shared, profile: &Profile) -> Result<rules_provisioner::Local> {
+fn provisioner(shared: &Shared, profile: &Profile) -> rules_provisioner::Local {
     let flags = &shared.settings.flags;
     let is = |name: &str| flags.is(Role::Provisioner, name);
-    for missing in ["node-deployment", "enable-capacity"] {
-        if is(missing) {
-            bail!("--{missing} is not offered yet; run the Go csi-provisioner where it is needed");
-        }
-    }
     let can = |one: Can| profile.can(Ability::Controller(one));
     let uuid_length = flags.int(Role::Provisioner, "volume-name-uuid-length");
     let settings = rules_provisioner::Settings {
@@ -258,7 +253,7 @@ fn provisioner(shared: &Shared, profile: &Profile) -> Result<rules_provisioner::
         attributes_classes: flags.gate("VolumeAttributesClass").unwrap_or(true),
         ..rules_provisioner::Settings::default()
     };
-    Ok(rules_provisioner::Local {
+    rules_provisioner::Local {
         driver: profile.name.clone(),
         socket: shared.settings.socket.clone(),
         abilities: rules_provisioner::Abilities {
@@ -272,7 +267,7 @@ fn provisioner(shared: &Shared, profile: &Profile) -> Result<rules_provisioner::
             tells_writers_apart: can(Can::SingleNodeMultiWriter),
         },
         settings: Arc::new(settings),
-    })
+    }
 }
 
 fn resizer(shared: &Shared, profile: &Profile) -> Result<rules_resizer::Local> {

@@ -24,6 +24,7 @@ fn remark(state: State) -> &'static str {
         State::Honoured => "",
         State::Accepted => " (taken, without effect)",
         State::Deprecated => " (deprecated)",
+        State::Missing => " (not offered yet)",
     }
 }
 
@@ -41,6 +42,7 @@ pub fn document() -> String {
             State::Honoured => "honoured",
             State::Accepted => "taken, without effect",
             State::Deprecated => "deprecated, taken with a warning",
+            State::Missing => "not offered yet: refused unless it is the default",
         };
         let _ = writeln!(text, "| `--{}` | {} | {state} | {} |", flag.name, owners(flag), flag.note);
     }
@@ -65,4 +67,15 @@ fn owners(flag: &Flag) -> String {
         format!("{}: {shown}", roles.join(", "))
     });
     told.collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_of_flags_is_the_table() {
+        let page = include_str!("../../../../docs/flags.md");
+        assert!(page == document(), "docs/flags.md is old; write it anew with `longshore sidecar --flags`");
+    }
 }

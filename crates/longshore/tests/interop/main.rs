@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod configurations;
+mod flags;
 mod go_suite;
 mod our_suite;
 mod stand;
