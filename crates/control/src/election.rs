@@ -51,6 +51,7 @@ impl Terms {
 
 /// What the machine asks of whoever has hands.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant, reason = "questions are asked one at a time and never collected")]
 pub enum Ask {
     /// Read the lease, and tell with [`Election::read`].
     Read,

@@ -170,10 +170,10 @@ fn there_is_never_more_than_one_leader() {
                     Ask::Read | Ask::Wait(_) => server.lease.clone(),
                 });
             }
-            let (back, rest) =
+            let (back, rest): (Vec<Trip>, Vec<Trip>) =
                 trips.into_iter().partition(|trip: &Trip| trip.returns <= now && asleep[trip.who] <= now);
             trips = rest;
-            for trip in Vec::<Trip>::from(back) {
+            for trip in back {
                 let answer = trip.answer.filter(|_| !trip.lost);
                 match (&trip.ask, answer) {
                     (Ask::Write { .. }, answer) => candidates[trip.who].wrote(now, answer.flatten()),

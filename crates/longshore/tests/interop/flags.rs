@@ -8,7 +8,7 @@ fn printed(program: &str) -> Vec<String> {
     let output = Command::new(path).arg("--help").output().unwrap();
     let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let flag = |line: &str| {
-        let word = line.trim_start().split_whitespace().find(|word| word.starts_with('-') && !word.ends_with(','))?;
+        let word = line.split_whitespace().find(|word| word.starts_with('-') && !word.ends_with(','))?;
         let begins = line.trim_start().starts_with('-') && line.len() - line.trim_start().len() <= 6;
         begins.then(|| word.trim_start_matches('-').to_string())
     };
