@@ -14,7 +14,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -27,6 +27,9 @@ use crate::{path, sys};
 /// How large a segment is: some hundred records. Before its turn comes again, and at the next start, so many files are
 /// synced at once.
 const SEGMENT: usize = 256 << 10;
+
+/// A process that ends lets go of its files one after the other, of this one perhaps last.
+const CLOSED_WITHIN: Duration = Duration::from_secs(1);
 
 /// A log of small files beneath one directory.
 #[derive(Debug)]
@@ -237,7 +240,12 @@ fn segment(root: &str, name: &str) -> Result<File, HostError> {
     if !meta.is_file() {
         return Err(HostError::WrongKind { path, wanted: "a plain file" });
     }
-    if !sys::lock(&file).map_err(|error| os("lock", &path, error, false))? {
+    let until = Instant::now() + CLOSED_WITHIN;
+    while !sys::lock(&file).map_err(|error| os("lock", &path, error, false))? {
+        if Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(10));
+            continue;
+        }
         let why = "another driver process uses this directory; stop it first".to_owned();
         return Err(HostError::Busy { what: root.to_owned(), why });
     }

@@ -5,10 +5,15 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
 
 use crate::sys;
+
+/// How long a process that was killed may take to be gone: what it has begun in the kernel ends first.
+const KILLED_WITHIN: Duration = Duration::from_secs(10);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// A file of locks.
 #[derive(Clone, Debug)]
@@ -33,6 +38,17 @@ impl Locks {
     /// process has it. Within one process nobody is kept out.
     pub fn take(&self, number: u64, shared: bool) -> io::Result<Option<LockHeld>> {
         self.lock(number, shared, false)
+    }
+
+    /// The same, with patience: a process that was killed has its locks until the kernel has taken it apart.
+    pub fn take_soon(&self, number: u64, shared: bool) -> io::Result<Option<LockHeld>> {
+        let until = Instant::now() + KILLED_WITHIN;
+        loop {
+            match self.take(number, shared)? {
+                None if Instant::now() < until => std::thread::sleep(LOOK_AGAIN),
+                taken => return Ok(taken),
+            }
+        }
     }
 
     /// Takes the lock with this number, and waits for whoever has it.

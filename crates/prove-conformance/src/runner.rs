@@ -1,6 +1,7 @@
 use std::collections::VecDeque;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use tokio::sync::watch;
@@ -124,6 +125,7 @@ async fn judge(
     mut stopping: watch::Receiver<bool>,
 ) -> (Finished, bool) {
     let began = Instant::now();
+    let revived = context.suite.revived.load(Ordering::SeqCst);
     // In a task of its own, so that a panic ends the case and not the run; aborted when this future is dropped.
     let mut task = JoinSet::new();
     task.spawn((case.run)(context.clone()));
@@ -140,7 +142,9 @@ async fn judge(
     };
     task.shutdown().await;
     let took = began.elapsed();
-    let crashed = revive(&context.suite, case.name).await;
+    // Another case that missed the driver at the same time may have started it again already.
+    let gone = revive(&context.suite, case.name).await;
+    let crashed = gone || context.suite.revived.load(Ordering::SeqCst) != revived;
     let left = context.clean_up().await;
     let outcome = match (outcome, crashed) {
         (Err(Problem::Failed(why)), true) => Err(Problem::Failed(format!("{why}; the driver crashed"))),
@@ -169,6 +173,7 @@ async fn revive(suite: &Suite, case: &'static str) -> bool {
     if suite.is_there().await {
         return true;
     }
+    suite.revived.fetch_add(1, Ordering::SeqCst);
     if suite.options.restart.is_none() || suite.restart().await.is_err() {
         suite.gone.get_or_init(|| case);
     }

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -91,6 +92,8 @@ pub struct Suite {
     pub(crate) gone: OnceLock<&'static str>,
     /// Held while a driver that went away is started again.
     pub(crate) reviving: tokio::sync::Mutex<()>,
+    /// How often the driver was found gone and started again.
+    pub(crate) revived: AtomicU64,
     client: CsiClient,
 }
 
@@ -107,6 +110,7 @@ impl Suite {
             prefix,
             gone: OnceLock::new(),
             reviving: tokio::sync::Mutex::default(),
+            revived: AtomicU64::default(),
             client: CsiClient::new(),
         };
         let told = |what: &str, status: Status| format!("the driver does not answer {what}: {}", status.message);

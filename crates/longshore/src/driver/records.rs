@@ -52,7 +52,7 @@ impl Records {
     pub fn open(config: &Config) -> Result<Records> {
         let locks = Locks::open(&Path::new(&config.state_dir).join("locks"))
             .with_context(|| format!("cannot use {}", config.state_dir))?;
-        let Some(whole) = locks.take(WHOLE, !config.alone())? else {
+        let Some(whole) = locks.take_soon(WHOLE, !config.alone())? else {
             bail!(
                 "another driver process uses {}; stop it first, or give this one another --state-dir",
                 config.state_dir
