@@ -150,7 +150,10 @@ impl Running {
         let _ = fs::remove_file(place.socket());
         let said = fs::File::create(place.path("log"))?;
         let began = Instant::now();
-        let process = Command::new(&line[0]).args(&line[1..]).stdout(said.try_clone()?).stderr(said).spawn()?;
+        let mut command = Command::new(&line[0]);
+        command.args(&line[1..]).stdout(said.try_clone()?).stderr(said);
+        let process =
+            command.spawn().map_err(|error| io::Error::other(format!("cannot start {}: {error}", line[0])))?;
         let mut running = Running { process, ready_after: 0.0 };
         running.wait(place)?;
         running.ready_after = began.elapsed().as_secs_f64() * 1000.0;
