@@ -49,14 +49,17 @@ pub async fn name(client: &Arc<CsiClient>, socket: &str, timeout: Duration) -> R
 
 /// Counts how often the driver's socket was made anew since: each is another life of the driver.
 pub fn lives(socket: &str) -> Result<watch::Receiver<u64>> {
-    let path = Path::new(socket.strip_prefix("unix://").unwrap_or(socket)).to_path_buf();
+    let path = Path::new(socket).to_path_buf();
     let (Some(folder), Some(file)) = (path.parent(), path.file_name()) else {
         return Err(anyhow!("{socket} is no path of a socket; write it as /run/csi/socket"));
     };
     let file = file.to_os_string();
     let inotify = Inotify::init().context("cannot watch for the driver's socket")?;
     let watched = inotify.watches().add(folder, WatchMask::CREATE | WatchMask::MOVED_TO);
-    watched.with_context(|| format!("cannot watch {} for the driver's socket", folder.display()))?;
+    watched.with_context(|| {
+        let folder = folder.display();
+        format!("cannot watch {folder} for the driver's socket; mount the driver's folder there, or name another with --csi-address")
+    })?;
     let mut news = inotify.into_event_stream(vec![0; 4096])?;
     let (tell, lives) = watch::channel(0);
     tokio::spawn(async move {

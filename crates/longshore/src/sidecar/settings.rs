@@ -98,6 +98,11 @@ impl Settings {
         if !path.starts_with('/') {
             return Err(format!("--metrics-path {path} is no path; write --metrics-path=/metrics"));
         }
+        let socket = text("csi-address");
+        let bare = socket.strip_prefix("unix://").or_else(|| socket.strip_prefix("unix:")).unwrap_or(&socket);
+        if !bare.starts_with('/') {
+            return Err(format!("--csi-address {socket} is no path of a socket; write --csi-address=/run/csi/socket"));
+        }
         let health = some("http-endpoint").is_some();
         let address = some("http-endpoint").or_else(|| some("metrics-address"));
         let http = address.map(|address| Http { address, metrics_path: path, health });
@@ -116,7 +121,7 @@ impl Settings {
         let election = election.map(|role| election_of(role, &flags, around)).transpose()?;
         let registration = if roles.contains(&Role::Registrar) { Some(registration_of(&flags)?) } else { None };
         Ok(Settings {
-            socket: text("csi-address"),
+            socket: bare.to_string(),
             http,
             cluster: cluster_of(&roles, &flags, around),
             election,
@@ -237,6 +242,8 @@ mod tests {
                 "must be shorter than the lease duration",
             ),
             (Role::Liveness, "--health-port=http", "--health-port http is no port"),
+            (Role::Attacher, "--csi-address=csi.sock", "--csi-address csi.sock is no path of a socket"),
+            (Role::Attacher, "--csi-address=", "is no path of a socket"),
         ];
         for (role, line, words) in wrong {
             let sentence = settings(&[role], line).unwrap_err();
