@@ -104,6 +104,15 @@ impl Cluster {
         Ok(Committed { reply, events })
     }
 
+    /// Lets the store of one kind know an object of another, which it judges writes by.
+    pub(crate) fn mirror(&mut self, into: Kind, write: &Write) {
+        let context = Context { now_millis: NOW_MILLIS, new_uid: "mirrored", actor: "setup" };
+        let Some(store) = self.stores.get_mut(&into) else { return };
+        if let Err(failure) = Arc::make_mut(store).apply(&context, Request::from_write(write)) {
+            unreachable!("a store takes the object it is to judge by: {failure}");
+        }
+    }
+
     fn commit(&mut self, kind: Kind, change: &rules_store::Change) -> Event {
         let object = match Object::from_json(kind, change.object.value.clone()) {
             Ok(object) => object,

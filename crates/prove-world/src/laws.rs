@@ -10,6 +10,8 @@ use control::{Effect, Outcome};
 use csi::Call;
 
 use crate::cluster::Held;
+use crate::laws_of_sizes::{bytes, expand, modify, sizes};
+use crate::truth::TIER;
 use crate::world::World;
 
 /// A law that does not hold.
@@ -54,6 +56,19 @@ pub const INTENT_FIRST: &str = "the intent is recorded before the volume is crea
 pub const NO_DELETE_IN_USE: &str = "a volume is not deleted while it is attached or bound";
 /// Reliability 4 and 16.
 pub const ONE_TO_ONE: &str = "a volume has at most one claim and a claim at most one volume";
+/// Reliability 13: nothing is made for whoever is gone.
+pub const FOR_A_CLAIM: &str = "a volume is created only for a claim that exists";
+/// Reliability 55: what is said of a size is true, and no volume shrinks.
+pub const SIZES_TRUE: &str = "a claim says no more than its volume, its volume no more than there is, and none shrinks";
+/// Reliability 56.
+pub const NODE_FIRST: &str = "a claim's size rises only after its filesystem has grown";
+/// Reliability 57.
+pub const SIZE_ON_RECORD: &str = "the size asked of the driver, and any that may still come, is on record in the claim";
+/// Reliability 58.
+pub const NEVER_SMALLER: &str = "the driver is never asked for less than the volume has";
+/// Reliability 60.
+pub const ATTRIBUTES_TRUE: &str =
+    "attributes are named only when the driver has them, and on record before it is asked";
 /// Reliability 37, 49, 115: rest.
 pub const AS_ASKED: &str = "at rest the world is as asked";
 /// Reliability 114.
@@ -81,7 +96,7 @@ pub(crate) fn passage(before: &World, after: &World) -> Option<Broken> {
             continue;
         }
         for held in after.cluster.all(kind) {
-            if let Some(broken) = kept(before, held, old) {
+            if let Some(broken) = kept(before, held, old).or_else(|| grown(before, held)) {
                 return Some(broken);
             }
         }
@@ -117,6 +132,13 @@ fn kept(before: &World, held: &Held, old: u64) -> Option<Broken> {
         return broken("changed what never changes");
     }
     None
+}
+
+fn grown(before: &World, held: &Held) -> Option<Broken> {
+    let Object::PersistentVolume(now) = &held.object else { return None };
+    let was = before.cluster.volumes().find(|was| was.metadata.uid == now.metadata.uid)?;
+    let (old, new) = (bytes(&was.spec.capacity), bytes(&now.spec.capacity));
+    (new < old).then(|| Broken::new(SIZES_TRUE, format!("{} shrank from {old} to {new}", now.metadata.name)))
 }
 
 /// Laws of every write: what it believed was so, or it did nothing.
@@ -157,6 +179,7 @@ pub(crate) fn state(world: &World) -> Option<Broken> {
         .or_else(|| attachments(world))
         .or_else(|| volumes(world))
         .or_else(|| bindings(world))
+        .or_else(|| sizes(world))
 }
 
 /// Laws of every effect, judged when it is begun and again when it happens.
@@ -202,12 +225,30 @@ fn call(world: &World, actor: &str, node: &str, call: &Call) -> Option<Broken> {
                 format!("{actor} unpublishes {} while {name} runs", request.target_path),
             ))
         }
-        Call::CreateVolume(request) => (!intended(world, &request.name)).then(|| {
-            Broken::new(INTENT_FIRST, format!("{actor} creates {} and no claim records the intent", request.name))
-        }),
+        Call::CreateVolume(request) => create(world, actor, &request.name),
+        Call::ControllerExpandVolume(request) => {
+            let wanted = request.capacity_range.as_ref().map_or(0, |range| range.required_bytes);
+            expand(world, actor, &request.volume_id, wanted)
+        }
+        Call::ControllerModifyVolume(request) => {
+            let tier = request.mutable_parameters.get(TIER).cloned().unwrap_or_default();
+            modify(world, actor, &request.volume_id, &tier)
+        }
         Call::DeleteVolume(request) => delete(world, actor, &request.volume_id),
         _ => None,
     }
+}
+
+fn create(world: &World, actor: &str, name: &str) -> Option<Broken> {
+    if !intended(world, name) {
+        let missing = world.cluster.claims().all(|claim| names::volume_name_for_claim(&claim.metadata.uid) != name);
+        if missing {
+            return Some(Broken::new(FOR_A_CLAIM, format!("{actor} creates {name} for a claim that is gone")));
+        }
+        let text = format!("{actor} creates {name} and no claim records the intent");
+        return Some(Broken::new(INTENT_FIRST, text));
+    }
+    None
 }
 
 fn recorded(world: &World, actor: &str, node: &str, volume: &str) -> Option<Broken> {

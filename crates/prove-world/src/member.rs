@@ -72,6 +72,8 @@ pub(crate) trait Member: Send + Sync {
     fn remembered_key(&self, at: usize) -> String;
     fn erase(&mut self, at: usize);
     fn piece(&self) -> &Piece;
+    /// Something is to be looked at again when time has passed.
+    fn waits(&self) -> bool;
     /// A key nobody woke although there is something to do about it.
     fn overslept(&self) -> Option<String>;
     /// Every key's decision, for people.
@@ -368,6 +370,10 @@ where
 
     fn piece(&self) -> &Piece {
         &self.piece
+    }
+
+    fn waits(&self) -> bool {
+        !self.due.is_empty()
     }
 
     fn overslept(&self) -> Option<String> {

@@ -18,9 +18,25 @@ pub struct Truth {
     pub volumes: BTreeMap<String, String>,
     /// Which nodes (by the driver's node id) each volume id is attached to.
     pub attached: BTreeMap<String, BTreeSet<String>>,
+    /// How large the volumes are that somebody may grow.
+    pub sizes: BTreeMap<String, Size>,
+    /// The tier of the volumes whose attributes somebody may change.
+    pub tiers: BTreeMap<String, String>,
     /// Machines by node name.
     pub hosts: BTreeMap<String, Host>,
 }
+
+/// How large a volume is, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Size {
+    /// The volume itself.
+    pub volume: i64,
+    /// The filesystem on it.
+    pub filesystem: i64,
+}
+
+/// The driver has room for no volume larger than this.
+pub const LARGEST: i64 = 2 << 30;
 
 /// One machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -51,10 +67,14 @@ impl Truth {
     pub(crate) fn call(&mut self, node: &str, call: &Call) -> Outcome {
         let answer = match call {
             Call::CreateVolume(request) => {
+                if let Some(lost) = self.lost_source(request) {
+                    return Outcome::Refused(Refusal::Driver(Code::NotFound, format!("there is no volume {lost}")));
+                }
                 let id = format!("vol-{}", request.name);
                 self.volumes.insert(request.name.clone(), id.clone());
                 let capacity_bytes = request.capacity_range.as_ref().map_or(0, |range| range.required_bytes);
-                let volume = v1::Volume { volume_id: id, capacity_bytes, ..v1::Volume::default() };
+                let content_source = request.volume_content_source.clone();
+                let volume = v1::Volume { volume_id: id, capacity_bytes, content_source, ..v1::Volume::default() };
                 Response::CreateVolume(v1::CreateVolumeResponse { volume: Some(volume) })
             }
             Call::DeleteVolume(request) => {
@@ -73,9 +93,31 @@ impl Truth {
                 self.attached.retain(|_, nodes| !nodes.is_empty());
                 Response::ControllerUnpublishVolume(v1::ControllerUnpublishVolumeResponse {})
             }
+            Call::ControllerExpandVolume(request) => {
+                let wanted = request.capacity_range.as_ref().map_or(0, |range| range.required_bytes);
+                if wanted > LARGEST {
+                    return Outcome::Refused(Refusal::Driver(Code::OutOfRange, format!("{wanted} is too much")));
+                }
+                let size = self.sizes.entry(request.volume_id.clone()).or_default();
+                size.volume = size.volume.max(wanted);
+                let (capacity_bytes, node_expansion_required) = (size.volume, true);
+                let answer = v1::ControllerExpandVolumeResponse { capacity_bytes, node_expansion_required };
+                Response::ControllerExpandVolume(answer)
+            }
+            Call::ControllerModifyVolume(request) => {
+                let tier = request.mutable_parameters.get(TIER).cloned().unwrap_or_default();
+                self.tiers.insert(request.volume_id.clone(), tier);
+                Response::ControllerModifyVolume(v1::ControllerModifyVolumeResponse {})
+            }
             _ => return self.node_call(node, call),
         };
         Outcome::Done(Reply::Csi(answer))
+    }
+
+    /// What the volume should be made from, if the driver does not have it.
+    fn lost_source(&self, request: &v1::CreateVolumeRequest) -> Option<String> {
+        let source = source_of(request)?;
+        (!self.volumes.values().any(|id| id == source)).then(|| source.to_string())
     }
 
     fn node_call(&mut self, node: &str, call: &Call) -> Outcome {
@@ -98,6 +140,12 @@ impl Truth {
                 host.published.remove(&(request.volume_id.clone(), request.target_path.clone()));
                 host.dirs.remove(&request.target_path);
                 Response::NodeUnpublishVolume(v1::NodeUnpublishVolumeResponse {})
+            }
+            Call::NodeExpandVolume(request) => {
+                let size = self.sizes.entry(request.volume_id.clone()).or_default();
+                size.filesystem = size.volume;
+                let capacity_bytes = size.filesystem;
+                Response::NodeExpandVolume(v1::NodeExpandVolumeResponse { capacity_bytes })
             }
             other => {
                 let text = format!("{} is not part of this world", other.method().name());
@@ -192,6 +240,18 @@ impl Host {
                 (name.clone(), state)
             })
             .collect()
+    }
+}
+
+/// The one attribute that can be changed.
+pub(crate) const TIER: &str = "tier";
+
+/// The volume that a volume is to be made from.
+pub(crate) fn source_of(request: &v1::CreateVolumeRequest) -> Option<&str> {
+    use v1::volume_content_source::Type;
+    match request.volume_content_source.as_ref()?.r#type.as_ref()? {
+        Type::Volume(source) => Some(&source.volume_id),
+        Type::Snapshot(source) => Some(&source.snapshot_id),
     }
 }
 

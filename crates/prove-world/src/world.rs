@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use api::{Kind, Write};
+use api::{Kind, PersistentVolume, PersistentVolumeClaim, Write};
 use control::{Effect, Outcome, Reply};
 use csi::Call;
 
@@ -87,6 +87,16 @@ pub(crate) struct Performed {
 }
 
 impl World {
+    /// Every PersistentVolume there is.
+    pub fn volumes(&self) -> impl Iterator<Item = &Arc<PersistentVolume>> {
+        self.cluster.volumes()
+    }
+
+    /// Every claim there is.
+    pub fn claims(&self) -> impl Iterator<Item = &Arc<PersistentVolumeClaim>> {
+        self.cluster.claims()
+    }
+
     /// The same state whatever numbers it drew, without what may still go wrong.
     pub(crate) fn hash(&self) -> u64 {
         let mut canon = Canon::default();

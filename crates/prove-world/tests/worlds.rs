@@ -35,6 +35,24 @@ fn a_claim_comes_and_goes_under_a_fault_and_a_delay() {
     holds("provision", Budget::troubled(1, 1, 1));
 }
 
+// Reliability 55 to 62, 69: a fault and a delay at once while a claim is asked to grow or to change.
+#[test]
+fn a_claim_grows_and_changes_under_a_fault_and_a_delay() {
+    holds("resize", Budget::troubled(1, 1, 1));
+}
+
+// Reliability 58, 62: asked for too much and then for less, or for other attributes and back, under any one fault.
+#[test]
+fn a_user_thinks_twice_about_a_size_under_any_one_fault() {
+    holds("resize", Budget::troubled(2, 1, 0));
+}
+
+// Reliability 37.
+#[test]
+fn what_was_attached_to_a_node_that_is_gone_is_detached_under_a_fault_and_a_delay() {
+    holds("node-lost", Budget::troubled(2, 1, 1));
+}
+
 // Reliability 85, 86, 99.
 #[test]
 fn the_store_keeps_its_laws_under_two_stale_writers() {
@@ -46,6 +64,8 @@ fn long_walks_with_much_trouble_keep_the_laws() {
     walks("attach", Budget::troubled(3, 3, 3), 100);
     walks("attach-forced", Budget::troubled(4, 2, 2), 100);
     walks("provision", Budget::troubled(3, 3, 3), 500);
+    walks("resize", Budget::troubled(4, 3, 3), 500);
+    walks("node-lost", Budget::troubled(2, 3, 3), 300);
     walks("store", Budget::troubled(3, 3, 3), 500);
 }
 
@@ -54,6 +74,6 @@ fn a_world_nobody_knows_is_named_with_those_that_are_known() {
     let error = run("nowhere", None).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "there is no world called nowhere; choose one of attach, attach-reported, attach-forced, provision, store"
+        "there is no world called nowhere; choose one of attach, attach-reported, attach-forced, node-lost, provision, resize, store"
     );
 }

@@ -65,7 +65,7 @@ const ROOT: &str = "/var/lib/longshore";
 const HANDLE: &str = "v1";
 const VOLUME: &str = "data-volume";
 const CLAIM: &str = "data";
-const NODES: [&str; 2] = ["node-a", "node-b"];
+pub(crate) const NODES: [&str; 2] = ["node-a", "node-b"];
 /// Lives are numbers like versions: only their order counts.
 const LIVES: [u64; 2] = [80_000_001, 81_000_001];
 
@@ -78,22 +78,33 @@ where
     R::Memory: Send + Sync,
     R::Action: Send + Sync,
 {
+    start_with(seat, attacher_seat())
+}
+
+/// The world with other rules in the places of the attach/detach controller and the attacher.
+pub fn start_with<R, A>(seat: Seat<R>, attacher: Seat<A>) -> World
+where
+    R: Rules + 'static,
+    R::Key: Send + Sync,
+    R::Local: Clone + Send + Sync,
+    R::Memory: Send + Sync,
+    R::Action: Send + Sync,
+    A: Rules + 'static,
+    A::Key: Send + Sync,
+    A::Local: Clone + Send + Sync,
+    A::Memory: Send + Sync,
+    A::Action: Send + Sync,
+{
     let mut cluster = Cluster::new();
+    furnish(&mut cluster, &NODES);
     let mut truth = Truth::default();
     for (node, life) in NODES.iter().zip(LIVES) {
-        let host = Host { life, ..Host::default() };
-        put_node(&mut cluster, node, life);
-        truth.hosts.insert((*node).into(), host);
+        truth.hosts.insert((*node).into(), Host { life, ..Host::default() });
     }
-    let driver = json!({ "metadata": {}, "spec": { "attachRequired": true } });
-    put(&mut cluster, ObjectRef::cluster(Kind::CSIDriver, DRIVER), driver);
-    put_bound_volume(&mut cluster);
-    let first = ObjectRef::namespaced(Kind::Pod, NAMESPACE, "app-0");
-    put(&mut cluster, first, pod_body("app-0", NODES[0]));
     let truth = Arc::new(truth);
     let mut members: Vec<Arc<dyn Member>> = vec![
         Instance::start("attachdetach", "", seat, &cluster, &truth),
-        Instance::start("attacher", "", attacher_seat(), &cluster, &truth),
+        Instance::start("attacher", "", attacher, &cluster, &truth),
     ];
     for node in NODES {
         members.push(Instance::start(&format!("agent of {node}"), node, agent_seat(), &cluster, &truth));
@@ -118,8 +129,30 @@ where
     R::Memory: Send + Sync,
     R::Action: Send + Sync,
 {
+    reported(start(seat))
+}
+
+/// The world at the moment the first node has been told.
+pub fn reported(world: World) -> World {
     let unique = names::unique_volume_name(DRIVER, HANDLE);
-    start(seat).played(|world| world.cluster.nodes().any(|node| node.reports_attached(&unique)))
+    world.played(|world| world.cluster.nodes().any(|node| node.reports_attached(&unique)))
+}
+
+/// The world at the moment its pod runs.
+pub fn running(world: World) -> World {
+    world.played(|world| world.truth.hosts.values().any(|host| host.processes.values().any(|runs| *runs)))
+}
+
+/// Nodes, a driver, a bound volume, and a pod on the first node that uses it.
+pub(crate) fn furnish(cluster: &mut Cluster, nodes: &[&str]) {
+    for (node, life) in nodes.iter().zip(LIVES) {
+        put_node(cluster, node, life);
+    }
+    let driver = json!({ "metadata": {}, "spec": { "attachRequired": true } });
+    put(cluster, ObjectRef::cluster(Kind::CSIDriver, DRIVER), driver);
+    put_bound_volume(cluster);
+    let first = ObjectRef::namespaced(Kind::Pod, NAMESPACE, "app-0");
+    put(cluster, first, pod_body("app-0", NODES[0]));
 }
 
 fn put_node(cluster: &mut Cluster, node: &str, life: u64) {
@@ -174,17 +207,18 @@ fn pod_body(name: &str, node: &str) -> Value {
     })
 }
 
-fn attacher_seat() -> Seat<Attacher> {
-    Seat {
-        build: |_, _| rules_attacher::Local {
-            driver: DRIVER.into(),
-            socket: SOCKET.into(),
-            publishes: true,
-            ..rules_attacher::Local::default()
-        },
-        refresh: |_, _, _| false,
-        digest: |_, _| {},
+/// The driver's attacher.
+pub fn attacher() -> rules_attacher::Local {
+    rules_attacher::Local {
+        driver: DRIVER.into(),
+        socket: SOCKET.into(),
+        publishes: true,
+        ..rules_attacher::Local::default()
     }
+}
+
+fn attacher_seat() -> Seat<Attacher> {
+    Seat { build: |_, _| attacher(), refresh: |_, _, _| false, digest: |_, _| {} }
 }
 
 fn agent_seat() -> Seat<Node> {

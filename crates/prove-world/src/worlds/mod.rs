@@ -11,16 +11,21 @@ use crate::explore::{Scenario, explore};
 use crate::report::Report;
 
 pub mod attach;
+pub mod node_lost;
+pub mod node_part;
 pub mod provision;
+pub mod resize;
 pub mod store;
 
 /// Every world there is, with bounds that take seconds.
 pub fn worlds() -> &'static [(Scenario, Bounds)] {
-    const ALL: [(Scenario, Bounds); 5] = [
+    const ALL: [(Scenario, Bounds); 7] = [
         (attach::SCENARIO, Bounds::of(Budget::troubled(1, 1, 0))),
         (attach::REPORTED, Bounds::of(Budget::troubled(1, 0, 1))),
         (attach::FORCED, Bounds::of(Budget::calm(2))),
+        (node_lost::SCENARIO, Bounds::of(Budget::troubled(2, 1, 1))),
         (provision::SCENARIO, Bounds::of(Budget::troubled(1, 1, 1))),
+        (resize::SCENARIO, Bounds::of(Budget::troubled(1, 1, 1))),
         (store::SCENARIO, Bounds::of(Budget::troubled(1, 1, 1))),
     ];
     &ALL

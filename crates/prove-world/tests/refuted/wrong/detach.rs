@@ -2,6 +2,8 @@ use api::{Kind, Object, ObjectRef};
 use control::{Action, Cache, Change, Decision, Effect, Outcome, Permission, Reply, Rules, Tick};
 use rules_attachdetach::{Act, AttachDetach, Key, Memory, Proof, Stamp, View};
 
+use super::Astray;
+
 /// Believes the cache: no in-use report seen means not in use, so the attachment can go.
 pub struct CachedInUse;
 
@@ -13,28 +15,12 @@ fn sought(act: &Act) -> &[Stamp] {
     }
 }
 
-impl Rules for CachedInUse {
-    const NAME: &'static str = "attachdetach";
-    type Key = Key;
+impl Astray for CachedInUse {
+    type Real = AttachDetach;
     type Local = ();
-    type View = View;
-    type Action = Act;
-    type Memory = Memory;
 
-    fn watches() -> &'static [Kind] {
-        AttachDetach::watches()
-    }
-
-    fn wakes(change: &Change, cache: &Cache, local: &()) -> Vec<Key> {
-        AttachDetach::wakes(change, cache, local)
-    }
-
-    fn keys(cache: &Cache, local: &()) -> Vec<Key> {
-        AttachDetach::keys(cache, local)
-    }
-
-    fn view(key: &Key, cache: &Cache, local: &()) -> View {
-        AttachDetach::view(key, cache, local)
+    fn real(local: &()) -> &() {
+        local
     }
 
     fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Act> {
@@ -45,16 +31,6 @@ impl Rules for CachedInUse {
             },
             idle => idle,
         }
-    }
-
-    fn remember(now: Tick, memory: Memory, did: &Act, got: &Outcome) -> Memory {
-        AttachDetach::remember(now, memory, did, got)
-    }
-
-    fn learn(_: &mut (), _: &Act, _: &Outcome) {}
-
-    fn about(key: &Key) -> ObjectRef {
-        AttachDetach::about(key)
     }
 }
 

@@ -1,12 +1,8 @@
 //! Wrong rules, planted on purpose. The explorer must refute each of them, with the shortest history there is.
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
-mod wrong;
-
-use prove_world::worlds::{attach, provision};
+use crate::wrong::{CachedInUse, FreshReadOnly, Led, NodeIsSwift, UnknownIsNo};
+use prove_world::worlds::{attach, resize};
 use prove_world::{Bounds, Budget, Report, Scenario, Seat, explore, laws};
-use rules_provisioner::{Intent, Local, Provisioner, Settings};
-use wrong::{CachedInUse, FreshReadOnly};
 
 fn refuted(scenario: &Scenario, budget: Budget, law: &str) -> Report {
     let report = explore(scenario, &Bounds::of(budget));
@@ -26,7 +22,7 @@ fn detach_seat<R: control::Rules<Local = ()>>() -> Seat<R> {
 fn detaching_on_a_cached_in_use_report_is_refuted() {
     let scenario = Scenario {
         name: "attach, detaching on a cached report",
-        start: || attach::start_reported::<CachedInUse>(detach_seat()),
+        start: || attach::start_reported::<Led<CachedInUse>>(detach_seat()),
         ..attach::SCENARIO
     };
     let one_slow_watch = Budget { delays: 1, behind: 1, ..Budget::calm(1) };
@@ -46,36 +42,30 @@ fn reading_in_use_fresh_without_taking_the_report_back_is_refuted() {
     refuted(&scenario, budget, laws::NO_DETACH_WHILE_MOUNTED);
 }
 
-/// The real rules under the setting that restores upstream's protocol.
-fn upstream() -> Local {
-    let settings = Settings { intent: Intent::InMemory, ..Settings::default() };
-    Local { settings: settings.into(), ..provision::local() }
+fn resizer_seat<R: control::Rules<Local = rules_resizer::Local>>() -> Seat<R> {
+    Seat { build: |_, _| resize::local(), refresh: |_, _, _| false, digest: |_, _| {} }
 }
 
-fn provisioner_seat() -> Seat<Provisioner> {
-    Seat { build: |_, _| upstream(), refresh: |_, _, _| false, digest: |_, _| {} }
-}
-
-// Reliability 6: the first symptom.
+// Reliability 57, 58: what may have happened is not undone by asking for less.
 #[test]
-fn an_intent_kept_only_in_memory_is_refuted() {
+fn taking_an_unknown_answer_for_a_no_is_refuted() {
     let scenario = Scenario {
-        name: "provision, upstream's protocol",
-        start: || provision::start::<Provisioner>(provisioner_seat()),
-        ..provision::SCENARIO
+        name: "resize, taking unknown for no",
+        start: || resize::start::<Led<UnknownIsNo>>(resizer_seat()),
+        user: |world| resize::user(world).into_iter().filter(|one| one.label.ends_with('i')).collect(),
+        ..resize::SCENARIO
     };
-    refuted(&scenario, Budget::troubled(1, 1, 0), laws::INTENT_FIRST);
+    let one_late_call = Budget { faults: 1, late: 1, ..Budget::calm(2) };
+    refuted(&scenario, one_late_call, laws::SIZE_ON_RECORD);
 }
 
-// Reliability 1 and 2: what it leads to, looking past the first symptom.
+// Reliability 56.
 #[test]
-fn an_intent_kept_only_in_memory_leaks_a_volume() {
+fn telling_a_size_before_the_filesystem_has_it_is_refuted() {
     let scenario = Scenario {
-        name: "provision, upstream's protocol, to the end",
-        start: || provision::start::<Provisioner>(provisioner_seat()),
-        waives: &[laws::INTENT_FIRST, laws::ACCOUNTED],
-        ..provision::SCENARIO
+        name: "resize, not waiting for the node",
+        start: || resize::start::<Led<NodeIsSwift>>(resizer_seat()),
+        ..resize::SCENARIO
     };
-    let report = refuted(&scenario, Budget::troubled(1, 1, 0), laws::AS_ASKED);
-    assert!(report.broken.unwrap().broken.text.contains("is left"));
+    refuted(&scenario, Budget::calm(1), laws::NODE_FIRST);
 }

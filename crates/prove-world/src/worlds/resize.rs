@@ -1,0 +1,174 @@
+//! One bound claim whose user asks for more room, for too much of it, for less again, and for other attributes.
+
+use std::sync::Arc;
+
+use api::{Kind, ObjectRef, Patch, PersistentVolumeClaim, Quantity, ResourceList, Write, names};
+use control::Rules;
+use rules_resizer::{Expansion, Local, Resizer};
+use serde_json::{Value, json};
+
+use crate::bounds::Budget;
+use crate::cluster::{Cluster, NAMESPACE};
+use crate::explore::Scenario;
+use crate::laws::{self, Broken};
+use crate::member::{Instance, Seat};
+use crate::truth::{LARGEST, Size, TIER, Truth};
+use crate::world::{UserMove, World};
+use crate::worlds::node_part::NodePart;
+use crate::worlds::put;
+
+/// The world with the rules as they are.
+pub const SCENARIO: Scenario = Scenario {
+    name: "resize",
+    about: "resizer and a node; a claim is asked to grow, too far and back, and to change its attributes",
+    start: || start::<Resizer>(Seat { build: |_, _| local(), refresh: |_, _, _| false, digest: |_, _| {} }),
+    user,
+    rest,
+    waives: &[],
+};
+
+const DRIVER: &str = "local.csi.longshore";
+const HANDLE: &str = "v1";
+const VOLUME: &str = "data-volume";
+const CLAIM: &str = "data";
+const GI: i64 = 1 << 30;
+/// What the user asks for: what it has, what there is room for, and what there is not.
+const SIZES: [&str; 4] = ["1Gi", "1536Mi", "2Gi", "3Gi"];
+const TIERS: [&str; 2] = ["silver", "gold"];
+
+/// The driver's resizer. What the driver calls impossible is left alone for longer than a world lasts.
+pub fn local() -> Local {
+    let slow_millis = 10 * 86_400_000;
+    Local { modifies: true, slow_millis, ..Local::new(DRIVER, "/csi.sock", Expansion::Controller) }
+}
+
+/// The world with other rules in the place of the resizer.
+pub fn start<R>(seat: Seat<R>) -> World
+where
+    R: Rules + 'static,
+    R::Key: Send + Sync,
+    R::Local: Clone + Send + Sync,
+    R::Memory: Send + Sync,
+    R::Action: Send + Sync,
+{
+    let mut cluster = Cluster::new();
+    // Whether a claim may ask for more is for its class to say.
+    let target = ObjectRef::cluster(Kind::StorageClass, "fast");
+    let body = json!({
+        "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": { "name": "fast" },
+        "provisioner": DRIVER, "allowVolumeExpansion": true,
+    });
+    cluster.mirror(Kind::PersistentVolumeClaim, &Write::Create { target, body });
+    for tier in TIERS {
+        let class = json!({ "metadata": {}, "driverName": DRIVER, "parameters": { TIER: tier } });
+        put(&mut cluster, ObjectRef::cluster(Kind::VolumeAttributesClass, tier), class);
+    }
+    put_bound_volume(&mut cluster);
+    let mut truth = Truth::default();
+    truth.sizes.insert(HANDLE.into(), Size { volume: GI, filesystem: GI });
+    truth.tiers.insert(HANDLE.into(), TIERS[0].into());
+    let truth = Arc::new(truth);
+    let node = Seat::<NodePart> { build: |_, _| (), refresh: |(), _, _| false, digest: |(), _| {} };
+    let members = vec![
+        Instance::start("resizer", "", seat, &cluster, &truth),
+        Instance::start("node", "", node, &cluster, &truth),
+    ];
+    World {
+        cluster,
+        truth,
+        members,
+        behind: Default::default(),
+        late: Vec::new(),
+        dawdling: 0,
+        budget: Budget::calm(0),
+    }
+}
+
+fn put_bound_volume(cluster: &mut Cluster) {
+    let size = json!({ "storage": SIZES[0] });
+    let claim = json!({
+        "metadata": {},
+        "spec": {
+            "storageClassName": "fast", "accessModes": ["ReadWriteOnce"], "resources": { "requests": size },
+            "volumeName": VOLUME, "volumeAttributesClassName": TIERS[0],
+        },
+        "status": {
+            "phase": "Bound", "accessModes": ["ReadWriteOnce"], "capacity": size,
+            "currentVolumeAttributesClassName": TIERS[0],
+        },
+    });
+    put(cluster, target(), claim);
+    let uid = cluster.claims().next().map(|claim| claim.metadata.uid.clone()).unwrap_or_default();
+    let volume = json!({
+        "metadata": {},
+        "spec": {
+            "capacity": size, "accessModes": ["ReadWriteOnce"], "storageClassName": "fast",
+            "persistentVolumeReclaimPolicy": "Delete", "volumeAttributesClassName": TIERS[0],
+            "claimRef": {
+                "kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": NAMESPACE, "name": CLAIM, "uid": uid,
+            },
+            "csi": { "driver": DRIVER, "volumeHandle": HANDLE, "fsType": "ext4" },
+        },
+        "status": { "phase": "Bound" },
+    });
+    put(cluster, ObjectRef::cluster(Kind::PersistentVolume, VOLUME), volume);
+}
+
+fn target() -> ObjectRef {
+    ObjectRef::namespaced(Kind::PersistentVolumeClaim, NAMESPACE, CLAIM)
+}
+
+/// The user asks for another size, or for other attributes. The API server refuses sizes below what the claim has.
+pub fn user(world: &World) -> Vec<UserMove> {
+    let Some(claim) = world.cluster.claims().next() else { return Vec::new() };
+    let patch = |label: String, spec: Value| UserMove {
+        label,
+        writes: vec![Write::Patch {
+            target: target(),
+            subresource: None,
+            patch: Patch::Merge(json!({ "spec": spec })),
+        }],
+    };
+    let (asked, had) = (bytes(&claim.spec.resources.requests), bytes(&claim.status.capacity));
+    let mut moves = Vec::new();
+    for size in SIZES {
+        let new = Quantity(size.into()).bytes().unwrap_or(0);
+        if new != asked && new > had {
+            moves.push(patch(format!("ask for {size}"), json!({ "resources": { "requests": { "storage": size } } })));
+        }
+    }
+    let tier = claim.spec.volume_attributes_class_name.as_deref().unwrap_or_default();
+    let other = TIERS.iter().find(|other| **other != tier).copied().unwrap_or_default();
+    moves.push(patch(format!("ask for {other}"), json!({ "volumeAttributesClassName": other })));
+    moves
+}
+
+/// The claim has what it asks for, or says that it cannot; and what it says it has is there.
+pub fn rest(world: &World) -> Option<Broken> {
+    let broken = |text: String| Some(Broken::new(laws::AS_ASKED, text));
+    let claim = world.cluster.claims().next()?;
+    let size = world.truth.sizes.get(HANDLE).copied().unwrap_or_default();
+    let (asked, had) = (bytes(&claim.spec.resources.requests), bytes(&claim.status.capacity));
+    if asked > LARGEST {
+        if !is_called_infeasible(claim) {
+            return broken(format!("{asked} bytes are more than there are, and the claim does not say so"));
+        }
+    } else if had < asked || size.filesystem < asked {
+        return broken(format!("the claim asks for {asked}, has {had}, and its filesystem {}", size.filesystem));
+    }
+    let wanted = claim.spec.volume_attributes_class_name.clone().unwrap_or_default();
+    let current = claim.status.current_volume_attributes_class_name.clone().unwrap_or_default();
+    let tier = world.truth.tiers.get(HANDLE).cloned().unwrap_or_default();
+    if current != wanted || tier != wanted || claim.status.modify_volume_status.is_some() {
+        return broken(format!("the claim asks for {wanted}, says {current}, and the volume is {tier}"));
+    }
+    None
+}
+
+fn is_called_infeasible(claim: &PersistentVolumeClaim) -> bool {
+    claim.status.allocated_resource_statuses.get("storage").is_some_and(|is| is == names::CONTROLLER_RESIZE_INFEASIBLE)
+}
+
+pub(crate) fn bytes(list: &ResourceList) -> i64 {
+    list.get("storage").and_then(|size| size.bytes().ok()).unwrap_or(0)
+}

@@ -1,0 +1,6 @@
+//! Wrong rules, which the explorer must refute.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+mod planted;
+mod upstream;
+mod wrong;

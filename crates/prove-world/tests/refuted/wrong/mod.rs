@@ -1,0 +1,90 @@
+//! The wrong rules: the real ones, led astray in one place each.
+
+mod detach;
+mod resize;
+mod upstream;
+
+use std::marker::PhantomData;
+
+use api::{Kind, ObjectRef};
+use control::{Cache, Change, Decision, Outcome, Rules, Tick};
+
+pub use detach::{CachedInUse, FreshReadOnly};
+pub use resize::{NodeIsSwift, UnknownIsNo};
+pub use upstream::{ForgetsDetaching, NeverHolds, NodeMustExist, Unguarded};
+
+/// Where the real rules are led astray.
+pub trait Astray: 'static {
+    type Real: Rules;
+    /// What is known of the world outside, and of this life.
+    type Local;
+
+    fn real(local: &Self::Local) -> &<Self::Real as Rules>::Local;
+
+    fn view(key: &<Self::Real as Rules>::Key, cache: &Cache, local: &Self::Local) -> <Self::Real as Rules>::View {
+        Self::Real::view(key, cache, Self::real(local))
+    }
+
+    fn decide(
+        now: Tick,
+        view: &<Self::Real as Rules>::View,
+        memory: &<Self::Real as Rules>::Memory,
+    ) -> Decision<<Self::Real as Rules>::Action> {
+        Self::Real::decide(now, view, memory)
+    }
+
+    fn remember(
+        now: Tick,
+        memory: <Self::Real as Rules>::Memory,
+        did: &<Self::Real as Rules>::Action,
+        got: &Outcome,
+    ) -> <Self::Real as Rules>::Memory {
+        Self::Real::remember(now, memory, did, got)
+    }
+
+    fn learn(_: &mut Self::Local, _: &<Self::Real as Rules>::Action, _: &Outcome) {}
+}
+
+/// Rules led astray.
+pub struct Led<A>(PhantomData<A>);
+
+impl<A: Astray> Rules for Led<A> {
+    const NAME: &'static str = A::Real::NAME;
+    type Key = <A::Real as Rules>::Key;
+    type Local = A::Local;
+    type View = <A::Real as Rules>::View;
+    type Action = <A::Real as Rules>::Action;
+    type Memory = <A::Real as Rules>::Memory;
+
+    fn watches() -> &'static [Kind] {
+        A::Real::watches()
+    }
+
+    fn wakes(change: &Change, cache: &Cache, local: &A::Local) -> Vec<Self::Key> {
+        A::Real::wakes(change, cache, A::real(local))
+    }
+
+    fn keys(cache: &Cache, local: &A::Local) -> Vec<Self::Key> {
+        A::Real::keys(cache, A::real(local))
+    }
+
+    fn view(key: &Self::Key, cache: &Cache, local: &A::Local) -> Self::View {
+        A::view(key, cache, local)
+    }
+
+    fn decide(now: Tick, view: &Self::View, memory: &Self::Memory) -> Decision<Self::Action> {
+        A::decide(now, view, memory)
+    }
+
+    fn remember(now: Tick, memory: Self::Memory, did: &Self::Action, got: &Outcome) -> Self::Memory {
+        A::remember(now, memory, did, got)
+    }
+
+    fn learn(local: &mut A::Local, did: &Self::Action, got: &Outcome) {
+        A::learn(local, did, got);
+    }
+
+    fn about(key: &Self::Key) -> ObjectRef {
+        A::Real::about(key)
+    }
+}

@@ -1,0 +1,109 @@
+//! What the Go programs do, or did, where it matters.
+
+use api::{ObjectKey, names};
+use control::{Cache, Decision, Outcome, Rules, Tick, Why};
+use rules_attachdetach::{Act, AttachDetach, Rival, View};
+use rules_attacher::{Attacher, Detach, Obstacle};
+use rules_provisioner::{Action, Provisioner, VolumeView};
+
+use super::Astray;
+
+/// Knows of a detach under way only what it began in this life: a volume whose detach failed before is taken for detached.
+pub struct ForgetsDetaching;
+
+impl Astray for ForgetsDetaching {
+    type Real = AttachDetach;
+    /// A detach was begun in this life.
+    type Local = bool;
+
+    fn real(_: &bool) -> &() {
+        &()
+    }
+
+    fn view(key: &rules_attachdetach::Key, cache: &Cache, began: &bool) -> View {
+        match AttachDetach::view(key, cache, &()) {
+            View::Pair(mut pair) => {
+                if !began && matches!(pair.rival, Some(Rival::Attachment { deleting: true, .. })) {
+                    pair.rival = None;
+                }
+                View::Pair(pair)
+            }
+            other => other,
+        }
+    }
+
+    fn learn(began: &mut bool, did: &Act, _: &Outcome) {
+        *began |= matches!(did, Act::Delete(_));
+    }
+}
+
+/// Publishes wherever it is told to.
+pub struct Unguarded;
+
+impl Astray for Unguarded {
+    type Real = Attacher;
+    type Local = rules_attacher::Local;
+
+    fn real(local: &rules_attacher::Local) -> &rules_attacher::Local {
+        local
+    }
+
+    fn view(key: &rules_attacher::Key, cache: &Cache, local: &rules_attacher::Local) -> rules_attacher::View {
+        match Attacher::view(key, cache, local) {
+            rules_attacher::View::Attach(mut attach) => {
+                attach.rival = None;
+                rules_attacher::View::Attach(attach)
+            }
+            other => other,
+        }
+    }
+}
+
+/// Asks the node what the driver calls it, whenever it needs to know.
+pub struct NodeMustExist;
+
+impl Astray for NodeMustExist {
+    type Real = Attacher;
+    type Local = rules_attacher::Local;
+
+    fn real(local: &rules_attacher::Local) -> &rules_attacher::Local {
+        local
+    }
+
+    fn view(key: &rules_attacher::Key, cache: &Cache, local: &rules_attacher::Local) -> rules_attacher::View {
+        let view = Attacher::view(key, cache, local);
+        let rules_attacher::View::Detach(Detach::Ready { attachment, place, error, .. }) = &view else { return view };
+        if cache.csi_node(&ObjectKey::cluster(place.node_id.clone())).is_some() {
+            return view;
+        }
+        let obstacle = Obstacle::NodeIdUnknown(place.node_id.clone());
+        rules_attacher::View::Detach(Detach::Stuck { attachment: attachment.clone(), obstacle, error: error.clone() })
+    }
+}
+
+/// Puts no finalizer on the volumes it makes, or takes it off again.
+pub struct NeverHolds;
+
+impl Astray for NeverHolds {
+    type Real = Provisioner;
+    type Local = rules_provisioner::Local;
+
+    fn real(local: &rules_provisioner::Local) -> &rules_provisioner::Local {
+        local
+    }
+
+    fn decide(now: Tick, view: &rules_provisioner::View, memory: &rules_provisioner::Memory) -> Decision<Action> {
+        if let rules_provisioner::View::Volume(VolumeView::Ours { volume, .. }) = view
+            && volume.metadata.has_finalizer(names::PROVISIONER_FINALIZER)
+            && !volume.metadata.is_deleting()
+            && !rules_provisioner::is_condemned(volume)
+        {
+            let why = Why::waiting("NotHolding", "a volume is its own master");
+            return Decision::Do(Action::DropHold(volume.clone()), why);
+        }
+        match Provisioner::decide(now, view, memory) {
+            Decision::Do(Action::Hold(_), why) => Decision::Rest(why),
+            other => other,
+        }
+    }
+}
