@@ -50,6 +50,8 @@ pub const PROVISIONING_TERMS: &str = "longshore.dev/provisioning-terms";
 /// Claim: written by a provisioner that finds an intent it did not record in this life, so that a write still on its
 /// way from an earlier life meets a newer resource version and fails.
 pub const PROVISIONING_ADOPTED: &str = "longshore.dev/provisioning-adopted-at";
+/// Annotation on what a volume is being made from: the version at which its finalizer was made sure of. Ours.
+pub const SOURCE_HELD: &str = "longshore.dev/held-at";
 /// Volume: the secret DeleteVolume needs; present and empty when it needs none.
 pub const DELETION_SECRET_NAME: &str = "volume.kubernetes.io/provisioner-deletion-secret-name";
 /// The namespace of that secret.

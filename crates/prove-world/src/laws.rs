@@ -11,7 +11,7 @@ use csi::Call;
 
 use crate::cluster::Held;
 use crate::laws_of_sizes::{bytes, expand, modify, sizes};
-use crate::truth::TIER;
+use crate::truth::{TIER, source_of};
 use crate::world::World;
 
 /// A law that does not hold.
@@ -58,6 +58,8 @@ pub const NO_DELETE_IN_USE: &str = "a volume is not deleted while it is attached
 pub const ONE_TO_ONE: &str = "a volume has at most one claim and a claim at most one volume";
 /// Reliability 13: nothing is made for whoever is gone.
 pub const FOR_A_CLAIM: &str = "a volume is created only for a claim that exists";
+/// Reliability 12.
+pub const SOURCE_STAYS: &str = "what a volume is made from is not deleted while that is under way";
 /// Reliability 55: what is said of a size is true, and no volume shrinks.
 pub const SIZES_TRUE: &str = "a claim says no more than its volume, its volume no more than there is, and none shrinks";
 /// Reliability 56.
@@ -263,6 +265,9 @@ fn delete(world: &World, actor: &str, volume: &str) -> Option<Broken> {
     if let Some(nodes) = world.truth.attached.get(volume) {
         return broken(format!("attached to {nodes:?}"));
     }
+    if let Some(copy) = being_made_from(world, volume) {
+        return Some(Broken::new(SOURCE_STAYS, format!("{actor} deletes {volume}, which {copy} is being made from")));
+    }
     for object in world.cluster.volumes().filter(|object| handle(object) == volume) {
         if let Some(attachment) = world.cluster.attachments().find(|a| a.volume() == Some(&object.metadata.name)) {
             return broken(format!("wanted on {}", attachment.spec.node_name));
@@ -272,6 +277,17 @@ fn delete(world: &World, actor: &str, volume: &str) -> Option<Broken> {
         }
     }
     None
+}
+
+/// The volume that a call under way makes from this one.
+fn being_made_from(world: &World, volume: &str) -> Option<String> {
+    let begun = world.members.iter().flat_map(|member| (0..member.held()).map(move |at| member.held_intent(at)));
+    begun.chain(world.late.iter().map(|late| &late.intent)).find_map(|intent| match &intent.effect {
+        Effect::Call { call: Call::CreateVolume(request), .. } if source_of(request) == Some(volume) => {
+            Some(request.name.clone())
+        }
+        Effect::Call { .. } | Effect::Read(_) | Effect::Write(_) | Effect::Host(_) => None,
+    })
 }
 
 fn one_node(world: &World) -> Option<Broken> {

@@ -35,6 +35,13 @@ fn a_claim_comes_and_goes_under_a_fault_and_a_delay() {
     holds("provision", Budget::troubled(1, 1, 1));
 }
 
+// Reliability 12: a fault, or a delay, while a claim is copied and it or its copy is deleted.
+#[test]
+fn a_claim_is_copied_while_it_goes_under_a_fault_or_a_delay() {
+    holds("copy", Budget::troubled(1, 1, 0));
+    holds("copy", Budget::troubled(1, 0, 1));
+}
+
 // Reliability 55 to 62, 69: a fault and a delay at once while a claim is asked to grow or to change.
 #[test]
 fn a_claim_grows_and_changes_under_a_fault_and_a_delay() {
@@ -64,6 +71,7 @@ fn long_walks_with_much_trouble_keep_the_laws() {
     walks("attach", Budget::troubled(3, 3, 3), 100);
     walks("attach-forced", Budget::troubled(4, 2, 2), 100);
     walks("provision", Budget::troubled(3, 3, 3), 500);
+    walks("copy", Budget::troubled(2, 3, 3), 300);
     walks("resize", Budget::troubled(4, 3, 3), 500);
     walks("node-lost", Budget::troubled(2, 3, 3), 300);
     walks("store", Budget::troubled(3, 3, 3), 500);
@@ -74,6 +82,6 @@ fn a_world_nobody_knows_is_named_with_those_that_are_known() {
     let error = run("nowhere", None).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "there is no world called nowhere; choose one of attach, attach-reported, attach-forced, node-lost, provision, resize, store"
+        "there is no world called nowhere; choose one of attach, attach-reported, attach-forced, copy, node-lost, provision, resize, store"
     );
 }

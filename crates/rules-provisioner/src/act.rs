@@ -173,9 +173,7 @@ impl control::Action for Action {
             Action::AdoptIntent(claim) => intent::adopt(claim),
             Action::DropIntent(claim) => intent::withdraw(claim),
             Action::Reschedule(claim) => intent::withdraw_and_reschedule(claim),
-            Action::HoldSource { source, finalizer, .. } => {
-                patch(source.reference(), Patch::add_finalizer(source.meta(), finalizer))
-            }
+            Action::HoldSource { source, finalizer, .. } => patch(source.reference(), hold(source, finalizer)),
             Action::ReadSecret { secret, .. } => Secrets::read(secret),
             Action::CreateVolume { socket, request, secrets, .. } => {
                 Effect::Call { socket: socket.clone(), call: Call::CreateVolume(request.to_csi(secrets)) }
@@ -229,6 +227,16 @@ impl control::Action for Action {
 
 pub(crate) const fn on(kind: Kind, verb: &'static str) -> Permission {
     Permission { kind, subresource: "", verb }
+}
+
+/// Puts the finalizer on a source. One that is there already is made sure of by a newer version of the object.
+fn hold(source: &Object, finalizer: &str) -> Patch {
+    let meta = source.meta();
+    if !meta.has_finalizer(finalizer) {
+        return Patch::add_finalizer(meta, finalizer);
+    }
+    let annotations = json!({ names::SOURCE_HELD: meta.resource_version });
+    Patch::merge(Precondition::unchanged(meta), json!({ "metadata": { "annotations": annotations } }))
 }
 
 fn volume_ref(volume: &PersistentVolume) -> ObjectRef {

@@ -30,7 +30,7 @@ pub(crate) fn left_over(view: &ClaimView, memory: &Memory) -> Option<Work> {
         course: Course::Provide,
         slot: Slot::Empty,
         offer: Offer::Standing(job.terms.clone()),
-        hold: Hold::Lost,
+        hold: Hold::Lost { going: false },
     })
 }
 

@@ -28,6 +28,8 @@ pub struct Memory {
     pub fresh: Fresh,
     /// What the next call takes along: read for it, and forgotten after it.
     pub secrets: Option<Secrets>,
+    /// This life put the finalizer on what the volume is made from, or made sure of it, after the intent was recorded.
+    pub holds: bool,
     /// What the volume is made from need not be held, because we may not hold it.
     pub hold_waived: bool,
     /// The driver called the request impossible: it is not asked again before this moment.
@@ -181,8 +183,8 @@ impl Memory {
                 | Refusal::Driver(_, _)
                 | Refusal::Host(_),
             )
-            | Outcome::Done(_)
             | Outcome::Unknown(_) => Memory { retry, ..self },
+            Outcome::Done(_) => Memory { retry, holds: true, ..self },
         }
     }
 

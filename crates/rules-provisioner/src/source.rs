@@ -53,12 +53,15 @@ impl ContentSource {
 pub enum Hold {
     /// There is no source.
     NotNeeded,
-    /// It is held.
-    Held,
+    /// It carries the finalizer that holds it.
+    Held(Object),
     /// It is not held yet.
     Missing(Object),
-    /// It is gone or going: the driver will say what that means.
-    Lost,
+    /// It is gone, or going and not held: the driver will say what that means.
+    Lost {
+        /// The volume to be copied is about to be deleted, so nothing may be made from it.
+        going: bool,
+    },
 }
 
 /// The finalizer that holds a source of this kind.
@@ -78,10 +81,17 @@ pub(crate) fn hold(source: Option<&ContentSource>, cache: &Cache) -> Hold {
         SourceKind::Volume => cache.claim(&key).map(|claim| Object::PersistentVolumeClaim(Arc::clone(claim))),
     };
     match found {
-        Some(object) if object.meta().has_finalizer(protection(source.kind)) => Hold::Held,
+        Some(object) if object.meta().has_finalizer(protection(source.kind)) => Hold::Held(object),
         Some(object) if !object.meta().is_deleting() => Hold::Missing(object),
-        Some(_) | None => Hold::Lost,
+        Some(_) | None => Hold::Lost { going: is_going(source, cache) },
     }
+}
+
+/// The volume to be copied has lost its claim and will be deleted (reliability 12).
+fn is_going(source: &ContentSource, cache: &Cache) -> bool {
+    let claim = format!("{}/{}", source.namespace, source.name);
+    let mut volumes = cache.volumes_by_claim(&claim);
+    volumes.any(|volume| volume.spec.persistent_volume_reclaim_policy == "Delete")
 }
 
 fn wrong(code: &'static str, text: String) -> Obstacle {

@@ -25,14 +25,8 @@ impl Step<'_> {
             let text = format!("driver {driver} will be asked again for volume {}: {failure}", terms.request.name);
             return Decision::Wait(until, Why::waiting("CreateRefused", text));
         }
-        if let (Hold::Missing(source), Some(kind)) =
-            (&work.hold, terms.request.source.as_ref().map(|source| source.kind))
-            && !self.memory.hold_waived
-        {
-            let text = format!("keeping {} until the volume is made from it", source.reference());
-            let uid = work.claim.metadata.uid.clone();
-            let action = Action::HoldSource { uid, source: source.clone(), finalizer: protection(kind) };
-            return Decision::Do(action, Why::waiting("HoldingSource", text));
+        if let Some(hold) = self.hold_source(terms, job.is_none()) {
+            return hold;
         }
         let secrets = match self.secrets(terms.secrets.provision.as_ref(), true) {
             Ok(secrets) => secrets,
@@ -51,6 +45,28 @@ impl Step<'_> {
                 format!("waiting for driver {driver} to create volume {}", terms.request.name),
             ),
         )
+    }
+
+    /// What keeps the source from going while it is copied. Where an intent is written down, a finalizer found on the source
+    /// is made sure of by a write: whoever was about to take it off then fails, and sees the intent.
+    fn hold_source(&self, terms: &Terms, intent: bool) -> Option<Decision<Action>> {
+        let kind = terms.request.source.as_ref().map(|source| source.kind)?;
+        let source = match &self.work.hold {
+            Hold::Missing(source) => source,
+            Hold::Held(source) if intent && !self.memory.holds => source,
+            Hold::Lost { going: true } => {
+                let text = "the volume it was to be copied from is being deleted: waiting for the end of that";
+                return Some(Decision::Rest(Why::waiting("SourceGoing", text)));
+            }
+            Hold::NotNeeded | Hold::Held(_) | Hold::Lost { going: false } => return None,
+        };
+        if self.memory.hold_waived {
+            return None;
+        }
+        let text = format!("keeping {} until the volume is made from it", source.reference());
+        let uid = self.work.claim.metadata.uid.clone();
+        let action = Action::HoldSource { uid, source: source.clone(), finalizer: protection(kind) };
+        Some(Decision::Do(action, Why::waiting("HoldingSource", text)))
     }
 
     /// What the next call takes along, or the step that reads it.

@@ -11,6 +11,7 @@ use crate::explore::{Scenario, explore};
 use crate::report::Report;
 
 pub mod attach;
+pub mod copy;
 pub mod node_lost;
 pub mod node_part;
 pub mod provision;
@@ -19,10 +20,11 @@ pub mod store;
 
 /// Every world there is, with bounds that take seconds.
 pub fn worlds() -> &'static [(Scenario, Bounds)] {
-    const ALL: [(Scenario, Bounds); 7] = [
+    const ALL: [(Scenario, Bounds); 8] = [
         (attach::SCENARIO, Bounds::of(Budget::troubled(1, 1, 0))),
         (attach::REPORTED, Bounds::of(Budget::troubled(1, 0, 1))),
         (attach::FORCED, Bounds::of(Budget::calm(2))),
+        (copy::SCENARIO, Bounds::of(Budget::troubled(1, 1, 0))),
         (node_lost::SCENARIO, Bounds::of(Budget::troubled(2, 1, 1))),
         (provision::SCENARIO, Bounds::of(Budget::troubled(1, 1, 1))),
         (resize::SCENARIO, Bounds::of(Budget::troubled(1, 1, 1))),

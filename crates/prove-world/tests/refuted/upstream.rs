@@ -1,10 +1,10 @@
 //! Known leaks and races of the Go programs (reliability 6), each twice in the same world under the same trouble: found
 //! with their protocol, absent with ours.
 
-use crate::wrong::{ForgetsDetaching, Led, NeverHolds, NodeMustExist, Unguarded};
+use crate::wrong::{ForgetsDetaching, Led, LetsGoEarly, NeverHolds, NodeMustExist, Unguarded};
 use api::{Kind, ObjectRef, Precondition, Write};
 use prove_world::world::{UserMove, World};
-use prove_world::worlds::{attach, node_lost, provision};
+use prove_world::worlds::{attach, copy, node_lost, provision};
 use prove_world::{Bounds, Budget, Report, Scenario, Seat, explore, laws};
 use rules_attachdetach::AttachDetach;
 use rules_provisioner::{Intent, Local, Provisioner, Settings};
@@ -71,6 +71,24 @@ fn a_stale_view_of_a_claim_makes_its_volume_again() {
     let budget = Budget { delays: 1, behind: 1, ..Budget::calm(1) };
     let theirs = theirs(&[laws::INTENT_FIRST, laws::ACCOUNTED]);
     found_and_gone(&theirs, &provision::SCENARIO, budget, laws::FOR_A_CLAIM);
+}
+
+// 4, ep#1449.
+#[test]
+fn a_source_deleted_while_it_is_copied() {
+    let theirs = Scenario {
+        name: "copy, letting sources go early",
+        start: || {
+            copy::start::<Led<LetsGoEarly>>(Seat {
+                build: |_, _| copy::local(),
+                refresh: |_, _, _| false,
+                digest: |_, _| {},
+            })
+        },
+        ..copy::SCENARIO
+    };
+    let one_slow_call = Budget { faults: 1, late: 1, ..Budget::calm(1) };
+    found_and_gone(&theirs, &copy::SCENARIO, one_slow_call, laws::SOURCE_STAYS);
 }
 
 /// The user deletes the volume's object as well, before or after the claim.

@@ -2,7 +2,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use api::{Kind, Object, Patch, Precondition, Value, Write};
+use api::{Kind, Meta, Object, Patch, Precondition, Value, Write};
 use control::{Effect, Permission};
 use serde_json::json;
 
@@ -23,7 +23,7 @@ impl control::Action for LetGo {
     }
 
     fn effect(&self) -> Effect {
-        let patch = without(&self.object, self.finalizer);
+        let patch = without(self.object.meta(), self.finalizer);
         Effect::Write(Write::Patch { target: self.object.reference(), subresource: None, patch })
     }
 
@@ -34,12 +34,8 @@ impl control::Action for LetGo {
     }
 }
 
-/// Kinds that somebody installed know no strategic merge: there the whole list is written, on an unchanged object.
-fn without(object: &Object, finalizer: &str) -> Patch {
-    let meta = object.meta();
-    if !object.kind().is_optional() {
-        return Patch::remove_finalizer(meta, finalizer);
-    }
+/// On an unchanged object only: whoever begins to copy it writes to it first.
+fn without(meta: &Meta, finalizer: &str) -> Patch {
     let rest: Vec<&String> = meta.finalizers.iter().filter(|held| *held != finalizer).collect();
     let rest = if rest.is_empty() { Value::Null } else { json!(rest) };
     Patch::merge(Precondition::unchanged(meta), json!({ "metadata": { "finalizers": rest } }))

@@ -7,7 +7,7 @@ use api::{Object, ObjectKey, PersistentVolumeClaim, names};
 use control::{Cache, Change};
 
 use super::{SourceKey, SourceView};
-use crate::Local;
+use crate::{Intent, Local, intent};
 
 pub(super) fn keys(cache: &Cache) -> Vec<SourceKey> {
     let snapshots = cache.snapshots().map(|snapshot| SourceKey::Snapshot(snapshot.metadata.key()));
@@ -66,7 +66,7 @@ pub(super) fn view(key: &SourceKey, cache: &Cache, local: &Local) -> SourceView 
             SourceView::Held {
                 object: Object::VolumeSnapshot(Arc::clone(snapshot)),
                 finalizer: names::SNAPSHOT_SOURCE_PROTECTION,
-                users: users("VolumeSnapshot", key, cache),
+                users: users("VolumeSnapshot", key, cache).map(|claim| claim.metadata.key()).collect(),
             }
         }
         SourceKey::Claim(key) => {
@@ -80,15 +80,26 @@ pub(super) fn view(key: &SourceKey, cache: &Cache, local: &Local) -> SourceView 
             SourceView::Held {
                 object: Object::PersistentVolumeClaim(Arc::clone(claim)),
                 finalizer: names::CLONE_PROTECTION,
-                users: users("PersistentVolumeClaim", key, cache),
+                users: users("PersistentVolumeClaim", key, cache)
+                    .filter(|claim| has_begun(claim, local))
+                    .map(|claim| claim.metadata.key())
+                    .collect(),
             }
         }
     }
 }
 
 /// Claims that have no volume yet and want one made from this.
-fn users(kind: &str, key: &ObjectKey, cache: &Cache) -> Vec<ObjectKey> {
+fn users<'a>(kind: &str, key: &ObjectKey, cache: &'a Cache) -> impl Iterator<Item = &'a Arc<PersistentVolumeClaim>> {
     let term = format!("{kind}/{}/{}", key.namespace, key.name);
-    let pending = |claim: &&Arc<PersistentVolumeClaim>| matches!(claim.status.phase.as_str(), "" | "Pending");
-    cache.claims_by_source(&term).filter(pending).map(|claim| claim.metadata.key()).collect()
+    let claims: Vec<_> = cache.claims_by_source(&term).collect();
+    claims.into_iter().filter(|claim| matches!(claim.status.phase.as_str(), "" | "Pending"))
+}
+
+/// Nobody begins to copy a claim that is being deleted, so only those who have begun keep it from going.
+fn has_begun(claim: &PersistentVolumeClaim, local: &Local) -> bool {
+    match local.settings.intent {
+        Intent::OnClaim => intent::is_held(claim),
+        Intent::InMemory => true,
+    }
 }

@@ -4,8 +4,10 @@
 //!
 //! Writes: those finalizers. Only reads: claims and snapshots.
 //!
-//! Law: a source is let go only if no claim without a volume refers to it (reliability 12). A claim being undone still
-//! refers to it.
+//! Law: a source is let go only if no volume is being made from it (reliability 12). A snapshot waits for every claim without
+//! a volume that refers to it; a claim that is being deleted only for those whose copies have begun, because no new one
+//! begins. A claim being undone still refers to it. The provisioner writes to a source after it has recorded its intent and before it calls the driver, and
+//! letting go fails on a source that has changed, so neither overtakes the other.
 //!
 //! Upstream takes the snapshot's finalizer off after the first of several copies and sweeps up the rest every five minutes.
 //! Here a change of the last claim that refers to a source is what lets it go (P61, P62, P73).

@@ -280,10 +280,35 @@ fn a_copied_claim_is_held_until_it_is_deleted_and_no_copy_is_made() {
     assert!(matches!(source, Some(Type::Volume(volume)) if volume.volume_id == "v"));
     assert!(world.run_sources().is_empty());
     world.delete(CLAIM, "src");
-    assert!(world.run_sources().is_empty(), "the copy is not bound yet");
-    bind(&mut world, "data");
     assert_eq!(world.run_sources(), ["LetGo(PersistentVolumeClaim n/src)"]);
     assert!(!finalizers(&world, CLAIM, "src").contains(names::CLONE_PROTECTION));
+}
+
+// Reliability 12: while a copy may be under way, the source stays.
+#[test]
+fn a_claim_whose_copy_has_begun_is_not_let_go() {
+    let mut world = cloning(with_source(json!({}), json!({})), json!({}));
+    world.run_for(2);
+    assert_eq!(world.log.last().unwrap(), "HoldSource(PersistentVolumeClaim n/src)");
+    world.delete(CLAIM, "src");
+    assert!(world.run_sources().is_empty());
+    world.run();
+    assert_eq!(world.why_claim(), "VolumeMade");
+    assert_eq!(world.run_sources(), ["LetGo(PersistentVolumeClaim n/src)"]);
+}
+
+// Reliability 12: a finalizer that was there before the intent may be about to go, so it is made sure of.
+#[test]
+fn a_source_that_is_held_already_is_held_once_more() {
+    let held = json!({ "metadata": { "finalizers": [names::CLONE_PROTECTION] } });
+    let mut world = with_source(json!({}), json!({}));
+    world.patch(CLAIM, "src", false, held);
+    world = cloning(world, json!({}));
+    world.run();
+    assert_eq!(world.why_claim(), "VolumeMade");
+    let holds = world.log.iter().filter(|action| action.starts_with("HoldSource")).count();
+    assert_eq!(holds, 1);
+    assert!(world.get(CLAIM, "src").unwrap()["metadata"]["annotations"][names::SOURCE_HELD].is_string());
 }
 
 // P74: what others fill is left to them, and said.

@@ -11,7 +11,7 @@ use control::{Cache, Change, Decision, Outcome, Rules, Tick};
 
 pub use detach::{CachedInUse, FreshReadOnly};
 pub use resize::{NodeIsSwift, UnknownIsNo};
-pub use upstream::{ForgetsDetaching, NeverHolds, NodeMustExist, Unguarded};
+pub use upstream::{ForgetsDetaching, LetsGoEarly, NeverHolds, NodeMustExist, Unguarded};
 
 /// Where the real rules are led astray.
 pub trait Astray: 'static {

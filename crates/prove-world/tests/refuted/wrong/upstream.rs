@@ -4,7 +4,7 @@ use api::{ObjectKey, names};
 use control::{Cache, Decision, Outcome, Rules, Tick, Why};
 use rules_attachdetach::{Act, AttachDetach, Rival, View};
 use rules_attacher::{Attacher, Detach, Obstacle};
-use rules_provisioner::{Action, Provisioner, VolumeView};
+use rules_provisioner::{Action, Provisioner, SourceKey, SourceView, Sources, VolumeView};
 
 use super::Astray;
 
@@ -103,6 +103,25 @@ impl Astray for NeverHolds {
         }
         match Provisioner::decide(now, view, memory) {
             Decision::Do(Action::Hold(_), why) => Decision::Rest(why),
+            other => other,
+        }
+    }
+}
+
+/// Lets a source go as soon as its deletion is asked for, whoever copies it.
+pub struct LetsGoEarly;
+
+impl Astray for LetsGoEarly {
+    type Real = Sources;
+    type Local = rules_provisioner::Local;
+
+    fn real(local: &rules_provisioner::Local) -> &rules_provisioner::Local {
+        local
+    }
+
+    fn view(key: &SourceKey, cache: &Cache, local: &rules_provisioner::Local) -> SourceView {
+        match Sources::view(key, cache, local) {
+            SourceView::Held { object, finalizer, .. } => SourceView::Held { object, finalizer, users: Vec::new() },
             other => other,
         }
     }

@@ -1,0 +1,164 @@
+//! A claim made from another, whose user may delete either at any moment.
+
+use std::sync::Arc;
+
+use api::{Kind, ObjectRef, Precondition, Write, names};
+use control::Rules;
+use rules_binding::Binding;
+use rules_provisioner::{Abilities, Local, Provisioner, Sources};
+use serde_json::{Value, json};
+
+use crate::bounds::Budget;
+use crate::cluster::{Cluster, NAMESPACE};
+use crate::explore::Scenario;
+use crate::laws::{self, Broken};
+use crate::member::{Instance, Seat};
+use crate::truth::Truth;
+use crate::world::{UserMove, World};
+use crate::worlds::put;
+
+/// The world with the rules as they are.
+pub const SCENARIO: Scenario = Scenario {
+    name: "copy",
+    about: "binding, provisioner and its care for sources; a claim is copied while the user deletes it or the copy",
+    start: || start::<Sources>(Seat { build: |_, _| local(), refresh: |_, _, _| false, digest: |_, _| {} }),
+    user,
+    rest,
+    waives: &[],
+};
+
+const DRIVER: &str = "local.csi.longshore";
+const CLASS: &str = "fast";
+const SOURCE: &str = "data";
+const COPY: &str = "copy";
+const VOLUME: &str = "data-volume";
+const HANDLE: &str = "vol-data-volume";
+
+/// The driver's provisioner.
+pub fn local() -> Local {
+    Local { abilities: Abilities { clones: true, ..Abilities::plain() }, ..Local::new(DRIVER, "/csi.sock") }
+}
+
+/// The world with other rules in the place of those that let sources go.
+pub fn start<R>(sources: Seat<R>) -> World
+where
+    R: Rules + 'static,
+    R::Key: Send + Sync,
+    R::Local: Clone + Send + Sync,
+    R::Memory: Send + Sync,
+    R::Action: Send + Sync,
+{
+    let mut cluster = Cluster::new();
+    let class =
+        json!({ "metadata": {}, "provisioner": DRIVER, "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate" });
+    put(&mut cluster, ObjectRef::cluster(Kind::StorageClass, CLASS), class);
+    put_source(&mut cluster);
+    put(&mut cluster, claim(COPY), copy_body());
+    let mut truth = Truth::default();
+    truth.volumes.insert(VOLUME.into(), HANDLE.into());
+    let truth = Arc::new(truth);
+    let plain = Seat::<Binding> { build: |_, _| (), refresh: |(), _, _| false, digest: |(), _| {} };
+    let provisioner = Seat::<Provisioner> { build: |_, _| local(), refresh: |_, _, _| false, digest: |_, _| {} };
+    let members = vec![
+        Instance::start("binding", "", plain, &cluster, &truth),
+        Instance::start("provisioner", "", provisioner, &cluster, &truth),
+        Instance::start("sources", "", sources, &cluster, &truth),
+    ];
+    World {
+        cluster,
+        truth,
+        members,
+        behind: Default::default(),
+        late: Vec::new(),
+        dawdling: 0,
+        budget: Budget::calm(0),
+    }
+}
+
+fn claim(name: &str) -> ObjectRef {
+    ObjectRef::namespaced(Kind::PersistentVolumeClaim, NAMESPACE, name)
+}
+
+fn put_source(cluster: &mut Cluster) {
+    let size = json!({ "storage": "1Gi" });
+    let body = json!({
+        "metadata": {
+            "annotations": { names::BIND_COMPLETED: "yes", names::BOUND_BY_CONTROLLER: "yes" },
+        },
+        "spec": {
+            "storageClassName": CLASS, "accessModes": ["ReadWriteOnce"], "resources": { "requests": size },
+            "volumeName": VOLUME,
+        },
+        "status": { "phase": "Bound", "accessModes": ["ReadWriteOnce"], "capacity": size },
+    });
+    put(cluster, claim(SOURCE), body);
+    let uid = cluster.claims().next().map(|claim| claim.metadata.uid.clone()).unwrap_or_default();
+    let volume = json!({
+        "metadata": {
+            "annotations": { names::PROVISIONED_BY: DRIVER },
+            "finalizers": [names::PV_PROTECTION, names::PROVISIONER_FINALIZER],
+        },
+        "spec": {
+            "capacity": size, "accessModes": ["ReadWriteOnce"], "storageClassName": CLASS,
+            "persistentVolumeReclaimPolicy": "Delete",
+            "claimRef": {
+                "kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": NAMESPACE, "name": SOURCE, "uid": uid,
+            },
+            "csi": { "driver": DRIVER, "volumeHandle": HANDLE, "fsType": "ext4" },
+        },
+        "status": { "phase": "Bound" },
+    });
+    put(cluster, ObjectRef::cluster(Kind::PersistentVolume, VOLUME), volume);
+}
+
+fn copy_body() -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {},
+        "spec": {
+            "storageClassName": CLASS,
+            "accessModes": ["ReadWriteOnce"],
+            "resources": { "requests": { "storage": "1Gi" } },
+            "dataSource": { "kind": "PersistentVolumeClaim", "name": SOURCE },
+        },
+    })
+}
+
+/// The user deletes the source or the copy.
+pub fn user(world: &World) -> Vec<UserMove> {
+    let standing = world.cluster.claims().filter(|claim| !claim.metadata.is_deleting());
+    standing
+        .map(|claim| UserMove {
+            label: format!("delete claim {}", claim.metadata.name),
+            writes: vec![Write::Delete {
+                target: self::claim(&claim.metadata.name),
+                only_if: Precondition::same(&claim.metadata),
+                grace_seconds: None,
+            }],
+        })
+        .collect()
+}
+
+/// Whoever was deleted is gone with its volume, whoever was not has one; a copy whose source went first may have none.
+pub fn rest(world: &World) -> Option<Broken> {
+    let broken = |text: String| Some(Broken::new(laws::AS_ASKED, text));
+    if let Some(claim) = world.cluster.claims().find(|claim| claim.metadata.is_deleting()) {
+        return broken(format!("claim {} was deleted and is still there", claim.metadata.name));
+    }
+    let named = |name: &str| world.cluster.claims().find(|claim| claim.metadata.name == name);
+    let waiting = named(COPY).filter(|copy| copy.status.phase == "Pending");
+    if let Some(copy) = waiting {
+        if named(SOURCE).is_some() {
+            return broken("the source is there and the copy is not made".into());
+        }
+        if copy.metadata.has_finalizer(names::PROVISIONING_INTENT) {
+            return broken("the copy cannot be made, and the intent is still on its claim".into());
+        }
+    }
+    let volumes = world.cluster.claims().count() - usize::from(waiting.is_some());
+    if world.truth.volumes.len() != volumes || world.cluster.volumes().count() != volumes {
+        return broken(format!("{} volumes for {volumes} claims that have one", world.truth.volumes.len()));
+    }
+    None
+}
