@@ -21,7 +21,8 @@ pub trait Hands: Send + Sync + 'static {
 /// Keys worked on at once by one controller unless it is told otherwise. The API server and the driver see at most this
 /// many requests from it; more only queue up there instead of here.
 const AT_ONCE: usize = 64;
-/// How long a stopping controller waits for actions under way, so that no answer is lost that could have been had.
+/// How long a stopping controller waits for actions under way unless it is told otherwise, so that no answer is lost that
+/// could have been had.
 const LAST_WAIT: Duration = Duration::from_secs(10);
 
 /// What the controllers of a process share.
@@ -58,6 +59,7 @@ struct State<R: Rules> {
     /// Something may be begun. False while another process leads.
     leading: bool,
     at_once: usize,
+    last_wait: Duration,
 }
 
 /// What one controller makes of one key, right now.
@@ -97,7 +99,16 @@ where
     /// Sets up the controller and lets it hear of changes. Nothing is decided before [`Controller::run`].
     pub fn new(parts: &Parts, local: R::Local) -> Arc<Self> {
         let (queue, memory, doing) = (Queue::default(), BTreeMap::new(), BTreeMap::new());
-        let state = State { local, queue, memory, doing, stopping: false, leading: true, at_once: AT_ONCE };
+        let state = State {
+            local,
+            queue,
+            memory,
+            doing,
+            stopping: false,
+            leading: true,
+            at_once: AT_ONCE,
+            last_wait: LAST_WAIT,
+        };
         let controller = Arc::new(Controller {
             parts: parts.clone(),
             state: Mutex::new(state),
@@ -150,6 +161,11 @@ where
     pub fn at_once(&self, keys: usize) {
         self.state().at_once = keys.max(1);
         self.woken.notify_one();
+    }
+
+    /// How long its end waits for actions under way: as long as one may take, or its answer is lost.
+    pub fn wait_at_end(&self, longest: Duration) {
+        self.state().last_wait = longest.max(LAST_WAIT);
     }
 
     /// Returns when everything begun has ended.
@@ -332,7 +348,8 @@ where
                 self.woken.notified().await;
             }
         };
-        if tokio::time::timeout(LAST_WAIT, finished).await.is_err() {
+        let last_wait = self.state().last_wait;
+        if tokio::time::timeout(last_wait, finished).await.is_err() {
             tracing::warn!(
                 controller = R::NAME,
                 "stopped with actions under way; they will be looked at again at the next start"

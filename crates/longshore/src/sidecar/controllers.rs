@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Result;
 use api::{Kind, ObjectKey};
@@ -28,6 +29,7 @@ const NEWS: usize = 256;
 
 /// A controller, whatever its rules.
 trait Worker: Send + Sync {
+    fn wait_at_end(&self, longest: Duration);
     fn lead(&self, leads: bool);
     fn stop(&self);
     fn start_over(&self);
@@ -42,6 +44,10 @@ where
     R::Memory: Send,
     R::Action: Send + Sync,
 {
+    fn wait_at_end(&self, longest: Duration) {
+        Controller::wait_at_end(self, longest);
+    }
+
     fn lead(&self, leads: bool) {
         Controller::lead(self, leads);
     }
@@ -63,6 +69,10 @@ where
 struct Marking(Arc<Controller<Marker>>);
 
 impl Worker for Marking {
+    fn wait_at_end(&self, longest: Duration) {
+        self.0.wait_at_end(longest);
+    }
+
     fn lead(&self, leads: bool) {
         self.0.lead(leads);
     }
@@ -309,6 +319,7 @@ impl Workshop {
             }
             Role::Registrar | Role::Liveness => vec![],
         };
+        workers.iter().for_each(|worker| worker.wait_at_end(self.shared.settings.timeout(role)));
         // Every node has a provisioner where there is one per node: none of them waits for another.
         let alone = role == Role::Provisioner && self.shared.settings.per_node();
         Ok(Team { lease: role.lease(&self.profile.name).filter(|_| !alone), workers })
