@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use api::{Object, Write};
-use control::{Action, Cache, Change, Decision, Effect, Outcome, Queue, Refusal, Reply, Rules, Tick, Why};
-use csi::Code;
+use control::{Action, Cache, Change, Decision, Effect, Outcome, Queue, Reply, Rules, Tick, Why};
 use tokio::sync::{Notify, watch};
 
 use crate::{Clock, Events, Facts, Listener, Metrics};
+
+mod tell;
 
 /// Performs effects. The binary composes it from the hands it has.
 pub trait Hands: Send + Sync + 'static {
@@ -20,7 +21,8 @@ pub trait Hands: Send + Sync + 'static {
 /// Keys worked on at once by one controller unless it is told otherwise. The API server and the driver see at most this
 /// many requests from it; more only queue up there instead of here.
 const AT_ONCE: usize = 64;
-/// How long a stopping controller waits for actions under way, so that no answer is lost that could have been had.
+/// How long a stopping controller waits for actions under way unless it is told otherwise, so that no answer is lost that
+/// could have been had.
 const LAST_WAIT: Duration = Duration::from_secs(10);
 
 /// What the controllers of a process share.
@@ -57,6 +59,7 @@ struct State<R: Rules> {
     /// Something may be begun. False while another process leads.
     leading: bool,
     at_once: usize,
+    last_wait: Duration,
 }
 
 /// What one controller makes of one key, right now.
@@ -96,7 +99,16 @@ where
     /// Sets up the controller and lets it hear of changes. Nothing is decided before [`Controller::run`].
     pub fn new(parts: &Parts, local: R::Local) -> Arc<Self> {
         let (queue, memory, doing) = (Queue::default(), BTreeMap::new(), BTreeMap::new());
-        let state = State { local, queue, memory, doing, stopping: false, leading: true, at_once: AT_ONCE };
+        let state = State {
+            local,
+            queue,
+            memory,
+            doing,
+            stopping: false,
+            leading: true,
+            at_once: AT_ONCE,
+            last_wait: LAST_WAIT,
+        };
         let controller = Arc::new(Controller {
             parts: parts.clone(),
             state: Mutex::new(state),
@@ -149,6 +161,11 @@ where
     pub fn at_once(&self, keys: usize) {
         self.state().at_once = keys.max(1);
         self.woken.notify_one();
+    }
+
+    /// How long its end waits for actions under way: as long as one may take, or its answer is lost.
+    pub fn wait_at_end(&self, longest: Duration) {
+        self.state().last_wait = longest.max(LAST_WAIT);
     }
 
     /// Returns when everything begun has ended.
@@ -241,7 +258,8 @@ where
                     Decision::Do(_, why) => metrics.decided(name, "do", why.code),
                 }
                 match decision {
-                    Decision::Rest(_) => {
+                    Decision::Rest(why) => {
+                        self.tell_of_plight(&key, &why);
                         self.state().queue.done(key);
                         continue;
                     }
@@ -255,6 +273,7 @@ where
                 }
             };
             tracing::debug!(controller = R::NAME, %key, action = action.name(), "{why}");
+            self.tell_of_beginning(&key, &action);
             self.state().doing.insert(key.clone(), why.clone());
             tokio::spawn(self.clone().act(key, action, why));
         }
@@ -279,13 +298,13 @@ where
         };
         self.parts.metrics.acted(R::NAME, action.name(), ended, began.elapsed());
         self.fold(written.as_ref(), &outcome);
-        self.report(&key, &action, &why, &outcome);
+        self.tell_of_end(&key, &action, &why, &outcome);
         let now = self.parts.clock.now();
         {
             let mut state = self.state();
             R::learn(&mut state.local, &action, &outcome);
             let memory = state.memory.remove(&key).unwrap_or_default();
-            let memory = R::remember(now, memory, &action, &outcome);
+            let memory = R::paced(R::remember(now, memory, &action, &outcome), &state.local);
             if memory != R::Memory::default() {
                 state.memory.insert(key.clone(), memory);
             }
@@ -323,40 +342,14 @@ where
         }
     }
 
-    fn report(&self, key: &R::Key, action: &R::Action, why: &Why, outcome: &Outcome) {
-        let Some(failure) = outcome.failure() else { return };
-        match outcome {
-            // Somebody was faster: look again. Or the driver has no such method, which says what it is and not that
-            // something failed. Neither is worth a word to users.
-            Outcome::Refused(
-                Refusal::Conflict
-                | Refusal::NotFound
-                | Refusal::AlreadyExists
-                | Refusal::Driver(Code::Unimplemented, _),
-            ) => {
-                tracing::debug!(controller = R::NAME, %key, action = action.name(), "{failure}");
-            }
-            Outcome::Refused(_) | Outcome::Unknown(_) | Outcome::Done(_) => {
-                tracing::warn!(controller = R::NAME, %key, action = action.name(), "{failure}");
-                let Some(events) = &self.parts.events else { return };
-                let objects: Vec<Object> = self.parts.facts.look(|cache| {
-                    let concerned = R::concerns(key, cache, &self.state().local);
-                    concerned.iter().filter_map(|object| cache.get(object.kind, &object.key).cloned()).collect()
-                });
-                for object in objects {
-                    events.say(R::NAME, object, why.code, format!("{why}: {failure}"), self.parts.clock.now());
-                }
-            }
-        }
-    }
-
     async fn finish(&self) {
         let finished = async {
             while self.state().queue.busy() > 0 {
                 self.woken.notified().await;
             }
         };
-        if tokio::time::timeout(LAST_WAIT, finished).await.is_err() {
+        let last_wait = self.state().last_wait;
+        if tokio::time::timeout(last_wait, finished).await.is_err() {
             tracing::warn!(
                 controller = R::NAME,
                 "stopped with actions under way; they will be looked at again at the next start"
