@@ -32,7 +32,7 @@ pub use decision::{Decision, Why};
 pub use effect::{Effect, Outcome, Refusal, Reply};
 pub use election::{Ask, Election, Terms};
 pub use queue::Queue;
-pub use retry::{Pace, Retry};
+pub use retry::{Pauses, Retry};
 pub use rules::{Action, News, Permission, Rules, Tone};
 pub use secrets::Secrets;
 

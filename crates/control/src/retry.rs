@@ -16,16 +16,16 @@ pub struct Retry {
 
 /// How long the pauses between tries are: doubling, and bounded (reliability 74).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Pace {
+pub struct Pauses {
     /// After the first failure, in milliseconds.
     pub first: u64,
     /// At most, in milliseconds.
     pub longest: u64,
 }
 
-impl Default for Pace {
-    fn default() -> Pace {
-        Pace { first: 100, longest: 60_000 }
+impl Default for Pauses {
+    fn default() -> Pauses {
+        Pauses { first: 100, longest: 60_000 }
     }
 }
 
@@ -50,17 +50,17 @@ impl Retry {
     fn failed(self, now: Tick, outcome: &Outcome, outrun: bool) -> Retry {
         let failures = self.failures.saturating_add(1);
         let last = outcome.failure().unwrap_or_default();
-        Retry { failures, failed_at: now, not_before: now, outrun, last }.paced(Pace::default())
+        Retry { failures, failed_at: now, not_before: now, outrun, last }.paced(Pauses::default())
     }
 
     /// The same failures, with pauses of another length.
     #[must_use]
-    pub fn paced(self, pace: Pace) -> Retry {
+    pub fn paced(self, pauses: Pauses) -> Retry {
         if self.failures == 0 {
             return self;
         }
-        let first = if self.outrun { CONFLICT_MILLIS } else { pace.first };
-        let pause = first.saturating_mul(1 << (self.failures - 1).min(16)).min(pace.longest);
+        let first = if self.outrun { CONFLICT_MILLIS } else { pauses.first };
+        let pause = first.saturating_mul(1 << (self.failures - 1).min(16)).min(pauses.longest);
         Retry { not_before: self.failed_at.after_millis(pause), ..self }
     }
 
@@ -97,7 +97,7 @@ mod tests {
             now = until;
         }
         assert_eq!(pauses[..4], [100, 200, 400, 800]);
-        assert!(pauses.iter().all(|p| *p <= Pace::default().longest));
+        assert!(pauses.iter().all(|p| *p <= Pauses::default().longest));
         assert_eq!(retry.pause(now), None);
         assert_eq!(retry.after(now, &Outcome::Done(crate::Reply::Nothing)), Retry::default());
     }
@@ -105,17 +105,17 @@ mod tests {
     // Sidecars 1.7: the first pause is the one asked for, and no pause is longer than the longest.
     #[test]
     fn pauses_are_as_long_as_the_operator_wants_them() {
-        let pace = Pace { first: 1_000, longest: 5_000 };
+        let pauses = Pauses { first: 1_000, longest: 5_000 };
         let (mut retry, mut now, mut pauses) = (Retry::default(), Tick(7), alloc::vec::Vec::new());
         for _ in 0..5 {
-            retry = retry.after(now, &Outcome::Unknown("no answer".into())).paced(pace);
+            retry = retry.after(now, &Outcome::Unknown("no answer".into())).paced(pauses);
             let until = retry.pause(now).unwrap();
             pauses.push(until.0 - now.0);
             now = until;
         }
         assert_eq!(pauses, [1_000, 2_000, 4_000, 5_000, 5_000]);
-        assert_eq!(Retry::default().paced(pace), Retry::default());
-        let outrun = Retry::default().after(now, &Outcome::Refused(Refusal::Conflict)).paced(pace);
+        assert_eq!(Retry::default().paced(pauses), Retry::default());
+        let outrun = Retry::default().after(now, &Outcome::Refused(Refusal::Conflict)).paced(pauses);
         assert_eq!(outrun.pause(now), Some(now.after_millis(CONFLICT_MILLIS)), "a conflict is no failure");
     }
 }

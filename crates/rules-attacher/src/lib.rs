@@ -51,7 +51,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{Kind, ObjectRef};
-use control::{Cache, Change, Decision, Outcome, Pace, Rules, Tick};
+use control::{Cache, Change, Decision, Outcome, Pauses, Rules, Tick};
 
 /// The attacher of one driver.
 pub struct Attacher;
@@ -79,7 +79,7 @@ pub struct Local {
     /// What the driver says.
     pub listing: Listing,
     /// How long pauses after failures are.
-    pub pace: Pace,
+    pub pauses: Pauses,
 }
 
 impl Rules for Attacher {
@@ -116,7 +116,7 @@ impl Rules for Attacher {
     }
 
     fn paced(memory: Memory, local: &Local) -> Memory {
-        Memory { retry: memory.retry.paced(local.pace), ..memory }
+        Memory { retry: memory.retry.paced(local.pauses), ..memory }
     }
 
     fn learn(local: &mut Local, did: &Act, got: &Outcome) {

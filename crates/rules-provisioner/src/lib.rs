@@ -146,7 +146,7 @@ impl Rules for Provisioner {
     }
 
     fn paced(memory: Memory, local: &Local) -> Memory {
-        Memory { retry: memory.retry.paced(local.settings.pace), ..memory }
+        Memory { retry: memory.retry.paced(local.settings.pauses), ..memory }
     }
 
     fn learn(_local: &mut Local, _did: &Action, _got: &Outcome) {}

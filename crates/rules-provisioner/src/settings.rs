@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use api::{OwnerReference, names};
-use control::Pace;
+use control::Pauses;
 use csi::v1::controller_service_capability::Type as ControllerType;
 use csi::v1::controller_service_capability::rpc::Type as Rpc;
 use csi::v1::plugin_capability::Type as PluginType;
@@ -149,7 +149,7 @@ pub struct Settings {
     /// Gate `VolumeAttributesClass`.
     pub attributes_classes: bool,
     /// `--retry-interval-start` and `--retry-interval-max`.
-    pub pace: Pace,
+    pub pauses: Pauses,
     /// What is written down before a volume is made.
     pub intent: Intent,
     /// This process, as it is recorded in the volumes it makes; empty records nothing.
@@ -174,7 +174,7 @@ impl Default for Settings {
             topology: true,
             cross_namespace_sources: false,
             attributes_classes: true,
-            pace: Pace::default(),
+            pauses: Pauses::default(),
             intent: Intent::OnClaim,
             identity: String::new(),
             node: None,

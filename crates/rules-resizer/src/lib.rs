@@ -53,7 +53,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{Kind, ObjectRef};
-use control::{Cache, Change, Decision, Outcome, Pace, Rules, Tick, Tone, Why};
+use control::{Cache, Change, Decision, Outcome, Pauses, Rules, Tick, Tone, Why};
 
 /// The resizer of one driver.
 pub struct Resizer;
@@ -82,7 +82,7 @@ pub struct Local {
     /// How long what the driver calls impossible is left alone.
     pub slow_millis: u64,
     /// How long pauses after failures are.
-    pub pace: Pace,
+    pub pauses: Pauses,
 }
 
 impl Rules for Resizer {
@@ -119,7 +119,7 @@ impl Rules for Resizer {
     }
 
     fn paced(memory: Memory, local: &Local) -> Memory {
-        memory.paced(local.pace)
+        memory.paced(local.pauses)
     }
 
     fn learn(_local: &mut Local, _did: &Act, _got: &Outcome) {}

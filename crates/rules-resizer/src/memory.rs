@@ -1,7 +1,7 @@
 use alloc::format;
 use alloc::string::String;
 
-use control::{Outcome, Pace, Refusal, Reply, Retry, Secrets, Tick};
+use control::{Outcome, Pauses, Refusal, Reply, Retry, Secrets, Tick};
 use csi::{Code, Response};
 
 use crate::act::{Act, Work};
@@ -107,10 +107,10 @@ impl Memory {
     }
 
     /// The same, with pauses of another length.
-    pub(crate) fn paced(self, pace: Pace) -> Memory {
+    pub(crate) fn paced(self, pauses: Pauses) -> Memory {
         let Memory { mut grow, mut modify, .. } = self;
-        (grow.retry, grow.report) = (grow.retry.paced(pace), grow.report.paced(pace));
-        (modify.retry, modify.report) = (modify.retry.paced(pace), modify.report.paced(pace));
+        (grow.retry, grow.report) = (grow.retry.paced(pauses), grow.report.paced(pauses));
+        (modify.retry, modify.report) = (modify.retry.paced(pauses), modify.report.paced(pauses));
         Memory { uid: self.uid, owned: self.owned, grow, modify }
     }
 }

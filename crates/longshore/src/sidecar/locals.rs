@@ -39,7 +39,7 @@ pub async fn provisioner(shared: &Shared, profile: &Profile, kube: &Kube) -> Res
         topology: flags.gate("Topology").unwrap_or(true),
         cross_namespace_sources: flags.gate("CrossNamespaceVolumeDataSource").unwrap_or(false),
         attributes_classes: flags.gate("VolumeAttributesClass").unwrap_or(true),
-        pace: shared.settings.pace(Role::Provisioner),
+        pauses: shared.settings.pauses(Role::Provisioner),
         intent: if text("provisioning-intent") == "memory" { Intent::InMemory } else { Intent::OnClaim },
         identity: identity(&profile.name, node.as_ref()),
         node,
@@ -150,7 +150,7 @@ pub fn resizer(shared: &Shared, profile: &Profile) -> Result<rules_resizer::Loca
         asks_pods: is("handle-volume-inuse-error"),
         extra_metadata: is("extra-modify-metadata"),
         slow_millis: u64::try_from(slow.as_millis()).context("--retry-interval-max is too long")?,
-        pace: shared.settings.pace(Role::Resizer),
+        pauses: shared.settings.pauses(Role::Resizer),
     })
 }
 
@@ -180,7 +180,7 @@ pub fn attacher(shared: &Shared, profile: &Profile) -> rules_attacher::Local {
         // Never unless the driver can say where its volumes are.
         list_every_millis: if lists { u64::try_from(every.as_millis()).unwrap_or(u64::MAX) } else { 0 },
         max_entries: i32::try_from(flags.int(Role::Attacher, "max-entries")).unwrap_or(0),
-        pace: shared.settings.pace(Role::Attacher),
+        pauses: shared.settings.pauses(Role::Attacher),
         ..rules_attacher::Local::default()
     }
 }

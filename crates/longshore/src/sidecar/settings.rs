@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use control::{Pace, Terms};
+use control::{Pauses, Terms};
 
 use super::Role;
 use super::flags::Flags;
@@ -142,8 +142,8 @@ impl Settings {
             }
         }
         for role in roles.iter().copied().filter(|role| role.lease("").is_some()) {
-            let pace = pace_of(role, &flags);
-            if pace.first > pace.longest {
+            let pauses = pace_of(role, &flags);
+            if pauses.first > pauses.longest {
                 return Err("--retry-interval-start is longer than --retry-interval-max; make it shorter".into());
             }
         }
@@ -166,7 +166,7 @@ impl Settings {
     }
 
     /// The pauses of a role after failures.
-    pub fn pace(&self, role: Role) -> Pace {
+    pub fn pauses(&self, role: Role) -> Pauses {
         pace_of(role, &self.flags)
     }
 
@@ -188,15 +188,15 @@ impl Settings {
 
 /// The Go programs wait a second after the first failure, because they see nothing of what would end it. We are woken by
 /// most of that, and wait so long only when told.
-fn pace_of(role: Role, flags: &Flags) -> Pace {
+fn pace_of(role: Role, flags: &Flags) -> Pauses {
     let given = |name: &str| {
         let millis = u64::try_from(flags.duration(role, name).as_millis()).unwrap_or(u64::MAX);
         flags.is_given(name).then_some(millis)
     };
-    let usual = Pace::default();
+    let usual = Pauses::default();
     let longest = given("retry-interval-max");
     let first = given("retry-interval-start").unwrap_or(usual.first.min(longest.unwrap_or(u64::MAX)));
-    Pace { first, longest: longest.unwrap_or(usual.longest.max(first)) }
+    Pauses { first, longest: longest.unwrap_or(usual.longest.max(first)) }
 }
 
 /// What the environment says of pod and node, where a flag needs it.
@@ -356,12 +356,12 @@ mod tests {
     // Sidecars 1.7.
     #[test]
     fn pauses_are_short_unless_longer_ones_are_asked_for() {
-        let pace = |line: &str| settings(&[Role::Attacher], line).unwrap().pace(Role::Attacher);
-        let of = |first, longest| Pace { first, longest };
-        assert_eq!(pace(""), Pace::default());
-        assert_eq!(pace("--retry-interval-start=2s --retry-interval-max=5m"), of(2_000, 300_000));
-        assert_eq!(pace("--retry-interval-start=2m"), of(120_000, 120_000));
-        assert_eq!(pace("--retry-interval-max=50ms"), of(50, 50));
+        let pauses = |line: &str| settings(&[Role::Attacher], line).unwrap().pauses(Role::Attacher);
+        let of = |first, longest| Pauses { first, longest };
+        assert_eq!(pauses(""), Pauses::default());
+        assert_eq!(pauses("--retry-interval-start=2s --retry-interval-max=5m"), of(2_000, 300_000));
+        assert_eq!(pauses("--retry-interval-start=2m"), of(120_000, 120_000));
+        assert_eq!(pauses("--retry-interval-max=50ms"), of(50, 50));
     }
 
     #[test]

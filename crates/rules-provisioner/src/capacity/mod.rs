@@ -120,7 +120,7 @@ impl Rules for Capacity {
     }
 
     fn paced(memory: CapacityMemory, local: &Local) -> CapacityMemory {
-        CapacityMemory { retry: memory.retry.paced(local.settings.pace), ..memory }
+        CapacityMemory { retry: memory.retry.paced(local.settings.pauses), ..memory }
     }
 
     fn learn(_local: &mut Local, _did: &CapacityAction, _got: &Outcome) {}

@@ -101,7 +101,7 @@ impl Rules for Sources {
     }
 
     fn paced(memory: Retry, local: &Local) -> Retry {
-        memory.paced(local.settings.pace)
+        memory.paced(local.settings.pauses)
     }
 
     fn learn(_local: &mut Local, _did: &LetGo, _got: &Outcome) {}
