@@ -1,0 +1,135 @@
+//! Objects the tests apply.
+
+/// A node without a kubelet. Pods are placed on it and never run.
+pub const NODE: &str = "
+apiVersion: v1
+kind: Node
+metadata:
+  name: n1
+  labels: {kubernetes.io/os: linux, kubernetes.io/hostname: n1, topology.local.csi.longshore/node: n1, topology.hostpath.csi/node: n1}
+  annotations: {volumes.kubernetes.io/controller-managed-attach-detach: 'true'}
+status:
+  allocatable: {cpu: '4', memory: 4Gi, pods: '100'}
+  capacity: {cpu: '4', memory: 4Gi, pods: '100'}
+---
+apiVersion: storage.k8s.io/v1
+kind: CSINode
+metadata: {name: n1}
+spec:
+  drivers:
+  - {name: local.csi.longshore, nodeID: n1, topologyKeys: [topology.local.csi.longshore/node]}
+  - {name: hostpath.csi.k8s.io, nodeID: n1, topologyKeys: [topology.hostpath.csi/node]}
+";
+
+/// The kinds of the snapshot controllers, without a schema: what they hold is up to those who write them.
+pub fn snapshot_kinds() -> String {
+    let kind = |name: &str, plural: &str, scope: &str| {
+        format!(
+            "
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: {plural}.snapshot.storage.k8s.io
+  annotations: {{api-approved.kubernetes.io: 'unapproved, for a test'}}
+spec:
+  group: snapshot.storage.k8s.io
+  scope: {scope}
+  names: {{kind: {name}, plural: {plural}, singular: {}, listKind: {name}List}}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {{status: {{}}}}
+    schema: {{openAPIV3Schema: {{type: object, x-kubernetes-preserve-unknown-fields: true}}}}
+",
+            name.to_lowercase()
+        )
+    };
+    [
+        kind("VolumeSnapshot", "volumesnapshots", "Namespaced"),
+        kind("VolumeSnapshotContent", "volumesnapshotcontents", "Cluster"),
+        kind("VolumeSnapshotClass", "volumesnapshotclasses", "Cluster"),
+    ]
+    .concat()
+}
+
+/// A namespace, a class and a snapshot class of a driver, all with one name. `parameters` are the class's.
+pub fn place(name: &str, driver: &str, parameters: &[(&str, &str)]) -> String {
+    let parameters: Vec<String> = parameters.iter().map(|(key, value)| format!("  {key}: {value}\n")).collect();
+    let parameters = if parameters.is_empty() { "  {}\n".to_string() } else { parameters.concat() };
+    format!(
+        "
+apiVersion: v1
+kind: Namespace
+metadata: {{name: {name}}}
+---
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {{name: {name}}}
+provisioner: {driver}
+allowVolumeExpansion: true
+parameters:
+{parameters}
+---
+apiVersion: snapshot.storage.k8s.io/v1
+kind: VolumeSnapshotClass
+metadata: {{name: {name}}}
+driver: {driver}
+deletionPolicy: Delete
+"
+    )
+}
+
+/// A claim; `source` is `VolumeSnapshot/x`, `PersistentVolumeClaim/x` or empty.
+pub fn claim(place: &str, name: &str, source: &str) -> String {
+    let source = match source.split_once('/') {
+        Some((kind, name)) if kind == "VolumeSnapshot" => {
+            format!("\n  dataSource: {{apiGroup: snapshot.storage.k8s.io, kind: {kind}, name: {name}}}")
+        }
+        Some((kind, name)) => format!("\n  dataSource: {{kind: {kind}, name: {name}}}"),
+        None => String::new(),
+    };
+    format!(
+        "
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {{name: {name}, namespace: {place}}}
+spec:
+  storageClassName: {place}
+  accessModes: [ReadWriteOnce]
+  resources: {{requests: {{storage: 16Mi}}}}{source}
+"
+    )
+}
+
+/// A pod that wants a claim.
+pub fn pod(place: &str, name: &str, claim: &str) -> String {
+    format!(
+        "
+---
+apiVersion: v1
+kind: Pod
+metadata: {{name: {name}, namespace: {place}}}
+spec:
+  tolerations: [{{operator: Exists}}]
+  automountServiceAccountToken: false
+  containers: [{{name: main, image: none, volumeMounts: [{{name: data, mountPath: /data}}]}}]
+  volumes: [{{name: data, persistentVolumeClaim: {{claimName: {claim}}}}}]
+"
+    )
+}
+
+/// A snapshot of a claim.
+pub fn snapshot(place: &str, name: &str, claim: &str) -> String {
+    format!(
+        "
+---
+apiVersion: snapshot.storage.k8s.io/v1
+kind: VolumeSnapshot
+metadata: {{name: {name}, namespace: {place}}}
+spec: {{volumeSnapshotClassName: {place}, source: {{persistentVolumeClaimName: {claim}}}}}
+"
+    )
+}
