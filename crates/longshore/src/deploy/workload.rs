@@ -177,7 +177,7 @@ fn volumes(plan: &Plan, part: Part) -> String {
             "- name: token # for the sidecar alone: the driver has no business with the API\n  projected:\n    sources:\n    \
              - {serviceAccountToken: {path: token, expirationSeconds: 3607}}\n    \
              - {configMap: {name: kube-root-ca.crt, items: [{key: ca.crt, path: ca.crt}]}}\n    \
-             - {downwardAPI: {items: [{path: namespace, fieldRef: {fieldPath: metadata.namespace}}]}}\n",
+             - {downwardAPI: {items: [{path: namespace, fieldRef: {apiVersion: v1, fieldPath: metadata.namespace}}]}}\n",
         );
     }
     text

@@ -21,23 +21,32 @@ spec:
   - {name: hostpath.csi.k8s.io, nodeID: n1, topologyKeys: [topology.hostpath.csi/node]}
 ";
 
-/// The kinds of the snapshot controllers, without a schema: what they hold is up to those who write them.
-pub fn snapshot_kinds() -> String {
-    let kind = |name: &str, plural: &str, scope: &str| {
+/// The kinds that are not Kubernetes' own, without a schema: what they hold is up to those who write them.
+pub const KINDS: [(&str, &str, &str, &str); 4] = [
+    ("VolumeSnapshot", "volumesnapshots", "snapshot.storage.k8s.io/v1", "Namespaced"),
+    ("VolumeSnapshotContent", "volumesnapshotcontents", "snapshot.storage.k8s.io/v1", "Cluster"),
+    ("VolumeSnapshotClass", "volumesnapshotclasses", "snapshot.storage.k8s.io/v1", "Cluster"),
+    ("ReferenceGrant", "referencegrants", "gateway.networking.k8s.io/v1beta1", "Namespaced"),
+];
+
+/// Their definitions.
+pub fn definitions() -> String {
+    let define = |(name, plural, version, scope): (&str, &str, &str, &str)| {
+        let (group, version) = version.split_once('/').unwrap();
         format!(
             "
 ---
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata:
-  name: {plural}.snapshot.storage.k8s.io
+  name: {plural}.{group}
   annotations: {{api-approved.kubernetes.io: 'unapproved, for a test'}}
 spec:
-  group: snapshot.storage.k8s.io
+  group: {group}
   scope: {scope}
   names: {{kind: {name}, plural: {plural}, singular: {}, listKind: {name}List}}
   versions:
-  - name: v1
+  - name: {version}
     served: true
     storage: true
     subresources: {{status: {{}}}}
@@ -46,12 +55,7 @@ spec:
             name.to_lowercase()
         )
     };
-    [
-        kind("VolumeSnapshot", "volumesnapshots", "Namespaced"),
-        kind("VolumeSnapshotContent", "volumesnapshotcontents", "Cluster"),
-        kind("VolumeSnapshotClass", "volumesnapshotclasses", "Cluster"),
-    ]
-    .concat()
+    KINDS.map(define).concat()
 }
 
 /// A namespace, a class and a snapshot class of a driver, all with one name. `parameters` are the class's.
@@ -113,7 +117,6 @@ apiVersion: v1
 kind: Pod
 metadata: {{name: {name}, namespace: {place}}}
 spec:
-  tolerations: [{{operator: Exists}}]
   automountServiceAccountToken: false
   containers: [{{name: main, image: none, volumeMounts: [{{name: data, mountPath: /data}}]}}]
   volumes: [{{name: data, persistentVolumeClaim: {{claimName: {claim}}}}}]

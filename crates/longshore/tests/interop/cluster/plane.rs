@@ -71,12 +71,14 @@ impl Plane {
             ..Options::default()
         };
         let control = ControlPlane::start(options).unwrap();
-        control.apply(&objects::snapshot_kinds()).unwrap();
-        for kind in ["volumesnapshots", "volumesnapshotcontents", "volumesnapshotclasses"] {
-            let name = format!("crd/{kind}.snapshot.storage.k8s.io");
+        control.apply(&objects::definitions()).unwrap();
+        for (_, plural, version, _) in objects::KINDS {
+            let name = format!("crd/{plural}.{}", version.split('/').next().unwrap());
             control.kubectl(&["wait", "--for=condition=Established", &name, "--timeout=60s"]).unwrap();
         }
         control.apply(objects::NODE).unwrap();
+        // There is no kubelet to say that the node is ready.
+        control.kubectl(&["taint", "node", "n1", "node.kubernetes.io/not-ready-"]).unwrap();
         let config = format!("--kubeconfig={}", control.kubeconfig().display());
         let program = peer("snapshot-controller").unwrap();
         let snapshots =

@@ -9,7 +9,7 @@ use super::plane::{Turn, turn};
 use super::{backend, objects};
 use crate::stand::Stand;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(40);
 /// Each look starts a kubectl: not more of them than needed.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -50,7 +50,6 @@ impl Trial {
         let mut flags = self.common(kubeconfig);
         flags.insert(0, "sidecar".into());
         flags.push(format!("--roles={roles}"));
-        flags.push("-v=5".into());
         flags.extend(more.iter().map(|flag| flag.to_string()));
         self.start(&format!("ours-{}", roles.replace(',', "-")), Path::new(env!("CARGO_BIN_EXE_longshore")), &flags)
     }
@@ -127,19 +126,16 @@ impl Trial {
         }
     }
 
-    /// The volumes of the driver, as the API has them.
+    /// The volumes of the trial's class, as the API has them.
     pub fn volumes(&self) -> Vec<String> {
-        self.listed("pv", "{range .items[*]}{.spec.csi.driver} {.metadata.name}{\"\\n\"}{end}")
+        self.listed("pv", "{.spec.storageClassName}", self.place)
     }
 
-    /// The attachments of the driver.
-    pub fn attachments(&self) -> Vec<String> {
-        self.listed("volumeattachment", "{range .items[*]}{.spec.attacher} {.metadata.name}{\"\\n\"}{end}")
-    }
-
-    fn listed(&self, kind: &str, path: &str) -> Vec<String> {
-        let said = self.kubectl(&["get", kind, &format!("--output=jsonpath={path}")]).unwrap();
-        said.lines().filter_map(|line| line.strip_prefix(&format!("{} ", self.driver))).map(String::from).collect()
+    /// The names of the objects of a kind that have a value at a path.
+    fn listed(&self, kind: &str, path: &str, value: &str) -> Vec<String> {
+        let line = format!("--output=jsonpath={{range .items[*]}}{path} {{.metadata.name}}{{\"\\n\"}}{{end}}");
+        let said = self.kubectl(&["get", kind, &line]).unwrap();
+        said.lines().filter_map(|line| line.strip_prefix(&format!("{value} "))).map(String::from).collect()
     }
 
     /// Waits until the API has no claim, volume, attachment or snapshot left, and the driver none either.
@@ -158,8 +154,9 @@ impl Trial {
 
     fn left(&self) -> Vec<String> {
         let mut left = self.volumes();
-        left.extend(self.attachments());
-        for kind in ["pvc", "volumesnapshot", "volumesnapshotcontent"] {
+        left.extend(self.listed("volumeattachment", "{.spec.attacher}", self.driver));
+        left.extend(self.listed("volumesnapshotcontent", "{.spec.volumeSnapshotClassName}", self.place));
+        for kind in ["pvc", "volumesnapshot"] {
             let said = self.kubectl(&["get", kind, "--output=name"]).unwrap();
             left.extend(said.lines().map(String::from));
         }
