@@ -1,39 +1,8 @@
 //! Objects nobody should have written: they change nothing, and nobody else waits for them.
 
+use super::objects::{attachment, volume};
 use super::trial::{Driver, Trial};
 use super::{backend, life, objects};
-
-/// A volume by hand.
-fn volume(name: &str, driver: &str, handle: &str, more: &str) -> String {
-    format!(
-        "
----
-apiVersion: v1
-kind: PersistentVolume
-metadata:
-  name: {name}
-  annotations: {{pv.kubernetes.io/provisioned-by: {driver}}}
-spec:
-  storageClassName: elsewhere
-  accessModes: [ReadWriteOnce]
-  capacity: {{storage: 1Gi}}
-  persistentVolumeReclaimPolicy: Retain
-  csi: {{driver: {driver}, volumeHandle: '{handle}'{more}}}
-"
-    )
-}
-
-fn attachment(name: &str, attacher: &str, volume: &str, node: &str) -> String {
-    format!(
-        "
----
-apiVersion: storage.k8s.io/v1
-kind: VolumeAttachment
-metadata: {{name: {name}}}
-spec: {{attacher: {attacher}, nodeName: {node}, source: {{persistentVolumeName: {volume}}}}}
-"
-    )
-}
 
 /// Everything about an object that somebody could have changed.
 fn state(trial: &Trial, kind: &str, name: &str) -> String {

@@ -136,3 +136,36 @@ spec: {{volumeSnapshotClassName: {place}, source: {{persistentVolumeClaimName: {
 "
     )
 }
+
+/// A volume by hand.
+pub fn volume(name: &str, driver: &str, handle: &str, more: &str) -> String {
+    format!(
+        "
+---
+apiVersion: v1
+kind: PersistentVolume
+metadata:
+  name: {name}
+  annotations: {{pv.kubernetes.io/provisioned-by: {driver}}}
+spec:
+  storageClassName: elsewhere
+  accessModes: [ReadWriteOnce]
+  capacity: {{storage: 1Gi}}
+  persistentVolumeReclaimPolicy: Retain
+  csi: {{driver: {driver}, volumeHandle: '{handle}'{more}}}
+"
+    )
+}
+
+/// An attachment by hand.
+pub fn attachment(name: &str, attacher: &str, volume: &str, node: &str) -> String {
+    format!(
+        "
+---
+apiVersion: storage.k8s.io/v1
+kind: VolumeAttachment
+metadata: {{name: {name}}}
+spec: {{attacher: {attacher}, nodeName: {node}, source: {{persistentVolumeName: {volume}}}}}
+"
+    )
+}

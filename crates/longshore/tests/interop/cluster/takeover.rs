@@ -17,7 +17,7 @@ const ELECTION: [&str; 4] = [
 ];
 
 /// Both work on few claims at once, so that there is a middle to be killed in.
-const SLOWLY: &str = "--worker-threads=2";
+const AT_ONCE: usize = 2;
 
 /// Waits until the driver has at least, or at most, so many volumes.
 fn wait_for(trial: &Trial, what: &str, wanted: impl Fn(usize) -> bool) {
@@ -34,7 +34,7 @@ fn wait_for(trial: &Trial, what: &str, wanted: impl Fn(usize) -> bool) {
 
 fn flags(place: &str) -> Vec<String> {
     let namespace = format!("--leader-election-namespace={place}");
-    ELECTION.iter().map(|flag| flag.to_string()).chain([namespace, SLOWLY.into()]).collect()
+    ELECTION.iter().map(|flag| flag.to_string()).chain([namespace, format!("--worker-threads={AT_ONCE}")]).collect()
 }
 
 fn go(trial: &mut Trial) -> usize {
@@ -73,13 +73,21 @@ fn the_go_provisioner_and_ours_take_over_from_each_other_in_the_middle_of_a_batc
     trial.wait_bound(&claims.iter().map(String::as_str).collect::<Vec<_>>());
     let (volumes, _) = backend::contents(&trial.stand.socket);
     assert_eq!((volumes.len(), trial.volumes().len()), (BATCH, BATCH));
+    // What ours was about when it was killed it still says on the claims, and on no others.
+    let finalizers = trial.kubectl(&["get", "pvc", "--output=jsonpath={.items[*].metadata.finalizers}"]).unwrap();
+    let intents = finalizers.matches(api::names::PROVISIONING_INTENT).count();
+    assert!(intents <= AT_ONCE, "{intents} claims say that ours works on them");
 
+    // The Go provisioner knows nothing of that and leaves it alone; ours, back again, takes it off.
     trial.kubectl(&["delete", "pvc", "--all", "--wait=false"]).unwrap();
     wait_for(&trial, "the Go provisioner to delete", |held| held <= 3 * BATCH / 4);
     kill_in_the_middle(&mut trial, third);
     let fourth = ours(&mut trial);
-    wait_for(&trial, "ours to delete", |held| held <= BATCH / 4);
+    wait_for(&trial, "ours to delete", |held| held <= BATCH / 2);
     kill_in_the_middle(&mut trial, fourth);
-    go(&mut trial);
+    let fifth = go(&mut trial);
+    wait_for(&trial, "the Go provisioner to go on", |held| held <= BATCH / 4);
+    kill_in_the_middle(&mut trial, fifth);
+    ours(&mut trial);
     life::end(&trial);
 }

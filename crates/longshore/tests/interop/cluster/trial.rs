@@ -79,11 +79,6 @@ impl Trial {
         self.sidecars[sidecar].kill().unwrap();
     }
 
-    /// Asks a sidecar to end.
-    pub fn terminate(&mut self, sidecar: usize) {
-        assert!(self.sidecars[sidecar].terminate(PATIENCE).unwrap().success());
-    }
-
     /// Everything the driver and the sidecars wrote.
     pub fn logs(&self) -> Vec<(PathBuf, String)> {
         let files = std::fs::read_dir(self.stand.scratch.path()).unwrap().map(|entry| entry.unwrap().path());
