@@ -32,8 +32,8 @@ pub use decision::{Decision, Why};
 pub use effect::{Effect, Outcome, Refusal, Reply};
 pub use election::{Ask, Election, Terms};
 pub use queue::Queue;
-pub use retry::Retry;
-pub use rules::{Action, Permission, Rules};
+pub use retry::{Pace, Retry};
+pub use rules::{Action, News, Permission, Rules, Tone};
 pub use secrets::Secrets;
 
 /// A moment: milliseconds since 1970, as told by whoever runs the rules. It never goes backwards within one run.

@@ -7,13 +7,28 @@ use crate::{Outcome, Refusal, Tick};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Retry {
     failures: u32,
+    failed_at: Tick,
     not_before: Tick,
+    /// Somebody was faster: the next try is soon.
+    outrun: bool,
     last: String,
 }
 
-/// First pause, and the longest (reliability 74: bounded and doubling).
-const FIRST_MILLIS: u64 = 100;
-const LONGEST_MILLIS: u64 = 60_000;
+/// How long the pauses between tries are: doubling, and bounded (reliability 74).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Pace {
+    /// After the first failure, in milliseconds.
+    pub first: u64,
+    /// At most, in milliseconds.
+    pub longest: u64,
+}
+
+impl Default for Pace {
+    fn default() -> Pace {
+        Pace { first: 100, longest: 60_000 }
+    }
+}
+
 /// First pause after a conflict: only as long as the news of the change may take to reach our cache.
 const CONFLICT_MILLIS: u64 = 2;
 
@@ -24,21 +39,29 @@ impl Retry {
         match outcome {
             Outcome::Done(_) => Retry::default(),
             Outcome::Refused(Refusal::Conflict | Refusal::NotFound | Refusal::AlreadyExists) => {
-                self.failed(now, outcome, CONFLICT_MILLIS)
+                self.failed(now, outcome, true)
             }
             Outcome::Refused(Refusal::Denied(_) | Refusal::Driver(..) | Refusal::Host(_)) | Outcome::Unknown(_) => {
-                self.failed(now, outcome, FIRST_MILLIS)
+                self.failed(now, outcome, false)
             }
         }
     }
 
-    fn failed(self, now: Tick, outcome: &Outcome, first: u64) -> Retry {
-        let pause = first.saturating_mul(1 << self.failures.min(16)).min(LONGEST_MILLIS);
-        Retry {
-            failures: self.failures.saturating_add(1),
-            not_before: now.after_millis(pause),
-            last: outcome.failure().unwrap_or_default(),
+    fn failed(self, now: Tick, outcome: &Outcome, outrun: bool) -> Retry {
+        let failures = self.failures.saturating_add(1);
+        let last = outcome.failure().unwrap_or_default();
+        Retry { failures, failed_at: now, not_before: now, outrun, last }.paced(Pace::default())
+    }
+
+    /// The same failures, with pauses of another length.
+    #[must_use]
+    pub fn paced(self, pace: Pace) -> Retry {
+        if self.failures == 0 {
+            return self;
         }
+        let first = if self.outrun { CONFLICT_MILLIS } else { pace.first };
+        let pause = first.saturating_mul(1 << (self.failures - 1).min(16)).min(pace.longest);
+        Retry { not_before: self.failed_at.after_millis(pause), ..self }
     }
 
     /// The moment before which nothing should be tried, if it is still to come.
@@ -74,8 +97,25 @@ mod tests {
             now = until;
         }
         assert_eq!(pauses[..4], [100, 200, 400, 800]);
-        assert!(pauses.iter().all(|p| *p <= LONGEST_MILLIS));
+        assert!(pauses.iter().all(|p| *p <= Pace::default().longest));
         assert_eq!(retry.pause(now), None);
         assert_eq!(retry.after(now, &Outcome::Done(crate::Reply::Nothing)), Retry::default());
+    }
+
+    // Sidecars 1.7: the first pause is the one asked for, and no pause is longer than the longest.
+    #[test]
+    fn pauses_are_as_long_as_the_operator_wants_them() {
+        let pace = Pace { first: 1_000, longest: 5_000 };
+        let (mut retry, mut now, mut pauses) = (Retry::default(), Tick(7), alloc::vec::Vec::new());
+        for _ in 0..5 {
+            retry = retry.after(now, &Outcome::Unknown("no answer".into())).paced(pace);
+            let until = retry.pause(now).unwrap();
+            pauses.push(until.0 - now.0);
+            now = until;
+        }
+        assert_eq!(pauses, [1_000, 2_000, 4_000, 5_000, 5_000]);
+        assert_eq!(Retry::default().paced(pace), Retry::default());
+        let outrun = Retry::default().after(now, &Outcome::Refused(Refusal::Conflict)).paced(pace);
+        assert_eq!(outrun.pause(now), Some(now.after_millis(CONFLICT_MILLIS)), "a conflict is no failure");
     }
 }

@@ -1,10 +1,11 @@
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::{Debug, Display};
 use core::hash::Hash;
 
 use api::{Kind, ObjectRef};
 
-use crate::{Cache, Change, Decision, Effect, Outcome, Tick};
+use crate::{Cache, Change, Decision, Effect, Outcome, Tick, Why};
 
 /// A controller, as pure functions.
 ///
@@ -46,6 +47,12 @@ pub trait Rules {
     /// What to keep in mind of an action's outcome.
     fn remember(now: Tick, memory: Self::Memory, did: &Self::Action, got: &Outcome) -> Self::Memory;
 
+    /// What is remembered, with the pauses after failures as long as the operator wants them. Controllers whose pauses
+    /// nobody can choose leave them as they are.
+    fn paced(memory: Self::Memory, _local: &Self::Local) -> Self::Memory {
+        memory
+    }
+
     /// What an action's outcome says about the facts outside the API.
     fn learn(local: &mut Self::Local, did: &Self::Action, got: &Outcome);
 
@@ -62,6 +69,41 @@ pub trait Rules {
     fn concerns(key: &Self::Key, _cache: &Cache, _local: &Self::Local) -> Vec<ObjectRef> {
         alloc::vec![Self::about(key)]
     }
+
+    /// What users are told while a key rests for this reason, if that is worth an event: its type and reason.
+    fn plight(_key: &Self::Key, _why: &Why) -> Option<(Tone, &'static str)> {
+        None
+    }
+}
+
+/// The type of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Tone {
+    /// All is well.
+    Normal,
+    /// Something is wrong.
+    Warning,
+}
+
+impl Tone {
+    /// As events say it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Tone::Normal => "Normal",
+            Tone::Warning => "Warning",
+        }
+    }
+}
+
+/// What users are told of an action: reasons as the Go programs have them, and words of our own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct News {
+    /// When it begins.
+    pub begun: Option<(&'static str, String)>,
+    /// When it is done.
+    pub done: Option<(&'static str, String)>,
+    /// The reason of a failure's event; where there is none it is the reason of the decision.
+    pub failed: Option<&'static str>,
 }
 
 /// One of the things a controller does.
@@ -71,6 +113,16 @@ pub trait Action: Clone + Debug + PartialEq + Eq + Hash {
 
     /// The effect that carries it out. The same action always gives the same effect.
     fn effect(&self) -> Effect;
+
+    /// What went wrong, in words, if something did. A read that was answered may still not have brought what it was for.
+    fn failure(&self, got: &Outcome) -> Option<String> {
+        got.failure()
+    }
+
+    /// What users are told of it. Most actions are nobody's business until they fail.
+    fn news(&self) -> News {
+        News::default()
+    }
 
     /// Every right the controller's actions need, complete and with nothing to spare: its RBAC role is printed from this.
     fn permissions() -> &'static [Permission];

@@ -16,4 +16,4 @@ mod watch;
 pub use connect::{ConnectError, Kube};
 pub use count::Counts;
 pub use lease::{Campaign, Standing};
-pub use watch::Feed;
+pub use watch::{Feed, Scope};

@@ -1,5 +1,6 @@
 //! Watches: what the API server says, in order, for as long as the process lives.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use api::{Kind, Object, Value};
@@ -30,6 +31,28 @@ pub enum Feed {
     Set(Object),
     /// The object is gone; this is its last state.
     Remove(Object),
+}
+
+/// Which objects of a kind are watched. The default is all of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scope {
+    /// Those of this namespace; empty for all.
+    pub namespace: String,
+    /// Those with these labels.
+    pub labels: BTreeMap<String, String>,
+    /// The one of this name; empty for all.
+    pub name: String,
+}
+
+impl Scope {
+    /// The path of a list or watch, up to the first parameter of the caller.
+    fn path(&self, kind: Kind) -> String {
+        let labels: Vec<String> = self.labels.iter().map(|(key, value)| format!("{key}%3D{value}")).collect();
+        let selector = if labels.is_empty() { String::new() } else { format!("labelSelector={}&", labels.join("%2C")) };
+        let name =
+            if self.name.is_empty() { String::new() } else { format!("fieldSelector=metadata.name%3D{}&", self.name) };
+        format!("{}?{name}{}", path::collection(kind, &self.namespace), selector.replace('/', "%2F"))
+    }
 }
 
 /// Why a watch stopped.
@@ -64,11 +87,16 @@ impl Kube {
     /// Lists a kind and follows it until nobody listens. Failures are retried for ever: the cluster may be away for a
     /// while, and what was seen last stays true for the cache until it is back.
     pub async fn watch(self, kind: Kind, news: mpsc::Sender<Feed>) {
+        self.watch_within(kind, Scope::default(), news).await;
+    }
+
+    /// As [`Kube::watch`], of some of the kind's objects: for those that are only ours to see.
+    pub async fn watch_within(self, kind: Kind, scope: Scope, news: mpsc::Sender<Feed>) {
         let mut pause = FIRST_PAUSE;
         let mut version: Option<String> = None;
         loop {
             let stopped = match &version {
-                None => match self.list_known(kind).await {
+                None => match self.list_known(kind, &scope).await {
                     Ok((at, objects)) => {
                         let number = at.parse().unwrap_or(0);
                         if news.send(Feed::Replace { kind, version: number, objects }).await.is_err() {
@@ -83,7 +111,7 @@ impl Kube {
                 },
                 Some(at) => {
                     let mut last = at.clone();
-                    let stopped = self.follow(kind, &mut last, &news).await;
+                    let stopped = self.follow(kind, &scope, &mut last, &news).await;
                     version = Some(last);
                     stopped
                 }
@@ -110,19 +138,19 @@ impl Kube {
 
     /// Every object of a kind, and the version of the list.
     pub async fn list(&self, kind: Kind) -> Result<(String, Vec<Object>), String> {
-        self.list_known(kind).await.map_err(|none| match none {
+        self.list_known(kind, &Scope::default()).await.map_err(|none| match none {
             NoList::Absent => format!("the API server does not know {}", kind.plural()),
             NoList::Failed(text) => text,
         })
     }
 
-    async fn list_known(&self, kind: Kind) -> Result<(String, Vec<Object>), NoList> {
+    async fn list_known(&self, kind: Kind, scope: &Scope) -> Result<(String, Vec<Object>), NoList> {
         let mut objects = Vec::new();
         let mut next = String::new();
         loop {
             self.counts.add("list", kind, "");
             let token = if next.is_empty() { String::new() } else { format!("&continue={next}") };
-            let path = format!("{}?limit={PAGE}{token}", path::collection(kind, ""));
+            let path = format!("{}limit={PAGE}{token}", scope.path(kind));
             let answered = self.send(Method::GET, &path, "", bytes::Bytes::new()).await;
             let (status, body) = answered.map_err(NoList::Failed)?;
             if status == StatusCode::NOT_FOUND {
@@ -148,10 +176,9 @@ impl Kube {
         }
     }
 
-    async fn follow(&self, kind: Kind, version: &mut String, news: &mpsc::Sender<Feed>) -> Stopped {
+    async fn follow(&self, kind: Kind, scope: &Scope, version: &mut String, news: &mpsc::Sender<Feed>) -> Stopped {
         self.counts.add("watch", kind, "");
-        let path =
-            format!("{}?watch=true&allowWatchBookmarks=true&resourceVersion={version}", path::collection(kind, ""));
+        let path = format!("{}watch=true&allowWatchBookmarks=true&resourceVersion={version}", scope.path(kind));
         let request = match http::Request::get(path).header("accept", "application/json").body(Body::empty()) {
             Ok(request) => request,
             Err(error) => return Stopped::Failed(error.to_string()),
@@ -247,5 +274,21 @@ fn understood(kind: Kind, json: &RawValue) -> Option<Object> {
             tracing::warn!(kind = kind.name(), "left out an object that cannot be understood: {error}");
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scope_is_a_namespace_and_labels() {
+        assert_eq!(Scope::default().path(Kind::Node), "/api/v1/nodes?");
+        let labels = [("a/b".to_string(), "c".to_string()), ("d".to_string(), "e".to_string())].into();
+        let scope = Scope { namespace: "n".into(), labels, ..Scope::default() };
+        let path = scope.path(Kind::CSIStorageCapacity);
+        assert_eq!(path, "/apis/storage.k8s.io/v1/namespaces/n/csistoragecapacities?labelSelector=a%2Fb%3Dc%2Cd%3De&");
+        let one = Scope { name: "here".into(), ..Scope::default() };
+        assert_eq!(one.path(Kind::Node), "/api/v1/nodes?fieldSelector=metadata.name%3Dhere&");
     }
 }

@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use api::{Object, Write};
-use control::{Action, Cache, Change, Decision, Effect, Outcome, Queue, Refusal, Reply, Rules, Tick, Why};
-use csi::Code;
+use control::{Action, Cache, Change, Decision, Effect, Outcome, Queue, Reply, Rules, Tick, Why};
 use tokio::sync::{Notify, watch};
 
 use crate::{Clock, Events, Facts, Listener, Metrics};
+
+mod tell;
 
 /// Performs effects. The binary composes it from the hands it has.
 pub trait Hands: Send + Sync + 'static {
@@ -241,7 +242,8 @@ where
                     Decision::Do(_, why) => metrics.decided(name, "do", why.code),
                 }
                 match decision {
-                    Decision::Rest(_) => {
+                    Decision::Rest(why) => {
+                        self.tell_of_plight(&key, &why);
                         self.state().queue.done(key);
                         continue;
                     }
@@ -255,6 +257,7 @@ where
                 }
             };
             tracing::debug!(controller = R::NAME, %key, action = action.name(), "{why}");
+            self.tell_of_beginning(&key, &action);
             self.state().doing.insert(key.clone(), why.clone());
             tokio::spawn(self.clone().act(key, action, why));
         }
@@ -279,13 +282,13 @@ where
         };
         self.parts.metrics.acted(R::NAME, action.name(), ended, began.elapsed());
         self.fold(written.as_ref(), &outcome);
-        self.report(&key, &action, &why, &outcome);
+        self.tell_of_end(&key, &action, &why, &outcome);
         let now = self.parts.clock.now();
         {
             let mut state = self.state();
             R::learn(&mut state.local, &action, &outcome);
             let memory = state.memory.remove(&key).unwrap_or_default();
-            let memory = R::remember(now, memory, &action, &outcome);
+            let memory = R::paced(R::remember(now, memory, &action, &outcome), &state.local);
             if memory != R::Memory::default() {
                 state.memory.insert(key.clone(), memory);
             }
@@ -319,33 +322,6 @@ where
                 | Outcome::Unknown(_),
             )
             | (None, _) => {}
-        }
-    }
-
-    fn report(&self, key: &R::Key, action: &R::Action, why: &Why, outcome: &Outcome) {
-        let Some(failure) = outcome.failure() else { return };
-        match outcome {
-            // Somebody was faster: look again. Or the driver has no such method, which says what it is and not that
-            // something failed. Neither is worth a word to users.
-            Outcome::Refused(
-                Refusal::Conflict
-                | Refusal::NotFound
-                | Refusal::AlreadyExists
-                | Refusal::Driver(Code::Unimplemented, _),
-            ) => {
-                tracing::debug!(controller = R::NAME, %key, action = action.name(), "{failure}");
-            }
-            Outcome::Refused(_) | Outcome::Unknown(_) | Outcome::Done(_) => {
-                tracing::warn!(controller = R::NAME, %key, action = action.name(), "{failure}");
-                let Some(events) = &self.parts.events else { return };
-                let objects: Vec<Object> = self.parts.facts.look(|cache| {
-                    let concerned = R::concerns(key, cache, &self.state().local);
-                    concerned.iter().filter_map(|object| cache.get(object.kind, &object.key).cloned()).collect()
-                });
-                for object in objects {
-                    events.say(R::NAME, object, why.code, format!("{why}: {failure}"), self.parts.clock.now());
-                }
-            }
         }
     }
 

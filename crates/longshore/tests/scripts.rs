@@ -41,4 +41,9 @@ scripts! {
     deploys_a_driver "deploy.txt";
     sidecar_on_a_node "sidecar-on-a-node.txt";
     sidecars_beside_a_driver "root-sidecars-beside-a-driver.txt";
+    sidecar_publishes_capacity "sidecar-publishes-capacity.txt";
+    sidecar_on_every_node "sidecar-on-every-node.txt";
+    sidecar_tells_users "sidecar-tells-users.txt";
+    sidecar_as_helper "sidecar-as-helper.txt";
+    a_standby_takes_over "root-a-standby-takes-over.txt";
 }

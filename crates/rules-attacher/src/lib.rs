@@ -51,7 +51,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{Kind, ObjectRef};
-use control::{Cache, Change, Decision, Outcome, Rules, Tick};
+use control::{Cache, Change, Decision, Outcome, Pace, Rules, Tick};
 
 /// The attacher of one driver.
 pub struct Attacher;
@@ -78,6 +78,8 @@ pub struct Local {
     pub max_entries: i32,
     /// What the driver says.
     pub listing: Listing,
+    /// How long pauses after failures are.
+    pub pace: Pace,
 }
 
 impl Rules for Attacher {
@@ -111,6 +113,10 @@ impl Rules for Attacher {
 
     fn remember(now: Tick, memory: Memory, did: &Act, got: &Outcome) -> Memory {
         memory::remember(now, memory, did, got)
+    }
+
+    fn paced(memory: Memory, local: &Local) -> Memory {
+        Memory { retry: memory.retry.paced(local.pace), ..memory }
     }
 
     fn learn(local: &mut Local, did: &Act, got: &Outcome) {

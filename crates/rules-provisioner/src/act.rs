@@ -6,7 +6,7 @@ use api::{
     Kind, Object, ObjectRef, Patch, PersistentVolume, PersistentVolumeClaim, Precondition, SecretReference, Write,
     names,
 };
-use control::{Effect, Permission, Secrets};
+use control::{Effect, Outcome, Permission, Secrets};
 use csi::Call;
 use csi::v1::{self, DeleteVolumeRequest, GetCapacityRequest};
 use serde_json::json;
@@ -211,6 +211,17 @@ impl control::Action for Action {
                 grace_seconds: None,
             }),
         }
+    }
+
+    fn failure(&self, got: &Outcome) -> Option<String> {
+        if let Action::ReadSecret { secret, needed: true, .. } = self {
+            return Secrets::of(secret, got).err();
+        }
+        got.failure()
+    }
+
+    fn news(&self) -> control::News {
+        crate::news::news(self)
     }
 
     fn permissions() -> &'static [Permission] {

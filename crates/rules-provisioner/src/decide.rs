@@ -4,6 +4,7 @@ use control::{Decision, Tick, Why};
 
 use crate::find::selected_node;
 use crate::step::Step;
+use crate::topology::NOT_ALLOWED;
 use crate::{
     Action, ClaimView, Course, Fresh, Intent, Made, Memory, Offer, Slot, Stage, Terms, View, VolumeView, Work,
 };
@@ -102,6 +103,9 @@ fn without_intent(step: &Step) -> Decision<Action> {
                 Course::Contest { from } => step.contest(*from, terms),
                 Course::Provide | Course::AwaitNode | Course::Deleted | Course::Bound(_) => record_intent(work, terms),
             },
+            Offer::Unfit(obstacle) if matches!(course, Course::Contest { .. }) && obstacle.code == NOT_ALLOWED => {
+                Decision::Rest(Why::settled("NotAllowedHere", obstacle.text.clone()))
+            }
             Offer::Unfit(obstacle) => Decision::Rest(Why::waiting(obstacle.code, obstacle.text.clone())),
             Offer::Misplaced(text) => step.reschedule("NodeUnfit", text),
             Offer::Withdrawn { class, .. } => class_missing(class),

@@ -44,6 +44,7 @@ mod find;
 mod index;
 mod intent;
 mod memory;
+mod news;
 mod pv;
 mod secrets;
 mod settings;
@@ -62,7 +63,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use api::{Kind, ObjectKey, ObjectRef};
-use control::{Cache, Change, Decision, Outcome, Rules, Tick};
+use control::{Cache, Change, Decision, Outcome, Rules, Tick, Tone, Why};
 
 pub use act::Action;
 pub use capacity::{Capacity, CapacityAction, CapacityKey, CapacityMemory, CapacityView, Owned, OwnerStep, owner};
@@ -144,6 +145,10 @@ impl Rules for Provisioner {
         memory.after(now, did, got)
     }
 
+    fn paced(memory: Memory, local: &Local) -> Memory {
+        Memory { retry: memory.retry.paced(local.settings.pace), ..memory }
+    }
+
     fn learn(_local: &mut Local, _did: &Action, _got: &Outcome) {}
 
     fn about(key: &Key) -> ObjectRef {
@@ -151,5 +156,9 @@ impl Rules for Provisioner {
             Key::Claim(key) => ObjectRef { kind: Kind::PersistentVolumeClaim, key: key.clone() },
             Key::Volume(name) => ObjectRef::cluster(Kind::PersistentVolume, name.as_str()),
         }
+    }
+
+    fn plight(key: &Key, why: &Why) -> Option<(Tone, &'static str)> {
+        news::plight(key, why)
     }
 }

@@ -5,6 +5,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use api::{OwnerReference, names};
+use control::Pace;
 use csi::v1::controller_service_capability::Type as ControllerType;
 use csi::v1::controller_service_capability::rpc::Type as Rpc;
 use csi::v1::plugin_capability::Type as PluginType;
@@ -44,6 +45,11 @@ impl Local {
     /// known here too, once its classes and volumes can be translated.
     pub fn is_known(&self, provisioner: &str) -> bool {
         provisioner == self.driver
+    }
+
+    /// The labels by which this provisioner knows its capacity objects again (P86).
+    pub fn capacity_labels(&self) -> BTreeMap<String, String> {
+        crate::capacity::labels(self)
     }
 
     /// Where a volume can be reached from matters, and is asked for.
@@ -142,6 +148,8 @@ pub struct Settings {
     pub cross_namespace_sources: bool,
     /// Gate `VolumeAttributesClass`.
     pub attributes_classes: bool,
+    /// `--retry-interval-start` and `--retry-interval-max`.
+    pub pace: Pace,
     /// What is written down before a volume is made.
     pub intent: Intent,
     /// This process, as it is recorded in the volumes it makes; empty records nothing.
@@ -166,6 +174,7 @@ impl Default for Settings {
             topology: true,
             cross_namespace_sources: false,
             attributes_classes: true,
+            pace: Pace::default(),
             intent: Intent::OnClaim,
             identity: String::new(),
             node: None,

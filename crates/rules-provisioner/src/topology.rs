@@ -95,6 +95,9 @@ impl Places for crate::OwnNode {
     }
 }
 
+/// The class allows volumes only where the node is not. For a node's own provisioner that means that others make it.
+pub(crate) const NOT_ALLOWED: &str = "NodeNotAllowed";
+
 /// The requirement for a claim of this name: `None` if the driver is to be asked for no place at all.
 pub(crate) fn requirement(
     claim: &str,
@@ -138,7 +141,7 @@ fn for_node(
     let Some(own) = term(&keys, labels) else {
         return Err(obstacle("LabelsMissing", format!("node {node} lacks a label driver {driver} needs: {keys:?}")));
     };
-    let elsewhere = || obstacle("NodeNotAllowed", format!("node {node} is in no place the class allows"));
+    let elsewhere = || obstacle(NOT_ALLOWED, format!("node {node} is in no place the class allows"));
     if local.settings.strict_topology {
         let fits = allowed.is_empty() || allowed.iter().any(|place| is_part(&place.0, &own));
         let strict = Requirement { requisite: alloc::vec![own], first: 0 };

@@ -3,7 +3,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{Kind, SecretReference, Time};
-use control::{Action, Capability, Effect, Permission, Secrets};
+use control::{Action, Capability, Effect, Outcome, Permission, Secrets};
 use csi::{Call, v1};
 
 use crate::patch;
@@ -307,6 +307,17 @@ impl Action for Act {
             Act::ReportModify(report) => patch::report_modify(report),
             Act::CancelModify { claim } => patch::cancel_modify(claim),
         }
+    }
+
+    fn failure(&self, got: &Outcome) -> Option<String> {
+        if let Act::ReadSecret { secret, .. } = self {
+            return Secrets::of(secret, got).err();
+        }
+        got.failure()
+    }
+
+    fn news(&self) -> control::News {
+        crate::news::news(self)
     }
 
     fn permissions() -> &'static [Permission] {

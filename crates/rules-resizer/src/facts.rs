@@ -223,6 +223,7 @@ impl Local {
             asks_pods: true,
             extra_metadata: false,
             slow_millis: 300_000,
+            pace: control::Pace::default(),
         }
     }
 }

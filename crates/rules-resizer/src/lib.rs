@@ -35,6 +35,7 @@ mod grow;
 mod index;
 mod memory;
 mod modify;
+mod news;
 mod patch;
 mod target;
 mod view;
@@ -52,7 +53,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{Kind, ObjectRef};
-use control::{Cache, Change, Decision, Outcome, Rules, Tick};
+use control::{Cache, Change, Decision, Outcome, Pace, Rules, Tick, Tone, Why};
 
 /// The resizer of one driver.
 pub struct Resizer;
@@ -80,6 +81,8 @@ pub struct Local {
     pub extra_metadata: bool,
     /// How long what the driver calls impossible is left alone.
     pub slow_millis: u64,
+    /// How long pauses after failures are.
+    pub pace: Pace,
 }
 
 impl Rules for Resizer {
@@ -115,9 +118,17 @@ impl Rules for Resizer {
         memory::remember(now, memory, did, got)
     }
 
+    fn paced(memory: Memory, local: &Local) -> Memory {
+        memory.paced(local.pace)
+    }
+
     fn learn(_local: &mut Local, _did: &Act, _got: &Outcome) {}
 
     fn about(key: &Key) -> ObjectRef {
         ObjectRef { kind: Kind::PersistentVolumeClaim, key: key.0.clone() }
+    }
+
+    fn plight(_key: &Key, why: &Why) -> Option<(Tone, &'static str)> {
+        news::plight(why)
     }
 }

@@ -1,7 +1,7 @@
 use alloc::format;
 use alloc::string::String;
 
-use control::{Outcome, Refusal, Reply, Retry, Secrets, Tick};
+use control::{Outcome, Pace, Refusal, Reply, Retry, Secrets, Tick};
 use csi::{Code, Response};
 
 use crate::act::{Act, Work};
@@ -104,6 +104,14 @@ impl Memory {
     /// What is remembered about this claim: nothing, if the memory is about a namesake.
     pub(crate) fn about(&self, uid: &str) -> Memory {
         if self.uid == uid { self.clone() } else { Memory::default() }
+    }
+
+    /// The same, with pauses of another length.
+    pub(crate) fn paced(self, pace: Pace) -> Memory {
+        let Memory { mut grow, mut modify, .. } = self;
+        (grow.retry, grow.report) = (grow.retry.paced(pace), grow.report.paced(pace));
+        (modify.retry, modify.report) = (modify.retry.paced(pace), modify.report.paced(pace));
+        Memory { uid: self.uid, owned: self.owned, grow, modify }
     }
 }
 

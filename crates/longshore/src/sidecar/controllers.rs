@@ -1,56 +1,30 @@
-//! The roles that work on the cluster's objects: provisioner, attacher, resizer.
+//! The roles that work on the cluster's objects: provisioner, attacher, resizer, and what the registrar writes on its Node.
 
-use std::collections::BTreeSet;
-use std::future::Future;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use api::{Kind, ObjectKey};
-use control::{Effect, Outcome, Refusal, Rules};
-use csi::v1::plugin_capability::service::Type as Service;
-use csi::v1::{controller_service_capability::rpc::Type as Can, node_service_capability::rpc::Type as NodeCan};
-use io_csi::{Ability, Driver, Profile};
-use io_kube::{Campaign, Feed, Kube, Standing};
-use io_run::{Clock, Controller, Events, Facts, Hands, Parts};
+use control::Rules;
+use io_csi::{Driver, Profile};
+use io_kube::{Campaign, Feed, Kube, Scope, Standing};
+use io_run::{Clock, Controller, Events, Facts, Hands, Metrics, Parts};
 use rules_attacher::Attacher;
-use rules_provisioner::{Provisioner, Sources};
-use rules_resizer::{Expansion, Resizer};
+use rules_provisioner::{Capacity, Provisioner, Sources};
+use rules_registrar::{Marker, MarkerLocal};
+use rules_resizer::Resizer;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::Role;
+use super::hands::RoleHands;
 use super::run::Shared;
+use super::secrets::Waiting;
 use super::settings::Cluster;
+use super::{Role, locals};
 
 /// News of watches waiting to be taken in. The watches wait when it is full.
 const NEWS: usize = 256;
-
-/// The hands of one role.
-struct RoleHands {
-    kube: Kube,
-    driver: Arc<Driver>,
-    timeout: Duration,
-}
-
-impl Hands for RoleHands {
-    fn perform(&self, effect: Effect) -> Pin<Box<dyn Future<Output = Outcome> + Send + '_>> {
-        Box::pin(async move {
-            match effect {
-                Effect::Read(target) => self.kube.read(&target).await,
-                Effect::Write(write) => self.kube.write(&write).await,
-                Effect::Call { call, .. } => {
-                    let method = call.method();
-                    io_csi::outcome(method, self.driver.call(call, self.timeout).await)
-                }
-                Effect::Host(_) => Outcome::Refused(Refusal::Host(
-                    "a sidecar has no machine to work on; report this as a defect".into(),
-                )),
-            }
-        })
-    }
-}
 
 /// A controller, whatever its rules.
 trait Worker: Send + Sync {
@@ -85,10 +59,69 @@ where
     }
 }
 
+/// The marker, which asks a driver that is back where its node is.
+struct Marking(Arc<Controller<Marker>>);
+
+impl Worker for Marking {
+    fn lead(&self, leads: bool) {
+        self.0.lead(leads);
+    }
+
+    fn stop(&self) {
+        self.0.stop();
+    }
+
+    fn start_over(&self) {
+        self.0.update_local(|local| local.place = None);
+        self.0.start_over();
+    }
+
+    fn run(self: Arc<Self>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(self.0.clone().run())
+    }
+}
+
 /// The controllers of one role.
 struct Team {
-    role: Role,
+    /// Leaders are found for this role, by the Lease of this name.
+    lease: Option<String>,
     workers: Vec<Arc<dyn Worker>>,
+}
+
+/// What the teams watch.
+#[derive(Default)]
+struct Sight {
+    /// What they name, whether they need it or not: it counts as listed.
+    named: BTreeSet<Kind>,
+    /// What they need, and of which objects.
+    needed: BTreeMap<Kind, Scope>,
+}
+
+impl Sight {
+    fn see(&mut self, named: &[Kind], unseen: &[Kind]) {
+        self.named.extend(named);
+        let needed = named.iter().filter(|kind| !unseen.contains(kind));
+        self.needed.extend(needed.map(|kind| (*kind, Scope::default())));
+    }
+
+    /// Only these objects are needed, unless somebody needs more.
+    fn narrow(&mut self, kind: Kind, scope: Scope) {
+        self.named.insert(kind);
+        self.needed.entry(kind).or_insert(scope);
+    }
+}
+
+/// What the parts of the controllers are made of.
+struct Workshop {
+    shared: Arc<Shared>,
+    driver: Arc<Driver>,
+    profile: Profile,
+    kube: Kube,
+    facts: Arc<Facts>,
+    clock: Arc<Clock>,
+    waiting: Arc<Waiting>,
+    events: Events,
+    sight: Sight,
 }
 
 /// Runs the controllers until everything is to end; `lives` counts lives of the driver.
@@ -103,34 +136,50 @@ pub async fn work(
         Some((rate, burst)) => kube.throttled(rate, burst),
         None => kube.clone(),
     };
-    let facts: Arc<Facts> = Arc::default();
-    let (mut teams, mut kinds) = (Vec::new(), BTreeSet::new());
+    let waiting = Arc::<Waiting>::default();
+    let speaking: Arc<dyn Hands> = Arc::new(RoleHands {
+        kube: limited.clone(),
+        driver: driver.clone(),
+        timeout: shared.settings.timeout(Role::Provisioner),
+        waiting: waiting.clone(),
+    });
+    let mut workshop = Workshop {
+        shared: shared.clone(),
+        driver,
+        profile: profile.clone(),
+        kube: limited.clone(),
+        facts: Arc::default(),
+        clock: Arc::new(Clock::default()),
+        waiting: waiting.clone(),
+        events: Events::start(speaking),
+        sight: Sight::default(),
+    };
+    let mut teams = Vec::new();
     for role in shared.settings.controllers() {
-        let timeout = shared.settings.timeout(role);
-        let hands: Arc<dyn Hands> = Arc::new(RoleHands { kube: limited.clone(), driver: driver.clone(), timeout });
-        let parts = Parts {
-            facts: facts.clone(),
-            clock: Arc::new(Clock::default()),
-            events: Some(Events::start(hands.clone())),
-            hands,
-            metrics: shared.metrics.clone(),
-        };
-        teams.push(Team { role, workers: team(shared, role, &parts, profile, &mut kinds)? });
+        teams.push(workshop.team(role).await?);
     }
-    feed(&limited, &facts, kinds);
-    let mut tasks = JoinSet::new();
+    if shared.settings.marks_node() {
+        teams.push(workshop.marker());
+    }
+    let Workshop { facts, events, sight, .. } = workshop;
+    feed(&limited, &facts, sight);
+    let (working, worked) = watch::channel(true);
+    let (mut workers, mut campaigns) = (JoinSet::new(), JoinSet::new());
     for team in &teams {
         for worker in &team.workers {
-            tasks.spawn(worker.clone().run());
+            workers.spawn(worker.clone().run());
         }
-        if let Some(election) = &shared.settings.election {
-            let Some(name) = team.role.lease(&profile.name) else { continue };
+        if let (Some(election), Some(name)) = (&shared.settings.election, &team.lease) {
             team.workers.iter().for_each(|worker| worker.lead(false));
-            let lease = ObjectKey::new(&*election.namespace, &*name);
+            let lease = ObjectKey::new(&*election.namespace, &**name);
             let campaign = Campaign { lease, labels: election.labels.clone(), terms: election.terms.clone() };
-            tasks.spawn(campaigning(shared.clone(), kube.clone(), campaign, team.workers.clone()));
+            let metrics = shared.metrics.clone();
+            campaigns.spawn(campaigning(metrics, kube.clone(), campaign, team.workers.clone(), worked.clone()));
         }
     }
+    let everybody: Vec<Arc<dyn Worker>> = teams.iter().flat_map(|team| team.workers.iter().cloned()).collect();
+    let again = everybody.clone();
+    let looking = tokio::spawn(waiting.look(limited, move || again.iter().for_each(|worker| worker.start_over())));
     loop {
         tokio::select! {
             () = shared.stopped() => break,
@@ -139,12 +188,17 @@ pub async fn work(
                     break;
                 }
                 // The driver is back: what failed before says nothing any more.
-                teams.iter().flat_map(|team| &team.workers).for_each(|worker| worker.start_over());
+                everybody.iter().for_each(|worker| worker.start_over());
             }
         }
     }
-    teams.iter().flat_map(|team| &team.workers).for_each(|worker| worker.stop());
-    while tasks.join_next().await.is_some() {}
+    looking.abort();
+    everybody.iter().for_each(|worker| worker.stop());
+    while workers.join_next().await.is_some() {}
+    // Only now: whoever leads next must not begin while something of ours is under way.
+    let _ = working.send(false);
+    while campaigns.join_next().await.is_some() {}
+    events.settle().await;
     Ok(())
 }
 
@@ -156,11 +210,14 @@ async fn connect(cluster: &Cluster) -> Result<Kube> {
     })
 }
 
-/// Watches what the rules look at, and nothing else.
-fn feed(kube: &Kube, facts: &Arc<Facts>, kinds: BTreeSet<Kind>) {
+/// Watches what the rules need, and nothing else.
+fn feed(kube: &Kube, facts: &Arc<Facts>, sight: Sight) {
     let (send, mut news) = mpsc::channel(NEWS);
-    for kind in kinds {
-        tokio::spawn(kube.clone().watch(kind, send.clone()));
+    for kind in sight.named.iter().filter(|kind| !sight.needed.contains_key(kind)) {
+        facts.replace(*kind, 0, Vec::new());
+    }
+    for (kind, scope) in sight.needed {
+        tokio::spawn(kube.clone().watch_within(kind, scope, send.clone()));
     }
     let facts = facts.clone();
     tokio::spawn(async move {
@@ -174,10 +231,16 @@ fn feed(kube: &Kube, facts: &Arc<Facts>, kinds: BTreeSet<Kind>) {
     });
 }
 
-/// Lets the controllers of a role work while this process leads.
-async fn campaigning(shared: Arc<Shared>, kube: Kube, campaign: Campaign, workers: Vec<Arc<dyn Worker>>) {
+/// Lets the controllers of a role work while this process leads; gives the lease up when `worked` says no.
+async fn campaigning(
+    metrics: Arc<Metrics>,
+    kube: Kube,
+    campaign: Campaign,
+    workers: Vec<Arc<dyn Worker>>,
+    mut worked: watch::Receiver<bool>,
+) {
     let (tell, mut standing) = watch::channel(Standing::default());
-    let (metrics, name) = (shared.metrics.clone(), campaign.lease.name.clone());
+    let name = campaign.lease.name.clone();
     metrics.leads(&name, false);
     let follow = async move {
         let mut leads = false;
@@ -194,127 +257,103 @@ async fn campaigning(shared: Arc<Shared>, kube: Kube, campaign: Campaign, worker
             }
         }
     };
-    tokio::join!(kube.campaign(&campaign, tell, shared.stopped()), follow);
+    let end = async move {
+        let _ = worked.wait_for(|working| !working).await;
+    };
+    tokio::join!(kube.campaign(&campaign, tell, end), follow);
 }
 
-/// The controllers of a role, and what they watch.
-fn team(
-    shared: &Shared,
-    role: Role,
-    parts: &Parts,
-    profile: &Profile,
-    kinds: &mut BTreeSet<Kind>,
-) -> Result<Vec<Arc<dyn Worker>>> {
-    let limit = |name: &str| usize::try_from(shared.settings.flags.int(role, name)).unwrap_or(1);
-    Ok(match role {
-        Role::Provisioner => {
-            if !profile.can(Ability::Controller(Can::CreateDeleteVolume)) {
-                bail!("the driver {} makes no volumes, so there is nothing to provision", profile.name);
+impl Workshop {
+    fn parts(&self, role: Role) -> Parts {
+        self.parts_by(role, self.kube.clone())
+    }
+
+    fn parts_by(&self, role: Role, kube: Kube) -> Parts {
+        let hands: Arc<dyn Hands> = Arc::new(RoleHands {
+            kube,
+            driver: self.driver.clone(),
+            timeout: self.shared.settings.timeout(role),
+            waiting: self.waiting.clone(),
+        });
+        Parts {
+            facts: self.facts.clone(),
+            clock: self.clock.clone(),
+            // What an attacher has to say it says in the attachment, as upstream's does.
+            events: (role != Role::Attacher).then(|| self.events.clone()),
+            hands,
+            metrics: self.shared.metrics.clone(),
+        }
+    }
+
+    fn limit(&self, role: Role, name: &str) -> usize {
+        usize::try_from(self.shared.settings.flags.int(role, name)).unwrap_or(1)
+    }
+
+    /// The controllers of a role, and what they watch.
+    async fn team(&mut self, role: Role) -> Result<Team> {
+        let workers: Vec<Arc<dyn Worker>> = match role {
+            Role::Provisioner => self.provisioners().await?,
+            Role::Attacher => {
+                self.sight.see(Attacher::watches(), &[]);
+                let local = locals::attacher(&self.shared, &self.profile);
+                let attacher = Controller::<Attacher>::new(&self.parts(role), local);
+                attacher.at_once(self.limit(role, "worker-threads"));
+                vec![attacher]
             }
-            let local = provisioner(shared, profile);
-            kinds.extend(Provisioner::watches());
-            kinds.extend(Sources::watches());
-            let provisioner = Controller::<Provisioner>::new(parts, local.clone());
-            provisioner.at_once(limit("worker-threads"));
-            vec![provisioner, Controller::<Sources>::new(parts, local)]
-        }
-        Role::Attacher => {
-            kinds.extend(Attacher::watches());
-            let attacher = Controller::<Attacher>::new(parts, attacher(shared, profile));
-            attacher.at_once(limit("worker-threads"));
-            vec![attacher]
-        }
-        Role::Resizer => {
-            kinds.extend(Resizer::watches());
-            let resizer = Controller::<Resizer>::new(parts, resizer(shared, profile)?);
-            resizer.at_once(limit("workers"));
-            vec![resizer]
-        }
-        Role::Registrar | Role::Liveness => vec![],
-    })
-}
-
-fn provisioner(shared: &Shared, profile: &Profile) -> rules_provisioner::Local {
-    let flags = &shared.settings.flags;
-    let is = |name: &str| flags.is(Role::Provisioner, name);
-    let can = |one: Can| profile.can(Ability::Controller(one));
-    let uuid_length = flags.int(Role::Provisioner, "volume-name-uuid-length");
-    let settings = rules_provisioner::Settings {
-        volume_name_prefix: flags.text(Role::Provisioner, "volume-name-prefix").to_string(),
-        volume_name_uuid_length: usize::try_from(uuid_length).ok(),
-        strict_topology: is("strict-topology"),
-        immediate_topology: is("immediate-topology"),
-        extra_create_metadata: is("extra-create-metadata"),
-        default_fstype: flags.text(Role::Provisioner, "default-fstype").to_string(),
-        controller_publish_readonly: is("controller-publish-readonly"),
-        prevent_volume_mode_conversion: is("prevent-volume-mode-conversion"),
-        topology: flags.gate("Topology").unwrap_or(true),
-        cross_namespace_sources: flags.gate("CrossNamespaceVolumeDataSource").unwrap_or(false),
-        attributes_classes: flags.gate("VolumeAttributesClass").unwrap_or(true),
-        ..rules_provisioner::Settings::default()
-    };
-    rules_provisioner::Local {
-        driver: profile.name.clone(),
-        socket: shared.settings.socket.clone(),
-        abilities: rules_provisioner::Abilities {
-            controller: profile.can(Ability::Plugin(Service::ControllerService)),
-            topology: profile.can(Ability::Plugin(Service::VolumeAccessibilityConstraints)),
-            volumes: can(Can::CreateDeleteVolume),
-            snapshots: can(Can::CreateDeleteSnapshot),
-            clones: can(Can::CloneVolume),
-            modifies: can(Can::ModifyVolume),
-            publishes: can(Can::PublishUnpublishVolume),
-            tells_writers_apart: can(Can::SingleNodeMultiWriter),
-        },
-        settings: Arc::new(settings),
+            Role::Resizer => {
+                let local = locals::resizer(&self.shared, &self.profile)?;
+                self.sight.see(Resizer::watches(), &locals::unseen_by_resizer(&local));
+                let resizer = Controller::<Resizer>::new(&self.parts(role), local);
+                resizer.at_once(self.limit(role, "workers"));
+                vec![resizer]
+            }
+            Role::Registrar | Role::Liveness => vec![],
+        };
+        // Every node has a provisioner where there is one per node: none of them waits for another.
+        let alone = role == Role::Provisioner && self.shared.settings.per_node();
+        Ok(Team { lease: role.lease(&self.profile.name).filter(|_| !alone), workers })
     }
-}
 
-fn resizer(shared: &Shared, profile: &Profile) -> Result<rules_resizer::Local> {
-    let flags = &shared.settings.flags;
-    let is = |name: &str| flags.is(Role::Resizer, name);
-    let can = |one: Can| profile.can(Ability::Controller(one));
-    let expansion = if can(Can::ExpandVolume) {
-        Expansion::Controller
-    } else if profile.can(Ability::Node(NodeCan::ExpandVolume)) {
-        Expansion::NodeOnly
-    } else {
-        Expansion::None
-    };
-    let modifies = can(Can::ModifyVolume) && flags.gate("VolumeAttributesClass").unwrap_or(true);
-    if expansion == Expansion::None && !modifies {
-        bail!("the driver {} neither grows nor modifies volumes, so there is nothing to resize", profile.name);
+    async fn provisioners(&mut self) -> Result<Vec<Arc<dyn Worker>>> {
+        let role = Role::Provisioner;
+        let local = locals::provisioner(&self.shared, &self.profile, &self.kube).await?;
+        let unseen = locals::unseen_by_provisioner(&local);
+        self.sight.see(Provisioner::watches(), &unseen);
+        self.sight.see(Sources::watches(), &unseen);
+        let parts = self.parts(role);
+        let provisioner = Controller::<Provisioner>::new(&parts, local.clone());
+        provisioner.at_once(self.limit(role, "worker-threads"));
+        let mut all: Vec<Arc<dyn Worker>> = vec![provisioner, Controller::<Sources>::new(&parts, local.clone())];
+        let Some(capacity) = &local.settings.capacity else { return Ok(all) };
+        let mine = Scope { namespace: capacity.namespace.clone(), labels: local.capacity_labels(), ..Scope::default() };
+        self.sight.narrow(Kind::CSIStorageCapacity, mine);
+        self.sight.see(Capacity::watches(), &[unseen, vec![Kind::CSIStorageCapacity]].concat());
+        let flags = &self.shared.settings.flags;
+        let limited = ["kube-api-capacity-qps", "kube-api-capacity-burst"].iter().any(|name| flags.is_given(name));
+        let kube = if limited {
+            let burst = u32::try_from(flags.int(role, "kube-api-capacity-burst")).unwrap_or(1);
+            self.kube.throttled(flags.float(role, "kube-api-capacity-qps"), burst)
+        } else {
+            self.kube.clone()
+        };
+        let parts = Parts { events: None, ..self.parts_by(role, kube) };
+        let capacity = Controller::<Capacity>::new(&parts, local);
+        capacity.at_once(self.limit(role, "capacity-threads"));
+        all.push(capacity);
+        Ok(all)
     }
-    let slow = flags.duration(Role::Resizer, "retry-interval-max");
-    Ok(rules_resizer::Local {
-        driver: profile.name.clone(),
-        socket: shared.settings.socket.clone(),
-        expansion,
-        modifies,
-        tells_writers_apart: can(Can::SingleNodeMultiWriter),
-        recovers: flags.gate("RecoverVolumeExpansionFailure").unwrap_or(true),
-        tells_size_before: flags.gate("AnnotateFsResize").unwrap_or(true),
-        asks_pods: is("handle-volume-inuse-error"),
-        extra_metadata: is("extra-modify-metadata"),
-        slow_millis: u64::try_from(slow.as_millis()).context("--retry-interval-max is too long")?,
-    })
-}
 
-fn attacher(shared: &Shared, profile: &Profile) -> rules_attacher::Local {
-    let flags = &shared.settings.flags;
-    let can = |one: Can| profile.can(Ability::Controller(one));
-    let lists = can(Can::ListVolumes) && can(Can::ListVolumesPublishedNodes);
-    let every = flags.duration(Role::Attacher, "reconcile-sync");
-    rules_attacher::Local {
-        driver: profile.name.clone(),
-        socket: shared.settings.socket.clone(),
-        publishes: can(Can::PublishUnpublishVolume),
-        passes_readonly: can(Can::PublishReadonly),
-        tells_writers_apart: can(Can::SingleNodeMultiWriter),
-        default_fs_type: flags.text(Role::Attacher, "default-fstype").to_string(),
-        // Never unless the driver can say where its volumes are.
-        list_every_millis: if lists { u64::try_from(every.as_millis()).unwrap_or(u64::MAX) } else { 0 },
-        max_entries: i32::try_from(flags.int(Role::Attacher, "max-entries")).unwrap_or(0),
-        ..rules_attacher::Local::default()
+    /// The node's id and topology, written by us where nobody else does.
+    fn marker(&mut self) -> Team {
+        let settings = &self.shared.settings;
+        let local = MarkerLocal {
+            node: settings.own.node.clone(),
+            driver: self.profile.name.clone(),
+            socket: settings.socket.clone(),
+            place: None,
+        };
+        self.sight.narrow(Kind::Node, Scope { name: local.node.clone(), ..Scope::default() });
+        let marker = Controller::<Marker>::new(&self.parts(Role::Registrar), local);
+        Team { lease: None, workers: vec![Arc::new(Marking(marker))] }
     }
 }

@@ -9,7 +9,11 @@ use csi::{Call, Code, Response, v1};
 use futures::StreamExt;
 use inotify::{EventMask, Inotify, WatchMask};
 use io_csi::CsiClient;
+use rules_registrar::Place;
 use tokio::sync::watch;
+
+use super::Role;
+use super::run::Shared;
 
 /// Between two questions to a driver that is not there or not ready.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -44,6 +48,15 @@ pub async fn name(client: &Arc<CsiClient>, socket: &str, timeout: Duration) -> R
         Ok(Response::GetPluginInfo(info)) if !info.name.is_empty() => Ok(info.name),
         Ok(_) => Err(anyhow!("the driver at {socket} has no name; every CSI driver must have one")),
         Err(status) => Err(anyhow!("the driver at {socket} did not say its name: {status}")),
+    }
+}
+
+/// Where the driver says its node is; nothing if it does not say.
+pub async fn place(shared: &Shared) -> Option<Place> {
+    let (socket, timeout) = (&shared.settings.socket, shared.settings.timeout(Role::Registrar));
+    match shared.client.call(socket, Call::NodeGetInfo(v1::NodeGetInfoRequest {}), timeout).await {
+        Ok(Response::NodeGetInfo(info)) => Some(Place::of(&info)),
+        Ok(_) | Err(_) => None,
     }
 }
 

@@ -30,9 +30,6 @@ pub fn parse(roles: &BTreeSet<Role>, arguments: &[String]) -> Result<Flags, Stri
             },
         };
         check(flag, &value)?;
-        if flag.state == State::Missing && !flag.defaults.iter().any(|(_, default)| same(flag.kind, default, &value)) {
-            return Err(format!("--{name}={value} is not offered yet ({}); leave it out", flag.note));
-        }
         if flag.state == State::Deprecated {
             flags.warnings.push(format!("--{name} is deprecated: {}", flag.note));
         }
@@ -104,15 +101,6 @@ fn check(flag: &Flag, value: &str) -> Result<(), String> {
         Kind::Labels => return labels(value).map(|_| ()),
     };
     if fine { Ok(()) } else { Err(format!("--{} cannot be {value:?}; write --{0}={}", flag.name, example(flag.kind))) }
-}
-
-/// Two ways to write the same value.
-fn same(kind: Kind, a: &str, b: &str) -> bool {
-    match kind {
-        Kind::Bool => boolean(a) == boolean(b),
-        Kind::Duration => duration(a) == duration(b),
-        Kind::Text | Kind::Int | Kind::Float | Kind::Gates | Kind::Labels => a == b,
-    }
 }
 
 fn example(kind: Kind) -> &'static str {
@@ -291,18 +279,6 @@ mod tests {
         for (line, sentence) in wrong {
             assert_eq!(read(&[Role::Attacher], line).map(|_| ()), Err(sentence.to_string()));
         }
-    }
-
-    #[test]
-    fn what_is_not_offered_yet_is_refused_unless_it_is_the_default() {
-        for line in ["--enable-capacity=false", "--capacity-poll-interval=60s", "--node-deployment=f"] {
-            assert!(read(&[Role::Provisioner], line).is_ok(), "{line}");
-        }
-        let sentence = read(&[Role::Provisioner], "--enable-capacity").unwrap_err();
-        assert_eq!(
-            sentence,
-            "--enable-capacity=true is not offered yet (publish CSIStorageCapacity objects); leave it out"
-        );
     }
 
     #[test]

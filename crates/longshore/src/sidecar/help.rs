@@ -24,7 +24,6 @@ fn remark(state: State) -> &'static str {
         State::Honoured => "",
         State::Accepted => " (taken, without effect)",
         State::Deprecated => " (deprecated)",
-        State::Missing => " (not offered yet)",
     }
 }
 
@@ -33,7 +32,7 @@ pub fn document() -> String {
     let mut text = String::from(
         "# Flags of the sidecars\n\n\
          Called as `csi-provisioner`, `csi-attacher`, `csi-resizer`, `csi-node-driver-registrar` or `livenessprobe`, or as\n\
-         `longshore sidecar --roles …`, Longshore takes every flag of these programs. This page is printed by\n\
+         `longshore sidecar --roles …`, Longshore takes every flag of these programs, and a few of its own. This page is printed by\n\
          `longshore sidecar --flags`; a test compares it with that, and another with the `--help` of the programs.\n\n\
          | flag | programs and defaults | state | what it does |\n|---|---|---|---|\n",
     );
@@ -42,7 +41,6 @@ pub fn document() -> String {
             State::Honoured => "honoured",
             State::Accepted => "taken, without effect",
             State::Deprecated => "deprecated, taken with a warning",
-            State::Missing => "not offered yet: refused unless it is the default",
         };
         let _ = writeln!(text, "| `--{}` | {} | {state} | {} |", flag.name, owners(flag), flag.note);
     }

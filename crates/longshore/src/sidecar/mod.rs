@@ -1,14 +1,18 @@
 //! The sidecars of a driver, in one process: `longshore sidecar`, or called by the name of a program it replaces.
 
+mod capacity;
 mod controllers;
 mod driver;
 mod flags;
+mod hands;
 mod help;
 mod http;
 mod liveness;
+mod locals;
 mod registrar;
 mod role;
 mod run;
+mod secrets;
 mod settings;
 mod table;
 

@@ -1,6 +1,6 @@
 //! Tells kubelet of the driver: a socket of ours in kubelet's registration folder, and what is answered there.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,16 +8,18 @@ use anyhow::{Context, Result};
 use axum::http::StatusCode;
 use csi::{Call, Code, Method, Response, Status, registration};
 use io_csi::{Answers, CsiClient};
+use rules_registrar::Helper;
 use tokio::sync::mpsc;
 
 use super::settings::Registration;
 
 /// The methods of a registration socket.
-pub const METHODS: &[Method] = &[Method::GetInfo, Method::NotifyRegistrationStatus];
+pub const METHODS: &[Method] = &[Method::GetInfo, Method::NotifyRegistrationStatus, Method::GetCSIDriverInfo];
 
 /// The registration of one driver.
 pub struct Registrar {
-    info: registration::PluginInfo,
+    helper: Helper,
+    driver: String,
     socket: PathBuf,
 }
 
@@ -27,14 +29,14 @@ pub type Verdict = Result<(), String>;
 impl Registrar {
     /// The registration of a driver by its name.
     pub fn new(settings: &Registration, driver: &str) -> Registrar {
-        let info = registration::PluginInfo {
-            r#type: "CSIPlugin".into(),
-            name: driver.into(),
-            endpoint: settings.endpoint.clone(),
-            supported_versions: vec!["1.0.0".into()],
+        let helper = Helper {
+            driver_seen_by_node: settings.endpoint.clone(),
+            directory: settings.folder.clone(),
+            requires_publish_pod: settings.requires_publish_pod,
+            probes: settings.probe,
         };
         // N1.
-        Registrar { info, socket: Path::new(&settings.folder).join(format!("{driver}-reg.sock")) }
+        Registrar { socket: helper.socket(driver).into(), driver: driver.into(), helper }
     }
 
     /// Offers the driver until `stop` ends, then takes the socket away, which tells kubelet that the driver is gone.
@@ -43,7 +45,7 @@ impl Registrar {
         verdicts: mpsc::UnboundedSender<Verdict>,
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> Result<io_csi::Server> {
-        let answers = Offer { info: self.info.clone(), verdicts };
+        let answers = Offer { helper: self.helper.clone(), driver: self.driver.clone(), verdicts };
         io_csi::serve(&self.socket, METHODS, answers, stop)
             .await
             .with_context(|| format!("cannot offer the driver to kubelet at {}", self.socket.display()))
@@ -65,7 +67,7 @@ impl Registrar {
         }
         let call = Call::GetInfo(registration::InfoRequest {});
         match client.call(&self.socket.to_string_lossy(), call, timeout).await {
-            Ok(Response::GetInfo(said)) if said.name == self.info.name => Ok(()),
+            Ok(Response::GetInfo(said)) if said.name == self.driver => Ok(()),
             Ok(_) => Err((StatusCode::INTERNAL_SERVER_ERROR, format!("another driver is offered at {shown}"))),
             Err(status) => Err((StatusCode::INTERNAL_SERVER_ERROR, status.message)),
         }
@@ -74,7 +76,8 @@ impl Registrar {
 
 /// What kubelet hears at the socket.
 struct Offer {
-    info: registration::PluginInfo,
+    helper: Helper,
+    driver: String,
     verdicts: mpsc::UnboundedSender<Verdict>,
 }
 
@@ -82,7 +85,9 @@ impl Answers for Offer {
     async fn answer(&self, call: Call) -> Result<Response, Status> {
         match call {
             // N2.
-            Call::GetInfo(_) => Ok(Response::GetInfo(self.info.clone())),
+            Call::GetInfo(_) => Ok(Response::GetInfo(self.helper.info(&self.driver))),
+            // S1-11.
+            Call::GetCSIDriverInfo(_) => Ok(Response::GetCSIDriverInfo(self.helper.driver_info())),
             Call::NotifyRegistrationStatus(said) => {
                 let verdict = if said.plugin_registered { Ok(()) } else { Err(said.error) };
                 // Nobody listens only while the process ends.
@@ -92,6 +97,47 @@ impl Answers for Offer {
             other => {
                 Err(Status::from_driver(Code::Unimplemented, format!("{} is not offered here", other.method().name())))
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // S1-5, S1-6, S1-11: asked by a gRPC client over the socket, as a node asks.
+    #[tokio::test]
+    async fn who_asks_hears_whether_the_driver_wants_to_know_its_pods() {
+        for wants in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let settings = Registration {
+                endpoint: "/plugins/d/csi.sock".into(),
+                folder: folder.path().to_string_lossy().into_owned(),
+                probe: false,
+                requires_publish_pod: wants,
+            };
+            let (end, ended) = tokio::sync::oneshot::channel::<()>();
+            let (tell, mut verdicts) = mpsc::unbounded_channel();
+            let registrar = Registrar::new(&settings, "d.example");
+            let stop = async move {
+                let _ = ended.await;
+            };
+            let server = registrar.offer(tell, stop).await.unwrap();
+            let socket = folder.path().join("d.example-reg.sock");
+            let (client, socket) = (CsiClient::new(), socket.to_string_lossy().into_owned());
+            let ask = |call| client.call(&socket, call, Duration::from_secs(5));
+            let Ok(Response::GetCSIDriverInfo(said)) = ask(Call::GetCSIDriverInfo(Default::default())).await else {
+                panic!("no answer")
+            };
+            assert_eq!(said.csi_endpoint, "/plugins/d/csi.sock");
+            assert_eq!(said.options.map(|options| options.requires_publish_pod), Some(wants));
+            let Ok(Response::GetInfo(info)) = ask(Call::GetInfo(Default::default())).await else { panic!("no answer") };
+            assert_eq!((info.name.as_str(), info.endpoint.as_str()), ("d.example", "/plugins/d/csi.sock"));
+            let status = registration::RegistrationStatus { plugin_registered: false, error: "no".into() };
+            assert!(ask(Call::NotifyRegistrationStatus(status)).await.is_ok());
+            assert_eq!(verdicts.recv().await, Some(Err("no".to_string())));
+            drop(end);
+            server.finished().await.unwrap();
         }
     }
 }

@@ -7,6 +7,7 @@ use axum::Router;
 use axum::routing::get;
 use io_csi::{CsiClient, Driver, Observation, Observe};
 use io_run::{CallLabels, Metrics};
+use rules_registrar::Place;
 use tokio::sync::{mpsc, watch};
 
 use super::registrar::{Registrar, Verdict};
@@ -107,7 +108,7 @@ async fn roles(shared: Arc<Shared>) -> Result<()> {
     tracing::info!("the driver at {} is {name}", settings.socket);
     let _ = shared.name.set(name.clone());
     let controlling = async {
-        if settings.controllers().next().is_none() {
+        if settings.controllers().next().is_none() && !settings.marks_node() {
             shared.stopped().await;
             return Ok(());
         }
@@ -168,13 +169,16 @@ fn health_route(shared: &Arc<Shared>) -> Router {
     Router::new().route("/healthz", get(answer))
 }
 
-/// Offers the driver to kubelet, anew for every life of it: what it says of its node may have changed.
-async fn register(shared: &Arc<Shared>, driver: &str, mut lives: watch::Receiver<u64>) -> Result<()> {
+/// Offers the driver to kubelet, and anew when it came back as somebody else. One that came back the same is left alone:
+/// a socket that goes takes the driver off the node (reliability 64).
+async fn register(shared: &Arc<Shared>, driver: &str, lives: watch::Receiver<u64>) -> Result<()> {
     let Some(registration) = &shared.settings.registration else {
         shared.stopped().await;
         return Ok(());
     };
     let registrar = Registrar::new(registration, driver);
+    let mut place = driver::place(shared).await;
+    let mut returning = Box::pin(back(shared, lives));
     loop {
         let (renew, renewed) = tokio::sync::oneshot::channel::<()>();
         let (tell, mut verdicts) = mpsc::unbounded_channel::<Verdict>();
@@ -189,7 +193,13 @@ async fn register(shared: &Arc<Shared>, driver: &str, mut lives: watch::Receiver
         let again = loop {
             tokio::select! {
                 () = shared.stopped() => break false,
-                changed = lives.changed() => break changed.is_ok(),
+                back_again = &mut returning => {
+                    let (lives, now) = back_again?;
+                    returning = Box::pin(back(shared, lives));
+                    if std::mem::replace(&mut place, now.clone()) != now {
+                        break true;
+                    }
+                }
                 Some(verdict) = verdicts.recv() => match verdict {
                     Ok(()) => tracing::info!("kubelet registered {driver}"),
                     // N3: whoever runs us starts us again, which is the next try.
@@ -202,9 +212,16 @@ async fn register(shared: &Arc<Shared>, driver: &str, mut lives: watch::Receiver
         if !again {
             return Ok(());
         }
-        tokio::select! {
-            () = shared.stopped() => return Ok(()),
-            ready = driver::ready(&shared.client, &shared.settings.socket, shared.settings.timeout(Role::Registrar)) => ready?,
-        }
     }
+}
+
+/// Waits until the driver is back from another life, and asks it where its node is.
+async fn back(shared: &Arc<Shared>, mut lives: watch::Receiver<u64>) -> Result<(watch::Receiver<u64>, Option<Place>)> {
+    if lives.changed().await.is_err() {
+        // Nobody counts any more: the process is ending.
+        std::future::pending::<()>().await;
+    }
+    let settings = &shared.settings;
+    driver::ready(&shared.client, &settings.socket, settings.timeout(Role::Registrar)).await?;
+    Ok((lives, driver::place(shared).await))
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use control::Terms;
+use control::{Pace, Terms};
 
 use super::Role;
 use super::flags::Flags;
@@ -25,8 +25,21 @@ pub struct Settings {
     pub registration: Option<Registration>,
     /// Where the liveness probe answers, beside `http`.
     pub health: Option<String>,
+    /// Where this process runs, as far as a role needs to know.
+    pub own: Own,
     /// The flags, for what only one role reads.
     pub flags: Flags,
+}
+
+/// Where a process runs. What a role needs is there.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Own {
+    /// Its node (`NODE_NAME`).
+    pub node: String,
+    /// Its namespace (`NAMESPACE`).
+    pub namespace: String,
+    /// Its pod (`POD_NAME`).
+    pub pod: String,
 }
 
 /// Where metrics and health are served.
@@ -71,6 +84,8 @@ pub struct Registration {
     pub folder: String,
     /// Only asked whether it could be started.
     pub probe: bool,
+    /// The driver wants to know the pod it publishes a volume for.
+    pub requires_publish_pod: bool,
 }
 
 /// What is taken from outside the command line.
@@ -120,7 +135,20 @@ impl Settings {
             .filter(|role| flags.is(*role, "leader-election"));
         let election = election.map(|role| election_of(role, &flags, around)).transpose()?;
         let registration = if roles.contains(&Role::Registrar) { Some(registration_of(&flags)?) } else { None };
+        if roles.contains(&Role::Provisioner) {
+            let given = flags.text(Role::Provisioner, "provisioning-intent");
+            if !matches!(given, "claim" | "memory") {
+                return Err(format!("--provisioning-intent cannot be {given:?}; write claim or memory"));
+            }
+        }
+        for role in roles.iter().copied().filter(|role| role.lease("").is_some()) {
+            let pace = pace_of(role, &flags);
+            if pace.first > pace.longest {
+                return Err("--retry-interval-start is longer than --retry-interval-max; make it shorter".into());
+            }
+        }
         Ok(Settings {
+            own: own_of(&roles, &flags, around)?,
             socket: bare.to_string(),
             http,
             cluster: cluster_of(&roles, &flags, around),
@@ -137,10 +165,72 @@ impl Settings {
         self.flags.duration(role, if role == Role::Liveness { "probe-timeout" } else { "timeout" })
     }
 
+    /// The pauses of a role after failures.
+    pub fn pace(&self, role: Role) -> Pace {
+        pace_of(role, &self.flags)
+    }
+
+    /// There is one provisioner per node.
+    pub fn per_node(&self) -> bool {
+        self.roles.contains(&Role::Provisioner) && self.flags.is(Role::Provisioner, "node-deployment")
+    }
+
+    /// The registrar writes on the Node what nobody else writes.
+    pub fn marks_node(&self) -> bool {
+        self.roles.contains(&Role::Registrar) && self.flags.is(Role::Registrar, "mark-node")
+    }
+
     /// The roles that work on the cluster's objects.
     pub fn controllers(&self) -> impl Iterator<Item = Role> {
         self.roles.iter().copied().filter(|role| role.lease("").is_some())
     }
+}
+
+/// The Go programs wait a second after the first failure, because they see nothing of what would end it. We are woken by
+/// most of that, and wait so long only when told.
+fn pace_of(role: Role, flags: &Flags) -> Pace {
+    let given = |name: &str| {
+        let millis = u64::try_from(flags.duration(role, name).as_millis()).unwrap_or(u64::MAX);
+        flags.is_given(name).then_some(millis)
+    };
+    let usual = Pace::default();
+    let longest = given("retry-interval-max");
+    let first = given("retry-interval-start").unwrap_or(usual.first.min(longest.unwrap_or(u64::MAX)));
+    Pace { first, longest: longest.unwrap_or(usual.longest.max(first)) }
+}
+
+/// What the environment says of pod and node, where a flag needs it.
+fn own_of(roles: &BTreeSet<Role>, flags: &Flags, around: &Surroundings) -> Result<Own, String> {
+    let variable = |name: &str| around.variables.get(name).filter(|value| !value.is_empty()).cloned();
+    let asks = |role: Role, name: &str| roles.contains(&role) && flags.is(role, name);
+    let (capacity, level) =
+        (asks(Role::Provisioner, "enable-capacity"), flags.int(Role::Provisioner, "capacity-ownerref-level"));
+    let node_of = [(Role::Provisioner, "node-deployment"), (Role::Registrar, "mark-node")]
+        .into_iter()
+        .find(|(role, name)| asks(*role, name));
+    let own = Own {
+        node: variable("NODE_NAME").unwrap_or_default(),
+        namespace: variable("NAMESPACE")
+            .or_else(|| variable("POD_NAMESPACE"))
+            .or_else(|| around.namespace.clone())
+            .unwrap_or_default(),
+        pod: variable("POD_NAME").unwrap_or_default(),
+    };
+    if let Some((_, flag)) = node_of.filter(|_| own.node.is_empty()) {
+        return Err(format!("--{flag} needs the node's name; set NODE_NAME in the environment"));
+    }
+    if capacity && own.namespace.is_empty() {
+        return Err("--enable-capacity needs a namespace for its objects; set NAMESPACE in the environment".into());
+    }
+    if capacity && level >= 0 && own.pod.is_empty() {
+        return Err("--enable-capacity needs a pod that leads to the owner of its objects; set POD_NAME in the \
+                    environment, or --capacity-ownerref-level=-1"
+            .into());
+    }
+    if capacity && flags.duration(Role::Provisioner, "capacity-poll-interval").is_zero() {
+        return Err("--capacity-poll-interval cannot be 0; write --capacity-poll-interval=1m".into());
+    }
+    Ok(own)
 }
 
 fn cluster_of(roles: &BTreeSet<Role>, flags: &Flags, around: &Surroundings) -> Cluster {
@@ -186,7 +276,8 @@ fn registration_of(flags: &Flags) -> Result<Registration, String> {
             .into());
     }
     let probe = text("mode") == "kubelet-registration-probe";
-    Ok(Registration { endpoint, folder: text("plugin-registration-path"), probe })
+    let requires_publish_pod = flags.is(Role::Registrar, "requires-publish-pod");
+    Ok(Registration { endpoint, folder: text("plugin-registration-path"), probe, requires_publish_pod })
 }
 
 /// Where health is served besides the HTTP endpoint.
@@ -244,12 +335,33 @@ mod tests {
             (Role::Liveness, "--health-port=http", "--health-port http is no port"),
             (Role::Attacher, "--csi-address=csi.sock", "--csi-address csi.sock is no path of a socket"),
             (Role::Attacher, "--csi-address=", "is no path of a socket"),
+            (Role::Provisioner, "--node-deployment", "set NODE_NAME"),
+            (Role::Registrar, "--kubelet-registration-path=/x --mark-node", "set NODE_NAME"),
+            (Role::Provisioner, "--enable-capacity", "set POD_NAME"),
+            (
+                Role::Provisioner,
+                "--enable-capacity --capacity-ownerref-level=-1 --capacity-poll-interval=0",
+                "cannot be 0",
+            ),
+            (Role::Attacher, "--retry-interval-start=10s --retry-interval-max=1s", "longer than --retry-interval-max"),
+            (Role::Provisioner, "--provisioning-intent=paper", "write claim or memory"),
         ];
         for (role, line, words) in wrong {
             let sentence = settings(&[role], line).unwrap_err();
             assert!(sentence.contains(words), "{line}: {sentence}");
         }
         assert!(settings(&[], "").is_err());
+    }
+
+    // Sidecars 1.7.
+    #[test]
+    fn pauses_are_short_unless_longer_ones_are_asked_for() {
+        let pace = |line: &str| settings(&[Role::Attacher], line).unwrap().pace(Role::Attacher);
+        let of = |first, longest| Pace { first, longest };
+        assert_eq!(pace(""), Pace::default());
+        assert_eq!(pace("--retry-interval-start=2s --retry-interval-max=5m"), of(2_000, 300_000));
+        assert_eq!(pace("--retry-interval-start=2m"), of(120_000, 120_000));
+        assert_eq!(pace("--retry-interval-max=50ms"), of(50, 50));
     }
 
     #[test]

@@ -27,6 +27,11 @@ down() {
   while kill -0 "$(cat "$W/pid")" 2>/dev/null; do sleep 0.02; done
 }
 
+# Wait until the process whose number is in a file has ended.
+ended() {
+  while kill -0 "$(cat "$W/$1")" 2>/dev/null; do sleep 0.02; done
+}
+
 # Run a command until its output contains a text; print the line that does.
 until_says() {
   local text=$1
@@ -61,8 +66,7 @@ leftovers() {
 
 # End everything the script started, whatever state it is in.
 clean_up() {
-  [ -f "$W/pid" ] && kill -9 "$(cat "$W/pid")"
-  [ -f "$W/driver.pid" ] && kill -9 "$(cat "$W/driver.pid")"
+  for file in "$W/pid" "$W"/*.pid; do [ -f "$file" ] && kill -9 "$(cat "$file")"; done
   pkill -9 -f "process-shim.*$W/d"
   sleep 0.1
   grep -F "$W/d" /proc/self/mountinfo | awk '{print $5}' | sort -r | while read -r target; do umount "$target"; done

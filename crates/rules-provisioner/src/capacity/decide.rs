@@ -7,8 +7,10 @@ use super::memory::Said;
 use super::{CapacityAction, CapacityMemory, CapacityView};
 use crate::{CapacitySettings, Local, Segments};
 
-/// What was said this short a time ago is not asked for again.
+/// What was said this short a time ago is not asked for again yet.
 const FRESH_MILLIS: u64 = 1_000;
+/// A look this short a time after an answer is about that answer; a later one has been asked for by a change.
+const ANSWER_MILLIS: u64 = 50;
 
 pub(super) fn decide(now: Tick, view: &CapacityView, memory: &CapacityMemory) -> Decision<CapacityAction> {
     let decision = match view {
@@ -75,10 +77,13 @@ fn wanted(
             };
             Decision::Do(action, why)
         }
-        Some(_) => Decision::Wait(
-            said.at.after_millis(poll_millis),
-            Why::settled("CapacityPublished", format!("what there is for class {name} is published")),
-        ),
+        Some(_) => {
+            // Something may have changed while the driver was asked, or since: once more, soon, until it says the same twice.
+            let restless = !said.again || now >= said.at.after_millis(ANSWER_MILLIS);
+            let pause = if restless { FRESH_MILLIS } else { poll_millis };
+            let why = Why::settled("CapacityPublished", format!("what there is for class {name} is published"));
+            Decision::Wait(said.at.after_millis(pause), why)
+        }
     }
 }
 

@@ -8,7 +8,8 @@ use api::{CSINode, CSIStorageCapacity, NodeSelectorTerm, Object, ObjectKey, Stor
 use control::{Cache, Change};
 
 use super::{CapacityKey, CapacityView};
-use crate::index::{is_ours, moved, registered};
+use crate::find::selected_node;
+use crate::index::{is_asked, is_ours, moved, registered};
 use crate::topology::{Cluster, Places, term};
 use crate::{Local, Segments};
 
@@ -46,6 +47,10 @@ pub(super) fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Capaci
                 let affinity = volume.spec.node_affinity.as_ref();
                 woken.extend(reached(volume.class(), affinity, cache, local));
             }
+            // A claim lost its node: there was less than was said.
+            Object::PersistentVolumeClaim(claim) if lost_its_node(change) && is_asked(claim, local) => {
+                woken.extend(reached(claim.class().unwrap_or_default(), None, cache, local));
+            }
             Object::CSIStorageCapacity(object) if is_managed(object, local) => {
                 woken.insert(CapacityKey::Object(object.metadata.key()));
                 let class = object.storage_class_name.clone();
@@ -67,6 +72,14 @@ pub(super) fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Capaci
         }
     }
     woken.into_iter().collect()
+}
+
+fn lost_its_node(change: &Change) -> bool {
+    let node = |side: &Option<Object>| match side {
+        Some(Object::PersistentVolumeClaim(claim)) => selected_node(claim).is_some(),
+        Some(_) | None => false,
+    };
+    node(&change.before) && change.after.is_some() && !node(&change.after)
 }
 
 fn came_or_went(change: &Change) -> bool {
@@ -128,7 +141,7 @@ pub(super) fn segments(object: &CSIStorageCapacity) -> &Segments {
 }
 
 /// P86: the labels by which we know our objects again.
-pub(super) fn labels(local: &Local) -> Segments {
+pub(crate) fn labels(local: &Local) -> Segments {
     let node = local.settings.node.as_ref().map(|node| node.name.as_str());
     [
         (names::CAPACITY_DRIVER.into(), local.driver.clone()),

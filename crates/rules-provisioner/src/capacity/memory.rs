@@ -21,6 +21,8 @@ pub struct Said {
     pub available: i64,
     /// The largest volume, if there is such a limit.
     pub largest: Option<i64>,
+    /// It said the same the time before.
+    pub again: bool,
 }
 
 impl CapacityMemory {
@@ -30,7 +32,8 @@ impl CapacityMemory {
             CapacityAction::Ask { .. } => match got {
                 Outcome::Done(Reply::Csi(Response::GetCapacity(answer))) => {
                     let (available, largest) = (answer.available_capacity, answer.maximum_volume_size);
-                    CapacityMemory { retry, said: Some(Said { at: now, available, largest }) }
+                    let again = self.said.is_some_and(|said| (said.available, said.largest) == (available, largest));
+                    CapacityMemory { retry, said: Some(Said { at: now, available, largest, again }) }
                 }
                 Outcome::Done(_) | Outcome::Refused(_) | Outcome::Unknown(_) => CapacityMemory { retry, ..self },
             },

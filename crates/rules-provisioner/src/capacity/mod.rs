@@ -24,6 +24,7 @@ use api::{CSIStorageCapacity, Kind, ObjectKey, ObjectRef, StorageClass};
 use control::{Cache, Change, Decision, Outcome, Rules, Tick};
 
 pub use act::CapacityAction;
+pub(crate) use index::labels;
 pub use memory::CapacityMemory;
 pub use owner::{Owned, OwnerStep, owner};
 
@@ -88,7 +89,14 @@ impl Rules for Capacity {
     type Memory = CapacityMemory;
 
     fn watches() -> &'static [Kind] {
-        &[Kind::StorageClass, Kind::CSINode, Kind::Node, Kind::PersistentVolume, Kind::CSIStorageCapacity]
+        &[
+            Kind::StorageClass,
+            Kind::CSINode,
+            Kind::Node,
+            Kind::PersistentVolume,
+            Kind::PersistentVolumeClaim,
+            Kind::CSIStorageCapacity,
+        ]
     }
 
     fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<CapacityKey> {
@@ -109,6 +117,10 @@ impl Rules for Capacity {
 
     fn remember(now: Tick, memory: CapacityMemory, did: &CapacityAction, got: &Outcome) -> CapacityMemory {
         memory.after(now, did, got)
+    }
+
+    fn paced(memory: CapacityMemory, local: &Local) -> CapacityMemory {
+        CapacityMemory { retry: memory.retry.paced(local.settings.pace), ..memory }
     }
 
     fn learn(_local: &mut Local, _did: &CapacityAction, _got: &Outcome) {}

@@ -98,6 +98,10 @@ impl Rules for Sources {
         memory.after(now, got)
     }
 
+    fn paced(memory: Retry, local: &Local) -> Retry {
+        memory.paced(local.settings.pace)
+    }
+
     fn learn(_local: &mut Local, _did: &LetGo, _got: &Outcome) {}
 
     fn about(key: &SourceKey) -> ObjectRef {

@@ -48,6 +48,14 @@ fn said(world: &World) -> Vec<String> {
     said
 }
 
+/// Until the driver has said the same twice everywhere, so that only changes and the poll interval are reasons to ask.
+fn settle(world: &mut World) {
+    for _ in 0..2 {
+        world.run_capacity();
+        world.now.0 += 1_000;
+    }
+}
+
 // P86, P89: one object per class and place, with our labels; asked with all of the class's parameters.
 #[test]
 fn every_class_and_place_is_published_once() {
@@ -177,7 +185,7 @@ fn what_is_no_longer_wanted_is_withdrawn() {
 #[test]
 fn a_volume_that_comes_or_goes_is_a_reason_to_ask() {
     let mut world = world();
-    world.run_capacity();
+    settle(&mut world);
     world.driver.asked.clear();
     world.now.0 += 5_000;
     world.driver.places = [[(ZONE.to_string(), "b".to_string())].into()].into();
@@ -187,6 +195,7 @@ fn a_volume_that_comes_or_goes_is_a_reason_to_ask() {
     world.driver.room = 9 << 30;
     assert_eq!(world.run_capacity().len(), 2);
     assert_eq!(said(&world), ["late a 10Gi", "late b 9Gi"]);
+    settle(&mut world);
     let name = world.pv_name();
     world.patch(VOLUME, &name, false, json!({ "metadata": { "labels": { "a": "b" } } }));
     world.now.0 += 5_000;
@@ -199,6 +208,40 @@ fn a_volume_that_comes_or_goes_is_a_reason_to_ask() {
     world.node("n3", &[(ZONE, "c")]);
     world.run_capacity();
     assert_eq!(said(&world).len(), 3);
+}
+
+// P91: what changes while the driver is asked, or right after, is asked for again as soon as that is worth a question.
+#[test]
+fn a_change_right_after_an_answer_is_not_missed() {
+    let mut world = world();
+    settle(&mut world);
+    world.run_capacity();
+    world.now.0 += 61_000;
+    assert_eq!(world.run_capacity().len(), 2, "the poll interval");
+    world.now.0 += 500;
+    world.driver.room = 8 << 30;
+    world.driver.places = [[(ZONE.to_string(), "b".to_string())].into()].into();
+    let selected = json!({ "metadata": { "annotations": { names::SELECTED_NODE: "n2" } }, "spec": { "storageClassName": "late" } });
+    world = world.with_claim("data", selected);
+    world.run();
+    assert!(world.run_capacity().is_empty(), "it was asked just now");
+    world.now.0 += 500;
+    world.run_capacity();
+    assert_eq!(said(&world), ["late a 10Gi", "late b 8Gi"]);
+}
+
+// P91: the scheduler took the node away because there was no room after all.
+#[test]
+fn a_claim_that_lost_its_node_is_a_reason_to_ask() {
+    let selected = json!({ "metadata": { "annotations": { names::SELECTED_NODE: "n2" } }, "spec": { "storageClassName": "late" } });
+    let mut world = world().with_claim("data", selected);
+    settle(&mut world);
+    world.now.0 += 5_000;
+    world.driver.asked.clear();
+    let nowhere = json!({ "metadata": { "annotations": { names::SELECTED_NODE: null } } });
+    world.patch(Kind::PersistentVolumeClaim, "data", false, nowhere);
+    world.run_capacity();
+    assert_eq!(world.driver.asked.len(), 2, "of its class, everywhere");
 }
 
 // P92: an object that somebody else deleted is made again.

@@ -116,7 +116,12 @@ fn every_role_has_the_rights_it_uses_and_no_others() {
     for role in roles {
         trial.apply(&printed(&trial, role));
         let config = kubeconfig(&trial, role);
-        trial.ours(role, Some(&config), &["--leader-election", &election, "--leader-election-retry-period=1s", "-v=5"]);
+        let mut flags = vec!["--leader-election", &election, "--leader-election-retry-period=1s", "-v=5"];
+        if role == "provisioner" {
+            // With everything that could be wanted of it.
+            flags.push("--feature-gates=CrossNamespaceVolumeDataSource=true");
+        }
+        trial.ours(role, Some(&config), &flags);
     }
     fail(&trial);
     life::live(&mut trial);

@@ -1,0 +1,186 @@
+//! What the rules of each role are told at the start: flags, the driver's abilities, and where the process runs.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, anyhow, bail};
+use api::Kind;
+use control::Rules;
+use csi::v1::plugin_capability::service::Type as Service;
+use csi::v1::{controller_service_capability::rpc::Type as Can, node_service_capability::rpc::Type as NodeCan};
+use csi::{Call, Response, v1};
+use io_csi::{Ability, Profile};
+use io_kube::Kube;
+use rules_provisioner::{CapacitySettings, Intent, OwnNode, Provisioner};
+use rules_resizer::{Expansion, Resizer};
+
+use super::run::Shared;
+use super::{Role, capacity};
+
+/// The provisioner's, with what only the driver or the cluster can say.
+pub async fn provisioner(shared: &Shared, profile: &Profile, kube: &Kube) -> Result<rules_provisioner::Local> {
+    if !profile.can(Ability::Controller(Can::CreateDeleteVolume)) {
+        bail!("the driver {} makes no volumes, so there is nothing to provision", profile.name);
+    }
+    let flags = &shared.settings.flags;
+    let is = |name: &str| flags.is(Role::Provisioner, name);
+    let text = |name: &str| flags.text(Role::Provisioner, name).to_string();
+    let can = |one: Can| profile.can(Ability::Controller(one));
+    let node = if shared.settings.per_node() { Some(own_node(shared).await?) } else { None };
+    let settings = rules_provisioner::Settings {
+        volume_name_prefix: text("volume-name-prefix"),
+        volume_name_uuid_length: usize::try_from(flags.int(Role::Provisioner, "volume-name-uuid-length")).ok(),
+        strict_topology: is("strict-topology"),
+        immediate_topology: is("immediate-topology"),
+        extra_create_metadata: is("extra-create-metadata"),
+        default_fstype: text("default-fstype"),
+        controller_publish_readonly: is("controller-publish-readonly"),
+        prevent_volume_mode_conversion: is("prevent-volume-mode-conversion"),
+        topology: flags.gate("Topology").unwrap_or(true),
+        cross_namespace_sources: flags.gate("CrossNamespaceVolumeDataSource").unwrap_or(false),
+        attributes_classes: flags.gate("VolumeAttributesClass").unwrap_or(true),
+        pace: shared.settings.pace(Role::Provisioner),
+        intent: if text("provisioning-intent") == "memory" { Intent::InMemory } else { Intent::OnClaim },
+        identity: identity(&profile.name, node.as_ref()),
+        node,
+        capacity: if is("enable-capacity") { Some(capacities(shared, kube).await?) } else { None },
+    };
+    Ok(rules_provisioner::Local {
+        driver: profile.name.clone(),
+        socket: shared.settings.socket.clone(),
+        abilities: rules_provisioner::Abilities {
+            controller: profile.can(Ability::Plugin(Service::ControllerService)),
+            topology: profile.can(Ability::Plugin(Service::VolumeAccessibilityConstraints)),
+            volumes: can(Can::CreateDeleteVolume),
+            snapshots: can(Can::CreateDeleteSnapshot),
+            clones: can(Can::CloneVolume),
+            modifies: can(Can::ModifyVolume),
+            publishes: can(Can::PublishUnpublishVolume),
+            tells_writers_apart: can(Can::SingleNodeMultiWriter),
+        },
+        settings: Arc::new(settings),
+    })
+}
+
+/// Who made a volume, as the Go provisioner writes it into volumes: the time of its start, a number, the driver, the node.
+fn identity(driver: &str, node: Option<&OwnNode>) -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let node = node.map(|node| format!("-{}", node.name)).unwrap_or_default();
+    format!("{}-{}-{driver}{node}", since.as_millis(), since.subsec_nanos() % 10_000)
+}
+
+/// P93: this node, as the driver on it describes it.
+async fn own_node(shared: &Shared) -> Result<OwnNode> {
+    let settings = &shared.settings;
+    let call = Call::NodeGetInfo(v1::NodeGetInfoRequest {});
+    let asked = shared.client.call(&settings.socket, call, settings.timeout(Role::Provisioner)).await;
+    let said = match asked {
+        Ok(Response::NodeGetInfo(said)) => said,
+        Ok(_) => bail!("the driver at {} does not say where its node is", settings.socket),
+        Err(status) => {
+            return Err(anyhow!("the driver at {} does not say where its node is: {status}", settings.socket));
+        }
+    };
+    let millis = |name: &str| {
+        let given = settings.flags.duration(Role::Provisioner, name).as_millis();
+        u64::try_from(given).with_context(|| format!("--{name} is too long"))
+    };
+    Ok(OwnNode {
+        name: settings.own.node.clone(),
+        segments: said.accessible_topology.map(|place| place.segments).unwrap_or_default(),
+        immediate_binding: settings.flags.is(Role::Provisioner, "node-deployment-immediate-binding"),
+        base_delay_millis: millis("node-deployment-base-delay")?,
+        max_delay_millis: millis("node-deployment-max-delay")?,
+    })
+}
+
+async fn capacities(shared: &Shared, kube: &Kube) -> Result<CapacitySettings> {
+    let settings = &shared.settings;
+    let every = settings.flags.duration(Role::Provisioner, "capacity-poll-interval");
+    let level = settings.flags.int(Role::Provisioner, "capacity-ownerref-level");
+    Ok(CapacitySettings {
+        namespace: settings.own.namespace.clone(),
+        immediate: settings.flags.is(Role::Provisioner, "capacity-for-immediate-binding"),
+        poll_millis: u64::try_from(every.as_millis()).context("--capacity-poll-interval is too long")?,
+        owner: capacity::owner(kube, level, &settings.own).await?,
+    })
+}
+
+/// Kinds the provisioner need not see, because the driver or the flags leave no use for them: who runs it need not grant
+/// them, and nobody keeps them in memory (sidecars 2.2).
+pub fn unseen_by_provisioner(local: &rules_provisioner::Local) -> Vec<Kind> {
+    let (abilities, settings) = (&local.abilities, &local.settings);
+    let cluster_topology = local.uses_topology() && settings.node.is_none();
+    let uses = |kind: Kind| match kind {
+        Kind::VolumeAttachment => abilities.publishes,
+        Kind::CSINode | Kind::Node => cluster_topology,
+        Kind::VolumeAttributesClass => abilities.modifies && settings.attributes_classes,
+        Kind::VolumeSnapshot | Kind::VolumeSnapshotContent => abilities.snapshots,
+        Kind::ReferenceGrant => settings.cross_namespace_sources,
+        _ => true,
+    };
+    Provisioner::watches().iter().copied().filter(|kind| !uses(*kind)).collect()
+}
+
+/// The resizer's.
+pub fn resizer(shared: &Shared, profile: &Profile) -> Result<rules_resizer::Local> {
+    let flags = &shared.settings.flags;
+    let is = |name: &str| flags.is(Role::Resizer, name);
+    let can = |one: Can| profile.can(Ability::Controller(one));
+    let expansion = if can(Can::ExpandVolume) {
+        Expansion::Controller
+    } else if profile.can(Ability::Node(NodeCan::ExpandVolume)) {
+        Expansion::NodeOnly
+    } else {
+        Expansion::None
+    };
+    let modifies = can(Can::ModifyVolume) && flags.gate("VolumeAttributesClass").unwrap_or(true);
+    if expansion == Expansion::None && !modifies {
+        bail!("the driver {} neither grows nor modifies volumes, so there is nothing to resize", profile.name);
+    }
+    let slow = flags.duration(Role::Resizer, "retry-interval-max");
+    Ok(rules_resizer::Local {
+        driver: profile.name.clone(),
+        socket: shared.settings.socket.clone(),
+        expansion,
+        modifies,
+        tells_writers_apart: can(Can::SingleNodeMultiWriter),
+        recovers: flags.gate("RecoverVolumeExpansionFailure").unwrap_or(true),
+        tells_size_before: flags.gate("AnnotateFsResize").unwrap_or(true),
+        asks_pods: is("handle-volume-inuse-error"),
+        extra_metadata: is("extra-modify-metadata"),
+        slow_millis: u64::try_from(slow.as_millis()).context("--retry-interval-max is too long")?,
+        pace: shared.settings.pace(Role::Resizer),
+    })
+}
+
+/// Kinds the resizer need not see.
+pub fn unseen_by_resizer(local: &rules_resizer::Local) -> Vec<Kind> {
+    let uses = |kind: Kind| match kind {
+        Kind::Pod => local.asks_pods,
+        Kind::VolumeAttributesClass => local.modifies,
+        _ => true,
+    };
+    Resizer::watches().iter().copied().filter(|kind| !uses(*kind)).collect()
+}
+
+/// The attacher's.
+pub fn attacher(shared: &Shared, profile: &Profile) -> rules_attacher::Local {
+    let flags = &shared.settings.flags;
+    let can = |one: Can| profile.can(Ability::Controller(one));
+    let lists = can(Can::ListVolumes) && can(Can::ListVolumesPublishedNodes);
+    let every = flags.duration(Role::Attacher, "reconcile-sync");
+    rules_attacher::Local {
+        driver: profile.name.clone(),
+        socket: shared.settings.socket.clone(),
+        publishes: can(Can::PublishUnpublishVolume),
+        passes_readonly: can(Can::PublishReadonly),
+        tells_writers_apart: can(Can::SingleNodeMultiWriter),
+        default_fs_type: flags.text(Role::Attacher, "default-fstype").to_string(),
+        // Never unless the driver can say where its volumes are.
+        list_every_millis: if lists { u64::try_from(every.as_millis()).unwrap_or(u64::MAX) } else { 0 },
+        max_entries: i32::try_from(flags.int(Role::Attacher, "max-entries")).unwrap_or(0),
+        pace: shared.settings.pace(Role::Attacher),
+        ..rules_attacher::Local::default()
+    }
+}

@@ -1,0 +1,93 @@
+//! What users are told, under the reasons they know from the Go resizer (sidecars 4.5).
+
+use alloc::format;
+use alloc::string::String;
+
+use api::Quantity;
+use control::{News, Tone, Why};
+
+use crate::act::{Act, Work};
+
+const GROWTH_FAILED: &str = "VolumeResizeFailed";
+const MODIFY_FAILED: &str = "VolumeModifyFailed";
+
+/// What is told of an action.
+pub(crate) fn news(act: &Act) -> News {
+    let failed = match act.work() {
+        Work::Growing => Some(GROWTH_FAILED),
+        Work::Modifying => Some(MODIFY_FAILED),
+    };
+    let (begun, done) = match act {
+        Act::Expand { size, .. } => (Some(("Resizing", format!("the driver is asked for {}", bytes(*size)))), None),
+        Act::AwaitNode { .. } => (None, Some(("FileSystemResizeRequired", "the node does the rest".into()))),
+        Act::Finish { size, .. } => {
+            (None, Some(("VolumeResizeSuccessful", format!("the volume has {}", bytes(*size)))))
+        }
+        Act::Modify { class, .. } => {
+            (Some(("VolumeModify", format!("the driver is asked for the attributes of class {class}"))), None)
+        }
+        Act::FinishModify { class, .. } => {
+            (None, Some(("VolumeModifySuccessful", format!("the volume has the attributes of class {class}"))))
+        }
+        Act::CancelModify { .. } => (None, Some(("VolumeModifyCanceled", "no other attributes are asked for".into()))),
+        Act::ForgetBefore { .. }
+        | Act::Adopt { .. }
+        | Act::Begin(_)
+        | Act::ReadSecret { .. }
+        | Act::SetSize { .. }
+        | Act::ReportGrowth(_)
+        | Act::BeginModify { .. }
+        | Act::Pend { .. }
+        | Act::SetClass { .. }
+        | Act::ReportModify(_) => (None, None),
+    };
+    News { begun, done, failed }
+}
+
+fn bytes(size: i64) -> String {
+    format!("{}", Quantity::from_bytes(size))
+}
+
+/// What is told while nothing is done: upstream complains about a class that is not there, and about a volume in use.
+pub(crate) fn plight(why: &Why) -> Option<(Tone, &'static str)> {
+    match why.code {
+        "AttributesClassMissing" => Some((Tone::Warning, MODIFY_FAILED)),
+        "VolumeInUse" | "VolumeUnusable" | "SizeUnreadable" => Some((Tone::Warning, GROWTH_FAILED)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Stamp;
+    use alloc::vec::Vec;
+    use control::Action as _;
+
+    fn stamp() -> Stamp {
+        Stamp { key: api::ObjectKey::new("n", "c"), uid: "u".into(), version: "1".into() }
+    }
+
+    // Sidecars 4.4, 4.5: the reasons of the Go resizer.
+    #[test]
+    fn growing_and_modifying_are_told_under_the_reasons_users_know() {
+        let done = |act: &Act| act.news().done.map(|(reason, _)| reason);
+        let finish = Act::Finish { claim: stamp(), size: 2 << 30, gone: Vec::new(), recovers: true };
+        assert_eq!(finish.news().done, Some(("VolumeResizeSuccessful", "the volume has 2Gi".into())));
+        assert_eq!(finish.news().failed, Some("VolumeResizeFailed"));
+        let cancel = Act::CancelModify { claim: stamp() };
+        assert_eq!((done(&cancel), cancel.news().failed), (Some("VolumeModifyCanceled"), Some("VolumeModifyFailed")));
+        let modified = Act::FinishModify { claim: stamp(), class: "gold".into(), gone: Vec::new() };
+        assert_eq!(done(&modified), Some("VolumeModifySuccessful"));
+        let pend = Act::Pend { claim: stamp(), target: String::new() };
+        assert_eq!((pend.news().begun, pend.news().done), (None, None));
+    }
+
+    #[test]
+    fn a_volume_in_use_and_a_missing_class_are_told_and_a_volume_as_it_should_be_is_not() {
+        let plight = |code| plight(&Why::waiting(code, "")).map(|(_, reason)| reason);
+        assert_eq!(plight("VolumeInUse"), Some(GROWTH_FAILED));
+        assert_eq!(plight("AttributesClassMissing"), Some(MODIFY_FAILED));
+        assert_eq!(plight("SizeAsRequested"), None);
+    }
+}
