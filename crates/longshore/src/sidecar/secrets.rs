@@ -143,7 +143,7 @@ mod tests {
     fn secret(version: &str, value: &str) -> Outcome {
         let metadata = Meta { resource_version: version.into(), ..Meta::in_namespace("n", "s") };
         let data = [("k".to_string(), SecretValue(value.into()))].into();
-        Outcome::Done(Reply::Object(Object::Secret(Arc::new(Secret { metadata, data, ..Secret::default() }))))
+        Outcome::Done(Reply::Object(Object::Secret(Arc::new(Secret { metadata, data }))))
     }
 
     fn target() -> ObjectRef {

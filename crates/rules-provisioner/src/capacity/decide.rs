@@ -78,9 +78,10 @@ fn wanted(
             Decision::Do(action, why)
         }
         Some(_) => {
-            // Something may have changed while the driver was asked, or since: once more, soon, until it says the same twice.
-            let restless = !said.again || now >= said.at.after_millis(ANSWER_MILLIS);
-            let pause = if restless { FRESH_MILLIS } else { poll_millis };
+            // A change that came while the driver was asked looks like the answer itself. So it is asked again soon, and
+            // less and less often for as long as it says the same.
+            let changed = now >= said.at.after_millis(ANSWER_MILLIS);
+            let pause = if changed { FRESH_MILLIS } else { (FRESH_MILLIS << said.times.min(20)).min(poll_millis) };
             let why = Why::settled("CapacityPublished", format!("what there is for class {name} is published"));
             Decision::Wait(said.at.after_millis(pause), why)
         }

@@ -21,8 +21,8 @@ pub struct Said {
     pub available: i64,
     /// The largest volume, if there is such a limit.
     pub largest: Option<i64>,
-    /// It said the same the time before.
-    pub again: bool,
+    /// How often it had said the same before.
+    pub times: u32,
 }
 
 impl CapacityMemory {
@@ -32,8 +32,9 @@ impl CapacityMemory {
             CapacityAction::Ask { .. } => match got {
                 Outcome::Done(Reply::Csi(Response::GetCapacity(answer))) => {
                     let (available, largest) = (answer.available_capacity, answer.maximum_volume_size);
-                    let again = self.said.is_some_and(|said| (said.available, said.largest) == (available, largest));
-                    CapacityMemory { retry, said: Some(Said { at: now, available, largest, again }) }
+                    let same = self.said.filter(|said| (said.available, said.largest) == (available, largest));
+                    let times = same.map_or(0, |said| said.times.saturating_add(1));
+                    CapacityMemory { retry, said: Some(Said { at: now, available, largest, times }) }
                 }
                 Outcome::Done(_) | Outcome::Refused(_) | Outcome::Unknown(_) => CapacityMemory { retry, ..self },
             },

@@ -92,7 +92,7 @@ fn a_claim_that_may_not_be_here_is_left_to_others() {
     let mut world = world(json!({ "allowedTopologies": allowed }), json!(null), true);
     world.run();
     assert!(world.log.is_empty());
-    assert_eq!(world.why_claim(), "NodeNotAllowed");
+    assert_eq!(world.why_claim(), "NotAllowedHere");
 }
 
 // P95: no room, no claim; a driver that does not say is believed to have room.
