@@ -100,6 +100,9 @@ pub struct Driver {
     /// Make volumes only once a pod wants them, where the pod can run
     #[arg(long)]
     wait_for_consumer: bool,
+    /// Publish what the driver can still provide, for the scheduler
+    #[arg(long)]
+    capacity: bool,
     /// A Secret the sidecars may read (repeat for more); none without
     #[arg(long = "secret", value_name = "NAMESPACE/NAME")]
     secrets: Vec<String>,
@@ -126,9 +129,12 @@ pub struct Rbac {
     /// A Secret that may be read (repeat for more); none without
     #[arg(long = "secret", value_name = "NAMESPACE/NAME")]
     secrets: Vec<String>,
-    /// Also what --enable-capacity needs
+    /// Also what the provisioner needs with --enable-capacity
     #[arg(long)]
     capacity: bool,
+    /// Also what the registrar needs with --mark-node
+    #[arg(long)]
+    mark_node: bool,
 }
 
 /// Prints; what is wrong with the arguments is one sentence.
@@ -161,7 +167,7 @@ fn rbac(args: &Rbac) -> Result<String, String> {
         (None, None) => "longshore".into(),
     };
     let holder = rbac::Holder { account, namespace: check::label("--namespace", &args.namespace)?, driver };
-    let rights = rights::of(&roles, args.capacity);
+    let rights = rights::of(&roles, rights::Extras { capacity: args.capacity, mark_node: args.mark_node });
     Ok(rbac::document(&holder, &roles, &rights, &check::secrets(&args.secrets)?))
 }
 
@@ -184,6 +190,9 @@ fn manifests(args: &Driver) -> Result<String, String> {
         Some(name) => Some(check::subdomain("--storage-class", name)?),
         None => Some(driver.clone()),
     };
+    if args.capacity && !roles.contains(&Role::Provisioner) {
+        return Err("--capacity is told by the provisioner; add it to --roles".into());
+    }
     if class.is_none() && args.default_class {
         return Err("--default-class needs a class; leave --storage-class out or name one with it".into());
     }
@@ -206,6 +215,7 @@ fn manifests(args: &Driver) -> Result<String, String> {
         class,
         default_class: args.default_class,
         wait_for_consumer: args.wait_for_consumer,
+        capacity: args.capacity,
         secrets: check::secrets(&args.secrets)?,
         kubelet_dir: check::folder("--kubelet-dir", &args.kubelet_dir)?,
         driver,

@@ -42,6 +42,8 @@ pub struct Plan {
     pub default_class: bool,
     /// Volumes wait for a pod.
     pub wait_for_consumer: bool,
+    /// What the driver can still provide is published.
+    pub capacity: bool,
     /// What may be read that is secret.
     pub secrets: Vec<SecretName>,
     /// Kubelet's folder.
@@ -55,9 +57,10 @@ pub fn document(plan: &Plan) -> String {
     let parts: &[Part] = if plan.all_in_one { &[Part::AllInOne] } else { &[Part::Controller, Part::Node] };
     for part in parts {
         let roles = part.roles(plan);
+        let extras = rights::Extras { capacity: plan.capacity, mark_node: false };
         let account = format!("{}-{}", plan.name, part.suffix());
         let holder = rbac::Holder { account, namespace: plan.namespace.clone(), driver: Some(plan.driver.clone()) };
-        objects.push(rbac::document(&holder, &roles, &rights::of(&roles, false), &plan.secrets));
+        objects.push(rbac::document(&holder, &roles, &rights::of(&roles, extras), &plan.secrets));
         objects.push(workload(plan, *part));
     }
     objects.join("---\n")
@@ -67,11 +70,12 @@ fn csi_driver(plan: &Plan) -> String {
     let modes = if plan.ephemeral { "Persistent, Ephemeral" } else { "Persistent" };
     format!(
         "apiVersion: storage.k8s.io/v1\nkind: CSIDriver\nmetadata:\n  name: {}\nspec:\n  attachRequired: {}\n  \
-         podInfoOnMount: {}\n  fsGroupPolicy: {}\n  volumeLifecycleModes: [{modes}]\n",
+         podInfoOnMount: {}\n  fsGroupPolicy: {}\n  volumeLifecycleModes: [{modes}]\n  storageCapacity: {}\n",
         scalar(&plan.driver),
         plan.attach_required,
         plan.pod_info,
         quoted_none(&plan.fs_group_policy),
+        plan.capacity,
     )
 }
 

@@ -6,6 +6,7 @@ use api::Kind;
 use control::{Action, Permission, Rules};
 use rules_attacher::Attacher;
 use rules_provisioner::{Capacity, Provisioner, Sources};
+use rules_registrar::Marker;
 use rules_resizer::Resizer;
 
 use crate::sidecar::Role;
@@ -26,28 +27,44 @@ pub struct Rights {
     pub leases: bool,
 }
 
+/// What roles do only when told to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Extras {
+    /// The provisioner publishes capacities.
+    pub capacity: bool,
+    /// The registrar writes on its Node.
+    pub mark_node: bool,
+}
+
 /// What these roles may do together.
-pub fn of(roles: &BTreeSet<Role>, capacity: bool) -> Rights {
+pub fn of(roles: &BTreeSet<Role>, extras: Extras) -> Rights {
     let mut rights = Rights::default();
     for role in roles {
         match role {
             Role::Provisioner => {
                 rights.take::<Provisioner>();
                 rights.take::<Sources>();
-                if capacity {
+                rights.speak();
+                if extras.capacity {
                     rights.take::<Capacity>();
                     // Whose disappearance takes the capacity objects along: our pod's owner.
                     rights.allow(Permission { kind: Kind::Pod, subresource: "", verb: "get" }, Reach::OwnNamespace);
                 }
             }
+            // What it has to say it says in the attachment.
             Role::Attacher => rights.take::<Attacher>(),
-            Role::Resizer => rights.take::<Resizer>(),
+            Role::Resizer => {
+                rights.take::<Resizer>();
+                rights.speak();
+            }
+            Role::Registrar if extras.mark_node => {
+                rights.take::<Marker>();
+                rights.speak();
+            }
             // These talk to kubelet and the driver alone.
-            Role::Registrar | Role::Liveness => continue,
+            Role::Registrar | Role::Liveness => {}
         }
-        // What goes wrong is told where users look for it.
-        rights.allow(Permission { kind: Kind::Event, subresource: "", verb: "create" }, Reach::Cluster);
-        rights.leases = true;
+        rights.leases |= role.lease("").is_some();
     }
     rights
 }
@@ -59,22 +76,35 @@ enum Reach {
     OwnNamespace,
 }
 
+/// Where objects of a kind are that roles look at or write.
+fn reach(kind: Kind) -> Reach {
+    match kind {
+        // Kept beside our own pod.
+        Kind::CSIStorageCapacity => Reach::OwnNamespace,
+        _elsewhere => Reach::Cluster,
+    }
+}
+
 impl Rights {
     fn take<R: Rules>(&mut self) {
         for kind in R::watches() {
             for verb in ["list", "watch"] {
-                self.allow(Permission { kind: *kind, subresource: "", verb }, Reach::Cluster);
+                self.allow(Permission { kind: *kind, subresource: "", verb }, reach(*kind));
             }
         }
         for permission in R::Action::permissions() {
-            match permission.kind {
-                // Granted by name.
-                Kind::Secret => self.secrets = true,
-                // Written beside our own pod only.
-                Kind::CSIStorageCapacity => self.allow(*permission, Reach::OwnNamespace),
-                _elsewhere => self.allow(*permission, Reach::Cluster),
+            // Secrets are granted by name.
+            if permission.kind == Kind::Secret {
+                self.secrets = true;
+            } else {
+                self.allow(*permission, reach(permission.kind));
             }
         }
+    }
+
+    /// Users are told of what happens where they look for it.
+    fn speak(&mut self) {
+        self.allow(Permission { kind: Kind::Event, subresource: "", verb: "create" }, Reach::Cluster);
     }
 
     fn allow(&mut self, permission: Permission, reach: Reach) {
@@ -94,11 +124,11 @@ mod tests {
     use super::*;
 
     fn verbs(roles: &[Role], group: &'static str, resource: &str) -> Vec<&'static str> {
-        let rights = of(&roles.iter().copied().collect(), false);
+        let rights = of(&roles.iter().copied().collect(), Extras::default());
         rights.cluster.get(&(group, resource.to_string())).into_iter().flatten().copied().collect()
     }
 
-    // sidecars 3.8: the ceiling is what the Go attacher asks for; events are ours.
+    // sidecars 3.8: what the Go attacher asks for, and nodes for the old place of their ids.
     #[test]
     fn the_attacher_may_no_more_than_the_go_attacher() {
         let (storage, attacher) = ("storage.k8s.io", [Role::Attacher]);
@@ -106,12 +136,14 @@ mod tests {
         assert_eq!(verbs(&attacher, storage, "volumeattachments"), ["get", "list", "patch", "watch"]);
         assert_eq!(verbs(&attacher, storage, "volumeattachments/status"), ["patch"]);
         assert_eq!(verbs(&attacher, storage, "csinodes"), ["list", "watch"]);
-        assert_eq!(verbs(&attacher, "", "persistentvolumeclaims"), [""; 0]);
+        for nothing in ["persistentvolumeclaims", "events"] {
+            assert_eq!(verbs(&attacher, "", nothing), [""; 0]);
+        }
     }
 
     #[test]
     fn no_role_may_read_secrets_everywhere_or_change_what_it_does_not_own() {
-        let all = of(&Role::ALL.into(), true);
+        let all = of(&Role::ALL.into(), Extras { capacity: true, mark_node: false });
         assert!(all.secrets && all.cluster.keys().all(|(_, resource)| resource != "secrets"));
         let writes = |resource: &str| {
             let found = all.cluster.iter().filter(|((_, name), _)| name == resource);
@@ -125,6 +157,10 @@ mod tests {
 
     #[test]
     fn roles_that_talk_to_kubelet_alone_may_nothing() {
-        assert_eq!(of(&[Role::Registrar, Role::Liveness].into(), true), Rights::default());
+        let (roles, capacity) = ([Role::Registrar, Role::Liveness].into(), true);
+        assert_eq!(of(&roles, Extras { capacity, mark_node: false }), Rights::default());
+        let marks = of(&roles, Extras { capacity, mark_node: true });
+        assert_eq!(marks.cluster.len(), 2, "nodes and events: {marks:?}");
+        assert!(!marks.leases && !marks.secrets);
     }
 }

@@ -136,11 +136,22 @@ fn sidecar(plan: &Plan, part: Part) -> String {
     if part.controls() {
         arguments.push("--leader-election".into());
     }
+    let publishes = part.controls() && plan.capacity;
+    if publishes {
+        arguments.push("--enable-capacity".into());
+    }
     if part.on_nodes() {
         arguments.push(format!("--kubelet-registration-path={}", node_socket(plan)));
         arguments.push(format!("--plugin-registration-path={REGISTRATION}"));
     }
     let mut text = format!("- name: longshore\n  image: {}\n{}", quoted(&plan.image), args(&arguments));
+    if publishes {
+        text.push_str(
+            "  env: # whose capacity objects they are\n  \
+             - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}\n  \
+             - {name: NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}\n",
+        );
+    }
     text.push_str(
         "  resources: {requests: {cpu: 10m, memory: 16Mi}}\n  securityContext:\n    \
          runAsUser: 0 # the owner of the driver's socket and of kubelet's folder, without any of root's capabilities\n    \

@@ -91,8 +91,13 @@ fn assert_arguments_are_known(pod: &Value) {
     let containers = pod["spec"]["containers"].as_array().unwrap();
     let sidecar = containers.iter().find(|container| container["name"] == "longshore").unwrap();
     let arguments = sidecar["args"].as_array().unwrap().iter().map(|word| word.as_str().unwrap());
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_longshore")).args(arguments).arg("--version").env_clear().output().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_longshore"))
+        .args(arguments)
+        .arg("--version")
+        .env_clear()
+        .envs([("POD_NAME", "p"), ("NAMESPACE", "n")])
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
@@ -138,7 +143,7 @@ fn the_controller_set_and_the_node_set_are_taken_and_their_pods_placed() {
 #[test]
 fn everything_in_one_set_elects_a_leader() {
     let turn = turn();
-    apply(&turn, &printed(&["--all-in-one", "--attach-required=false", "--storage-class="]));
+    apply(&turn, &printed(&["--all-in-one", "--attach-required=false", "--storage-class=", "--capacity"]));
     let all = kinds(&turn);
     assert!(!all.iter().any(|name| name.contains("statefulset") || name.contains("storageclass")), "{all:?}");
     let pods = pods(&turn, 1);

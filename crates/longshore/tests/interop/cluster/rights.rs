@@ -21,10 +21,11 @@ const REFUSED: &str = "the driver refused with";
 type Deed = (String, String, String);
 
 /// What `longshore deploy rbac` prints for a role, with a service account of its name in the trial's namespace.
-fn printed(trial: &Trial, role: &str) -> String {
+fn printed(trial: &Trial, role: &str, more: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_longshore"))
         .args(["deploy", "rbac", "--roles", role, "--service-account", role, "--driver-name", trial.driver])
         .args(["--namespace", trial.place, "--secret", &format!("{}/key", trial.place)])
+        .args(more)
         .output()
         .unwrap();
     assert!(output.status.success());
@@ -114,7 +115,7 @@ fn every_role_has_the_rights_it_uses_and_no_others() {
     let roles = ["provisioner", "attacher", "resizer"];
     let election = format!("--leader-election-namespace={place}");
     for role in roles {
-        trial.apply(&printed(&trial, role));
+        trial.apply(&printed(&trial, role, &[]));
         let config = kubeconfig(&trial, role);
         let mut flags = vec!["--leader-election", &election, "--leader-election-retry-period=1s", "-v=5"];
         if role == "provisioner" {
@@ -139,25 +140,25 @@ fn every_role_has_the_rights_it_uses_and_no_others() {
 /// and a volume it does not know.
 fn fail(trial: &Trial) {
     let (place, driver) = (trial.place, trial.driver);
-    let heard = |kind: &str| {
-        let about = format!("--field-selector=involvedObject.kind={kind}");
-        let events = ["get", "events", "--all-namespaces", &about, "--output=jsonpath={.items[*].message}"];
+    let heard = || {
+        let events = ["get", "events", "--output=jsonpath={.items[*].message}"];
         trial.wait_until("an event about the failure", &events, |said| said.contains(REFUSED));
     };
     trial.apply(&objects::claim(place, "wrong", "").replace("16Mi", "900Ti"));
-    heard("PersistentVolumeClaim");
+    heard();
     trial.kubectl(&["delete", "pvc,events", "--all"]).unwrap();
 
     trial.apply(&objects::claim(place, "grows", ""));
     trial.wait_bound(&["grows"]);
     let more = "--patch={\"spec\":{\"resources\":{\"requests\":{\"storage\":\"900Ti\"}}}}";
     trial.kubectl(&["patch", "pvc", "grows", more]).unwrap();
-    heard("PersistentVolumeClaim");
+    heard();
     trial.kubectl(&["delete", "pvc", "grows"]).unwrap();
 
     trial.apply(&objects::volume("unknown", driver, "no-such-handle", ""));
     trial.apply(&objects::attachment("unknown", driver, "unknown", "n1"));
-    heard("VolumeAttachment");
+    let error = ["get", "volumeattachment", "unknown", "--output=jsonpath={.status.attachError.message}"];
+    trial.wait_until("the attachment to say what is wrong", &error, |said| said.contains("no such volume"));
     trial.kubectl(&["delete", "volumeattachment/unknown", "pv/unknown"]).unwrap();
 }
 
@@ -176,11 +177,40 @@ fn assert_canary_unseen(trial: &Trial) {
     }
 }
 
+/// What is still to be had is published beside the provisioner's pod, which owns it.
+#[test]
+fn capacities_are_published_with_the_rights_printed_for_it() {
+    let mut trial = Trial::new("capacity", Driver::Ours, &[]);
+    let place = trial.place;
+    trial.apply(&printed(&trial, "provisioner", &["--capacity"]));
+    let config = kubeconfig(&trial, "provisioner");
+    trial.apply(&objects::pod(place, "provisioner-0", "of-nobody"));
+    trial.pod = Some("provisioner-0");
+    let flags = ["--enable-capacity", "--capacity-ownerref-level=0", "--capacity-for-immediate-binding"];
+    trial.ours("provisioner", Some(&config), &[&flags[..], &["--capacity-poll-interval=1s"]].concat());
+    // Other classes of the driver have theirs.
+    let capacity = "--output=jsonpath={.items[?(@.storageClassName=='capacity')].capacity}";
+    let capacity = ["get", "csistoragecapacity", capacity];
+    let before = trial.wait_until("the capacity", &capacity, |said| !said.is_empty());
+    trial.apply(&objects::claim(place, "data", ""));
+    trial.wait_until("the capacity after a volume", &capacity, |said| !said.is_empty() && said != before);
+    trial.kubectl(&["delete", "storageclass", place]).unwrap();
+    trial.wait_until("the capacity of no class to go", &capacity, str::is_empty);
+
+    let (granted, refused) = asked(&trial, "provisioner");
+    assert_eq!(refused, BTreeSet::new());
+    for deed in allowed(&trial, "provisioner").into_iter().filter(|deed| deed.2 == "csistoragecapacities") {
+        assert!(granted.contains(&deed), "{deed:?} is not used");
+    }
+    assert!(granted.contains(&("get".into(), String::new(), "pods".into())));
+    life::end(&trial);
+}
+
 /// Rights taken away are missed: the list above would notice.
 #[test]
 fn a_right_taken_away_is_refused_and_named_in_an_event() {
     let mut trial = Trial::new("fewer-rights", Driver::Ours, &[]);
-    let all = printed(&trial, "provisioner");
+    let all = printed(&trial, "provisioner", &[]);
     let fewer =
         all.replace("resources: [persistentvolumes], verbs: [create, ", "resources: [persistentvolumes], verbs: [");
     assert_ne!(all, fewer);

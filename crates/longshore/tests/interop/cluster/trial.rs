@@ -26,6 +26,8 @@ pub struct Trial {
     pub stand: Stand,
     pub place: &'static str,
     pub driver: &'static str,
+    /// The pod our sidecars believe to run in.
+    pub pod: Option<&'static str>,
     turn: Turn,
 }
 
@@ -36,7 +38,7 @@ impl Trial {
             Driver::Ours => (Stand::ours(&[]), "local.csi.longshore"),
             Driver::Go => (Stand::go(), "hostpath.csi.k8s.io"),
         };
-        let trial = Trial { sidecars: Vec::new(), stand, place, driver, turn };
+        let trial = Trial { sidecars: Vec::new(), stand, place, driver, pod: None, turn };
         trial.apply(&objects::place(place, driver, parameters));
         trial.wait_until("the namespace's service account", &["get", "serviceaccount", "default"], |said| {
             said.contains("default")
@@ -51,7 +53,12 @@ impl Trial {
         flags.insert(0, "sidecar".into());
         flags.push(format!("--roles={roles}"));
         flags.extend(more.iter().map(|flag| flag.to_string()));
-        self.start(&format!("ours-{}", roles.replace(',', "-")), Path::new(env!("CARGO_BIN_EXE_longshore")), &flags)
+        flags.insert(0, env!("CARGO_BIN_EXE_longshore").into());
+        if let Some(pod) = self.pod {
+            flags.insert(0, format!("POD_NAME={pod}"));
+            flags.insert(0, format!("NAMESPACE={}", self.place));
+        }
+        self.start(&format!("ours-{}", roles.replace(',', "-")), Path::new("env"), &flags)
     }
 
     /// A Go sidecar with limits lifted.
