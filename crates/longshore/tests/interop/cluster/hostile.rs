@@ -93,7 +93,12 @@ fn a_snapshot_content_that_does_not_point_back_is_no_source() {
         ["patch", "volumesnapshot", "stolen", "--namespace=thief", "--subresource=status", "--type=merge", &status];
     control.kubectl(&patch).unwrap();
     trial.apply(&objects::claim("thief", "loot", "VolumeSnapshot/stolen"));
-    let told = ["get", "events", "--all-namespaces", "--output=jsonpath={range .items[*]}{.involvedObject.name} {.reason}: {.message}{\"\\n\"}{end}"];
+    let told = [
+        "get",
+        "events",
+        "--all-namespaces",
+        "--output=jsonpath={range .items[*]}{.involvedObject.name} {.reason}: {.message}{\"\\n\"}{end}",
+    ];
     trial.wait_until("the thief to be told", &told, |said| said.contains("loot ProvisioningFailed:"));
     // An honest claim of the thief, made later, is served.
     trial.apply(&objects::claim("thief", "honest", ""));
