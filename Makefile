@@ -16,7 +16,7 @@ export LONGSHORE_PEERS ?= $(HOME)/.cache/longshore/peers
 PEERS ?=
 INTEROP_FEATURES := prove-cluster/interop,longshore/interop,tiny-driver/interop
 INTEROP_TESTS := --test control_plane --test peers --test interop --test sanity
-INTEROP_PEERS := etcd kube-apiserver kube-controller-manager kube-scheduler csi-provisioner csi-resizer csi-sanity hostpathplugin
+INTEROP_PEERS := etcd kube-apiserver kube-controller-manager kube-scheduler csi-provisioner csi-resizer csi-snapshotter snapshot-controller csi-sanity hostpathplugin
 
 .PHONY: help
 help: ## List the commands

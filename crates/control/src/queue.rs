@@ -53,6 +53,13 @@ impl<K: Clone + Ord> Queue<K> {
         }
     }
 
+    /// The look led to something that is done now: the key is due again, before all that is not begun. So as few as
+    /// possible are half done, whatever happens.
+    pub fn go_on(&mut self, key: K) {
+        self.busy.remove(&key);
+        self.wake(key, Tick(0));
+    }
+
     /// When the next key is due.
     pub fn next(&self) -> Option<Tick> {
         self.order.first().map(|(due, _)| *due)
@@ -92,6 +99,19 @@ mod tests {
         assert_eq!(queue.take(Tick(9)), Some("a"));
         queue.done("a");
         assert!(queue.is_idle());
+    }
+
+    #[test]
+    fn what_was_begun_goes_on_before_anything_is_begun() {
+        let mut queue = Queue::default();
+        queue.wake("a", Tick(1));
+        queue.wake("b", Tick(1));
+        assert_eq!(queue.take(Tick(5)), Some("a"));
+        queue.wake("a", Tick(9));
+        queue.go_on("a");
+        assert_eq!(queue.take(Tick(5)), Some("a"));
+        queue.done("a");
+        assert_eq!(queue.take(Tick(5)), Some("b"));
     }
 
     #[test]

@@ -309,8 +309,7 @@ where
                 state.memory.insert(key.clone(), memory);
             }
             state.doing.remove(&key);
-            state.queue.done(key.clone());
-            state.queue.wake(key, now);
+            state.queue.go_on(key);
         }
         self.parts.facts.look(|cache| {
             let mut state = self.state();

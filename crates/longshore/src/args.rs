@@ -34,6 +34,8 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLAGS")]
         args: Vec<String>,
     },
+    /// Print everything a driver needs in a cluster, as YAML to apply
+    Deploy(Box<crate::deploy::Deploy>),
     /// Supervise one process of a pod (started by the node agent, never by hand)
     #[command(hide = true, name = "process-shim")]
     ProcessShim {

@@ -4,6 +4,7 @@
 //! decides nothing itself.
 
 mod args;
+mod deploy;
 mod driver;
 mod explain;
 mod hands;
@@ -53,6 +54,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Explain(args) => asynchronously(0, explain::command(args)),
         Command::Prove(args) => prove(&args),
         Command::Sidecar { args } => Ok(sidecar::command(args)),
+        Command::Deploy(args) => Ok(deploy::command(&args)),
         Command::Sanity(args) => judging(sanity::command(args)),
         // The shim is a small synchronous program: it forks, which a runtime with threads must not.
         Command::ProcessShim { args } => Ok(ExitCode::from(u8::try_from(io_host::shim_main(&args)).unwrap_or(1))),

@@ -2,6 +2,7 @@
 //! the Go driver and ours. Needs root and the programs of `make peers`.
 #![allow(clippy::unwrap_used)]
 
+mod cluster;
 mod configurations;
 mod flags;
 mod go_suite;

@@ -1,0 +1,233 @@
+//! `longshore deploy`: everything a driver needs in a cluster, as YAML to read, keep and apply.
+//!
+//! What the sidecars may do is not written here: it is computed from what their rules watch and do (`rights`).
+
+mod check;
+mod objects;
+mod rbac;
+mod rights;
+mod workload;
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+
+use crate::out;
+use crate::sidecar::Role;
+
+/// Where kubelet keeps its folders unless it was told otherwise.
+const KUBELET_DIR: &str = "/var/lib/kubelet";
+/// Where a cluster's own parts live, privileged ones among them.
+const NAMESPACE: &str = "kube-system";
+
+/// `longshore deploy`.
+#[derive(Args, Clone)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:
+  longshore deploy --driver-name=csi.example.com --driver-image=example/driver:1.2 --driver-arg='--endpoint=$(CSI_ENDPOINT)' | kubectl apply -f -
+  longshore deploy --driver-name=csi.example.com --driver-image=example/driver:1.2 --all-in-one > base/driver.yaml
+  longshore deploy rbac --roles=attacher --driver-name=csi.example.com
+
+The driver's containers get CSI_ENDPOINT (where to listen) and NODE_NAME in their environment; its arguments may refer to
+them as $(CSI_ENDPOINT) and $(NODE_NAME)."
+)]
+pub struct Deploy {
+    #[command(subcommand)]
+    part: Option<Part>,
+    #[command(flatten)]
+    driver: Driver,
+}
+
+#[derive(Subcommand, Clone)]
+enum Part {
+    /// Print what the sidecars of some roles may do, and nothing else
+    Rbac(Rbac),
+}
+
+/// The driver to deploy.
+#[derive(Args, Clone)]
+pub struct Driver {
+    /// The driver's name, as it tells it itself, such as csi.example.com
+    #[arg(long, value_name = "NAME")]
+    driver_name: Option<String>,
+    /// The driver's image
+    #[arg(long, value_name = "IMAGE")]
+    driver_image: Option<String>,
+    /// An argument of the driver, on controller and nodes (repeat for more)
+    #[arg(long = "driver-arg", value_name = "ARG", allow_hyphen_values = true)]
+    driver_args: Vec<String>,
+    /// An argument of the driver on the controller alone, after those of --driver-arg
+    #[arg(long = "controller-arg", value_name = "ARG", allow_hyphen_values = true)]
+    controller_args: Vec<String>,
+    /// An argument of the driver on the nodes alone, after those of --driver-arg
+    #[arg(long = "node-arg", value_name = "ARG", allow_hyphen_values = true)]
+    node_args: Vec<String>,
+    /// What the objects are named after [default: the driver's name with dashes for dots]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Longshore's image, whose entrypoint is the longshore binary
+    #[arg(long, value_name = "IMAGE", default_value = concat!("longshore:", env!("CARGO_PKG_VERSION")))]
+    image: String,
+    /// Where everything lives that lives in a namespace; it must exist, and admit privileged pods
+    #[arg(long, short, value_name = "NAMESPACE", default_value = NAMESPACE)]
+    namespace: String,
+    /// One DaemonSet for controller and node alike, for drivers whose volumes stay on their node; the leader's sidecar works
+    #[arg(long)]
+    all_in_one: bool,
+    /// What the controller's sidecar does
+    #[arg(long, value_name = "ROLES", value_delimiter = ',', default_value = "provisioner,attacher,resizer")]
+    roles: Vec<String>,
+    /// Whether volumes are attached to a node before it can use them; false leaves the attacher out
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
+    attach_required: bool,
+    /// Tell the driver about the pod when a volume is published
+    #[arg(long)]
+    pod_info: bool,
+    /// Offer volumes that live and die with a pod, too
+    #[arg(long)]
+    ephemeral: bool,
+    /// Who changes the owner of files: None, File or ReadWriteOnceWithFSType
+    #[arg(long, value_name = "POLICY", default_value = "ReadWriteOnceWithFSType")]
+    fs_group_policy: String,
+    /// The StorageClass's name [default: the driver's name; empty for no class]
+    #[arg(long, value_name = "NAME")]
+    storage_class: Option<String>,
+    /// Make it the class of claims that name none
+    #[arg(long)]
+    default_class: bool,
+    /// Make volumes only once a pod wants them, where the pod can run
+    #[arg(long)]
+    wait_for_consumer: bool,
+    /// Publish what the driver can still provide, for the scheduler
+    #[arg(long)]
+    capacity: bool,
+    /// A Secret the sidecars may read (repeat for more); none without
+    #[arg(long = "secret", value_name = "NAMESPACE/NAME")]
+    secrets: Vec<String>,
+    /// Kubelet's directory on the nodes
+    #[arg(long, value_name = "DIR", default_value = KUBELET_DIR)]
+    kubelet_dir: String,
+}
+
+/// `longshore deploy rbac`.
+#[derive(Args, Clone)]
+pub struct Rbac {
+    /// What the sidecar does, such as provisioner,attacher,resizer
+    #[arg(long, value_name = "ROLES", value_delimiter = ',')]
+    roles: Vec<String>,
+    /// The driver's name: its leases are the only ones that may be held
+    #[arg(long, value_name = "NAME")]
+    driver_name: Option<String>,
+    /// Where the sidecar and its leases are
+    #[arg(long, short, value_name = "NAMESPACE", default_value = NAMESPACE)]
+    namespace: String,
+    /// Who gets the rights [default: NAME-controller, with the driver's name, dashes for dots]
+    #[arg(long, value_name = "NAME")]
+    service_account: Option<String>,
+    /// A Secret that may be read (repeat for more); none without
+    #[arg(long = "secret", value_name = "NAMESPACE/NAME")]
+    secrets: Vec<String>,
+    /// Also what the provisioner needs with --enable-capacity
+    #[arg(long)]
+    capacity: bool,
+    /// Also what the registrar needs with --mark-node
+    #[arg(long)]
+    mark_node: bool,
+}
+
+/// Prints; what is wrong with the arguments is one sentence.
+pub fn command(args: &Deploy) -> ExitCode {
+    let text = match &args.part {
+        Some(Part::Rbac(args)) => rbac(args),
+        None => manifests(&args.driver),
+    };
+    match text {
+        Ok(text) => {
+            out::say(text.trim_end());
+            ExitCode::SUCCESS
+        }
+        Err(sentence) => {
+            out::complain(&sentence);
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn rbac(args: &Rbac) -> Result<String, String> {
+    let roles = roles_of(&args.roles)?;
+    if roles.is_empty() {
+        return Err("--roles is missing; name what the sidecar does, such as --roles=provisioner,attacher".into());
+    }
+    let driver = args.driver_name.as_deref().map(check::driver_name).transpose()?;
+    let account = match (&args.service_account, &driver) {
+        (Some(name), _) => check::subdomain("--service-account", name)?,
+        (None, Some(driver)) => format!("{}-controller", check::object_name(None, driver)?),
+        (None, None) => "longshore".into(),
+    };
+    let holder = rbac::Holder { account, namespace: check::label("--namespace", &args.namespace)?, driver };
+    let rights = rights::of(&roles, rights::Extras { capacity: args.capacity, mark_node: args.mark_node });
+    Ok(rbac::document(&holder, &roles, &rights, &check::secrets(&args.secrets)?))
+}
+
+fn manifests(args: &Driver) -> Result<String, String> {
+    let name =
+        args.driver_name.as_deref().ok_or("--driver-name is missing; give the name the driver tells of itself")?;
+    let image = args.driver_image.as_deref().ok_or("--driver-image is missing; give the image the driver runs from")?;
+    let mut roles = roles_of(&args.roles)?;
+    if !args.attach_required {
+        roles.remove(&Role::Attacher);
+    }
+    if let Some(role) = roles.iter().find(|role| role.lease("").is_none()) {
+        return Err(format!(
+            "--roles names what the controller does, and the {role} is on every node anyway; leave it out"
+        ));
+    }
+    let driver = check::driver_name(name)?;
+    let class = match args.storage_class.as_deref() {
+        Some("") => None,
+        Some(name) => Some(check::subdomain("--storage-class", name)?),
+        None => Some(driver.clone()),
+    };
+    if args.capacity && !roles.contains(&Role::Provisioner) {
+        return Err("--capacity is told by the provisioner; add it to --roles".into());
+    }
+    if class.is_none() && args.default_class {
+        return Err("--default-class needs a class; leave --storage-class out or name one with it".into());
+    }
+    let plan = objects::Plan {
+        name: check::object_name(args.name.as_deref(), &driver)?,
+        namespace: check::label("--namespace", &args.namespace)?,
+        driver_image: check::image("--driver-image", image)?,
+        image: check::image("--image", &args.image)?,
+        controller_args: [args.driver_args.clone(), args.controller_args.clone()].concat(),
+        node_args: [args.driver_args.clone(), args.node_args.clone()].concat(),
+        all_in_one: args.all_in_one,
+        attach_required: args.attach_required,
+        pod_info: args.pod_info,
+        ephemeral: args.ephemeral,
+        fs_group_policy: check::one_of(
+            "--fs-group-policy",
+            &args.fs_group_policy,
+            &["None", "File", "ReadWriteOnceWithFSType"],
+        )?,
+        class,
+        default_class: args.default_class,
+        wait_for_consumer: args.wait_for_consumer,
+        capacity: args.capacity,
+        secrets: check::secrets(&args.secrets)?,
+        kubelet_dir: check::folder("--kubelet-dir", &args.kubelet_dir)?,
+        driver,
+        roles,
+    };
+    Ok(objects::document(&plan))
+}
+
+fn roles_of(names: &[String]) -> Result<BTreeSet<Role>, String> {
+    let named = names.iter().filter(|name| !name.is_empty()).map(|name| {
+        let known: Vec<&str> = Role::ALL.iter().map(|role| role.name()).collect();
+        Role::named(name).ok_or_else(|| format!("there is no role {name}; there are {}", known.join(", ")))
+    });
+    named.collect()
+}

@@ -1,0 +1,217 @@
+//! The pods: the driver, and beside it one sidecar.
+
+use std::collections::BTreeSet;
+
+use super::check::{quoted, scalar};
+use super::objects::Plan;
+use crate::sidecar::Role;
+
+/// Where the driver's socket is, in every container (S0-67).
+const SOCKETS: &str = "/var/lib/csi/sockets/pluginproxy";
+/// Where the sidecar answers for itself and for the driver.
+const PORT: u16 = 9808;
+/// Where programs look for the token of their service account.
+const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+/// Where the sidecar puts the socket through which kubelet hears of the driver.
+const REGISTRATION: &str = "/registration";
+
+/// What a set of pods is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// One pod that works on the cluster's objects.
+    Controller,
+    /// A pod on every node that serves kubelet.
+    Node,
+    /// Both in a pod on every node (S0-71).
+    AllInOne,
+}
+
+impl Part {
+    /// What its objects' names end with.
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Part::Controller => "controller",
+            Part::Node | Part::AllInOne => "node",
+        }
+    }
+
+    /// What the sidecar does there.
+    pub fn roles(self, plan: &Plan) -> BTreeSet<Role> {
+        let node = [Role::Registrar, Role::Liveness];
+        match self {
+            Part::Controller => plan.roles.iter().copied().chain([Role::Liveness]).collect(),
+            Part::Node => node.into(),
+            Part::AllInOne => plan.roles.iter().copied().chain(node).collect(),
+        }
+    }
+
+    fn on_nodes(self) -> bool {
+        matches!(self, Part::Node | Part::AllInOne)
+    }
+
+    /// The sidecar talks to the API server.
+    fn controls(self) -> bool {
+        matches!(self, Part::Controller | Part::AllInOne)
+    }
+}
+
+/// The StatefulSet or DaemonSet.
+pub fn workload(plan: &Plan, part: Part) -> String {
+    let name = scalar(&format!("{}-{}", plan.name, part.suffix()));
+    let (kind, head) = if part.on_nodes() {
+        ("DaemonSet", String::new())
+    } else {
+        // S0-66: one at a time, also while it moves to another node.
+        ("StatefulSet", format!("  replicas: 1\n  serviceName: {name}\n"))
+    };
+    let labels =
+        format!("app.kubernetes.io/name: {}, app.kubernetes.io/component: {}", scalar(&plan.name), part.suffix());
+    let pod = indented(6, &pod(plan, part, &name));
+    format!(
+        "apiVersion: apps/v1\nkind: {kind}\nmetadata:\n  name: {name}\n  namespace: {}\n  labels: {{{labels}}}\n\
+         spec:\n{head}  selector:\n    matchLabels: {{{labels}}}\n  template:\n    metadata:\n      labels: {{{labels}}}\n    \
+         spec:\n{pod}",
+        scalar(&plan.namespace),
+    )
+}
+
+fn pod(plan: &Plan, part: Part, account: &str) -> String {
+    let class = if part.on_nodes() { "system-node-critical" } else { "system-cluster-critical" };
+    let tolerations = if part.on_nodes() { "tolerations: [{operator: Exists}]\n" } else { "" };
+    format!(
+        "serviceAccountName: {account}\nautomountServiceAccountToken: false\npriorityClassName: {class}\n\
+         nodeSelector: {{kubernetes.io/os: linux}}\n{tolerations}containers:\n{}{}volumes:\n{}",
+        driver(plan, part),
+        sidecar(plan, part),
+        volumes(plan, part),
+    )
+}
+
+fn driver(plan: &Plan, part: Part) -> String {
+    let mut text = format!("- name: driver\n  image: {}\n", quoted(&plan.driver_image));
+    let arguments = match part {
+        Part::Controller => plan.controller_args.clone(),
+        Part::Node => plan.node_args.clone(),
+        // One process is both: what only one of them was told, it is told too.
+        Part::AllInOne => {
+            let more = plan.node_args.iter().filter(|argument| !plan.controller_args.contains(argument));
+            plan.controller_args.iter().chain(more).cloned().collect()
+        }
+    };
+    text.push_str(&args(&arguments));
+    text.push_str(&format!(
+        "  env:\n  - {{name: CSI_ENDPOINT, value: \"unix://{SOCKETS}/csi.sock\"}}\n  \
+         - {{name: NODE_NAME, valueFrom: {{fieldRef: {{fieldPath: spec.nodeName}}}}}}\n  \
+         ports:\n  - {{name: health, containerPort: {PORT}}}\n  \
+         livenessProbe: # answered by the sidecar, which asks the driver\n    httpGet: {{path: /healthz, port: health}}\n    \
+         initialDelaySeconds: 10\n    periodSeconds: 10\n    timeoutSeconds: 3\n    failureThreshold: 5\n  \
+         resources: {{requests: {{cpu: 10m, memory: 32Mi}}}}\n"
+    ));
+    if part.on_nodes() {
+        let kubelet = &plan.kubelet_dir;
+        text.push_str(&format!(
+            "  securityContext: {{privileged: true}} # mounts filesystems for pods; nothing else here is privileged\n  \
+             volumeMounts:\n  - {{name: socket, mountPath: {SOCKETS}}}\n  \
+             - {{name: pods, mountPath: {kubelet}/pods, mountPropagation: Bidirectional}}\n  \
+             - {{name: plugins, mountPath: {kubelet}/plugins, mountPropagation: Bidirectional}}\n  \
+             - {{name: devices, mountPath: /dev}}\n"
+        ));
+    } else {
+        text.push_str(&format!(
+            "  securityContext: {{allowPrivilegeEscalation: false, seccompProfile: {{type: RuntimeDefault}}}}\n  \
+             volumeMounts:\n  - {{name: socket, mountPath: {SOCKETS}}}\n"
+        ));
+    }
+    text
+}
+
+fn sidecar(plan: &Plan, part: Part) -> String {
+    let roles: Vec<&str> = part.roles(plan).into_iter().map(Role::name).collect();
+    let mut arguments = vec![
+        "sidecar".to_string(),
+        format!("--roles={}", roles.join(",")),
+        format!("--csi-address={SOCKETS}/csi.sock"),
+        format!("--http-endpoint=:{PORT}"),
+    ];
+    if part.controls() {
+        arguments.push("--leader-election".into());
+    }
+    let publishes = part.controls() && plan.capacity;
+    if publishes {
+        arguments.push("--enable-capacity".into());
+    }
+    if part.on_nodes() {
+        arguments.push(format!("--kubelet-registration-path={}", node_socket(plan)));
+        arguments.push(format!("--plugin-registration-path={REGISTRATION}"));
+    }
+    let mut text = format!("- name: longshore\n  image: {}\n{}", quoted(&plan.image), args(&arguments));
+    if publishes {
+        text.push_str(
+            "  env: # whose capacity objects they are\n  \
+             - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}\n  \
+             - {name: NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}\n",
+        );
+    }
+    text.push_str(
+        "  resources: {requests: {cpu: 10m, memory: 16Mi}}\n  securityContext:\n    \
+         runAsUser: 0 # the owner of the driver's socket and of kubelet's folder, without any of root's capabilities\n    \
+         readOnlyRootFilesystem: true\n    allowPrivilegeEscalation: false\n    capabilities: {drop: [ALL]}\n    \
+         seccompProfile: {type: RuntimeDefault}\n",
+    );
+    text.push_str(&format!("  volumeMounts:\n  - {{name: socket, mountPath: {SOCKETS}}}\n"));
+    if part.on_nodes() {
+        text.push_str(&format!("  - {{name: registration, mountPath: {REGISTRATION}}}\n"));
+    }
+    if part.controls() {
+        text.push_str(&format!("  - {{name: token, mountPath: {TOKEN}, readOnly: true}}\n"));
+    }
+    text
+}
+
+fn volumes(plan: &Plan, part: Part) -> String {
+    let host =
+        |name: &str, path: &str, kind: &str| format!("- {{name: {name}, hostPath: {{path: {path}, type: {kind}}}}}\n");
+    let mut text = String::new();
+    if part.on_nodes() {
+        let (kubelet, own) = (&plan.kubelet_dir, node_folder(plan));
+        // S0-69.
+        text.push_str(&host("socket", &own, "DirectoryOrCreate"));
+        text.push_str(&host("registration", &format!("{kubelet}/plugins_registry"), "Directory"));
+        text.push_str(&host("pods", &format!("{kubelet}/pods"), "Directory"));
+        text.push_str(&host("plugins", &format!("{kubelet}/plugins"), "Directory"));
+        text.push_str(&host("devices", "/dev", "Directory"));
+    } else {
+        text.push_str("- {name: socket, emptyDir: {}}\n");
+    }
+    if part.controls() {
+        text.push_str(
+            "- name: token # for the sidecar alone: the driver has no business with the API\n  projected:\n    sources:\n    \
+             - {serviceAccountToken: {path: token, expirationSeconds: 3607}}\n    \
+             - {configMap: {name: kube-root-ca.crt, items: [{key: ca.crt, path: ca.crt}]}}\n    \
+             - {downwardAPI: {items: [{path: namespace, fieldRef: {apiVersion: v1, fieldPath: metadata.namespace}}]}}\n",
+        );
+    }
+    text
+}
+
+fn node_folder(plan: &Plan) -> String {
+    format!("{}/plugins/{}", plan.kubelet_dir, plan.driver)
+}
+
+/// The driver's socket as kubelet sees it.
+fn node_socket(plan: &Plan) -> String {
+    format!("{}/csi.sock", node_folder(plan))
+}
+
+fn args(arguments: &[String]) -> String {
+    if arguments.is_empty() {
+        return String::new();
+    }
+    let lines: Vec<String> = arguments.iter().map(|argument| format!("  - {}\n", quoted(argument))).collect();
+    format!("  args:\n{}", lines.concat())
+}
+
+fn indented(by: usize, text: &str) -> String {
+    let blank = " ".repeat(by);
+    text.lines().map(|line| format!("{blank}{line}\n")).collect()
+}

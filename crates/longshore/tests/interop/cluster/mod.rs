@@ -1,0 +1,14 @@
+//! Our sidecars on a real control plane: kube-apiserver, kube-controller-manager, kube-scheduler, and the Go snapshot
+//! controllers; beside our driver and the Go one, alone and mixed with the Go sidecars.
+//!
+//! The tests share one control plane and take turns on it, because a driver's name can be served only once.
+
+mod backend;
+mod deploy;
+mod hostile;
+mod life;
+mod objects;
+mod plane;
+mod rights;
+mod takeover;
+mod trial;

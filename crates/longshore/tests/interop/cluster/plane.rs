@@ -1,0 +1,94 @@
+//! The control plane all these tests share. It lives as long as one of them wants it.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use prove_cluster::{ControlPlane, Options, Process, Scratch, peer};
+
+use super::objects;
+
+/// What works on volumes, and what pods of a deployment need to come into being. Nobody judges nodes: there is no kubelet.
+const CONTROLLERS: &str = "persistentvolume-binder-controller,persistentvolume-attach-detach-controller,\
+    persistentvolume-expander-controller,persistentvolumeclaim-protection-controller,persistentvolume-protection-controller,\
+    serviceaccount-controller,statefulset-controller,daemonset-controller,garbage-collector-controller";
+
+/// Every request of a service account is written down, with its answer.
+const AUDIT: &str = "
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- {level: Metadata, userGroups: ['system:serviceaccounts']}
+- {level: None}
+";
+
+static SHARED: Mutex<Weak<Plane>> = Mutex::new(Weak::new());
+static TURN: Mutex<()> = Mutex::new(());
+
+/// A control plane with the Go snapshot controller.
+pub struct Plane {
+    _snapshots: Process,
+    pub control: ControlPlane,
+    _policy: Scratch,
+}
+
+/// The control plane, and the right to work on it alone.
+pub struct Turn {
+    _alone: MutexGuard<'static, ()>,
+    pub plane: Arc<Plane>,
+}
+
+/// Waits for a turn. A test that failed leaves what it may have left; the others go on.
+pub fn turn() -> Turn {
+    let plane = shared();
+    Turn { _alone: TURN.lock().unwrap_or_else(PoisonError::into_inner), plane }
+}
+
+fn shared() -> Arc<Plane> {
+    let mut held = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(plane) = held.upgrade() {
+        return plane;
+    }
+    let plane = Arc::new(Plane::start());
+    *held = Arc::downgrade(&plane);
+    plane
+}
+
+impl Plane {
+    fn start() -> Plane {
+        let policy = Scratch::new("audit").unwrap();
+        let file = policy.path().join("policy.yaml");
+        std::fs::write(&file, AUDIT).unwrap();
+        let options = Options {
+            controller_manager: true,
+            scheduler: true,
+            controllers: CONTROLLERS.into(),
+            apiserver_flags: vec![
+                format!("--audit-policy-file={}", file.display()),
+                "--audit-log-path=audit.log".into(),
+                "--audit-log-mode=blocking".into(),
+            ],
+            ..Options::default()
+        };
+        let control = ControlPlane::start(options).unwrap();
+        control.apply(&objects::definitions()).unwrap();
+        for (_, plural, version, _) in objects::KINDS {
+            let name = format!("crd/{plural}.{}", version.split('/').next().unwrap());
+            control.kubectl(&["wait", "--for=condition=Established", &name, "--timeout=60s"]).unwrap();
+        }
+        control.apply(objects::NODE).unwrap();
+        // There is no kubelet to say that the node is ready.
+        control.kubectl(&["taint", "node", "n1", "node.kubernetes.io/not-ready-"]).unwrap();
+        let config = format!("--kubeconfig={}", control.kubeconfig().display());
+        let program = peer("snapshot-controller").unwrap();
+        let snapshots =
+            Process::start("snapshot-controller", &program, &[&*config, "--http-endpoint="], control.directory())
+                .unwrap();
+        Plane { _snapshots: snapshots, control, _policy: policy }
+    }
+
+    /// The file with the requests of service accounts.
+    pub fn audit(&self) -> PathBuf {
+        self.control.directory().join("audit.log")
+    }
+}

@@ -1,0 +1,178 @@
+//! One driver with its sidecars in a namespace of its own.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use prove_cluster::{Process, peer};
+
+use super::plane::{Turn, turn};
+use super::{backend, objects};
+use crate::stand::Stand;
+
+const PATIENCE: Duration = Duration::from_secs(40);
+/// Each look starts a kubectl: not more of them than needed.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Which driver.
+#[derive(Clone, Copy)]
+pub enum Driver {
+    Ours,
+    Go,
+}
+
+/// A driver, its sidecars, and a place to use them. Dropped, all of its processes end.
+pub struct Trial {
+    sidecars: Vec<Process>,
+    pub stand: Stand,
+    pub place: &'static str,
+    pub driver: &'static str,
+    /// The pod our sidecars believe to run in.
+    pub pod: Option<&'static str>,
+    turn: Turn,
+}
+
+impl Trial {
+    pub fn new(place: &'static str, driver: Driver, parameters: &[(&str, &str)]) -> Trial {
+        let turn = turn();
+        let (stand, driver) = match driver {
+            Driver::Ours => (Stand::ours(&[]), "local.csi.longshore"),
+            Driver::Go => (Stand::go(), "hostpath.csi.k8s.io"),
+        };
+        let trial = Trial { sidecars: Vec::new(), stand, place, driver, pod: None, turn };
+        trial.apply(&objects::place(place, driver, parameters));
+        trial.wait_until("the namespace's service account", &["get", "serviceaccount", "default"], |said| {
+            said.contains("default")
+        });
+        trial
+    }
+
+    /// Our sidecar with these roles and more flags, as whoever the kubeconfig says; the administrator if there is none.
+    /// Returns where it is among the sidecars.
+    pub fn ours(&mut self, roles: &str, kubeconfig: Option<&Path>, more: &[&str]) -> usize {
+        let mut flags = self.common(kubeconfig);
+        flags.insert(0, "sidecar".into());
+        flags.push(format!("--roles={roles}"));
+        flags.extend(more.iter().map(|flag| flag.to_string()));
+        flags.insert(0, env!("CARGO_BIN_EXE_longshore").into());
+        if let Some(pod) = self.pod {
+            flags.insert(0, format!("POD_NAME={pod}"));
+            flags.insert(0, format!("NAMESPACE={}", self.place));
+        }
+        self.start(&format!("ours-{}", roles.replace(',', "-")), Path::new("env"), &flags)
+    }
+
+    /// A Go sidecar with limits lifted.
+    pub fn go(&mut self, program: &str, more: &[&str]) -> usize {
+        let mut flags = self.common(None);
+        flags.push("--kube-api-qps=1000".into());
+        flags.push("--kube-api-burst=1000".into());
+        flags.extend(more.iter().map(|flag| flag.to_string()));
+        self.start(program, &peer(program).unwrap(), &flags)
+    }
+
+    fn common(&self, kubeconfig: Option<&Path>) -> Vec<String> {
+        let kubeconfig = kubeconfig.unwrap_or(self.turn.plane.control.kubeconfig());
+        vec![format!("--csi-address={}", self.stand.socket.display()), format!("--kubeconfig={}", kubeconfig.display())]
+    }
+
+    fn start(&mut self, name: &str, program: &Path, flags: &[String]) -> usize {
+        let name = format!("{}-{name}", self.sidecars.len());
+        self.sidecars.push(Process::start(&name, program, flags, self.stand.scratch.path()).unwrap());
+        self.sidecars.len() - 1
+    }
+
+    /// Kills a sidecar with no warning.
+    pub fn kill(&mut self, sidecar: usize) {
+        self.sidecars[sidecar].kill().unwrap();
+    }
+
+    /// Everything the driver and the sidecars wrote.
+    pub fn logs(&self) -> Vec<(PathBuf, String)> {
+        let files = std::fs::read_dir(self.stand.scratch.path()).unwrap().map(|entry| entry.unwrap().path());
+        let logs = files.filter(|path| path.extension().is_some_and(|extension| extension == "log"));
+        logs.map(|path| (path.clone(), String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned())).collect()
+    }
+
+    pub fn plane(&self) -> &super::plane::Plane {
+        &self.turn.plane
+    }
+
+    pub fn apply(&self, objects: &str) {
+        self.turn.plane.control.apply(objects).unwrap();
+    }
+
+    /// What kubectl prints in the trial's namespace.
+    pub fn kubectl(&self, words: &[&str]) -> Result<String, String> {
+        let namespace = format!("--namespace={}", self.place);
+        let words: Vec<&str> = words.iter().copied().chain([&*namespace]).collect();
+        self.turn.plane.control.kubectl(&words).map_err(|error| error.to_string())
+    }
+
+    /// Looks again and again until what kubectl prints is as wanted, and returns it.
+    pub fn wait_until(&self, what: &str, words: &[&str], wanted: impl Fn(&str) -> bool) -> String {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let said = self.kubectl(words);
+            match said {
+                Ok(said) if wanted(&said) => return said,
+                said if Instant::now() > until => panic!("waited for {what} in vain: {said:?}\n{}", self.told()),
+                _early => std::thread::sleep(PAUSE),
+            }
+        }
+    }
+
+    pub fn wait_bound(&self, claims: &[&str]) {
+        for claim in claims {
+            let phase = ["get", "pvc", claim, "--output=jsonpath={.status.phase}"];
+            self.wait_until(&format!("claim {claim} to be bound"), &phase, |said| said == "Bound");
+        }
+    }
+
+    /// The volumes of the trial's class, as the API has them.
+    pub fn volumes(&self) -> Vec<String> {
+        self.listed("pv", "{.spec.storageClassName}", self.place)
+    }
+
+    /// The names of the objects of a kind that have a value at a path.
+    fn listed(&self, kind: &str, path: &str, value: &str) -> Vec<String> {
+        let line = format!("--output=jsonpath={{range .items[*]}}{path} {{.metadata.name}}{{\"\\n\"}}{{end}}");
+        let said = self.kubectl(&["get", kind, &line]).unwrap();
+        said.lines().filter_map(|line| line.strip_prefix(&format!("{value} "))).map(String::from).collect()
+    }
+
+    /// Waits until the API has no claim, volume, attachment or snapshot left, and the driver none either.
+    pub fn wait_nothing_left(&self) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let left = self.left();
+            if left.is_empty() {
+                break;
+            }
+            assert!(Instant::now() < until, "left behind: {left:?}\n{}", self.told());
+            std::thread::sleep(PAUSE);
+        }
+        assert_eq!(self.stand.leftovers(), Vec::<String>::new());
+    }
+
+    fn left(&self) -> Vec<String> {
+        let mut left = self.volumes();
+        left.extend(self.listed("volumeattachment", "{.spec.attacher}", self.driver));
+        left.extend(self.listed("volumesnapshotcontent", "{.spec.volumeSnapshotClassName}", self.place));
+        for kind in ["pvc", "volumesnapshot"] {
+            let said = self.kubectl(&["get", kind, "--output=name"]).unwrap();
+            left.extend(said.lines().map(String::from));
+        }
+        let (volumes, snapshots) = backend::contents(&self.stand.socket);
+        left.extend(volumes);
+        left.extend(snapshots);
+        left
+    }
+
+    /// For a failure: what there is, and the last words of everybody.
+    fn told(&self) -> String {
+        let objects = self.kubectl(&["get", "pv,pvc,pod,volumeattachment,volumesnapshot,volumesnapshotcontent,events"]);
+        let tails: Vec<String> =
+            self.sidecars.iter().map(|one| format!("--- {}\n{}", one.name(), one.log_tail())).collect();
+        format!("{}\n{}", objects.unwrap_or_else(|error| error), tails.join("\n"))
+    }
+}
