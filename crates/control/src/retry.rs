@@ -105,17 +105,17 @@ mod tests {
     // Sidecars 1.7: the first pause is the one asked for, and no pause is longer than the longest.
     #[test]
     fn pauses_are_as_long_as_the_operator_wants_them() {
-        let pauses = Pauses { first: 1_000, longest: 5_000 };
+        let told = Pauses { first: 1_000, longest: 5_000 };
         let (mut retry, mut now, mut pauses) = (Retry::default(), Tick(7), alloc::vec::Vec::new());
         for _ in 0..5 {
-            retry = retry.after(now, &Outcome::Unknown("no answer".into())).paced(pauses);
+            retry = retry.after(now, &Outcome::Unknown("no answer".into())).paced(told);
             let until = retry.pause(now).unwrap();
             pauses.push(until.0 - now.0);
             now = until;
         }
         assert_eq!(pauses, [1_000, 2_000, 4_000, 5_000, 5_000]);
-        assert_eq!(Retry::default().paced(pauses), Retry::default());
-        let outrun = Retry::default().after(now, &Outcome::Refused(Refusal::Conflict)).paced(pauses);
+        assert_eq!(Retry::default().paced(told), Retry::default());
+        let outrun = Retry::default().after(now, &Outcome::Refused(Refusal::Conflict)).paced(told);
         assert_eq!(outrun.pause(now), Some(now.after_millis(CONFLICT_MILLIS)), "a conflict is no failure");
     }
 }
