@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rustix::fs::{Mode, OFlags, Statx};
+use rustix::fs::{Mode, OFlags, SeekFrom, Statx};
 use rustix::io::Errno;
 
 use crate::error::{HostError, os, refused};
@@ -125,6 +125,22 @@ pub fn loop_of(image: &str, hint: Option<&str>) -> io::Result<Option<String>> {
         return Ok(None);
     }
     Ok(showing_inode(device, inode).map_err(io::Error::other)?.into_iter().next().map(|entry| entry.device))
+}
+
+/// The file behind a loop device has no byte in it, and none on the way: reading would show zeros to the end. `false`
+/// also where that cannot be told.
+pub(crate) fn is_unwritten(device: &str) -> Result<bool, HostError> {
+    let Some(entry) = entry_at(device)?.filter(|entry| entry.whole) else { return Ok(false) };
+    if sys::write_out(&open_block(device, OFlags::RDONLY)?).is_err() {
+        return Ok(false);
+    }
+    let Ok(Some(fd)) = path::open(&entry.backing_path, OFlags::RDONLY | OFlags::NONBLOCK) else { return Ok(false) };
+    let file = File::from(fd);
+    let same = file.metadata().is_ok_and(|meta| {
+        let on = (rustix::fs::major(meta.dev()), rustix::fs::minor(meta.dev()));
+        (on, meta.ino()) == (entry.backing_device, entry.backing_inode)
+    });
+    Ok(same && rustix::fs::seek(&file, SeekFrom::Data(0)) == Err(Errno::NXIO))
 }
 
 fn all_showing(device: (u32, u32), inode: u64) -> Result<Vec<LoopEntry>, HostError> {
