@@ -20,7 +20,7 @@ fn look(path: &str) -> (u32, u32, u32, u64, i64, i64, u64) {
 }
 
 fn attribute(path: &str, name: &str) -> Vec<u8> {
-    let mut value = vec![0; 100];
+    let mut value = [0; 100];
     let length = rustix::fs::lgetxattr(path, name, &mut value[..]).unwrap();
     value[..length].to_vec()
 }
