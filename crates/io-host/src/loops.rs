@@ -48,10 +48,14 @@ fn attached() -> std::sync::MutexGuard<'static, BTreeMap<Inode, String>> {
 
 /// How often a free device may be snatched away before we stop trying.
 const FREE_TRIES: u32 = 64;
-/// How often, and how long apart, we look whether a device is free of users or has gone. A process being started holds
-/// a copy of every mount for some milliseconds, and device scanners open new devices for an instant.
-const GONE_TRIES: u32 = 50;
+/// How often, and how long apart, we look whether a device is free of users or has gone. Device scanners open new devices
+/// for an instant.
+const GONE_TRIES: u32 = 10;
 const GONE_PAUSE: Duration = Duration::from_millis(2);
+/// How often, and how long apart, detaching is tried again: a process being started holds a copy of every mount for some
+/// milliseconds, on a busy machine for some hundred. Others attach and detach meanwhile.
+const BUSY_TRIES: u32 = 20;
+const BUSY_PAUSE: Duration = Duration::from_millis(50);
 
 /// Every loop device that shows a file.
 pub fn loops() -> io::Result<Vec<LoopEntry>> {
@@ -263,6 +267,16 @@ pub(crate) fn set_read_ahead(device: &str, kib: u32) -> Result<(), HostError> {
 
 /// Detaches a file from its device and waits until it is gone.
 pub(crate) fn detach(image: &str) -> Result<(), HostError> {
+    for _ in 0..BUSY_TRIES {
+        match detach_now(image) {
+            Err(HostError::Busy { .. }) => std::thread::sleep(BUSY_PAUSE),
+            answer => return answer,
+        }
+    }
+    detach_now(image)
+}
+
+fn detach_now(image: &str) -> Result<(), HostError> {
     let _alone = ATTACHING.lock().unwrap_or_else(PoisonError::into_inner);
     let found = match path::place(image)?.map(|place| place.seen()).transpose()?.flatten() {
         Some(seen) => showing(&seen)?,

@@ -48,6 +48,7 @@ const TESTS: &[Test] = tests! {
         threads_that_attach_one_file_at_once_share_a_device,
         two_loop_devices_made_by_others_are_refused,
         a_mounted_loop_device_is_not_detached,
+        a_device_held_for_a_moment_by_a_process_being_started_is_waited_for,
         a_detaching_that_waits_is_taken_back,
         a_loop_device_whose_file_is_gone_is_detached,
         a_file_behind_a_loop_device_is_not_removed,

@@ -218,3 +218,21 @@ pub fn an_ext4_is_sound_whatever_its_size() {
         bench.twice(Op::DetachLoop { image });
     }
 }
+
+// Whoever starts a process in a mount namespace of its own has a copy of every mount until it lets go of them.
+pub fn a_device_held_for_a_moment_by_a_process_being_started_is_waited_for() {
+    let bench = Bench::new();
+    let volume = bench.mounted("held");
+    let copied = bench.path("copied");
+    let script = format!("touch {copied}; sleep 0.4");
+    let mut starting = std::process::Command::new("unshare")
+        .args(["--mount", "--propagation", "private", "sh", "-c", &script])
+        .spawn()
+        .unwrap();
+    while !std::path::Path::new(&copied).exists() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    bench.twice(Op::Unmount { target: volume.target });
+    bench.twice(Op::DetachLoop { image: volume.image });
+    starting.wait().unwrap();
+}
