@@ -95,6 +95,17 @@ fn becomes_ready(driver: &Driver) {
     panic!("the copy does not come to an end");
 }
 
+/// Waits until some of a copy is on disk.
+fn is_under_way(bench: &Bench) {
+    for _ in 0..1000 {
+        if bytes_of_snapshots(bench).iter().any(|name| name.starts_with(".s")) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("the copy was not begun: {:?}", bytes_of_snapshots(bench));
+}
+
 fn capacity(driver: &Driver) -> i64 {
     let Ok(Response::GetCapacity(answer)) = driver.call(Call::GetCapacity(Default::default())) else { panic!() };
     answer.available_capacity
@@ -168,6 +179,7 @@ fn a_copy_that_a_crash_cut_off_is_made_anew_without_anybody_asking() {
         up(&driver, &volume);
         write(&volume);
         assert!(!taken(&driver, &volume).ready_to_use);
+        is_under_way(&bench);
         driver.kill();
         let left = bytes_of_snapshots(&bench);
         assert!(left.len() == 1 && left[0].starts_with(".s"), "{}: killed after the copy: {left:?}", volume.id);
@@ -194,6 +206,7 @@ fn a_snapshot_that_is_still_copied_after_a_crash_can_be_dropped() {
         up(&driver, &volume);
         write(&volume);
         assert!(!taken(&driver, &volume).ready_to_use);
+        is_under_way(&bench);
         driver.kill();
         driver.restart();
         driver.patiently(&dropped());
