@@ -46,11 +46,12 @@ pub enum Op {
         /// How many bytes it can hold.
         size: u64,
     },
-    /// Copy images as they are at one and the same moment, durably: blocks are shared where the filesystem can, holes stay
-    /// holes, and a copy appears whole or not at all. A copy that is there already is done.
-    CopyImages {
+    /// Copy images, and directories with everything in them, as they all are at one and the same moment, durably: blocks
+    /// are shared where the filesystem can, holes stay holes, and a copy appears whole or not at all. No link is followed
+    /// and no mount crossed. A copy that is there already is done. Refused where a directory does not stop changing.
+    CopyTogether {
         /// Which, and where to.
-        copies: Vec<ImageCopy>,
+        copies: Vec<Copying>,
     },
     /// Make an image larger, durably. As large or larger is done.
     GrowImage {
@@ -186,14 +187,14 @@ pub enum Op {
     },
 }
 
-/// An image and where its copy goes.
+/// An image or a directory, and where its copy goes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct ImageCopy {
-    /// The image copied.
+pub struct Copying {
+    /// The image or directory copied.
     pub from: String,
     /// The copy.
     pub to: String,
-    /// Where the filesystem in it is mounted, if it is: it is held still for as long as the copies take.
+    /// Where the filesystem in the image is mounted, if it is: it is held still for as long as the copies take.
     pub still: Option<String>,
 }
 
@@ -284,8 +285,8 @@ impl fmt::Debug for Op {
             Op::WriteFile { path, bytes } => write!(f, "WriteFile({path}, {} bytes)", bytes.len()),
             Op::RemoveFile { path } => write!(f, "RemoveFile({path})"),
             Op::CreateImage { path, size } => write!(f, "CreateImage({path}, {size})"),
-            Op::CopyImages { copies } => {
-                write!(f, "CopyImages(")?;
+            Op::CopyTogether { copies } => {
+                write!(f, "CopyTogether(")?;
                 for copy in copies {
                     write!(f, "{} to {};", copy.from, copy.to)?;
                 }
@@ -341,7 +342,7 @@ impl Op {
             | Op::Bind { target, .. }
             | Op::BindDevice { target, .. }
             | Op::Unmount { target } => target,
-            Op::CopyImages { copies } => copies.first().map_or("", |copy| &copy.to),
+            Op::CopyTogether { copies } => copies.first().map_or("", |copy| &copy.to),
             Op::StartProcess(process) => &process.name,
             Op::StopProcess { name, .. } | Op::ForgetProcess { name } => name,
         }

@@ -1,5 +1,5 @@
-//! CSI v1 and plugin registration: the messages, one [`Call`] for any of them, and the single table that says what an
-//! answer means ([`reading`]).
+//! CSI v1 and plugin registration: the messages, one [`Call`] for any of them, the single table that says what an
+//! answer means ([`reading`]), and the one that says what a call works on ([`locks`]).
 //!
 //! This crate knows the wire format and its meaning. It does not know sockets, gRPC libraries, Kubernetes or time.
 #![no_std]
@@ -8,9 +8,11 @@ extern crate alloc;
 
 mod answer;
 mod call;
+mod locks;
 
 pub use answer::{Code, Reading, Status, reading};
 pub use call::{Call, Method, Response};
+pub use locks::{Lock, Thing, locks};
 
 /// Messages of the Container Storage Interface.
 #[allow(missing_docs, clippy::all, reason = "generated from the wire format")]

@@ -2,13 +2,13 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use csi::{Call, Code, Method, Response, Status, v1};
+use csi::{Call, Code, Lock, Method, Response, Status, v1};
 use tokio::time::Instant;
 
 use crate::ability::{self, Ability};
 use crate::client::CsiClient;
 use crate::limits::Limits;
-use crate::locks::{self, Held, Locks, Wanted};
+use crate::locks::{Held, Locks};
 
 /// Between two attempts to connect, when waiting for a driver that is not there yet.
 const CONNECT_PAUSE: Duration = Duration::from_millis(100);
@@ -159,7 +159,7 @@ impl Driver {
             .check_call(&call)
             .map_err(|what| Status::local(Code::InvalidArgument, format!("{} is not sent: {what}", method.name())))?;
         self.offered(method, deadline).await?;
-        let wanted = locks::wanted(&call, &|name| format!("named {name}"));
+        let wanted = csi::locks(&call, &|_, name| format!("named {name}"));
         let _held = self.hold(&call, &wanted, deadline.saturating_sub(begun.elapsed())).await?;
         let answer = self.client.call(&self.socket, call, deadline.saturating_sub(begun.elapsed())).await;
         match answer {
@@ -189,7 +189,7 @@ impl Driver {
         Err(Status::local(Code::Unimplemented, text))
     }
 
-    async fn hold(&self, call: &Call, wanted: &[Wanted], within: Duration) -> Result<Held<'_>, Status> {
+    async fn hold(&self, call: &Call, wanted: &[Lock], within: Duration) -> Result<Held<'_>, Status> {
         tokio::time::timeout(within, self.busy.wait(wanted)).await.map_err(|_| {
             let text = format!(
                 "{} was not sent within its time: another call for {} is under way",

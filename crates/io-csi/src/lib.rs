@@ -33,7 +33,7 @@ pub use ability::{Ability, ControllerRpc, Expansion, GroupRpc, NodeRpc, PluginSe
 pub use client::CsiClient;
 pub use driver::{Driver, Profile};
 pub use limits::Limits;
-pub use locks::{Held, Locks, Wanted};
+pub use locks::{Held, Locks};
 pub use observe::{Latencies, Latency, Observation, Observe};
 pub use outcome::outcome;
 pub use server::{Answers, Caller, Server, caller, serve};

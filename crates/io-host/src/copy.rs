@@ -1,10 +1,13 @@
-//! Copies of images: blocks shared where the filesystem can, holes kept, and the filesystems in them held still meanwhile.
+//! Copies of images and directories: blocks shared where the filesystem can, holes kept. Filesystems in images are held
+//! still meanwhile; a directory cannot be, so it is looked at twice, and copied again if it changed in between.
 
 use std::fs::File;
 use std::io;
+use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
-use control::host::ImageCopy;
+use control::host::Copying;
 use rustix::fs::{FileType, OFlags, RenameFlags, SeekFrom};
 use rustix::io::Errno;
 
@@ -14,69 +17,156 @@ use crate::loops::{self, LoopEntry};
 use crate::mountinfo::{MountEntry, is_beneath, mounts};
 use crate::path::{self, Place};
 use crate::sys;
+use crate::tree_copy::Draft;
+use crate::tree_walk::{self, Looking, Seen, Upset};
 
 /// How much is copied with one call, so that no call takes for ever.
 const PIECE: u64 = 64 << 20;
+/// How often a directory is copied that somebody writes to.
+const ATTEMPTS: u32 = 3;
 
-/// Copies images that are all held still at the same time.
-pub(crate) fn copy_images(copies: &[ImageCopy]) -> Result<(), HostError> {
+/// How fast to copy: as fast as can be, or no faster than so many bytes a second, block by block.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pace(pub(crate) Option<NonZeroU64>);
+
+impl Pace {
+    /// How much to copy at once.
+    fn piece(self) -> u64 {
+        self.0.map_or(PIECE, |rate| (rate.get() / 20).clamp(4096, PIECE))
+    }
+
+    fn rest(self, copied: u64) {
+        if let Some(rate) = self.0 {
+            std::thread::sleep(Duration::from_micros(copied.saturating_mul(1_000_000) / rate));
+        }
+    }
+}
+
+/// What is copied.
+enum Source {
+    Image(File),
+    Tree(OwnedFd),
+}
+
+/// What it has become, without its name yet.
+enum Made {
+    Image(String, File),
+    Tree(Box<Draft>),
+}
+
+/// Copies images and directories as they all are at one moment.
+pub(crate) fn copy_together(copies: &[Copying], pace: Pace) -> Result<(), HostError> {
     let mut missing = Vec::new();
     for copy in copies {
         let place = path::place_existing(&copy.to)?;
         match place.seen()?.as_ref().map(path::kind) {
             None => missing.push((copy, place)),
-            Some(FileType::RegularFile) => place.sync()?,
+            Some(FileType::RegularFile | FileType::Directory) => place.sync()?,
             Some(_) => return Err(HostError::WrongKind { path: copy.to.clone(), wanted: "a plain file" }),
         }
     }
-    let images = missing.iter().map(|(copy, _)| open_image(&copy.from)).collect::<Result<Vec<_>, _>>()?;
-    let partials = copy_still(&missing, &images).inspect_err(|_| {
+    let sources = missing.iter().map(|(copy, _)| open_source(copy)).collect::<Result<Vec<_>, _>>()?;
+    let made = copy_at_one_moment(&missing, &sources, pace).inspect_err(|_| {
         // On a full disk they would keep the room that somebody needs to make room.
         for (_, place) in &missing {
             let _ = unlink_partial(place);
         }
     })?;
     // The filesystems run again: making the copies durable takes time and needs them no longer.
-    for (((_, place), image), (partial, file)) in missing.iter().zip(&images).zip(partials) {
-        let (from, to) = (length(image, place.path)?, length(&file, place.path)?);
-        if from != to {
-            return Err(HostError::WrongSize { path: place.path.to_owned(), found: to, wanted: from });
+    missing.iter().zip(made).try_for_each(|((_, place), made)| made.appear(place))
+}
+
+impl Made {
+    /// Gives it its name, once it is on disk.
+    fn appear(self, place: &Place<'_>) -> Result<(), HostError> {
+        match self {
+            Made::Tree(draft) => draft.appear(place),
+            Made::Image(partial, file) => {
+                rustix::fs::fsync(&file).map_err(refused("sync", place.path))?;
+                appear(place, &partial)
+            }
         }
-        rustix::fs::fsync(&file).map_err(refused("sync", place.path))?;
-        appear(place, &partial)?;
     }
-    Ok(())
 }
 
 fn length(file: &File, path: &str) -> Result<u64, HostError> {
     file.metadata().map(|meta| meta.len()).map_err(|error| os("look at", path, error, false))
 }
 
-fn open_image(path: &str) -> Result<File, HostError> {
+fn open_source(copy: &Copying) -> Result<Source, HostError> {
+    let path = &copy.from;
     let file = File::from(path::open_existing(path, OFlags::RDONLY | OFlags::NONBLOCK)?);
     let meta = file.metadata().map_err(|error| os("look at", path, error, false))?;
-    if !meta.is_file() {
-        return Err(HostError::WrongKind { path: path.to_owned(), wanted: "a plain file" });
+    if meta.is_dir() {
+        if is_beneath(&copy.to, path) {
+            return Err(HostError::Path { path: copy.to.clone(), why: "is in the directory it is to be a copy of" });
+        }
+        return Ok(Source::Tree(file.into()));
     }
-    Ok(file)
+    if !meta.is_file() {
+        return Err(HostError::WrongKind { path: path.to_owned(), wanted: "a plain file or a directory" });
+    }
+    Ok(Source::Image(file))
 }
 
-/// Holds everything still, copies, and lets go, whatever happens.
-fn copy_still(missing: &[(&ImageCopy, Place<'_>)], images: &[File]) -> Result<Vec<(String, File)>, HostError> {
+/// Copies until nothing changed meanwhile, which is at the first attempt unless somebody writes to a directory.
+fn copy_at_one_moment(
+    missing: &[(&Copying, Place<'_>)],
+    sources: &[Source],
+    pace: Pace,
+) -> Result<Vec<Made>, HostError> {
+    for _ in 0..ATTEMPTS {
+        match copy_still(missing, sources, pace) {
+            Ok(made) => return Ok(made),
+            Err(Upset::Failed(error)) => return Err(error),
+            // Changes made one after the other are told apart only some time later.
+            Err(Upset::Changed) => std::thread::sleep(tree_walk::pause()),
+        }
+    }
+    let trees = missing.iter().zip(sources).filter(|(_, source)| matches!(source, Source::Tree(_)));
+    let what = trees.map(|((copy, _), _)| copy.from.as_str()).collect::<Vec<_>>().join(" and ");
+    let why = "it changed every time it was copied; let its user pause, or use an image, which can be held still";
+    Err(HostError::Busy { what, why: why.to_owned() })
+}
+
+/// Holds everything still that can be, copies, looks whether the rest kept still, and lets go, whatever happens.
+fn copy_still(missing: &[(&Copying, Place<'_>)], sources: &[Source], pace: Pace) -> Result<Vec<Made>, Upset> {
     let mut held = Vec::new();
     for (copy, place) in missing {
         if let Some(mounted) = &copy.still {
             held.push(Still::hold(mounted, place)?);
         }
     }
-    let mut partials = Vec::new();
-    for ((copy, place), image) in missing.iter().zip(images) {
-        flush_devices(&copy.from)?;
-        let (partial, file) = create_partial(place)?;
-        copy_content(image, &file).map_err(refused("copy to", place.path))?;
-        partials.push((partial, file));
+    let since = tree_walk::beginning();
+    let (mut made, mut seen): (Vec<Made>, Vec<Option<Seen>>) = (Vec::new(), Vec::new());
+    for ((copy, place), source) in missing.iter().zip(sources) {
+        match source {
+            Source::Image(image) => {
+                flush_devices(&copy.from)?;
+                let (partial, file) = create_partial(place)?;
+                copy_content(image, &file, pace).map_err(refused("copy to", place.path))?;
+                let (wanted, found) = (length(image, &copy.from)?, length(&file, place.path)?);
+                if found != wanted {
+                    return Err(HostError::WrongSize { path: place.path.to_owned(), found, wanted }.into());
+                }
+                made.push(Made::Image(partial, file));
+                seen.push(None);
+            }
+            Source::Tree(top) => {
+                let mut draft = Draft::begin(place, pace)?;
+                seen.push(Some(tree_walk::walk(top, &copy.from, since, &mut draft)?));
+                made.push(Made::Tree(Box::new(draft)));
+            }
+        }
     }
-    Ok(partials)
+    for (((copy, _), source), seen) in missing.iter().zip(sources).zip(seen) {
+        if let (Source::Tree(top), Some(seen)) = (source, seen)
+            && !seen.is_still(&tree_walk::walk(top, &copy.from, since, &mut Looking)?)
+        {
+            return Err(Upset::Changed);
+        }
+    }
+    Ok(made)
 }
 
 /// What was written to the device itself, past any filesystem, waits in the device's own cache.
@@ -90,8 +180,9 @@ fn flush_devices(image: &str) -> Result<(), HostError> {
 }
 
 /// Shares the blocks, or copies those that hold something.
-fn copy_content(from: &File, to: &File) -> rustix::io::Result<()> {
-    match rustix::fs::ioctl_ficlone(to, from) {
+pub(crate) fn copy_content(from: &File, to: &File, pace: Pace) -> rustix::io::Result<()> {
+    let shared = if pace.0.is_some() { Err(Errno::OPNOTSUPP) } else { rustix::fs::ioctl_ficlone(to, from) };
+    match shared {
         Ok(()) => return Ok(()),
         // The filesystem cannot share blocks, or these two files are not on the same one.
         Err(Errno::OPNOTSUPP | Errno::XDEV | Errno::INVAL | Errno::NOTTY) => {}
@@ -108,20 +199,23 @@ fn copy_content(from: &File, to: &File) -> rustix::io::Result<()> {
             Err(errno) => return Err(errno),
         };
         let hole = rustix::fs::seek(from, SeekFrom::Hole(data))?;
-        copy_range(from, to, data, hole)?;
+        copy_range(from, to, data, hole, pace)?;
         at = hole;
     }
     Ok(())
 }
 
-fn copy_range(from: &File, to: &File, mut at: u64, end: u64) -> rustix::io::Result<()> {
+fn copy_range(from: &File, to: &File, mut at: u64, end: u64, pace: Pace) -> rustix::io::Result<()> {
     while at < end {
         let (mut input, mut output) = (at, at);
-        let length = usize::try_from((end - at).min(PIECE)).unwrap_or(1 << 20);
+        let length = usize::try_from((end - at).min(pace.piece())).unwrap_or(1 << 20);
         match rustix::fs::copy_file_range(from, Some(&mut input), to, Some(&mut output), length) {
             // The image became shorter.
             Ok(0) => return Ok(()),
-            Ok(copied) => at += copied as u64,
+            Ok(copied) => {
+                at += copied as u64;
+                pace.rest(copied as u64);
+            }
             Err(Errno::INTR) => {}
             Err(Errno::XDEV | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => at += copy_by_hand(from, to, at, end)?,
             Err(errno) => return Err(errno),

@@ -12,6 +12,7 @@ use rustix::io::Errno;
 
 use crate::error::{HostError, begun, os, refused};
 use crate::path::{self, Place};
+use crate::tree;
 
 /// Ends the name of a file that is being written. A crash may leave one: the next write of the same file replaces it,
 /// removing the file removes it too, and [`list_dir`] does not show it.
@@ -112,16 +113,18 @@ pub(crate) fn create_partial(place: &Place<'_>) -> Result<(String, File), HostEr
     Ok((partial, File::from(file)))
 }
 
-fn partial_name(name: &str) -> String {
+pub(crate) fn partial_name(name: &str) -> String {
     format!(".{name}{PARTIAL}")
 }
 
-/// How many bytes on disk a copy to this path has come to so far, while it is being made.
+/// How many bytes on disk a copy of an image to this path has come to so far, while it is being made. Nobody counts those
+/// of a directory.
 pub fn copied_so_far(path: &str) -> Option<u64> {
     let place = path::place(path).ok()??;
     let flags = AtFlags::SYMLINK_NOFOLLOW;
     let seen = rustix::fs::statat(&place.parent, partial_name(place.name), flags).ok()?;
-    u64::try_from(seen.st_blocks).ok()?.checked_mul(512)
+    let is_file = FileType::from_raw_mode(seen.st_mode) == FileType::RegularFile;
+    u64::try_from(seen.st_blocks).ok().filter(|_| is_file)?.checked_mul(512)
 }
 
 pub(crate) fn unlink_partial(place: &Place<'_>) -> Result<(), HostError> {
@@ -129,6 +132,11 @@ pub(crate) fn unlink_partial(place: &Place<'_>) -> Result<(), HostError> {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         // A name too long for a partial file never had one.
         Err(Errno::NAMETOOLONG) => Ok(()),
+        // Half a copy of a directory.
+        Err(Errno::ISDIR) => {
+            let folder = place.path.trim_end_matches('/').rsplit_once('/').map_or("", |(folder, _)| folder);
+            tree::remove_tree(&format!("{folder}/{}", partial_name(place.name)))
+        }
         Err(errno) => Err(refused("remove what an earlier write left beside", place.path)(errno)),
     }
 }
@@ -282,8 +290,15 @@ pub fn remove_partials(path: &Path) -> io::Result<()> {
     let Some(dir) = found else { return Ok(()) };
     for entry in rustix::fs::Dir::read_from(&dir)? {
         let entry = entry?;
-        if is_partial(&String::from_utf8_lossy(entry.file_name().to_bytes())) {
-            rustix::fs::unlinkat(&dir, entry.file_name(), AtFlags::empty())?;
+        let name = String::from_utf8_lossy(entry.file_name().to_bytes()).into_owned();
+        if !is_partial(&name) {
+            continue;
+        }
+        match rustix::fs::unlinkat(&dir, entry.file_name(), AtFlags::empty()) {
+            Err(Errno::ISDIR) => {
+                tree::remove_tree(&format!("{}/{name}", utf8(path)?)).map_err(io::Error::other)?;
+            }
+            answer => answer?,
         }
     }
     Ok(())

@@ -1,11 +1,14 @@
 //! Filesystems on devices that bear no signature at all.
 
-use std::io::Read as _;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, SeekFrom};
+use rustix::io::Errno;
 
 use crate::error::{HostError, os};
 use crate::mount::FILESYSTEMS;
@@ -25,11 +28,13 @@ enum Content {
 pub(crate) fn make_filesystem(device: &str, fstype: &str) -> Result<(), HostError> {
     let maker = maker(fstype)?;
     check_readable(device)?;
-    match probe(device)? {
+    // A file nobody ever wrote to holds nothing to be found.
+    let content = if loops::is_unwritten(device)? { Content::Blank } else { probe(device)? };
+    match content {
         Content::Filesystem(found) if found == fstype => Ok(()),
         Content::Filesystem(found) => Err(foreign(device, format!("a filesystem of type {found}"), fstype)),
         Content::Other(found) => Err(foreign(device, found, fstype)),
-        Content::Blank => format(device, fstype, maker),
+        Content::Blank => format(device, fstype, &maker),
     }
 }
 
@@ -42,6 +47,9 @@ struct Maker {
     tool: &'static str,
     package: &'static str,
     args: &'static [&'static str],
+    /// It can be let loose on a file in memory, which is then written in one go: on a device it would wait for the disk
+    /// several times.
+    in_memory: bool,
     /// The bytes that mark the filesystem, and where they are.
     mark: &'static [u8],
     mark_at: u64,
@@ -55,14 +63,23 @@ fn maker(fstype: &str) -> Result<Maker, HostError> {
             tool: "mkfs.ext4",
             package: "e2fsprogs",
             args: &["-q", "-F", "-m", "0", "-E", "lazy_itable_init=1,lazy_journal_init=1,nodiscard"],
+            in_memory: true,
             mark: &[0x53, 0xef],
             mark_at: 1080,
         }),
-        "xfs" => Ok(Maker { tool: "mkfs.xfs", package: "xfsprogs", args: &["-q", "-K"], mark: b"XFSB", mark_at: 0 }),
+        "xfs" => Ok(Maker {
+            tool: "mkfs.xfs",
+            package: "xfsprogs",
+            args: &["-q", "-K"],
+            in_memory: false,
+            mark: b"XFSB",
+            mark_at: 0,
+        }),
         "btrfs" => Ok(Maker {
             tool: "mkfs.btrfs",
             package: "btrfs-progs",
             args: &["-q", "-K"],
+            in_memory: false,
             mark: b"_BHRfS_M",
             mark_at: (64 << 10) + 64,
         }),
@@ -84,13 +101,63 @@ fn check_readable(device: &str) -> Result<(), HostError> {
     file.read_exact(&mut start).map_err(|error| os("read", device, error, false))
 }
 
-fn format(device: &str, fstype: &str, maker: Maker) -> Result<(), HostError> {
-    let args: Vec<&str> = maker.args.iter().copied().chain([device]).collect();
-    let output = run(maker.tool, maker.package, &args, device)?;
-    if !output.status.success() {
-        return Err(failed(maker.tool, device, &output));
+fn format(device: &str, fstype: &str, maker: &Maker) -> Result<(), HostError> {
+    let block = loops::open_block(device, OFlags::RDWR)?;
+    let size = sys::device_size(&block).map_err(|errno| os("find the size of", device, errno.into(), false))?;
+    let plain = sys::sector_size(&block).is_ok_and(|bytes| bytes == 512);
+    match memory_for(size).filter(|_| maker.in_memory && plain) {
+        Some(memory) => {
+            make(maker, device, &format!("/proc/{}/fd/{}", std::process::id(), memory.as_raw_fd()))?;
+            write_through(&memory, &block).map_err(|error| os("write", device, error, true))?;
+        }
+        None => make(maker, device, device)?,
     }
-    confirm(device, fstype, &maker)
+    confirm(device, fstype, maker)
+}
+
+fn make(maker: &Maker, device: &str, on: &str) -> Result<(), HostError> {
+    let args: Vec<&str> = maker.args.iter().copied().chain([on]).collect();
+    let output = run(maker.tool, maker.package, &args, device)?;
+    if output.status.success() { Ok(()) } else { Err(failed(maker.tool, device, &output)) }
+}
+
+/// The largest filesystem that is made in memory: what is written of it then takes a few MiB.
+const MOST_IN_MEMORY: u64 = 64 << 30;
+/// The mark of a filesystem is in here, whichever it is.
+const HEAD: u64 = 128 << 10;
+
+/// A file in memory as large as a device.
+fn memory_for(size: u64) -> Option<File> {
+    let flags = rustix::fs::MemfdFlags::CLOEXEC;
+    let memory = rustix::fs::memfd_create(c"filesystem", flags).ok().filter(|_| size <= MOST_IN_MEMORY)?;
+    rustix::fs::ftruncate(&memory, size).ok()?;
+    Some(File::from(memory))
+}
+
+/// Writes to a blank device what a file holds, the mark last, when all else is on disk: what is cut off is no filesystem.
+fn write_through(memory: &File, block: &File) -> io::Result<()> {
+    let size = memory.metadata()?.len();
+    write_range(memory, block, HEAD.min(size), size)?;
+    block.sync_data()?;
+    write_range(memory, block, 0, HEAD.min(size))?;
+    block.sync_data()
+}
+
+fn write_range(memory: &File, block: &File, mut at: u64, end: u64) -> io::Result<()> {
+    let mut room = vec![0; 1 << 20];
+    while at < end {
+        let data = match rustix::fs::seek(memory, SeekFrom::Data(at)) {
+            Ok(data) if data < end => data,
+            Ok(_) | Err(Errno::NXIO) => return Ok(()),
+            Err(errno) => return Err(errno.into()),
+        };
+        let hole = rustix::fs::seek(memory, SeekFrom::Hole(data))?.min(end);
+        let length = usize::try_from(hole - data).unwrap_or(usize::MAX).min(room.len());
+        memory.read_exact_at(&mut room[..length], data)?;
+        block.write_all_at(&room[..length], data)?;
+        at = data + length as u64;
+    }
+    Ok(())
 }
 
 /// Looks for the mark the new filesystem must bear. A full probe would cost as much as the first one.

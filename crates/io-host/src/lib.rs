@@ -11,6 +11,7 @@
 //! - nothing is removed but one plain file, one empty directory or, where a tree is named, a tree without a mount in it;
 //!   never a mount point, never the file behind a loop device;
 //! - a filesystem held still for a copy goes on however the copy ends, and after a crash by [`thaw_images_beneath`];
+//! - a copy of a directory shows it as it was at one moment, or is refused because somebody did not stop writing to it;
 //! - a device with any signature is never formatted; one file has at most one loop device; a target at most one mount;
 //! - unmounting is never lazy and is confirmed; detaching is confirmed;
 //! - no byte of the user reaches a shell or a comma-joined option string;
@@ -44,11 +45,14 @@ mod root;
 mod shim;
 mod sys;
 mod tree;
+mod tree_copy;
+mod tree_walk;
 mod watch;
 mod workers;
 
 use std::collections::BTreeMap;
 use std::io;
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -80,6 +84,8 @@ pub struct Host {
     shim: PathBuf,
     /// Processes get a root without overlayfs.
     plain_root: bool,
+    /// How fast anything is copied.
+    pace: copy::Pace,
     /// One start or removal of state at a time for a process, so that a name is never started twice.
     names: keyed::Keyed,
     /// One mount, bind or unmount at a time for a target, so that mounts never stack.
@@ -95,7 +101,7 @@ impl Host {
         files::make_dir(made?).map_err(io::Error::other)?;
         let shim = std::env::current_exe()?;
         let (names, targets, watchers) = (keyed::Keyed::default(), keyed::Keyed::default(), Arc::default());
-        Ok(Host { state_dir, shim, plain_root: false, names, targets, watchers })
+        Ok(Host { state_dir, shim, plain_root: false, pace: copy::Pace::default(), names, targets, watchers })
     }
 
     /// The same, with another program as supervisor of processes than the one that is running.
@@ -111,6 +117,12 @@ impl Host {
         self
     }
 
+    /// The same, with copies that share no blocks and are made no faster than this: for tests of what happens meanwhile.
+    pub fn with_slow_copies(mut self, bytes_per_second: NonZeroU64) -> Host {
+        self.pace = copy::Pace(Some(bytes_per_second));
+        self
+    }
+
     /// Does one operation and answers when it is done, or says why not.
     pub fn perform(&self, op: &Op) -> Result<Reply, HostError> {
         match op {
@@ -120,13 +132,13 @@ impl Host {
             Op::WriteFile { path, bytes } => files::write_file(path, bytes).map(done),
             Op::RemoveFile { path } => files::remove_file(path).map(done),
             Op::CreateImage { path, size } => files::create_image(path, *size).map(done),
-            Op::CopyImages { copies } => {
+            Op::CopyTogether { copies } => {
                 // In one order for all, so that two never wait for each other.
                 let mut names: Vec<&String> = copies.iter().map(|copy| &copy.to).collect();
                 names.sort();
                 names.dedup();
                 let _alone: Vec<_> = names.into_iter().map(|name| self.targets.hold(name)).collect();
-                copy::copy_images(copies).map(done)
+                copy::copy_together(copies, self.pace).map(done)
             }
             Op::GrowImage { path, size } => files::grow_image(path, *size).map(done),
             Op::Discard { path } => grow::discard(path).map(done),

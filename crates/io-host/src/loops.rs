@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rustix::fs::{Mode, OFlags, Statx};
+use rustix::fs::{Mode, OFlags, SeekFrom, Statx};
 use rustix::io::Errno;
 
 use crate::error::{HostError, os, refused};
@@ -48,10 +48,14 @@ fn attached() -> std::sync::MutexGuard<'static, BTreeMap<Inode, String>> {
 
 /// How often a free device may be snatched away before we stop trying.
 const FREE_TRIES: u32 = 64;
-/// How often, and how long apart, we look whether a device is free of users or has gone. A process being started holds
-/// a copy of every mount for some milliseconds, and device scanners open new devices for an instant.
-const GONE_TRIES: u32 = 50;
+/// How often, and how long apart, we look whether a device is free of users or has gone. Device scanners open new devices
+/// for an instant.
+const GONE_TRIES: u32 = 10;
 const GONE_PAUSE: Duration = Duration::from_millis(2);
+/// How often, and how long apart, detaching is tried again: a process being started holds a copy of every mount for some
+/// milliseconds, on a busy machine for some hundred. Others attach and detach meanwhile.
+const BUSY_TRIES: u32 = 20;
+const BUSY_PAUSE: Duration = Duration::from_millis(50);
 
 /// Every loop device that shows a file.
 pub fn loops() -> io::Result<Vec<LoopEntry>> {
@@ -125,6 +129,22 @@ pub fn loop_of(image: &str, hint: Option<&str>) -> io::Result<Option<String>> {
         return Ok(None);
     }
     Ok(showing_inode(device, inode).map_err(io::Error::other)?.into_iter().next().map(|entry| entry.device))
+}
+
+/// The file behind a loop device has no byte in it, and none on the way: reading would show zeros to the end. `false`
+/// also where that cannot be told.
+pub(crate) fn is_unwritten(device: &str) -> Result<bool, HostError> {
+    let Some(entry) = entry_at(device)?.filter(|entry| entry.whole) else { return Ok(false) };
+    if sys::write_out(&open_block(device, OFlags::RDONLY)?).is_err() {
+        return Ok(false);
+    }
+    let Ok(Some(fd)) = path::open(&entry.backing_path, OFlags::RDONLY | OFlags::NONBLOCK) else { return Ok(false) };
+    let file = File::from(fd);
+    let same = file.metadata().is_ok_and(|meta| {
+        let on = (rustix::fs::major(meta.dev()), rustix::fs::minor(meta.dev()));
+        (on, meta.ino()) == (entry.backing_device, entry.backing_inode)
+    });
+    Ok(same && rustix::fs::seek(&file, SeekFrom::Data(0)) == Err(Errno::NXIO))
 }
 
 fn all_showing(device: (u32, u32), inode: u64) -> Result<Vec<LoopEntry>, HostError> {
@@ -247,6 +267,16 @@ pub(crate) fn set_read_ahead(device: &str, kib: u32) -> Result<(), HostError> {
 
 /// Detaches a file from its device and waits until it is gone.
 pub(crate) fn detach(image: &str) -> Result<(), HostError> {
+    for _ in 0..BUSY_TRIES {
+        match detach_now(image) {
+            Err(HostError::Busy { .. }) => std::thread::sleep(BUSY_PAUSE),
+            answer => return answer,
+        }
+    }
+    detach_now(image)
+}
+
+fn detach_now(image: &str) -> Result<(), HostError> {
     let _alone = ATTACHING.lock().unwrap_or_else(PoisonError::into_inner);
     let found = match path::place(image)?.map(|place| place.seen()).transpose()?.flatten() {
         Some(seen) => showing(&seen)?,

@@ -118,6 +118,11 @@ pub(crate) fn openat2(dir: impl std::os::fd::AsFd, path: &str, flags: OFlags) ->
     }
 }
 
+/// A name for calls that take one that ends with NUL.
+pub(crate) fn c_name(name: &str) -> Result<std::ffi::CString, HostError> {
+    std::ffi::CString::new(name).map_err(|_| HostError::Path { path: name.to_owned(), why: "contains a NUL byte" })
+}
+
 /// The kernel's answer to opening a path, in our words.
 pub(crate) fn explain(path: &str, errno: Errno) -> HostError {
     match errno {

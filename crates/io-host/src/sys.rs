@@ -71,6 +71,20 @@ pub(crate) fn device_size(device: impl AsFd) -> rustix::io::Result<u64> {
     unsafe { ioctl(device, Getter::<BLKGETSIZE64, u64>::new()) }
 }
 
+/// How many bytes of a block device are written at once at least.
+pub(crate) fn sector_size(device: impl AsFd) -> rustix::io::Result<libc::c_int> {
+    const BLKSSZGET: opcode_t = opcode::none(0x12, 104);
+    // SAFETY: BLKSSZGET writes one int.
+    unsafe { ioctl(device, Getter::<BLKSSZGET, libc::c_int>::new()) }
+}
+
+/// Writes to a block device what waits in its cache, without waiting for the disk beneath.
+pub(crate) fn write_out(device: impl AsFd) -> rustix::io::Result<()> {
+    const BLKFLSBUF: opcode_t = opcode::none(0x12, 97);
+    // SAFETY: BLKFLSBUF takes no argument.
+    unsafe { ioctl(device, NoArg::<BLKFLSBUF>::new()) }
+}
+
 /// Makes a loop device as large as its file is now.
 pub(crate) fn loop_refresh(device: impl AsFd) -> rustix::io::Result<()> {
     // SAFETY: LOOP_SET_CAPACITY takes no argument.

@@ -7,6 +7,7 @@ use rustix::fs::{AtFlags, Dir, FileType, OFlags, StatxFlags};
 use rustix::io::Errno;
 
 use crate::error::{HostError, begun, os, refused};
+use crate::files::unlink_partial;
 use crate::mountinfo::mounts_beneath;
 use crate::path;
 
@@ -19,6 +20,7 @@ const TAKEN_OUT: &str = ".longshore-removed-";
 /// recursion. Nothing is removed before the mount table shows no mount in it, and every step looks again.
 pub(crate) fn remove_tree(path: &str) -> Result<(), HostError> {
     let Some(place) = path::place(path)? else { return Ok(()) };
+    unlink_partial(&place)?;
     let Some(seen) = place.seen()? else { return place.sync() };
     if path::kind(&seen) != FileType::Directory {
         return Err(HostError::WrongKind { path: path.to_owned(), wanted: "a directory" });

@@ -119,7 +119,7 @@ pub struct Driver {
     #[arg(long, value_name = "FEATURES", value_delimiter = ',', value_parser = feature)]
     pub without: Vec<rules_driver::Feature>,
     /// What volumes are made of that nobody asks anything for; where that is directories, there is nothing else, and
-    /// snapshots, clones, groups and modify are not offered
+    /// modify is not offered
     #[arg(long, default_value = "image", value_parser = ["image", "directory"], value_name = "KIND")]
     pub kind: String,
     /// The filesystem of volumes nobody asks one for
@@ -131,6 +131,16 @@ pub struct Driver {
     /// How many volumes the node takes at once; 0 means any number
     #[arg(long, default_value_t = 0, value_name = "NUMBER")]
     pub max_volumes: u32,
+    /// Refuse to start unless what is mounted beneath this directory is seen by containers and the kubelet; in a container,
+    /// the directory that pods' volumes are published in
+    #[arg(long, value_name = "DIR")]
+    pub shared_dir: Option<PathBuf>,
+    /// For tests: how long a caller waits for a snapshot before it is told that the copy goes on
+    #[arg(long, hide = true, value_name = "MILLISECONDS")]
+    pub copy_patience_millis: Option<u64>,
+    /// For tests: copies share no blocks and are no faster than this
+    #[arg(long, hide = true, value_name = "BYTES")]
+    pub copy_bytes_per_second: Option<std::num::NonZeroU64>,
     /// Log more (twice: everything)
     #[arg(long, short, action = clap::ArgAction::Count)]
     pub verbose: u8,

@@ -81,7 +81,7 @@ pub fn workers(host: Arc<Host>) -> Workers {
 /// waiting, but it is not begun a second time beside itself.
 fn deadline(op: &host::Op) -> Option<Duration> {
     match op {
-        host::Op::CopyImages { .. } | host::Op::RemoveTree { .. } => None,
+        host::Op::CopyTogether { .. } | host::Op::RemoveTree { .. } => None,
         host::Op::StopProcess { grace_millis, .. } => Some(HOST_DEADLINE + Duration::from_millis(*grace_millis)),
         _ => Some(HOST_DEADLINE),
     }

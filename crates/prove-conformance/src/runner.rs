@@ -25,6 +25,13 @@ struct Waiting {
     alone: bool,
 }
 
+impl Waiting {
+    /// The driver is killed and started again in it.
+    fn kills(&self) -> bool {
+        self.case.needs.contains(&Need::Restart)
+    }
+}
+
 /// Runs the cases, cleaning up after each. When `interrupted` ends, no further case begins, those under way are
 /// stopped and cleaned up, and the report says so.
 pub async fn run(
@@ -48,8 +55,8 @@ pub async fn run(
             None => waiting.push(Waiting { number, case, alone: case.needs.contains(&Need::Alone) }),
         }
     }
-    // Those that need the driver for themselves come last.
-    waiting.sort_by_key(|waiting| (waiting.alone, waiting.number));
+    // Those that need the driver for themselves come last, and of them those that kill it: not every driver comes back.
+    waiting.sort_by_key(|waiting| (waiting.alone, waiting.kills(), waiting.number));
     let mut waiting = VecDeque::from(waiting);
     let mut interrupted = std::pin::pin!(interrupted);
     let mut stopped = false;
@@ -85,7 +92,8 @@ pub async fn run(
                 None => break,
                 // Of cases side by side nobody knows which the driver did not survive: each is judged again by itself.
                 Some(Ok((done, true))) if !stopped && suite.gone.get().is_none() => {
-                    waiting.push_back(Waiting { number: done.number, case: done.case, alone: true });
+                    let before = waiting.iter().position(Waiting::kills).unwrap_or(waiting.len());
+                    waiting.insert(before, Waiting { number: done.number, case: done.case, alone: true });
                 }
                 Some(Ok((done, _))) => {
                     progress(Progress::Ended(done.case.name, &done.verdict));

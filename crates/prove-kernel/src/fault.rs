@@ -98,7 +98,7 @@ impl Kernel {
 /// Every path in an operation.
 fn paths(op: &Op) -> Vec<String> {
     match op {
-        Op::CopyImages { copies } => {
+        Op::CopyTogether { copies } => {
             let all = copies.iter().flat_map(|copy| [Some(&copy.from), Some(&copy.to), copy.still.as_ref()]);
             all.flatten().cloned().collect()
         }
@@ -118,7 +118,7 @@ fn takes_room(op: &Op) -> bool {
         | Op::MakePlace { .. }
         | Op::WriteFile { .. }
         | Op::CreateImage { .. }
-        | Op::CopyImages { .. }
+        | Op::CopyTogether { .. }
         | Op::GrowImage { .. }
         | Op::MakeFile { .. }
         | Op::MakeFilesystem { .. }

@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use control::host::{Failure, FailureKind, ImageCopy};
+use control::host::{Copying, Failure, FailureKind};
 
 use crate::tree::{At, File, Filesystem, Ino, Node, Place, missing, wrong_kind};
 use crate::{Kernel, begun, refused};
@@ -144,28 +144,29 @@ impl Kernel {
         Ok(())
     }
 
-    pub(crate) fn copy_images(&mut self, copies: &[ImageCopy]) -> Result<(), Failure> {
+    pub(crate) fn copy_together(&mut self, copies: &[Copying]) -> Result<(), Failure> {
         let mut to_make = Vec::new();
         for copy in copies {
             let place = self.place_existing(&copy.to)?;
             match self.look(&place) {
                 None => to_make.push((copy, place)),
+                Some(at) if matches!(self.nodes[&at.ino], Node::Dir(_)) => {}
                 Some(at) => self.file(at.ino, &copy.to).map(drop)?,
             }
         }
-        let mut images = Vec::new();
+        let mut sources = Vec::new();
         for (copy, _) in &to_make {
             let at = self.walk(&copy.from)?.ok_or_else(|| missing(&copy.from))?;
-            self.file(at.ino, &copy.from)?;
-            images.push(at.ino);
+            self.copyable(at.ino, copy)?;
+            sources.push(at.ino);
         }
         self.hold_still(&to_make)?;
-        for ((copy, place), image) in to_make.iter().zip(images) {
+        for ((copy, place), source) in to_make.iter().zip(sources) {
             self.writable(place.dir, &copy.to)?;
             // Two copies under one name: the second one finds the first.
             if self.look(place).is_none() {
-                let file = self.copied(image);
-                let ino = self.enter(place, Node::File(file))?;
+                let copied = self.copied_now(source);
+                let ino = self.enter(place, copied)?;
                 let inside = Self::beneath(&self.nodes, ino);
                 self.sync(&inside);
             }
@@ -173,8 +174,38 @@ impl Kernel {
         Ok(())
     }
 
+    /// An image, or a directory that nothing is mounted in and that the copy is not to be put into.
+    fn copyable(&self, ino: Ino, copy: &Copying) -> Result<(), Failure> {
+        let Node::Dir(_) = &self.nodes[&ino] else { return self.file(ino, &copy.from).map(drop) };
+        if copy.to == copy.from || copy.to.starts_with(&format!("{}/", copy.from)) {
+            let why = format!("the path {:?} is in the directory it is to be a copy of", copy.to);
+            return Err(refused(FailureKind::Path, why));
+        }
+        let inside: BTreeSet<Ino> = Self::beneath(&self.nodes, ino).into_iter().filter(|one| *one != ino).collect();
+        if self.mounts.iter().any(|mount| mount.at.is_some_and(|at| inside.contains(&at.ino))) {
+            return Err(refused(FailureKind::Busy, format!("something is mounted in {}", copy.from)));
+        }
+        Ok(())
+    }
+
+    /// A copy of a directory as its users see it, or of an image as it is on disk.
+    fn copied_now(&mut self, ino: Ino) -> Node {
+        match self.nodes[&ino].clone() {
+            Node::Dir(entries) => {
+                let copies = entries.into_iter().map(|(name, inner)| {
+                    let copied = self.copied_now(inner);
+                    (name, self.add(copied))
+                });
+                Node::Dir(copies.collect())
+            }
+            Node::File(file) if file.filesystem.is_none() => Node::File(file),
+            Node::File(_) => Node::File(self.copied(ino)),
+            other @ (Node::Link(_) | Node::Device(_)) => other,
+        }
+    }
+
     /// What stands still is written out.
-    fn hold_still(&mut self, to_make: &[(&ImageCopy, Place<'_>)]) -> Result<(), Failure> {
+    fn hold_still(&mut self, to_make: &[(&Copying, Place<'_>)]) -> Result<(), Failure> {
         let mut held = BTreeSet::new();
         for (copy, place) in to_make {
             let Some(still) = &copy.still else { continue };

@@ -109,7 +109,7 @@ impl Kernel {
             Op::WriteFile { path, bytes } => self.write_file(path, bytes).map(done),
             Op::RemoveFile { path } => self.remove_file(path).map(done),
             Op::CreateImage { path, size } => self.create_image(path, *size).map(done),
-            Op::CopyImages { copies } => self.copy_images(copies).map(done),
+            Op::CopyTogether { copies } => self.copy_together(copies).map(done),
             Op::GrowImage { path, size } => self.grow_image(path, *size).map(done),
             Op::Discard { path } => self.discard(path).map(done),
             Op::RemoveTree { path } => self.remove_tree(path).map(done),

@@ -5,7 +5,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 
-use control::host::{FailureKind, ImageCopy, Machine, Op, Process, ProcessState, Reply, Usage};
+use control::host::{Copying, FailureKind, Machine, Op, Process, ProcessState, Reply, Usage};
 
 use crate::{Fault, Kernel};
 
@@ -113,8 +113,8 @@ fn power_lost_takes_mounts_loops_and_what_was_not_synced() {
 fn what_was_unmounted_or_held_still_is_durable() {
     let mut kernel = mounted();
     kernel.user_writes("/stage/file", b"user").unwrap();
-    let copy = |to: &str, still: Option<&str>| Op::CopyImages {
-        copies: vec![ImageCopy { from: "/v.img".into(), to: to.into(), still: still.map(ToString::to_string) }],
+    let copy = |to: &str, still: Option<&str>| Op::CopyTogether {
+        copies: vec![Copying { from: "/v.img".into(), to: to.into(), still: still.map(ToString::to_string) }],
     };
     done(&mut kernel, copy("/torn.img", None));
     done(&mut kernel, copy("/whole.img", Some("/stage")));

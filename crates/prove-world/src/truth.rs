@@ -192,7 +192,7 @@ impl Truth {
                 }
             },
             Op::CreateImage { .. }
-            | Op::CopyImages { .. }
+            | Op::CopyTogether { .. }
             | Op::GrowImage { .. }
             | Op::Discard { .. }
             | Op::RemoveTree { .. }

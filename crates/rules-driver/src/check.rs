@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use csi::v1::volume_capability::{AccessType, MountVolume, access_mode::Mode};
 use csi::v1::{CapacityRange, VolumeCapability};
-use csi::{Code, Status};
+use csi::{Code, Status, Thing};
 use sha2::{Digest, Sha256};
 
 use crate::config::Config;
@@ -51,21 +51,13 @@ pub fn is_id(text: &str) -> bool {
     (1..=LONGEST_ID).contains(&text.len()) && text.bytes().all(plain) && !text.starts_with('-')
 }
 
-/// What ids are made for. Ids of the form prefix and hash are made from a name's hash, so no name may be taken as its own
-/// id if it looks like one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Naming {
-    Volume,
-    Snapshot,
-    Group,
-}
-
-/// The id of the thing with this name: the name itself if it is fit for a file name, else its hash.
-pub fn id_for(naming: Naming, name: &str) -> String {
-    let prefix = match naming {
-        Naming::Volume => "vol-",
-        Naming::Snapshot => "snap-",
-        Naming::Group => "group-",
+/// The id of the thing with this name: the name itself if it is fit for a file name, else its hash. No name is its own id
+/// that looks like such a hash.
+pub fn id_for(thing: Thing, name: &str) -> String {
+    let prefix = match thing {
+        Thing::Volume => "vol-",
+        Thing::Snapshot => "snap-",
+        Thing::Group => "group-",
     };
     if is_id(name) && !name.starts_with(prefix) && !name.starts_with(EPHEMERAL) {
         return name.to_string();

@@ -109,7 +109,7 @@ pub struct Config {
     /// What is not offered.
     pub without: BTreeSet<Feature>,
     /// What a volume is made of that nobody asked anything for. Where that is a directory, all are, and what directories
-    /// cannot do is not offered: snapshots, clones, groups, read-ahead.
+    /// cannot do is not offered: read-ahead.
     pub kind: Kind,
     /// The filesystem of a volume nobody asked one for: `ext4`, `xfs` or `btrfs`.
     pub filesystem: String,
@@ -132,7 +132,7 @@ impl Config {
 
     /// A feature is offered.
     pub fn offers(&self, feature: Feature) -> bool {
-        let of_images = matches!(feature, Feature::Snapshots | Feature::Clone | Feature::Groups | Feature::Modify);
+        let of_images = feature == Feature::Modify;
         !(self.without.contains(&feature) || of_images && self.kind == Kind::Directory)
     }
 
@@ -186,6 +186,14 @@ impl Config {
         format!("{}/directories/{id}", self.state_dir)
     }
 
+    /// Where the bytes of a volume are.
+    pub fn volume_path(&self, kind: Kind, id: &str) -> String {
+        match kind {
+            Kind::Image => self.image_path(id),
+            Kind::Directory => self.directory_path(id),
+        }
+    }
+
     /// Where a volume is mounted that is not staged by its caller.
     pub fn inner_path(&self, id: &str) -> String {
         format!("{}/mounts/{id}", self.state_dir)
@@ -196,9 +204,12 @@ impl Config {
         format!("{}/snapshots/{id}.json", self.state_dir)
     }
 
-    /// A snapshot's image.
-    pub fn snapshot_image_path(&self, id: &str) -> String {
-        format!("{}/snapshot-images/{id}.img", self.state_dir)
+    /// A snapshot's image, or the directory that is one.
+    pub fn snapshot_path(&self, kind: Kind, id: &str) -> String {
+        match kind {
+            Kind::Image => format!("{}/snapshot-images/{id}.img", self.state_dir),
+            Kind::Directory => format!("{}/snapshot-directories/{id}", self.state_dir),
+        }
     }
 
     /// A group snapshot's record.
@@ -209,9 +220,17 @@ impl Config {
 
 /// Where the driver keeps what it writes.
 pub fn folders(config: &Config) -> impl Iterator<Item = String> {
-    ["volumes", "snapshots", "groups", "images", "snapshot-images", "directories", "mounts"]
-        .into_iter()
-        .map(|name| format!("{}/{name}", config.state_dir))
+    const FOLDERS: [&str; 8] = [
+        "volumes",
+        "snapshots",
+        "groups",
+        "images",
+        "snapshot-images",
+        "directories",
+        "snapshot-directories",
+        "mounts",
+    ];
+    FOLDERS.into_iter().map(|name| format!("{}/{name}", config.state_dir))
 }
 
 /// What has to be there before the first call is answered.

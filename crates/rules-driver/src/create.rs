@@ -8,14 +8,14 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
 
-use control::host::{ImageCopy, Op};
+use control::host::{Copying, Op};
 use csi::v1::volume_content_source::{SnapshotSource, Type as SourceType, VolumeSource};
 use csi::v1::{
     CreateVolumeRequest, CreateVolumeResponse, Topology, TopologyRequirement, Volume as CsiVolume, VolumeContentSource,
 };
-use csi::{Code, Response, Status};
+use csi::{Code, Response, Status, Thing};
 
-use crate::check::{self, Naming, Range, Wish, invalid, required};
+use crate::check::{self, Range, Wish, invalid, required};
 use crate::config::{Config, Feature};
 use crate::delete::finish_deleting;
 use crate::facts::Facts;
@@ -36,7 +36,7 @@ pub fn create(run: &Run, config: &Config, facts: &mut Facts, request: &CreateVol
     let source = source(config, request.volume_content_source.as_ref())?;
     reachable(config, request.accessibility_requirements.as_ref())?;
     let range = Range::of(request.capacity_range.as_ref())?;
-    let id = check::id_for(Naming::Volume, name);
+    let id = check::id_for(Thing::Volume, name);
     if let Some(full) = run.disk_full() {
         return give_up(run, config, facts, &id).ok_or(full);
     }
@@ -120,7 +120,7 @@ fn origin(facts: &Facts, source: &Source, kind: Kind) -> Result<Origin, Status> 
                 return Err(Status::from_driver(Code::Aborted, text));
             }
             Some(one) if one.state == State::Ready => {
-                Some((Kind::Image, Origin { size: one.size, bytes: one.bytes, formatted: one.formatted.clone() }))
+                Some((one.kind, Origin { size: one.size, bytes: one.bytes, formatted: one.formatted.clone() }))
             }
             Some(_) | None => None,
         },
@@ -135,8 +135,9 @@ fn origin(facts: &Facts, source: &Source, kind: Kind) -> Result<Origin, Status> 
     };
     match found {
         None => Err(Status::from_driver(Code::NotFound, "what the volume is to be copied from does not exist")),
-        Some((Kind::Image, origin)) if kind == Kind::Image => Ok(origin),
-        Some(_) => Err(invalid("directories are neither copied nor copied to; use images")),
+        Some((found, origin)) if found == kind => Ok(origin),
+        Some((Kind::Image, _)) => Err(invalid("a copy of an image is an image; ask for none other")),
+        Some((Kind::Directory, _)) => Err(invalid("a copy of a directory is a directory; ask for kind=directory")),
     }
 }
 
@@ -182,11 +183,15 @@ pub fn make(run: &Run, config: &Config, facts: &mut Facts, volume: Volume) -> Re
     if let Some(op) = facts.save_volume(config, &id) {
         return Ok(Some(Step::Do(op)));
     }
-    let (path, size) = (copy.to.clone(), volume.size);
+    let path = copy.to.clone();
     // Whatever lies there was never acknowledged.
-    let clear = run.once(Op::RemoveFile { path: path.clone() });
-    let copied = clear.or_else(|| run.once(Op::CopyImages { copies: vec![copy] }));
-    if let Some(step) = copied.or_else(|| run.once(Op::GrowImage { path, size })) {
+    let clear = run.once(volume.kind.removal(path.clone()));
+    let copied = clear.or_else(|| run.once(Op::CopyTogether { copies: vec![copy] }));
+    let grown = copied.or_else(|| match volume.kind {
+        Kind::Image => run.once(Op::GrowImage { path, size: volume.size }),
+        Kind::Directory => None,
+    });
+    if let Some(step) = grown {
         return Ok(Some(step));
     }
     facts.volumes.put(Volume { state: State::Ready, ..volume });
@@ -197,27 +202,28 @@ pub fn make(run: &Run, config: &Config, facts: &mut Facts, volume: Volume) -> Re
 /// record of a volume nobody was told of goes as it is.
 fn give_up(run: &Run, config: &Config, facts: &mut Facts, id: &str) -> Option<Step> {
     let volume = facts.volumes().get(id).filter(|volume| !(volume.state == State::Ready && facts.volumes.saved(id)))?;
+    let removal = volume.kind.removal(config.volume_path(volume.kind, id));
     facts.volumes.put(Volume { state: State::Deleting, ..volume.clone() });
-    let bytes_gone = run.once(Op::RemoveFile { path: config.image_path(id) });
+    let bytes_gone = run.once(removal);
     bytes_gone.or_else(|| Some(Step::Do(Op::RemoveFile { path: config.record_path(id) })))
 }
 
-fn copy_of(config: &Config, facts: &Facts, volume: &Volume) -> Result<Option<ImageCopy>, Status> {
+fn copy_of(config: &Config, facts: &Facts, volume: &Volume) -> Result<Option<Copying>, Status> {
     let Some(source) = volume.source.as_ref().filter(|_| volume.bytes == Bytes::There) else { return Ok(None) };
     origin(facts, source, volume.kind)?;
-    let to = config.image_path(&volume.id);
+    let to = config.volume_path(volume.kind, &volume.id);
     Ok(Some(match source {
-        Source::Snapshot(id) => ImageCopy { from: config.snapshot_image_path(id), to, still: None },
-        Source::Volume(id) => image_copy(config, facts, id, to),
+        Source::Snapshot(id) => Copying { from: config.snapshot_path(volume.kind, id), to, still: None },
+        Source::Volume(id) => copy_now(config, facts, volume.kind, id, to),
     }))
 }
 
 /// A copy of a volume as it is now. The filesystem on it is held still if it is mounted.
-pub fn image_copy(config: &Config, facts: &Facts, volume: &str, to: String) -> ImageCopy {
-    let from = config.image_path(volume);
+pub fn copy_now(config: &Config, facts: &Facts, kind: Kind, volume: &str, to: String) -> Copying {
+    let from = config.volume_path(kind, volume);
     let device = facts.device(&from);
     let still = device.and_then(|device| facts.filesystem_place(device)).map(|(at, _)| at.to_string());
-    ImageCopy { from, to, still }
+    Copying { from, to, still }
 }
 
 /// The pool has room for so many bytes, `already` of which are promised to the same caller.

@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::controller::in_use;
 use crate::facts::Facts;
 use crate::node::source_of;
-use crate::record::{Bytes, Kind, State, Volume};
+use crate::record::{Bytes, State, Volume};
 use crate::run::{Run, Step, answer};
 
 pub fn delete(run: &Run, config: &Config, facts: &mut Facts, request: &DeleteVolumeRequest) -> Result<Step, Status> {
@@ -45,16 +45,10 @@ pub fn finish_deleting(run: &Run, config: &Config, facts: &Facts, id: &str) -> O
     {
         return Some(Step::Do(op));
     }
-    let bytes_gone = match volume.kind {
-        Kind::Directory => run.once(Op::RemoveTree { path: config.directory_path(id) }),
-        Kind::Image => {
-            let image = config.image_path(id);
-            // A loop device nothing is mounted from is left from a staging that was cut off.
-            if facts.device(&image).is_some() {
-                return Some(Step::Do(Op::DetachLoop { image }));
-            }
-            run.once(Op::RemoveFile { path: image })
-        }
-    };
-    bytes_gone.or(Some(record_goes))
+    let path = config.volume_path(volume.kind, id);
+    // A loop device nothing is mounted from is left from a staging that was cut off.
+    if facts.device(&path).is_some() {
+        return Some(Step::Do(Op::DetachLoop { image: path }));
+    }
+    run.once(volume.kind.removal(path)).or(Some(record_goes))
 }

@@ -330,7 +330,7 @@ impl Facts {
             | Op::MakePlace { .. }
             | Op::RemoveDir { .. }
             | Op::CreateImage { .. }
-            | Op::CopyImages { .. }
+            | Op::CopyTogether { .. }
             | Op::GrowImage { .. }
             | Op::Discard { .. }
             | Op::RemoveTree { .. }

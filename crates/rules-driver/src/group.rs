@@ -11,11 +11,12 @@ use csi::v1::{
     DeleteVolumeGroupSnapshotResponse, GetVolumeGroupSnapshotRequest, GetVolumeGroupSnapshotResponse,
     VolumeGroupSnapshot,
 };
-use csi::{Code, Response, Status};
+use csi::{Code, Response, Status, Thing};
 
-use crate::check::{self, Naming, invalid, required};
+use crate::check::{self, invalid, required};
 use crate::config::Config;
-use crate::create::{fits, image_copy};
+use crate::controller::find;
+use crate::create::{copy_now, fits};
 use crate::facts::Facts;
 use crate::record::{Bytes, Group, Snapshot, State};
 use crate::run::{Run, Step, answer};
@@ -38,7 +39,7 @@ pub fn create(
     if volumes.is_empty() || volumes.len() != request.source_volume_ids.len() {
         return Err(invalid("the source volumes must be named, each of them once"));
     }
-    let id = check::id_for(Naming::Group, name);
+    let id = check::id_for(Thing::Group, name);
     if let Some(full) = run.disk_full() {
         return give_up(run, config, facts, &id).ok_or(full);
     }
@@ -59,8 +60,12 @@ pub fn create(
         }
         Some(_) | None => {}
     }
+    // What was begun can never be finished without its volumes.
+    if let Some(gone) = volumes.iter().find_map(|volume| find(facts, volume).err()) {
+        return give_up(run, config, facts, &id).ok_or(gone);
+    }
     let members = volumes.into_iter().map(|volume| {
-        let member = check::id_for(Naming::Snapshot, &member_name(&id, volume));
+        let member = check::id_for(Thing::Snapshot, &member_name(&id, volume));
         (volume.clone(), member)
     });
     let group = Group::creating(id.clone(), name.to_string(), members.collect(), run.now_millis());
@@ -75,10 +80,10 @@ fn make(run: &Run, config: &Config, facts: &mut Facts, group: Group) -> Result<O
     let id = group.id.clone();
     let (mut fresh, mut size) = (Vec::new(), 0_u64);
     for (volume, member) in &group.snapshots {
-        let volume = snapshot::copyable(facts, volume)?;
+        let volume = find(facts, volume)?;
         size = size.saturating_add(volume.size);
         let named = member_name(&id, &volume.id);
-        let made = Snapshot::creating(member.clone(), named, &volume, group.created_millis);
+        let made = Snapshot::creating(member.clone(), named, volume, group.created_millis);
         fresh.push(Snapshot { group: Some(id.clone()), ..made });
     }
     let known = |facts: &Facts, member: &str| facts.snapshots().get(member).cloned();
@@ -92,10 +97,11 @@ fn make(run: &Run, config: &Config, facts: &mut Facts, group: Group) -> Result<O
     if let Some(op) = save(config, facts, &id) {
         return Ok(Some(Step::Do(op)));
     }
-    let with_bytes = fresh.iter().filter(|one| one.bytes == Bytes::There);
-    let copies: Vec<_> =
-        with_bytes.map(|one| image_copy(config, facts, &one.source, config.snapshot_image_path(&one.id))).collect();
-    let copy = Op::CopyImages { copies: copies.clone() };
+    let with_bytes = || fresh.iter().filter(|one| one.bytes == Bytes::There);
+    let path = |one: &Snapshot| config.snapshot_path(one.kind, &one.id);
+    let copy_one = |one: &Snapshot| copy_now(config, facts, one.kind, &one.source, path(one));
+    let copies: Vec<_> = with_bytes().map(copy_one).collect();
+    let copy = Op::CopyTogether { copies: copies.clone() };
     if !copies.is_empty() && !run.has_done(&copy) {
         for one in &fresh {
             facts.snapshots.put(one.clone());
@@ -104,7 +110,7 @@ fn make(run: &Run, config: &Config, facts: &mut Facts, group: Group) -> Result<O
             }
         }
         // What was copied by an attempt that was cut off is of another moment.
-        let left = copies.iter().find_map(|copy| run.once(Op::RemoveFile { path: copy.to.clone() }));
+        let left = with_bytes().find_map(|one| run.once(one.kind.removal(path(one))));
         return Ok(left.or(Some(Step::Do(copy))));
     }
     for one in &fresh {
@@ -119,7 +125,7 @@ fn make(run: &Run, config: &Config, facts: &mut Facts, group: Group) -> Result<O
     Ok(None)
 }
 
-/// Undoes what a call did that found the disk full, members first. Nothing is written for it.
+/// Undoes what a call did that found the disk full or a volume gone, members first. On a full disk nothing is written for it.
 fn give_up(run: &Run, config: &Config, facts: &mut Facts, id: &str) -> Option<Step> {
     let group = facts.groups().get(id).filter(|one| !(one.state == State::Ready && facts.groups.saved(id)))?.clone();
     facts.groups.put(Group { state: State::Deleting, ..group });

@@ -1,11 +1,11 @@
 //! The reference driver's answer to any CSI request, one operation on the machine at a time.
 //!
 //! A volume is a record and a sparse image file (or a plain directory); on a node it is a loop device, a filesystem and
-//! mounts. A snapshot is a record and a copy of an image. For every call a [`Run`] is asked for its next [`Step`] until
+//! mounts. A snapshot is a record and a copy of an image or directory. For every call a [`Run`] is asked for its next [`Step`] until
 //! that is the answer. Whoever asks performs the operations.
 //!
-//! It owns, in its state directory, the records of volumes, snapshots and group snapshots, the images of the first two,
-//! the directories that are volumes, and the mounts of volumes nobody stages; it writes nothing else but the staging and
+//! It owns, in its state directory, the records of volumes, snapshots and group snapshots, the images and directories that
+//! are the first two, and the mounts of volumes nobody stages; it writes nothing else but the staging and
 //! target paths it is given. It only reads the mount table and the list of loop devices, handed in
 //! as [`Facts`].
 //!
@@ -47,4 +47,4 @@ pub use look::{Look, look};
 pub use record::{
     Bytes, Group, Kind, Published, Snapshot, Source, State, Volume, parse_group, parse_record, parse_snapshot,
 };
-pub use run::{Lock, METHODS, Run, Step, Trouble, busy, locks, promises, resumed, under_way};
+pub use run::{METHODS, Run, Step, Trouble, busy, locks, promises, resumed, under_way};

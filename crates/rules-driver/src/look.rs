@@ -68,7 +68,7 @@ pub fn look(call: &Call) -> Look {
 
 /// A volume of the same name may be on its way out, with a loop device still.
 fn deletion(name: &str) -> Look {
-    of(&[&check::id_for(check::Naming::Volume, name)], &[])
+    of(&[&check::id_for(csi::Thing::Volume, name)], &[])
 }
 
 fn of(ids: &[&str], paths: &[&str]) -> Look {

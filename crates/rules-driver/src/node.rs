@@ -215,7 +215,7 @@ pub fn unpublish(
     done()
 }
 
-pub fn unstage(config: &Config, facts: &Facts, request: &NodeUnstageVolumeRequest) -> Result<Step, Status> {
+pub fn unstage(run: &Run, config: &Config, facts: &Facts, request: &NodeUnstageVolumeRequest) -> Result<Step, Status> {
     let id = required("the volume id", &request.volume_id)?;
     let staging = check::path(config, "the staging target path", &request.staging_target_path)?;
     let done = || answer(Response::NodeUnstageVolume(NodeUnstageVolumeResponse {}));
@@ -230,12 +230,33 @@ pub fn unstage(config: &Config, facts: &Facts, request: &NodeUnstageVolumeReques
     }
     match (place(facts, source.as_deref(), staging), volume.kind) {
         (Place::Foreign, _) => Err(foreign(staging)),
+        (Place::Ours(mount), Kind::Image) if !mount.block && !mount.read_only => {
+            let unmount = || Step::Do(Op::Unmount { target: staging.into() });
+            Ok(give_back(run, config, &volume, staging).unwrap_or_else(unmount))
+        }
         (Place::Ours(_), _) => Ok(Step::Do(Op::Unmount { target: staging.into() })),
         (Place::Free, Kind::Image) if source.is_some() => {
             Ok(Step::Do(Op::DetachLoop { image: config.image_path(&volume.id) }))
         }
         (Place::Free, Kind::Image | Kind::Directory) => done(),
     }
+}
+
+/// An image that takes so much more room than what is in it gives it back before it is put away.
+const WORTH_GIVING_BACK: u64 = 64 << 20;
+
+/// The next step to an image that takes no more room on disk than the files in it, as far as it is worth the while;
+/// nothing when it does not, or when that cannot be told.
+fn give_back(run: &Run, config: &Config, volume: &Volume, staging: &str) -> Option<Step> {
+    let image = config.image_path(&volume.id);
+    for path in [&*image, staging] {
+        if run.measured(path).is_none() {
+            return Some(Step::Do(Op::Measure { path: path.into() }));
+        }
+    }
+    let used = |path: &str| run.measured(path).and_then(|usage| usage.as_ref().ok()).map(|usage| usage.bytes_used);
+    let worth_it = used(&image)? > used(staging)?.saturating_add(WORTH_GIVING_BACK);
+    run.once(Op::Discard { path: staging.into() }).filter(|_| worth_it)
 }
 
 /// The volume a caller means. One we do not know cannot be in use, because volumes in use are not deleted; so there is

@@ -3,14 +3,15 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use control::host::Op;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::check;
 
 /// The version of the records this code writes. It reads the earlier ones too: version 1 knew images without a source
-/// only, version 2 made every volume's bytes when the volume was made.
-const VERSION: u32 = 3;
+/// only, version 2 made every volume's bytes when the volume was made, version 3 knew snapshots of images only.
+const VERSION: u32 = 4;
 
 /// A volume, as its record says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,6 +80,16 @@ pub enum Kind {
     Directory,
 }
 
+impl Kind {
+    /// What takes away the bytes of something of this kind.
+    pub(crate) fn removal(self, path: String) -> Op {
+        match self {
+            Kind::Image => Op::RemoveFile { path },
+            Kind::Directory => Op::RemoveTree { path },
+        }
+    }
+}
+
 /// What a volume's first bytes were copied from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -129,6 +140,9 @@ pub struct Snapshot {
     /// The group snapshot it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
+    /// What the volume is made of, and so its copy.
+    #[serde(default)]
+    pub kind: Kind,
     /// The filesystem the volume's maker asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filesystem: Option<String>,
@@ -196,6 +210,7 @@ impl Snapshot {
             created_millis,
             state: State::Creating,
             group: None,
+            kind: volume.kind,
             filesystem: volume.filesystem.clone(),
             bytes: if volume.bytes == Bytes::There { Bytes::There } else { Bytes::None },
             formatted: volume.formatted.clone().filter(|_| volume.bytes == Bytes::There),

@@ -1,15 +1,13 @@
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
-use alloc::vec;
 use alloc::vec::Vec;
 
 use control::host::{Op, Reply, Usage};
-use csi::v1::CreateSnapshotRequest;
-use csi::v1::volume_content_source::Type as SourceType;
-use csi::{Call, Code, Method, Response, Status};
+use csi::v1::{CreateSnapshotRequest, CreateVolumeGroupSnapshotRequest};
+use csi::{Call, Code, Lock, Method, Response, Status, Thing};
 
-use crate::check::{self, Naming};
+use crate::check;
 use crate::config::{Config, Feature};
 use crate::facts::Facts;
 use crate::record::{Snapshot, State};
@@ -116,13 +114,18 @@ impl Run {
             self.measured.insert(path.clone(), Err(why.to_string()));
             return None;
         }
+        // Room that is not given back now is the next time.
+        if let Op::Discard { .. } = op {
+            self.done.push(op.clone());
+            return None;
+        }
         let doing = match op {
             Op::MakeDir { path } | Op::MakePlace { path } => format!("make the directory {path}"),
             Op::RemoveDir { path } => format!("remove the directory {path}"),
             Op::WriteFile { .. } => "write the volume's record".to_string(),
             Op::RemoveFile { .. } => "remove a file of the volume".to_string(),
             Op::CreateImage { size, .. } => format!("make an image of {size} bytes"),
-            Op::CopyImages { .. } => "copy the image".to_string(),
+            Op::CopyTogether { .. } => "copy the volume".to_string(),
             Op::GrowImage { size, .. } => format!("make the image as large as {size} bytes"),
             Op::Discard { .. } => "give back the room the volume does not use".to_string(),
             Op::RemoveTree { .. } => "remove the volume's directory".to_string(),
@@ -257,7 +260,7 @@ impl Run {
             Call::DeleteVolumeGroupSnapshot(r) => group::delete(self, config, facts, r),
             Call::GetVolumeGroupSnapshot(r) => group::get(facts, r),
             Call::NodeStageVolume(r) => node::stage(self, config, facts, r),
-            Call::NodeUnstageVolume(r) => node::unstage(config, facts, r),
+            Call::NodeUnstageVolume(r) => node::unstage(self, config, facts, r),
             Call::NodePublishVolume(r) => node::publish(self, config, facts, r),
             Call::NodeUnpublishVolume(r) => node::unpublish(self, config, facts, r),
             Call::NodeGetVolumeStats(r) => usage::stats(self, config, facts, r),
@@ -353,90 +356,28 @@ pub fn under_way(call: &Call, facts: &Facts) -> Option<Response> {
     }
 }
 
-/// The call that goes on with a snapshot whose copy was cut off.
+/// The calls that go on with snapshots whose copy was cut off, alone or in a group.
 pub fn resumed(facts: &Facts) -> Vec<Call> {
     let cut_off = facts.snapshots().values().filter(|one| one.state == State::Creating && one.group.is_none());
     let again = |one: &Snapshot| {
         let (name, source_volume_id) = (one.name.clone(), one.source.clone());
         Call::CreateSnapshot(CreateSnapshotRequest { name, source_volume_id, ..Default::default() })
     };
-    cut_off.map(again).collect()
+    let groups = facts.groups().values().filter(|one| one.state == State::Creating).map(|one| {
+        let (name, source_volume_ids) = (one.name.clone(), one.snapshots.keys().cloned().collect());
+        Call::CreateVolumeGroupSnapshot(CreateVolumeGroupSnapshotRequest {
+            name,
+            source_volume_ids,
+            ..Default::default()
+        })
+    });
+    cut_off.map(again).chain(groups).collect()
 }
-
-/// Something only one call may work on, or several that only read it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Lock {
-    /// What.
-    pub key: String,
-    /// Others may hold it too, as long as all of them only read.
-    pub shared: bool,
-}
-
-fn alone(kind: &str, id: &str) -> Lock {
-    Lock { key: format!("{kind} {id}"), shared: false }
-}
-
-const VOLUME: &str = "volume";
-const SNAPSHOT: &str = "snapshot";
-const GROUP: &str = "group snapshot";
 
 /// What a call works on. Calls that share a lock must not run at the same time, unless both only read: the later one is
 /// answered with [`busy`]. Calls without a lock change nothing.
 pub fn locks(call: &Call) -> Vec<Lock> {
-    match call {
-        Call::CreateVolume(r) => {
-            let made = alone(VOLUME, &check::id_for(Naming::Volume, &r.name));
-            let source = r.volume_content_source.as_ref().and_then(|source| source.r#type.as_ref());
-            let source = source.map(|source| match source {
-                SourceType::Snapshot(from) => Lock { shared: true, ..alone(SNAPSHOT, &from.snapshot_id) },
-                // A copy holds its filesystem still, which two cannot do at once.
-                SourceType::Volume(from) => alone(VOLUME, &from.volume_id),
-            });
-            [Some(made), source].into_iter().flatten().collect()
-        }
-        Call::CreateSnapshot(r) => {
-            vec![alone(VOLUME, &r.source_volume_id), alone(SNAPSHOT, &check::id_for(Naming::Snapshot, &r.name))]
-        }
-        Call::DeleteSnapshot(r) => vec![alone(SNAPSHOT, &r.snapshot_id)],
-        Call::CreateVolumeGroupSnapshot(r) => {
-            let volumes = r.source_volume_ids.iter().map(|id| alone(VOLUME, id));
-            volumes.chain([alone(GROUP, &check::id_for(Naming::Group, &r.name))]).collect()
-        }
-        Call::DeleteVolumeGroupSnapshot(r) => {
-            let snapshots = r.snapshot_ids.iter().map(|id| alone(SNAPSHOT, id));
-            snapshots.chain([alone(GROUP, &r.group_snapshot_id)]).collect()
-        }
-        Call::DeleteVolume(_)
-        | Call::ControllerPublishVolume(_)
-        | Call::ControllerUnpublishVolume(_)
-        | Call::ControllerExpandVolume(_)
-        | Call::ControllerModifyVolume(_)
-        | Call::NodeStageVolume(_)
-        | Call::NodeUnstageVolume(_)
-        | Call::NodePublishVolume(_)
-        | Call::NodeUnpublishVolume(_)
-        | Call::NodeExpandVolume(_) => vec![alone(VOLUME, call.volume())],
-        Call::GetPluginInfo(_)
-        | Call::GetPluginCapabilities(_)
-        | Call::Probe(_)
-        | Call::ValidateVolumeCapabilities(_)
-        | Call::ListVolumes(_)
-        | Call::GetCapacity(_)
-        | Call::ControllerGetCapabilities(_)
-        | Call::ListSnapshots(_)
-        | Call::GetSnapshot(_)
-        | Call::ControllerGetVolume(_)
-        | Call::ControllerGetVolumeHealth(_)
-        | Call::ControllerListVolumeHealth(_)
-        | Call::GroupControllerGetCapabilities(_)
-        | Call::GetVolumeGroupSnapshot(_)
-        | Call::NodeGetVolumeStats(_)
-        | Call::NodeGetVolumeHealth(_)
-        | Call::NodeGetStorageHealth(_)
-        | Call::NodeGetCapabilities(_)
-        | Call::NodeGetInfo(_)
-        | Call::GetCSIDriverInfo(_)
-        | Call::GetInfo(_)
-        | Call::NotifyRegistrationStatus(_) => vec![],
-    }
+    let all = csi::locks(call, &|thing, name| check::id_for(thing, name)).into_iter();
+    // A copy holds its filesystem still, which two cannot do at once.
+    all.map(|lock| Lock { shared: lock.shared && lock.thing != Thing::Volume, ..lock }).collect()
 }

@@ -1,7 +1,9 @@
 //! Snapshots: record (creating), copy, record (ready), answer; and back. One of a volume without bytes is a record alone.
 //!
 //! Callers see one that is being copied, as not ready to use. It is of the moment the copy is finished: where blocks can be
-//! shared that is at once; where not, the volume stands still until then. A copy that is cut off is begun anew.
+//! shared that is at once; where not, the volume stands still until then. A directory cannot be held still: one that is
+//! written to all the time is not copied. A copy that is cut off is begun anew; if its volume is gone by then, nothing of
+//! it is kept.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -13,22 +15,22 @@ use csi::v1::{
     CreateSnapshotRequest, CreateSnapshotResponse, DeleteSnapshotRequest, DeleteSnapshotResponse, GetSnapshotRequest,
     GetSnapshotResponse, ListSnapshotsRequest, ListSnapshotsResponse, Snapshot as CsiSnapshot, list_snapshots_response,
 };
-use csi::{Code, Response, Status};
+use csi::{Code, Response, Status, Thing};
 
-use crate::check::{self, Naming, invalid, required};
+use crate::check::{self, required};
 use crate::config::Config;
 use crate::controller::find;
-use crate::create::{fits, image_copy};
+use crate::create::{copy_now, fits};
 use crate::facts::Facts;
 use crate::list::page;
-use crate::record::{Bytes, Kind, Snapshot, State, Volume};
+use crate::record::{Bytes, Snapshot, State};
 use crate::run::{Run, Step, answer};
 
 pub fn create(run: &Run, config: &Config, facts: &mut Facts, request: &CreateSnapshotRequest) -> Result<Step, Status> {
     let name = check::name("the snapshot's name", &request.name)?;
     let source = required("the source volume's id", &request.source_volume_id)?;
     check::no_parameters(&request.parameters)?;
-    let id = check::id_for(Naming::Snapshot, name);
+    let id = check::id_for(Thing::Snapshot, name);
     if let Some(full) = run.disk_full() {
         return give_up(run, config, facts, &id).ok_or(full);
     }
@@ -49,7 +51,11 @@ pub fn create(run: &Run, config: &Config, facts: &mut Facts, request: &CreateSna
         }
         Some(_) | None => {}
     }
-    let volume = copyable(facts, source)?;
+    let volume = match find(facts, source) {
+        Ok(volume) => volume.clone(),
+        // What was begun can never be finished.
+        Err(gone) => return give_up(run, config, facts, &id).ok_or(gone),
+    };
     let already = facts.snapshots().get(&id).map_or(0, |snapshot| snapshot.size);
     fits(config, facts, volume.size, already)?;
     let fresh = Snapshot::creating(id.clone(), name.to_string(), &volume, run.now_millis());
@@ -61,12 +67,13 @@ pub fn create(run: &Run, config: &Config, facts: &mut Facts, request: &CreateSna
     if let Some(op) = save(config, facts, &id) {
         return Ok(Step::Do(op));
     }
-    let to = config.snapshot_image_path(&id);
+    let to = config.snapshot_path(volume.kind, &id);
     // What was copied by an attempt that was cut off is of another moment.
-    if let Some(step) = run.once(Op::RemoveFile { path: to.clone() }) {
+    if let Some(step) = run.once(volume.kind.removal(to.clone())) {
         return Ok(step);
     }
-    if let Some(step) = run.once(Op::CopyImages { copies: vec![image_copy(config, facts, source, to)] }) {
+    let copies = vec![copy_now(config, facts, volume.kind, source, to)];
+    if let Some(step) = run.once(Op::CopyTogether { copies }) {
         return Ok(step);
     }
     if let Some(snapshot) = facts.snapshots().get(&id).cloned() {
@@ -77,27 +84,19 @@ pub fn create(run: &Run, config: &Config, facts: &mut Facts, request: &CreateSna
 
 /// The answer to a repeated call while its copy goes on, if that is so.
 pub fn under_way(facts: &Facts, request: &CreateSnapshotRequest) -> Option<Response> {
-    let found = facts.snapshots().get(&check::id_for(Naming::Snapshot, &request.name))?;
+    let found = facts.snapshots().get(&check::id_for(Thing::Snapshot, &request.name))?;
     let same = found.name == request.name && found.source == request.source_volume_id && found.group.is_none();
     let copying = found.state == State::Creating && facts.snapshots.saved(&found.id);
     let snapshot = Some(describe(found));
     (same && copying).then_some(Response::CreateSnapshot(CreateSnapshotResponse { snapshot }))
 }
 
-/// Undoes what a call did that found the disk full, so that its refusal can be final. Nothing is written for it.
+/// Undoes what a call did that found the disk full or the volume gone, so that its refusal can be final. On a full disk
+/// nothing is written for it.
 pub fn give_up(run: &Run, config: &Config, facts: &mut Facts, id: &str) -> Option<Step> {
     let found = facts.snapshots().get(id).filter(|one| !(one.state == State::Ready && facts.snapshots.saved(id)))?;
     facts.snapshots.put(Snapshot { state: State::Deleting, ..found.clone() });
     finish_deleting(run, config, facts, id)
-}
-
-/// A volume that can be copied.
-pub fn copyable(facts: &Facts, id: &str) -> Result<Volume, Status> {
-    let volume = find(facts, id)?;
-    match volume.kind {
-        Kind::Image => Ok(volume.clone()),
-        Kind::Directory => Err(invalid("there are no snapshots of directories; use an image")),
-    }
 }
 
 /// The write that brings a snapshot's record to disk, if it is not there.
@@ -145,7 +144,8 @@ pub fn finish_deleting(run: &Run, config: &Config, facts: &Facts, id: &str) -> O
     {
         return Some(Step::Do(op));
     }
-    run.once(Op::RemoveFile { path: config.snapshot_image_path(id) }).or(Some(record_goes))
+    let bytes_go = snapshot.kind.removal(config.snapshot_path(snapshot.kind, id));
+    run.once(bytes_go).or(Some(record_goes))
 }
 
 pub fn list(facts: &Facts, request: &ListSnapshotsRequest) -> Result<Step, Status> {

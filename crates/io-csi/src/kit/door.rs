@@ -11,7 +11,7 @@ use super::ledger::Finding;
 use super::{Ledger, Plugin, required, services, shelf};
 use crate::ability::{self, Ability, NodeRpc};
 use crate::limits::Limits;
-use crate::locks::{self, Locks};
+use crate::locks::Locks;
 use crate::secrets::Secrets;
 use crate::server::Answers;
 
@@ -76,11 +76,11 @@ impl<P: Plugin> Door<P> {
         if !self.ready.load(Ordering::Acquire) {
             return refuse(Code::Unavailable, "the driver is starting; call again");
         }
-        let wanted = locks::wanted(&call, &|name| self.plugin.id_of(name));
-        let Some(_held) = self.busy.take(wanted) else {
+        let wanted = csi::locks(&call, &|_, name| self.plugin.id_of(name));
+        let Some(_held) = self.busy.take(&wanted) else {
             return refuse(Code::Aborted, "another call is at work on the same volume or snapshot; call again");
         };
-        let changes = locks::mutates(&call);
+        let changes = !wanted.is_empty();
         let response = self.work(call).await?;
         match Limits::SPEC.check_response(&response) {
             Ok(()) => Ok(response),

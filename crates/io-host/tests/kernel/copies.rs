@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use control::host::{ImageCopy, Op, Reply, Usage};
+use control::host::{Copying, Op, Reply, Usage};
 use io_host::{Holder, HostError, mounts, mounts_beneath};
 use rustix::fs::{Mode, OFlags};
 
@@ -12,9 +12,9 @@ use crate::bench::{Bench, Volume, mount, outsider};
 
 pub const MIB: u64 = 1 << 20;
 
-fn copy(from: &str, to: &str, still: Option<&str>) -> Op {
+pub fn copy(from: &str, to: &str, still: Option<&str>) -> Op {
     let still = still.map(str::to_owned);
-    Op::CopyImages { copies: vec![ImageCopy { from: from.into(), to: to.into(), still }] }
+    Op::CopyTogether { copies: vec![Copying { from: from.into(), to: to.into(), still }] }
 }
 
 fn fs_mount(device: &str, target: &str, fstype: &str) -> Op {
@@ -70,10 +70,7 @@ pub fn a_copy_keeps_bytes_and_holes() {
     bench.twice(copy(&from, &bench.path("second.img"), None));
     assert_eq!(&std::fs::read(bench.path("second.img")).unwrap_or_default()[..5], b"other");
     assert!(matches!(bench.refused(copy(&bench.path("none"), &bench.path("x"), None)), HostError::Missing { .. }));
-    assert!(matches!(
-        bench.refused(copy(bench.dir().to_str().unwrap(), &bench.path("x"), None)),
-        HostError::WrongKind { .. }
-    ));
+    assert!(matches!(bench.refused(copy("/dev/null", &bench.path("x"), None)), HostError::WrongKind { .. }));
 }
 
 pub fn blocks_are_shared_where_the_filesystem_can() {
@@ -130,10 +127,9 @@ pub fn a_copy_of_a_mounted_filesystem_is_whole() {
 pub fn a_failed_copy_lets_the_filesystem_go_on() {
     let bench = Bench::new();
     let source = bench.mounted("source");
-    // The directory the copy goes to cannot be written to: it is a file in it that stands in the way.
-    std::fs::create_dir(bench.path("to")).unwrap();
-    let to = bench.path("to/copy.img");
-    std::fs::create_dir(bench.path("to/.copy.img.longshore-partial")).unwrap();
+    // Something is mounted where the copy is to be made, and cannot be removed.
+    let (to, mounted) = (bench.path("to/copy.img"), bench.make_dir("to/.copy.img.longshore-partial/mounted"));
+    bench.twice(Op::Bind { source: bench.make_dir("other"), target: mounted.clone(), read_only: false });
     let error = bench.host.perform(&copy(&source.image, &to, Some(&source.target))).unwrap_err();
     assert!(error.to_string().contains("copy.img"), "{error}");
     std::fs::write(format!("{}/after", source.target), "x").unwrap();
@@ -141,6 +137,7 @@ pub fn a_failed_copy_lets_the_filesystem_go_on() {
     let inside = bench.refused(copy(&source.image, &format!("{}/copy.img", source.target), Some(&source.target)));
     assert!(matches!(inside, HostError::Busy { .. }), "{inside}");
     std::fs::write(format!("{}/again", source.target), "x").unwrap();
+    bench.twice(Op::Unmount { target: mounted });
     bench.remove(&source);
 }
 

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
-use control::host::{FailureKind, ImageCopy, Op};
+use control::host::{Copying, FailureKind, Op};
 use io_host::{HostError, list_dir, read_file};
 
 use crate::bench::{Bench, outsider, owned};
@@ -51,8 +51,8 @@ pub fn a_symbolic_link_in_a_path_is_refused() {
         Op::Bind { source: link.clone(), target: target.clone(), read_only: false },
         Op::Bind { source: real.clone(), target: link.clone(), read_only: false },
         Op::Unmount { target: under.clone() },
-        Op::CopyImages { copies: vec![ImageCopy { from: under.clone(), to: bench.path("copy"), still: None }] },
-        Op::CopyImages { copies: vec![ImageCopy { from: bench.path("from"), to: under.clone(), still: None }] },
+        Op::CopyTogether { copies: vec![Copying { from: under.clone(), to: bench.path("copy"), still: None }] },
+        Op::CopyTogether { copies: vec![Copying { from: bench.path("from"), to: under.clone(), still: None }] },
         Op::GrowImage { path: under.clone(), size: 4096 },
         Op::RemoveTree { path: under.clone() },
         Op::MakeFile { path: under.clone() },
@@ -161,8 +161,8 @@ pub fn a_full_disk_is_told_and_the_old_file_stays() {
     assert_eq!(error.kind(), FailureKind::NoSpace, "{error}");
     let image = bench.path("image");
     std::fs::write(&image, vec![3; 16 << 20]).unwrap();
-    let copies = vec![ImageCopy { from: image, to: format!("{}/copy", pool.target), still: None }];
-    let error = bench.refused(Op::CopyImages { copies });
+    let copies = vec![Copying { from: image, to: format!("{}/copy", pool.target), still: None }];
+    let error = bench.refused(Op::CopyTogether { copies });
     assert_eq!(error.kind(), FailureKind::NoSpace, "{error}");
     // Nothing is left that keeps the disk full.
     let names = std::fs::read_dir(&pool.target).unwrap().map(|entry| entry.unwrap().file_name());

@@ -14,6 +14,7 @@ mod hung;
 mod measure;
 mod mounts;
 mod processes;
+mod trees;
 mod volumes;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -47,10 +48,13 @@ const TESTS: &[Test] = tests! {
         threads_that_attach_one_file_at_once_share_a_device,
         two_loop_devices_made_by_others_are_refused,
         a_mounted_loop_device_is_not_detached,
+        a_device_held_for_a_moment_by_a_process_being_started_is_waited_for,
         a_detaching_that_waits_is_taken_back,
         a_loop_device_whose_file_is_gone_is_detached,
         a_file_behind_a_loop_device_is_not_removed,
         a_device_with_data_is_not_formatted,
+        a_byte_that_waits_in_the_devices_cache_is_seen,
+        an_ext4_is_sound_whatever_its_size,
         what_is_no_block_device_is_not_formatted,
     },
     copies::{
@@ -67,6 +71,13 @@ const TESTS: &[Test] = tests! {
         a_target_with_content_is_not_removed,
         a_tree_is_removed_without_leaving_it,
         what_a_bind_shows_is_known_from_the_table,
+    },
+    trees::{
+        a_directory_is_copied_with_everything_in_it,
+        a_copy_of_a_directory_does_not_leave_it,
+        a_directory_that_does_not_stop_changing_is_not_copied,
+        an_image_and_a_directory_are_copied_together,
+        half_a_copy_of_a_directory_is_never_seen,
     },
     discards::{
         deleted_files_give_their_room_back,

@@ -184,3 +184,55 @@ pub fn what_is_no_block_device_is_not_formatted() {
     let free = outsider("losetup", &["-f"]);
     assert!(matches!(bench.refused(make(&free, "ext4")), HostError::WrongKind { .. }));
 }
+
+// Reliability 83: nothing is formatted that holds a byte of anybody, also where that is not on disk yet.
+pub fn a_byte_that_waits_in_the_devices_cache_is_seen() {
+    let bench = Bench::new();
+    let (image, device) = bench.attached("cached.img");
+    // A partition table, by a writer who goes on: the kernel has no reason yet to write it out.
+    let block = File::options().write(true).open(&device).unwrap();
+    let mut sector = [0; 512];
+    (sector[446 + 4], sector[446 + 8], sector[446 + 12]) = (0x83, 1, 100);
+    (sector[510], sector[511]) = (0x55, 0xaa);
+    block.write_all_at(&sector, 0).unwrap();
+    let error = bench.refused(Op::MakeFilesystem { device: device.clone(), fstype: "ext4".into() });
+    assert!(error.to_string().contains("partition table"), "{error}");
+    drop(block);
+    bench.twice(Op::DetachLoop { image });
+}
+
+pub fn an_ext4_is_sound_whatever_its_size() {
+    let bench = Bench::new();
+    // Small and large ones have blocks, groups and journals of other sizes; the last is too large to be made in memory.
+    for (number, size) in [16 << 20, 100 << 20, 700 << 20, 5 << 30, 80 << 30_u64].into_iter().enumerate() {
+        let image = bench.path(&format!("{number}.img"));
+        bench.twice(Op::CreateImage { path: image.clone(), size });
+        let Reply::Device(device) = bench.twice(Op::AttachLoop { image: image.clone() }) else { panic!("no device") };
+        bench.twice(Op::MakeFilesystem { device: device.clone(), fstype: "ext4".into() });
+        outsider("e2fsck", &["-f", "-n", &device]);
+        let target = bench.make_dir(&format!("{number}"));
+        bench.twice(mount(&device, &target));
+        std::fs::write(format!("{target}/file"), vec![7; 1 << 20]).unwrap();
+        bench.twice(Op::Unmount { target });
+        outsider("e2fsck", &["-f", "-n", &device]);
+        bench.twice(Op::DetachLoop { image });
+    }
+}
+
+// Whoever starts a process in a mount namespace of its own has a copy of every mount until it lets go of them.
+pub fn a_device_held_for_a_moment_by_a_process_being_started_is_waited_for() {
+    let bench = Bench::new();
+    let volume = bench.mounted("held");
+    let copied = bench.path("copied");
+    let script = format!("touch {copied}; sleep 0.4");
+    let mut starting = std::process::Command::new("unshare")
+        .args(["--mount", "--propagation", "private", "sh", "-c", &script])
+        .spawn()
+        .unwrap();
+    while !std::path::Path::new(&copied).exists() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    bench.twice(Op::Unmount { target: volume.target });
+    bench.twice(Op::DetachLoop { image: volume.image });
+    starting.wait().unwrap();
+}

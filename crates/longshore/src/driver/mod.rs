@@ -12,9 +12,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, anyhow};
 use control::host::{FailureKind, Op, Reply};
 use csi::{Call, Code, Method, Response, Status, registration};
-use io_csi::{Answers, Locks, Wanted};
+use io_csi::{Answers, Locks};
 use io_host::{Host, HostError, Workers};
-use rules_driver::{Config, Facts, Lock, METHODS, Run, Step, Trouble};
+use rules_driver::{Config, Facts, METHODS, Run, Step, Trouble};
 
 use crate::args;
 use crate::hands::workers;
@@ -26,14 +26,16 @@ use setup::Setup;
 
 /// How long one operation may take before nobody waits for it any more. It goes on in its own thread.
 const DEADLINE: Duration = Duration::from_secs(60);
-/// How long a caller waits for a snapshot before it is told that the copy goes on.
-const COPY_PATIENCE: Duration = Duration::from_secs(5);
 /// How often a long copy says how far it has come.
 const PROGRESS: Duration = Duration::from_secs(10);
 
 /// The driver behind its socket.
 #[derive(Clone)]
-struct Driver(Arc<Works>);
+struct Driver {
+    works: Arc<Works>,
+    /// How long a caller waits for a snapshot before it is told that the copy goes on.
+    copy_patience: Duration,
+}
 
 /// What all calls share.
 struct Works {
@@ -53,28 +55,38 @@ struct Registration {
 
 /// `longshore driver`: the driver alone, beside a `longshore up --without driver`.
 pub async fn command(args: args::Driver) -> Result<()> {
+    if let Some(dir) = &args.shared_dir {
+        let dir = dir.canonicalize().with_context(|| format!("cannot use the shared directory {}", dir.display()))?;
+        io_host::require_shared(&text(&dir))?;
+    }
     let setup = Setup::of(args)?;
     let processes = Path::new(&setup.config.state_dir).join("processes");
-    let host = Arc::new(Host::new(processes).with_context(|| {
+    let host = Host::new(processes).with_context(|| {
         format!("cannot use {}; choose a directory you may write to with --state-dir", setup.config.state_dir)
-    })?);
+    })?;
+    let host = Arc::new(match setup.copy_rate {
+        Some(rate) => host.with_slow_copies(rate),
+        None => host,
+    });
     let stop = async {
         if let Err(error) = crate::up::signalled().await {
             tracing::warn!("cannot wait for signals: {error}");
         }
     };
-    out::say(&format!("driver {DRIVER} at {}; Ctrl-C stops it, its volumes stay", setup.socket.display()));
-    work(setup, host, stop).await
+    let socket = setup.socket.clone();
+    let ready = || out::say(&format!("driver {DRIVER} at {}; Ctrl-C stops it, its volumes stay", socket.display()));
+    work(setup, host, ready, stop).await
 }
 
 /// Serves the driver of `longshore up` and its registration until `stop` ends.
 pub async fn serve(layout: Layout, node: String, host: Arc<Host>, stop: impl Future<Output = ()>) -> Result<()> {
-    work(Setup::beside(&layout, node), host, stop).await
+    work(Setup::beside(&layout, node), host, || (), stop).await
 }
 
-async fn work(setup: Setup, host: Arc<Host>, stop: impl Future<Output = ()>) -> Result<()> {
-    let Setup { config, socket, registration } = setup;
-    let driver = Driver(Arc::new(Works::start(config, host)?));
+/// Says that it is `ready` once anybody can call.
+async fn work(setup: Setup, host: Arc<Host>, ready: impl FnOnce(), stop: impl Future<Output = ()>) -> Result<()> {
+    let Setup { config, socket, registration, copy_patience, copy_rate: _ } = setup;
+    let driver = Driver { works: Arc::new(Works::start(config, host)?), copy_patience };
     driver.resume();
     let (stopping, stopped) = tokio::sync::watch::channel(false);
     let told = |mut stopped: tokio::sync::watch::Receiver<bool>| async move {
@@ -93,6 +105,7 @@ async fn work(setup: Setup, host: Arc<Host>, stop: impl Future<Output = ()>) -> 
         Some(path) => Some(listen(&path, REGISTRATION, Registration { info }, told(stopped)).await?),
         None => None,
     };
+    ready();
     stop.await;
     let _ = stopping.send(true);
     if let Some(registering) = registering {
@@ -114,16 +127,16 @@ async fn listen<A: Answers>(
 impl Answers for Driver {
     async fn answer(&self, call: Call) -> Result<Response, Status> {
         if call.method() != Method::CreateSnapshot {
-            return self.0.answer(call).await;
+            return self.works.answer(call).await;
         }
-        let (works, asked) = (self.0.clone(), call.clone());
+        let (works, asked) = (self.works.clone(), call.clone());
         let mut copying = tokio::spawn(async move { works.answer(call).await });
         loop {
-            match tokio::time::timeout(COPY_PATIENCE, &mut copying).await {
+            match tokio::time::timeout(self.copy_patience, &mut copying).await {
                 Ok(Ok(answer)) => return answer,
                 Ok(Err(_)) => return Err(Status::from_driver(Code::Unavailable, "the copy ended without an answer")),
                 Err(_) => {
-                    if let Some(answer) = rules_driver::under_way(&asked, &self.0.facts()) {
+                    if let Some(answer) = rules_driver::under_way(&asked, &self.works.facts()) {
                         return Ok(answer);
                     }
                 }
@@ -135,11 +148,11 @@ impl Answers for Driver {
 impl Driver {
     /// Goes on with copies that an earlier life of the driver did not finish.
     fn resume(&self) {
-        if !self.0.config.controls() {
+        if !self.works.config.controls() {
             return;
         }
-        for call in rules_driver::resumed(&self.0.facts()) {
-            let works = self.0.clone();
+        for call in rules_driver::resumed(&self.works.facts()) {
+            let works = self.works.clone();
             tokio::spawn(async move {
                 if let Err(status) = works.answer(call).await {
                     tracing::warn!("a snapshot that was cut off cannot be taken again: {}", status.message);
@@ -177,8 +190,7 @@ impl Works {
         let locks = rules_driver::locks(&call);
         let unavailable = |why: String| Status::from_driver(Code::Unavailable, why);
         let busy = |facts: &Facts| rules_driver::under_way(&call, facts).ok_or_else(|| rules_driver::busy(&call));
-        let hold = |Lock { key, shared }: &Lock| if *shared { Wanted::shared(key) } else { Wanted::alone(key) };
-        let Some(_held) = self.busy.take(locks.iter().map(hold)) else { return busy(&self.facts()) };
+        let Some(_held) = self.busy.take(&locks) else { return busy(&self.facts()) };
         let Some(_elsewhere) = self.records.hold(&locks).map_err(unavailable)? else { return busy(&self.facts()) };
         let mut promise = self.records.promise(&call).await.map_err(unavailable)?;
         self.records.catch_up(&self.config, &mut self.facts()).map_err(unavailable)?;
@@ -232,8 +244,8 @@ impl Works {
     /// is never begun a second time beside itself.
     async fn perform(self: &Arc<Works>, op: Op) -> Result<Reply, (String, Trouble)> {
         let said = format!("{op:?}");
-        let copies = if let Op::CopyImages { copies } = &op { copies.clone() } else { vec![] };
-        let endless = matches!(op, Op::CopyImages { .. } | Op::RemoveTree { .. });
+        let copies = if let Op::CopyTogether { copies } = &op { copies.clone() } else { vec![] };
+        let endless = matches!(op, Op::CopyTogether { .. } | Op::RemoveTree { .. });
         let refused = |error: HostError| (error.to_string(), trouble(&error));
         let (say, mut heard) = tokio::sync::oneshot::channel();
         let pending = if self.records.keep(&op) {
@@ -251,8 +263,10 @@ impl Works {
                 Ok(Err(_)) => Err((format!("{said} ended without an answer"), Trouble::Other)),
                 Err(_) if endless => {
                     for copy in &copies {
-                        let bytes = io_host::copied_so_far(&copy.to).unwrap_or(0);
-                        tracing::info!("{bytes} bytes of {} are copied so far", copy.from);
+                        match io_host::copied_so_far(&copy.to) {
+                            Some(bytes) => tracing::info!("{bytes} bytes of {} are copied so far", copy.from),
+                            None => tracing::info!("{} is being copied", copy.from),
+                        }
                     }
                     continue;
                 }

@@ -10,10 +10,10 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use control::host::{Op, Reply};
-use csi::Call;
+use csi::{Call, Lock};
 use inotify::{EventMask, Inotify, WatchDescriptor, WatchMask};
 use io_host::{HostError, Journal, LockHeld, Locks};
-use rules_driver::{Config, Facts, Files, Lock, RecordKind};
+use rules_driver::{Config, Facts, Files, RecordKind};
 
 /// Held by every process on a state directory: alone, or shared with the other half of a split driver.
 const WHOLE: u64 = 2;
@@ -95,7 +95,7 @@ impl Records {
         let How::Shared(shared) = &self.how else { return Ok(Some(vec![])) };
         // What only reads is the same process's business.
         let alone = locks.iter().filter(|lock| !lock.shared);
-        let taken = alone.map(|lock| shared.locks.take(number(&lock.key), false));
+        let taken = alone.map(|lock| shared.locks.take(number(&lock.key()), false));
         taken.collect::<Result<Option<Vec<_>>, _>>().map_err(|error| format!("cannot lock the volume: {error}"))
     }
 

@@ -1,6 +1,8 @@
 //! What a driver is and where it listens, from the command line or beside `longshore up`.
 
+use std::num::NonZeroU64;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 use rules_driver::{Config, Kind, Services};
@@ -11,12 +13,19 @@ use crate::layout::{DRIVER, Layout, text};
 /// What all volumes together may promise. Images are thin: this bounds promises, not the disk.
 const POOL_BYTES: u64 = 1 << 40;
 
+/// Well below the time any caller waits, and long enough for a copy that shares its blocks.
+const COPY_PATIENCE: Duration = Duration::from_secs(5);
+
 /// Where a driver listens, and what it is.
 pub struct Setup {
     pub config: Config,
     pub socket: PathBuf,
     /// Where it is offered to a node agent, if it is.
     pub registration: Option<PathBuf>,
+    /// How long a caller waits for a snapshot before it is told that the copy goes on.
+    pub copy_patience: Duration,
+    /// How many bytes a second are copied, if not as many as can be.
+    pub copy_rate: Option<NonZeroU64>,
 }
 
 impl Setup {
@@ -51,13 +60,15 @@ impl Setup {
         let socket = args.endpoint.as_deref().map(endpoint).transpose()?.unwrap_or_else(|| layout.driver_socket());
         // A node agent talks to the node's service only.
         let registration = (!args.no_registration && config.hosts()).then(|| layout.registration_socket());
-        Ok(Setup { config, socket, registration })
+        let copy_patience = args.copy_patience_millis.map_or(COPY_PATIENCE, Duration::from_millis);
+        Ok(Setup { config, socket, registration, copy_patience, copy_rate: args.copy_bytes_per_second })
     }
 
     /// The driver of `longshore up`.
     pub fn beside(layout: &Layout, node: String) -> Setup {
         let config = usual(node, text(&layout.driver()));
-        Setup { config, socket: layout.driver_socket(), registration: Some(layout.registration_socket()) }
+        let registration = Some(layout.registration_socket());
+        Setup { config, socket: layout.driver_socket(), registration, copy_patience: COPY_PATIENCE, copy_rate: None }
     }
 }
 

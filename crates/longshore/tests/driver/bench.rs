@@ -152,8 +152,18 @@ impl Driver {
 
     /// Killed without a warning, and started again.
     pub fn kill_and_restart(&mut self) {
+        self.kill();
+        self.restart();
+    }
+
+    /// Killed without a warning.
+    pub fn kill(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
+    }
+
+    /// Started again.
+    pub fn restart(&mut self) {
         self.process = spawn(&self.flags);
         self.client = CsiClient::new();
         self.ready();

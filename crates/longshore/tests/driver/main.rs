@@ -5,5 +5,6 @@
 
 mod behind;
 mod bench;
+mod copies;
 mod shapes;
 mod volumes;

@@ -123,3 +123,48 @@ fn a_record_nobody_can_read_stops_the_start_with_a_sentence() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && said.contains("bad.json") && said.contains("restore it"), "{said}");
 }
+
+/// What the driver says when it starts: nothing before it can be called, and nothing at all if it cannot be.
+#[test]
+fn it_says_that_it_is_there_when_it_is() {
+    let Some(bench) = Bench::new() else { return };
+    let start = |socket: &str| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_longshore"));
+        command.args(["driver", "--data-dir", &bench.path("data"), "--state-dir", &bench.path("state")]);
+        command.args(["--endpoint", &bench.path(socket), "--no-registration"]).stdout(std::process::Stdio::piped());
+        command.stderr(std::process::Stdio::null()).spawn().unwrap()
+    };
+    let mut driver = start("x.sock");
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(driver.stdout.as_mut().unwrap()), &mut line).unwrap();
+    assert!(line.contains("x.sock"), "{line}");
+    let called = std::os::unix::net::UnixStream::connect(bench.path("x.sock"));
+    // The state is in use: this one never listens.
+    let second = start("y.sock").wait_with_output().unwrap();
+    let _ = driver.kill();
+    let _ = driver.wait();
+    assert!(called.is_ok(), "{called:?}");
+    assert_eq!((second.status.code(), String::from_utf8_lossy(&second.stdout).as_ref()), (Some(1), ""));
+}
+
+/// Reliability 6: mounted where nobody sees it, a volume is an empty directory to its user. Told so, the driver looks first.
+#[test]
+fn where_mounts_are_not_shared_it_refuses_to_start_if_they_have_to_be() {
+    let Some(bench) = Bench::new() else { return };
+    let start = |propagation: &str, shared_dir: &str| {
+        let mut command = std::process::Command::new("unshare");
+        command.args(["--mount", "--propagation", propagation, "timeout", "3", env!("CARGO_BIN_EXE_longshore")]);
+        command.args(["driver", "--data-dir", &bench.path("data"), "--state-dir", &bench.path("state")]);
+        command.args(["--endpoint", &bench.path("x.sock"), "--no-registration", "--shared-dir", shared_dir]);
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let pods = bench.path("");
+    let (code, said) = start("private", &pods);
+    assert!(code == Some(1) && said.contains("--make-shared"), "{code:?} {said}");
+    // It runs until it is ended.
+    let (code, said) = start("shared", &pods);
+    assert!(code == Some(124) || code == Some(0), "{code:?} {said}");
+    let (code, said) = start("shared", &bench.path("none"));
+    assert!(code == Some(1) && said.contains("none"), "{code:?} {said}");
+}

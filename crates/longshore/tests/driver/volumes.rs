@@ -51,18 +51,27 @@ fn down(driver: &Driver, volume: &Volume) {
     driver.all(&[volume.unpublished(), volume.unstaged(), volume.detached(), volume.deleted()]);
 }
 
+const DIRECTORY: &str = "directory";
+
+fn volume_of(bench: &Bench, id: &'static str, filesystem: &str) -> Volume {
+    match filesystem {
+        DIRECTORY => Volume { parameters: &[("kind", "directory")], ..Volume::new(bench, id, writer("")) },
+        filesystem => Volume::new(bench, id, writer(filesystem)),
+    }
+}
+
 #[test]
 fn data_survives_snapshot_restore_and_clone_in_every_filesystem() {
     let Some(bench) = Bench::new() else { return };
     let mut driver = bench.start("d", &[]);
-    for fstype in ["ext4", "xfs", "btrfs"] {
-        let volume = Volume::new(&bench, "v", writer(fstype));
+    for fstype in ["ext4", "xfs", "btrfs", DIRECTORY] {
+        let volume = volume_of(&bench, "v", fstype);
         driver.all(&[volume.made()]);
         up(&driver, &volume);
         std::fs::write(volume.file("file"), "first").unwrap();
         driver.all(&[take(&volume, "s")]);
         std::fs::write(volume.file("file"), "second").unwrap();
-        let (restored, cloned) = (Volume::new(&bench, "r", writer(fstype)), Volume::new(&bench, "c", writer(fstype)));
+        let (restored, cloned) = (volume_of(&bench, "r", fstype), volume_of(&bench, "c", fstype));
         driver.kill_and_restart();
         driver.all(&[
             from(&restored, SourceType::Snapshot(SnapshotSource { snapshot_id: "s".into() })),
@@ -87,12 +96,13 @@ fn a_group_of_volumes_is_taken_together() {
     let Some(bench) = Bench::new() else { return };
     let driver = bench.start("d", &[]);
     let (a, b) = (Volume::new(&bench, "a", writer("")), Volume::new(&bench, "b", writer("xfs")));
-    driver.all(&[a.made(), b.made()]);
-    up(&driver, &a);
-    up(&driver, &b);
-    std::fs::write(a.file("file"), "of a").unwrap();
-    std::fs::write(b.file("file"), "of b").unwrap();
-    let source_volume_ids = vec!["a".to_string(), "b".to_string()];
+    let c = volume_of(&bench, "c", DIRECTORY);
+    for volume in [&a, &b, &c] {
+        driver.all(&[volume.made()]);
+        up(&driver, volume);
+        std::fs::write(volume.file("file"), format!("of {}", volume.id)).unwrap();
+    }
+    let source_volume_ids = ["a", "b", "c"].map(String::from).to_vec();
     let group = v1::CreateVolumeGroupSnapshotRequest { name: "g".into(), source_volume_ids, ..Default::default() };
     let Ok(Response::CreateVolumeGroupSnapshot(answer)) = driver.call(Call::CreateVolumeGroupSnapshot(group)) else {
         panic!("not taken")
@@ -104,13 +114,20 @@ fn a_group_of_volumes_is_taken_together() {
     driver.all(&[from(&restored, SourceType::Snapshot(SnapshotSource { snapshot_id: of_b.snapshot_id.clone() }))]);
     up(&driver, &restored);
     assert_eq!(std::fs::read_to_string(restored.file("file")).unwrap(), "of b");
-    for volume in [&a, &b, &restored] {
+    let of_c = snapshots.iter().find(|one| one.source_volume_id == "c").unwrap();
+    let directory = volume_of(&bench, "rc", DIRECTORY);
+    driver.all(&[from(&directory, SourceType::Snapshot(SnapshotSource { snapshot_id: of_c.snapshot_id.clone() }))]);
+    up(&driver, &directory);
+    assert_eq!(std::fs::read_to_string(directory.file("file")).unwrap(), "of c");
+    for volume in [&a, &b, &c, &restored, &directory] {
         down(&driver, volume);
     }
     let group_snapshot_id = "g".to_string();
     let drop_group = v1::DeleteVolumeGroupSnapshotRequest { group_snapshot_id, ..Default::default() };
     driver.all(&[Call::DeleteVolumeGroupSnapshot(drop_group)]);
-    assert_eq!(std::fs::read_dir(bench.path("state/snapshot-images")).unwrap().count(), 0);
+    for folder in ["snapshot-images", "snapshot-directories"] {
+        assert_eq!(std::fs::read_dir(bench.path(&format!("state/{folder}"))).unwrap().count(), 0);
+    }
 }
 
 #[test]

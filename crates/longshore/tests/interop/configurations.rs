@@ -57,11 +57,8 @@ pub fn all() -> Vec<Configuration> {
         with("xfs", &["--filesystem", "xfs"], 100),
         with("btrfs", &["--filesystem", "btrfs"], 100),
         Configuration { arguments: argument("--csi.testvolumeaccesstype=block"), ..with("block", &[], 100) },
-        // There are no copies of directories.
-        Configuration {
-            parameters: Some("kind: directory\n"),
-            ..with("directories", &["--without", "snapshots,clone,groups"], 72)
-        },
+        Configuration { parameters: Some("kind: directory\n"), ..with("directories", &[], 100) },
+        with("nothing but directories", &["--kind", "directory"], 92),
         Configuration { split: true, ..with("controller and node apart", &[], 100) },
         Configuration {
             arguments: vec![format!("--ginkgo.skip={NEEDS_CONTROLLER}")],

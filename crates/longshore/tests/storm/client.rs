@@ -147,7 +147,7 @@ impl Client {
                 Ok(())
             }
             (Level::Published, 5..=8) => self.perform(caller, Step::Lower(at)),
-            (_, 9) if self.snapshots.len() < SNAPSHOTS && volume.kind != Kind::Directory => {
+            (_, 9) if self.snapshots.len() < SNAPSHOTS => {
                 let taken = self.picture(at);
                 self.perform(caller, Step::Take(taken))
             }
@@ -180,7 +180,7 @@ impl Client {
         {
             return (snapshot.kind, Origin::Snapshot(snapshot.name.clone()), snapshot.size, snapshot.content);
         }
-        let source = self.volumes.iter().find(|one| one.kind != Kind::Directory && one.level > Level::Gone);
+        let source = self.volumes.iter().find(|one| one.level > Level::Gone);
         if let Some(source) = source
             && self.dice.once_in(4)
         {

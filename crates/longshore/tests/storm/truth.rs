@@ -10,6 +10,10 @@ use crate::client::{Client, Step};
 use crate::driver::{Caller, Driver};
 use crate::model::{Kind, Level};
 
+/// Where the driver keeps what it writes.
+const FOLDERS: [&str; 8] =
+    ["volumes", "snapshots", "groups", "images", "snapshot-images", "directories", "snapshot-directories", "mounts"];
+
 /// What must be, and what may be because a call's answer was lost.
 #[derive(Default)]
 struct Wanted {
@@ -55,7 +59,7 @@ pub fn disagreements(driver: &Driver, caller: &Caller, clients: &[Client]) -> Ve
 pub fn leftovers(driver: &Driver) -> Vec<String> {
     let mut left: Vec<String> = driver.mounts().iter().map(|target| format!("mounted: {}", target.display())).collect();
     left.extend(driver.loops().into_iter().map(|(file, device)| format!("{device} on {}", file.display())));
-    for folder in ["volumes", "snapshots", "groups", "images", "snapshot-images", "directories", "mounts"] {
+    for folder in FOLDERS {
         left.extend(names(&driver.path("state").join(folder)).into_iter().map(|name| format!("{folder}/{name}")));
     }
     left.extend(names(&driver.path("pods")).into_iter().map(|name| format!("pods/{name}")));
@@ -152,7 +156,7 @@ fn files(driver: &Driver, clients: &[Client], wrong: &mut Vec<String>) {
             .map(|name| name.trim_end_matches(end).to_owned())
             .collect()
     };
-    for folder in ["volumes", "snapshots", "groups", "images", "snapshot-images", "directories", "mounts"] {
+    for folder in FOLDERS {
         for name in all(folder).into_iter().filter(|name| calm && name.starts_with('.')) {
             wrong.push(format!("{folder}/{name} is a leftover"));
         }
@@ -165,6 +169,8 @@ fn files(driver: &Driver, clients: &[Client], wrong: &mut Vec<String>) {
     snapshots(clients).compare("the record of snapshot", &whole("snapshots", ".json"), wrong);
     let copies = bytes(&state.join("snapshots"), "image");
     copies.compare("the image of snapshot", &whole("snapshot-images", ".img"), wrong);
+    let copies = bytes(&state.join("snapshots"), "directory");
+    copies.compare("the directory of snapshot", &whole("snapshot-directories", ""), wrong);
 }
 
 /// What the records in a folder say of the bytes they describe: they come with the first use and go with the record.

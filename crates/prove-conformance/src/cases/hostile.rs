@@ -372,7 +372,8 @@ cases! {
     "A target path is absolute."
     |t| {
         let (_, life) = any(&t).await?;
-        let life = Life { target: "longshore-relative-target".into(), ..life };
+        // A driver that takes it mounts somewhere; not where another run looks for its own.
+        let life = Life { target: t.name("relative-target"), ..life };
         t.remember_path(life.target());
         t.should_refuse(t.publish_request(&life), &[csi::Code::InvalidArgument, csi::Code::NotFound, csi::Code::FailedPrecondition, csi::Code::Internal], "at a relative path").await?;
     }

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::MetadataExt as _;
 
-use control::host::{ImageCopy, Looped, Machine as _, Mounted, Op, Process};
+use control::host::{Copying, Looped, Machine as _, Mounted, Op, Process};
 
 use crate::world::{Act, World};
 
@@ -69,8 +69,12 @@ pub fn tour(world: &World) -> Vec<Op> {
     };
     let bind = |source: &str, target: &str, read_only| Op::Bind { source: at(source), target: at(target), read_only };
     let copy = |to: &str, still: &str| {
-        let copies = vec![ImageCopy { from: at("img1"), to: at(to), still: Some(at(still)) }];
-        Op::CopyImages { copies }
+        let copies = vec![Copying { from: at("img1"), to: at(to), still: Some(at(still)) }];
+        Op::CopyTogether { copies }
+    };
+    let copy_dir = |from: &str, to: &str| {
+        let copies = vec![Copying { from: at(from), to: at(to), still: None }];
+        Op::CopyTogether { copies }
     };
     let format = |fstype: &str| Op::MakeFilesystem { device: one.clone(), fstype: fstype.to_owned() };
     let grow =
@@ -85,6 +89,17 @@ pub fn tour(world: &World) -> Vec<Op> {
         Op::MakePlace { path: at("link/x") },
         Op::MakePlace { path: at("p/q") },
         Op::MakePlace { path: at("p/q") },
+        Op::WriteFile { path: at("a/x/f"), bytes: b"copied".to_vec() },
+        copy_dir("a", "p/q/c"),
+        copy_dir("a", "p/q/c"),
+        copy_dir("a", "a/x/in"),
+        copy_dir("none", "p/q/d"),
+        bind("b", "a/x", false),
+        copy_dir("a", "p/q/d"),
+        Op::Unmount { target: at("a/x") },
+        Op::RemoveFile { path: at("a/x/f") },
+        copy_dir("p/q/c", "p/d"),
+        Op::RemoveTree { path: at("p/q/c") },
         Op::AttachLoop { image: at("img1") },
         image(64 * MIB),
         image(320 * MIB),
@@ -297,9 +312,9 @@ fn mount(dice: &mut Dice, world: &mut World) -> Op {
 fn copy(dice: &mut Dice, world: &World) -> Op {
     let from = path(dice, world, &IMAGES);
     let still = dice.often(5).then(|| path(dice, world, &DIRS));
-    let first = ImageCopy { from, to: world.path("copy1"), still };
-    let second = ImageCopy { from: path(dice, world, &IMAGES), to: world.path("img2"), still: None };
-    Op::CopyImages { copies: if dice.often(8) { vec![first] } else { vec![first, second] } }
+    let first = Copying { from, to: world.path("copy1"), still };
+    let second = Copying { from: path(dice, world, &IMAGES), to: world.path("img2"), still: None };
+    Op::CopyTogether { copies: if dice.often(8) { vec![first] } else { vec![first, second] } }
 }
 
 /// A device shown at a file.

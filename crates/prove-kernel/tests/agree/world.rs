@@ -236,7 +236,7 @@ fn said(act: &Act) -> String {
             format!("{op:?} ro {read_only}")
         }
         Act::Op(op @ Op::GrowFilesystem { mounted_at, .. }) => format!("{op:?} {mounted_at:?}"),
-        Act::Op(op @ Op::CopyImages { copies }) => format!("{op:?} {copies:?}"),
+        Act::Op(op @ Op::CopyTogether { copies }) => format!("{op:?} {copies:?}"),
         Act::Op(op) => format!("{op:?}"),
         other => format!("{other:?}"),
     }

@@ -33,6 +33,7 @@ fn lives() -> Vec<(Config, Vec<Call>)> {
         (config(), growth::life("block")),
         (config(), pods::life()),
         (config(), features::directory_life()),
+        (config(), features::directory_copies()),
         (without(&[Feature::Publish, Feature::Stage]), unstaged().filter(|call| !is_attaching(call)).collect()),
         (without(&[Feature::Stage]), unstaged().collect()),
     ]
@@ -106,7 +107,10 @@ fn a_new_volume_holds_nobodys_bytes() {
     let mut driver = Driver::with(without(&[Feature::Publish]));
     let image = driver.config.image_path("v");
     let filesystem = Some(("ext4".into(), 64 << 20));
-    driver.world.images.insert(image, Image { size: 64 << 20, content: "secret".into(), filesystem });
+    driver
+        .world
+        .images
+        .insert(image, Image { size: 64 << 20, content: "secret".into(), filesystem, ..Image::default() });
     // Not through the harness from the start: its machine has no images without a record.
     let (mut facts, config) = (driver.facts.clone(), driver.config.clone());
     let mut run = Run::new(create("v"), NOW);

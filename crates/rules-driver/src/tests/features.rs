@@ -3,10 +3,25 @@
 use super::*;
 use crate::RecordKind;
 
-fn directory(name: &str) -> Call {
-    let mut request = create_request(name, MIB, 0);
+pub fn directory(name: &str) -> Call {
+    as_directory(Call::CreateVolume(create_request(name, MIB, 0)))
+}
+
+/// The same call, for a directory.
+pub fn as_directory(call: Call) -> Call {
+    let Call::CreateVolume(mut request) = call else { panic!() };
     request.parameters = [("kind".to_string(), "directory".to_string())].into();
     Call::CreateVolume(request)
+}
+
+/// Snapshots, restored volumes, clones and groups, of a directory that is in use and beside an image.
+pub fn directory_copies() -> Vec<Call> {
+    let mut calls = snapshots::life();
+    calls[0] = directory("v");
+    for call in &mut calls[5..7] {
+        *call = as_directory(call.clone());
+    }
+    calls
 }
 
 pub fn directory_life() -> Vec<Call> {
@@ -305,8 +320,8 @@ fn a_controller_and_a_node_in_two_processes_agree() {
 #[test]
 fn many_volumes_can_be_made_from_one_snapshot_at_once() {
     let (a, b) = (crate::locks(&snapshots::restore("a", "s")), crate::locks(&snapshots::restore("b", "s")));
-    let common = |a: &[crate::Lock], b: &[crate::Lock]| {
-        a.iter().any(|one| b.iter().any(|other| one.key == other.key && !(one.shared && other.shared)))
+    let common = |a: &[csi::Lock], b: &[csi::Lock]| {
+        a.iter().any(|one| b.iter().any(|other| one.key() == other.key() && !(one.shared && other.shared)))
     };
     assert!(!common(&a, &b));
     assert!(common(&a, &crate::locks(&snapshots::drop_snapshot("s"))));

@@ -49,7 +49,7 @@ fn paths(op: &Op) -> Vec<&str> {
         | Op::CreateImage { path, .. }
         | Op::GrowImage { path, .. }
         | Op::Measure { path } => vec![path],
-        Op::CopyImages { copies } => {
+        Op::CopyTogether { copies } => {
             let all = copies.iter().flat_map(|copy| [Some(&copy.from), Some(&copy.to), copy.still.as_ref()]);
             all.flatten().map(String::as_str).collect()
         }
@@ -73,7 +73,7 @@ fn paths(op: &Op) -> Vec<&str> {
 fn check_touched(ops: &[Op], given: &[&str]) {
     const FILES: [&str; 5] =
         ["/state/volumes/", "/state/images/", "/state/snapshots/", "/state/snapshot-images/", "/state/groups/"];
-    const DIRS: [&str; 2] = ["/state/directories/", "/state/mounts/"];
+    const DIRS: [&str; 3] = ["/state/directories/", "/state/snapshot-directories/", "/state/mounts/"];
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
     let named =
         |name: &str, dots| name.chars().all(plain) && !name.starts_with('.') && name.matches('.').count() == dots;

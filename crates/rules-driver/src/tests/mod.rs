@@ -313,7 +313,7 @@ fn records_of_another_time_or_place_are_refused_with_a_sentence() {
     let text = core::str::from_utf8(&bytes).unwrap();
     assert!(parse_record("v.json", &bytes).is_ok());
     for (file, text, words) in [
-        ("v.json", text.replace("\"version\":3", "\"version\":4"), "run the driver that wrote it"),
+        ("v.json", text.replace("\"version\":4", "\"version\":5"), "run the driver that wrote it"),
         ("w.json", text.to_string(), "another volume"),
         ("v.json", text.replace("\"size\"", "\"sise\""), "restore it"),
         ("v.json", text[..20].to_string(), "restore it"),

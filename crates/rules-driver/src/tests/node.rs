@@ -222,3 +222,24 @@ fn a_reboot_is_staged_anew_without_a_new_filesystem() {
     driver.bring(&[stage("v"), publish("v", "p1")]);
     assert_eq!(driver.world, before);
 }
+
+#[test]
+fn an_image_gives_back_the_room_of_what_was_deleted_in_it_when_it_is_put_away() {
+    let discards = |driver: &Driver| driver.ops.iter().filter(|op| matches!(op, Op::Discard { .. })).count();
+    for (stale, expected) in [(1 << 20, 0), (512 << 20, 1)] {
+        let mut driver = Driver::new();
+        driver.bring(&[create("v"), attach("v"), stage("v")]);
+        let image = driver.config.image_path("v");
+        driver.world.images.get_mut(&image).unwrap().stale = stale;
+        driver.bring(&[unstage("v", STAGING)]);
+        assert_eq!(discards(&driver), expected);
+        assert_eq!(driver.world.images[&image].stale, if expected == 1 { 0 } else { stale });
+        assert!(driver.world.mounts.is_empty() && driver.world.loops.is_empty());
+    }
+    // One that cannot does not keep the volume from being put away.
+    let mut driver = Driver::new();
+    driver.bring(&[create("v"), attach("v"), stage("v")]);
+    let mut run = crate::Run::new(unstage("v", STAGING), NOW);
+    let refused = Op::Discard { path: STAGING.into() };
+    assert!(run.failed(&refused, "cannot", crate::Trouble::Other).is_none());
+}

@@ -118,12 +118,13 @@ fn what_cannot_be_taken_or_copied_is_refused() {
         (take("v", ""), Code::InvalidArgument),
         (take("v", &"x".repeat(129)), Code::InvalidArgument),
         (take("w", "s"), Code::AlreadyExists),
-        (take("d", "x"), Code::InvalidArgument),
         (take("unknown", "x"), Code::NotFound),
         (drop_snapshot(""), Code::InvalidArgument),
         (drop_snapshot("unknown"), Code::Ok),
         (copy("v", "w"), Code::AlreadyExists),
         (copy("x", "d"), Code::InvalidArgument),
+        (features::as_directory(copy("x", "v")), Code::InvalidArgument),
+        (features::as_directory(restore("x", "s")), Code::InvalidArgument),
         (copy("x", ""), Code::InvalidArgument),
         (restore("x", ""), Code::InvalidArgument),
         (small("x"), Code::OutOfRange),
@@ -189,7 +190,7 @@ fn a_group_is_taken_at_one_moment_and_goes_as_one() {
     driver.bring(&[Call::NodeStageVolume(stage_request("w", "/w")), unstage("w", "/w"), stage("v")]);
     let Ok(Response::CreateVolumeGroupSnapshot(answer)) = driver.call(take_group(&["w", "v"], "g")) else { panic!() };
     let group = answer.group_snapshot.unwrap();
-    let copies = driver.ops.iter().filter(|op| matches!(op, Op::CopyImages { copies } if copies.len() == 2)).count();
+    let copies = driver.ops.iter().filter(|op| matches!(op, Op::CopyTogether { copies } if copies.len() == 2)).count();
     assert_eq!((copies, group.snapshots.len(), group.ready_to_use), (1, 2, true));
     assert!(group.snapshots.iter().all(|one| one.group_snapshot_id == "g" && one.ready_to_use));
     assert_eq!(driver.code(take_group(&["v", "w"], "g")), Code::Ok);
@@ -212,6 +213,53 @@ fn a_group_is_taken_at_one_moment_and_goes_as_one() {
     assert_eq!(driver.world.images.len(), 3);
 }
 
+#[test]
+fn a_directory_is_copied_as_an_image_is() {
+    let mut driver = Driver::new();
+    let path = |id: &str| format!("/state/directories/{id}");
+    driver.bring(&[features::directory("v"), attach("v"), stage("v"), publish("v", "p1")]);
+    driver.world.contents.insert(path("v"), "first".into());
+    assert!(taken(&mut driver, take("v", "s")).ready_to_use);
+    driver.world.contents.insert(path("v"), "second".into());
+    let copies = [restore("r", "s"), copy("c", "v")].map(features::as_directory);
+    driver.bring(&copies);
+    driver.restart();
+    driver.bring(&copies);
+    assert_eq!(
+        (driver.world.contents[&path("r")].as_str(), driver.world.contents[&path("c")].as_str()),
+        ("first", "second")
+    );
+    // They are in use as any other.
+    driver.bring(&[
+        attach("r"),
+        Call::NodeStageVolume(stage_request("r", "/r")),
+        unstage("r", "/r"),
+        detach("r", "n1"),
+    ]);
+    driver.bring(&[drop_snapshot("s"), delete("r"), delete("c"), unpublish("v", "p1"), unstage("v", STAGING)]);
+    driver.bring(&[detach("v", "n1"), delete("v")]);
+    assert!(driver.world.contents.is_empty() && driver.world.files.is_empty());
+    assert!(!driver.world.dirs.iter().any(|dir| dir.starts_with("/state/directories/")));
+}
+
+// A snapshot that was begun and can never be finished is not left in the way, nor in the pool.
+#[test]
+fn a_copy_that_was_cut_off_goes_with_its_volume() {
+    for group in [false, true] {
+        let mut driver = Driver::new();
+        driver.bring(&[create("v"), attach("v"), stage("v"), unstage("v", STAGING), detach("v", "n1")]);
+        let call = if group { take_group(&["v"], "s") } else { take("v", "s") };
+        assert_eq!(driver.disturbed(call, 3, Fault::Crash), None);
+        let resumed = crate::resumed(&driver.facts);
+        driver.bring(&[delete("v")]);
+        assert!(driver.facts.promised() > 0);
+        assert_eq!(resumed.len(), 1);
+        assert_eq!(driver.code(resumed[0].clone()), Code::NotFound);
+        assert_eq!(driver.facts.promised(), 0);
+        assert!(driver.world.files.is_empty() && driver.world.images.is_empty(), "{:?}", driver.world);
+    }
+}
+
 // What a copy that was cut off left is of another moment than the one that is acknowledged.
 #[test]
 fn a_snapshot_that_was_cut_off_is_taken_anew() {
@@ -220,7 +268,7 @@ fn a_snapshot_that_was_cut_off_is_taken_anew() {
     write(&mut driver, "v", "first");
     // After the copy, before the record says so.
     assert_eq!(driver.disturbed(take("v", "s"), 3, Fault::Crash), None);
-    let image = driver.config.snapshot_image_path("s");
+    let image = driver.config.snapshot_path(crate::Kind::Image, "s");
     assert_eq!(driver.world.images[&image].content, "first");
     write(&mut driver, "v", "second");
     driver.bring(&[take("v", "s")]);

@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use control::host::{ImageCopy, Op, Reply, Usage};
+use control::host::{Copying, Op, Reply, Usage};
 
 use crate::{Bytes, Config, DIRECTORY, Files, Kind, Mount, State, parse_group, parse_record, parse_snapshot};
 
@@ -14,6 +14,8 @@ use crate::{Bytes, Config, DIRECTORY, Files, Kind, Mount, State, parse_group, pa
 pub struct Image {
     pub size: u64,
     pub content: String,
+    /// Room it takes on disk for what was deleted in it.
+    pub stale: u64,
     /// The filesystem on it and how large that is.
     pub filesystem: Option<(String, u64)>,
 }
@@ -24,6 +26,8 @@ pub struct World {
     pub files: BTreeMap<String, Vec<u8>>,
     pub images: BTreeMap<String, Image>,
     pub dirs: BTreeSet<String>,
+    /// What was written to directories.
+    pub contents: BTreeMap<String, String>,
     /// Empty files devices are shown at.
     pub places: BTreeSet<String>,
     /// From image to device, and the device's size.
@@ -55,9 +59,11 @@ impl World {
                 self.places.remove(path);
             }
             Op::RemoveTree { path } => {
-                assert!(path.starts_with("/state/directories/"), "{path} is removed with all in it");
+                let ours = ["/state/directories/", "/state/snapshot-directories/"];
+                assert!(ours.iter().any(|dir| path.starts_with(dir)), "{path} is removed with all in it");
                 assert!(!self.mounts.values().any(|mount| mount.source == *path), "{path} is in use");
                 self.dirs.remove(path);
+                self.contents.remove(path);
             }
             Op::MakeFile { path } => {
                 self.places.insert(path.clone());
@@ -75,7 +81,7 @@ impl World {
                 let image = self.images.entry(path.clone()).or_insert(fresh);
                 assert_eq!(image.size, *size, "{path} has another size");
             }
-            Op::CopyImages { copies } => self.copy(copies)?,
+            Op::CopyTogether { copies } => self.copy(copies)?,
             Op::GrowImage { path, size } => {
                 let image = self.images.get_mut(path).ok_or("no file")?;
                 image.size = image.size.max(*size);
@@ -138,13 +144,17 @@ impl World {
                 self.mounts.remove(target);
             }
             Op::Measure { path } => return self.measure(path).map(Reply::Usage),
-            Op::CheckFilesystem { .. } | Op::Discard { .. } => {}
+            Op::Discard { path } => {
+                let device = self.mounts.get(path).filter(|mount| !mount.block).ok_or("not mounted")?.source.clone();
+                self.on_device(&device).stale = 0;
+            }
+            Op::CheckFilesystem { .. } => {}
             Op::StartProcess(_) | Op::StopProcess { .. } | Op::ForgetProcess { .. } => panic!("no driver's business"),
         }
         Ok(Reply::Done)
     }
 
-    fn copy(&mut self, copies: &[ImageCopy]) -> Result<(), String> {
+    fn copy(&mut self, copies: &[Copying]) -> Result<(), String> {
         for copy in copies {
             // A mounted filesystem is held still, and only where it really is.
             let device = self.loops.get(&copy.from).map(|(name, _)| name);
@@ -152,6 +162,14 @@ impl World {
             let places: Vec<&String> = mounted.map(|(at, _)| at).collect();
             assert_eq!(copy.still.is_some(), !places.is_empty(), "{copy:?}");
             assert!(copy.still.iter().all(|at| places.contains(&at)), "{copy:?}");
+            if self.dirs.contains(&copy.from) {
+                if self.dirs.insert(copy.to.clone())
+                    && let Some(content) = self.contents.get(&copy.from).cloned()
+                {
+                    self.contents.insert(copy.to.clone(), content);
+                }
+                continue;
+            }
             let image = self.images.get(&copy.from).ok_or(format!("no file {}", copy.from))?.clone();
             self.images.entry(copy.to.clone()).or_insert(image);
         }
@@ -174,6 +192,7 @@ impl World {
     }
 
     fn measure(&self, path: &str) -> Result<Usage, String> {
+        let stale = self.images.get(path).map_or(0, |image| image.stale);
         let bytes = match (self.mounts.get(path), self.images.get(path)) {
             (Some(mount), _) => {
                 self.loops.values().find(|(name, _)| *name == mount.source).map_or(7, |(_, size)| *size)
@@ -182,7 +201,7 @@ impl World {
             (None, None) if self.dirs.contains(path) || path == "/state" => 7,
             (None, None) => return Err(format!("no {path}")),
         };
-        Ok(Usage { bytes, bytes_used: 1, bytes_free: bytes - 1, inodes: 10, inodes_used: 1, inodes_free: 9 })
+        Ok(Usage { bytes, bytes_used: 1 + stale, bytes_free: bytes - 1, inodes: 10, inodes_used: 1, inodes_free: 9 })
     }
 
     pub fn check(&self, config: &Config) {
@@ -196,8 +215,11 @@ impl World {
         assert!(promised + snapshots.iter().map(|one| one.size).sum::<u64>() <= config.pool_bytes);
         for image in self.images.keys() {
             let of_volume = volumes.iter().any(|volume| config.image_path(&volume.id) == *image);
-            let of_snapshot = snapshots.iter().any(|one| config.snapshot_image_path(&one.id) == *image);
+            let of_snapshot = snapshots.iter().any(|one| config.snapshot_path(Kind::Image, &one.id) == *image);
             assert!(of_volume || of_snapshot, "{image} has no record");
+        }
+        for id in self.dirs.iter().filter_map(|dir| dir.strip_prefix("/state/snapshot-directories/")) {
+            assert!(snapshots.iter().any(|one| one.id == id), "the copy of a directory {id} has no record");
         }
         // What is mounted or shown is somebody's: its record must not say that it may be made anew.
         for volume in volumes.iter().filter(|one| one.bytes != Bytes::There) {
@@ -215,7 +237,11 @@ impl World {
             }
         }
         for snapshot in snapshots.iter().filter(|one| one.state == State::Ready && one.bytes == Bytes::There) {
-            assert_eq!(self.images[&config.snapshot_image_path(&snapshot.id)].size, snapshot.size);
+            let path = config.snapshot_path(snapshot.kind, &snapshot.id);
+            match snapshot.kind {
+                Kind::Image => assert_eq!(self.images[&path].size, snapshot.size),
+                Kind::Directory => assert!(self.dirs.contains(&path)),
+            }
         }
         for group in groups.iter().filter(|group| group.state == State::Ready) {
             let ready = |id: &String| snapshots.iter().any(|one| one.id == *id && one.state == State::Ready);

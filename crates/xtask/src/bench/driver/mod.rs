@@ -12,7 +12,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use contender::{Contender, Kind, Maker, Place, Programs, Running};
+use contender::{Contender, Maker, Place, Programs, Running};
 use figures::Figures;
 use load::{Load, Part};
 
@@ -138,9 +138,6 @@ fn remember(figures: &mut Figures, when: &str, who: &str, [resident, anonymous, 
 }
 
 fn snapshot(programs: &Programs, contender: Contender, settings: &Settings, figures: &mut Figures) -> io::Result<()> {
-    if contender == (Contender { maker: Maker::Ours, kind: Kind::Directory }) {
-        return Ok(()); // it offers no snapshots of directories
-    }
     let place = Place::new()?;
     let _running = Running::start(programs, contender.maker, &place, &[])?;
     let filled = usize::try_from(settings.snapshot_bytes / 2).unwrap_or_default();
