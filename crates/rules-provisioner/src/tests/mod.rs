@@ -4,6 +4,7 @@ mod capacity;
 mod create;
 mod delete;
 mod driver;
+mod migration;
 mod nodes;
 mod request;
 mod secrets;
