@@ -272,7 +272,9 @@ mod tests {
     fn a_source_of_the_wrong_shape_is_refused() {
         let read = |json| serde_json::from_value::<PersistentVolume>(json);
         assert!(read(json!({ "spec": { "cinder": { "volumeID": 7 } } })).is_err());
-        assert!(read(json!({ "spec": { "awsElasticBlockStore": { "volumeID": "v", "partition": 1u64 << 40 } } })).is_err());
+        assert!(
+            read(json!({ "spec": { "awsElasticBlockStore": { "volumeID": "v", "partition": 1u64 << 40 } } })).is_err()
+        );
     }
 
     #[test]

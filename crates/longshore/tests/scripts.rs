@@ -38,6 +38,7 @@ scripts! {
     explains_a_stopped_driver "root-explains-a-stopped-driver.txt";
     claims_without_mounting "claims-without-mounting.txt";
     bad_input "bad-input.txt";
+    translate "translate.txt";
     sidecar_on_a_node "sidecar-on-a-node.txt";
     sidecars_beside_a_driver "root-sidecars-beside-a-driver.txt";
 }
