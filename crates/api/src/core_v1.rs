@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use crate::in_tree::sourced;
 use crate::{Meta, Quantity, Time, Value, VolumeNodeAffinity};
 
 /// Declares a narrow object part: every field optional on the wire, empty ones left out.
@@ -89,9 +90,9 @@ part! {
     PersistentVolume { metadata: Meta, spec: VolumeSpec, status: VolumeStatus }
 }
 
-part! {
+sourced! {
     /// What the volume is and whom it is for.
-    VolumeSpec {
+    VolumeSpec, as VolumeSpecWire "VolumeSpecWire" {
         capacity: ResourceList,
         access_modes: Vec<String>,
         claim_ref: Option<ClaimRef>,
@@ -102,14 +103,6 @@ part! {
         node_affinity: Option<VolumeNodeAffinity>,
         volume_attributes_class_name: Option<String>,
         csi: Option<CsiSource>,
-        /// The in-tree sources that a CSI driver has taken over, as they are written.
-        aws_elastic_block_store: Option<Box<Value>>,
-        gce_persistent_disk: Option<Box<Value>>,
-        cinder: Option<Box<Value>>,
-        azure_disk: Option<Box<Value>>,
-        azure_file: Option<Box<Value>>,
-        vsphere_volume: Option<Box<Value>>,
-        portworx_volume: Option<Box<Value>>,
     }
 }
 
@@ -212,9 +205,9 @@ part! {
     }
 }
 
-part! {
+sourced! {
     /// A volume of a pod. Exactly one source is set; sources we do not know leave all of them empty.
-    PodVolume {
+    PodVolume, as PodVolumeWire "PodVolumeWire" {
         name: String,
         persistent_volume_claim: Option<PodClaim>,
         csi: Option<InlineCsi>,

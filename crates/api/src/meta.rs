@@ -5,7 +5,7 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Kind, Time};
+use crate::{Kind, Time, names};
 
 /// The part of `metadata` the rules read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -65,6 +65,11 @@ impl Meta {
     /// An annotation's value.
     pub fn annotation(&self, key: &str) -> Option<&str> {
         self.annotations.get(key).map(String::as_str)
+    }
+
+    /// The CSI driver that has taken the object over, by today's key or the one of the first design (S4-42).
+    pub fn migrated_to(&self) -> Option<&str> {
+        self.annotation(names::MIGRATED_TO).or(self.annotation(names::MIGRATED_TO_BETA)).filter(|name| !name.is_empty())
     }
 
     /// The resource version as a number, which Kubernetes guarantees to be comparable within one resource.

@@ -5,6 +5,8 @@ use alloc::string::String;
 
 use sha2::{Digest, Sha256};
 
+mod migration;
+pub use migration::*;
 mod provisioning;
 pub use provisioning::*;
 mod resizing;

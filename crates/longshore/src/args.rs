@@ -27,6 +27,8 @@ pub enum Command {
     Prove(Prove),
     /// Judge any CSI driver from outside
     Sanity(crate::sanity::Sanity),
+    /// Print objects of in-tree plugins as their CSI drivers see them, or back
+    Translate(crate::translate::Translate),
     /// Play the sidecars of a driver: provisioner, attacher, resizer, registrar, liveness probe
     #[command(disable_help_flag = true)]
     Sidecar {

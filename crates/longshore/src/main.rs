@@ -13,6 +13,7 @@ mod machine;
 mod out;
 mod sanity;
 mod sidecar;
+mod translate;
 mod up;
 
 use std::io::IsTerminal;
@@ -56,6 +57,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Sidecar { args } => Ok(sidecar::command(args)),
         Command::Deploy(args) => Ok(deploy::command(&args)),
         Command::Sanity(args) => judging(sanity::command(args)),
+        Command::Translate(args) => Ok(translate::command(&args)),
         // The shim is a small synchronous program: it forks, which a runtime with threads must not.
         Command::ProcessShim { args } => Ok(ExitCode::from(u8::try_from(io_host::shim_main(&args)).unwrap_or(1))),
     }

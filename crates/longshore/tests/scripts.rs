@@ -40,6 +40,7 @@ scripts! {
     bad_input "bad-input.txt";
     deploys_a_driver "deploy.txt";
     sources_and_strangers "root-sources-and-strangers.txt";
+    translate "translate.txt";
     sidecar_on_a_node "sidecar-on-a-node.txt";
     sidecars_beside_a_driver "root-sidecars-beside-a-driver.txt";
     sidecar_publishes_capacity "sidecar-publishes-capacity.txt";

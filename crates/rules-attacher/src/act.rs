@@ -96,6 +96,8 @@ pub enum Act {
         volume: Stamp,
         /// Our finalizer.
         finalizer: String,
+        /// It is being deleted, so that nobody can put a finalizer on it any more.
+        leaving: bool,
     },
     /// Say that it is not attached any more, where somebody else's finalizer keeps the attachment.
     Detached(Stamp),
@@ -254,8 +256,11 @@ impl Action for Act {
                 let body = json!({ "metadata": { "finalizers": finalizers, "annotations": annotations } });
                 attachment.patch(attachments, None, body)
             }
-            Act::UnmarkVolume { volume, finalizer } => {
-                // The volume is being deleted.
+            Act::UnmarkVolume { volume, finalizer, leaving: false } => {
+                let finalizers = volume.finalizers_without(finalizer);
+                volume.patch(volumes, None, json!({ "metadata": { "finalizers": finalizers } }))
+            }
+            Act::UnmarkVolume { volume, finalizer, leaving: true } => {
                 let target = ObjectRef::cluster(volumes, volume.name.clone());
                 Effect::Write(Write::Patch { target, subresource: None, patch: Patch::let_go(&volume.uid, finalizer) })
             }

@@ -105,6 +105,11 @@ fn decide_attached(now: Tick, attach: &Attach, told: &Context, memory: &Memory) 
     {
         return hold_back(now, memory, confirm(&attach.attachment, context));
     }
+    if let Some((volume, finalizer)) = &attach.unheld_volume {
+        let text = format!("making volume {} stay while it is attached", volume.name);
+        let act = Act::MarkVolume { volume: volume.clone(), finalizer: finalizer.clone() };
+        return hold_back(now, memory, Decision::Do(act, Why::waiting("MarkingVolume", text)));
+    }
     let name = &attach.attachment.name;
     settled("Attached", format!("attachment {name} to node {} is confirmed", attach.node))
 }
@@ -262,8 +267,8 @@ fn decide_volume(volume: &VolumeUse) -> Decision<Act> {
             "StillAttached",
             format!("waiting for attachment {attachment} to be gone before letting go of volume {volume}"),
         )),
-        VolumeUse::Free { volume, finalizer } => Decision::Do(
-            Act::UnmarkVolume { volume: volume.clone(), finalizer: finalizer.clone() },
+        VolumeUse::Free { volume, finalizer, leaving } => Decision::Do(
+            Act::UnmarkVolume { volume: volume.clone(), finalizer: finalizer.clone(), leaving: *leaving },
             Why::waiting("ReleasingVolume", format!("letting go of volume {}", volume.name)),
         ),
     }
@@ -307,6 +312,7 @@ impl Obstacle {
             Obstacle::VolumeLeaving(volume) => {
                 Why::waiting("VolumeLeaving", format!("volume {volume} is being deleted and is not attached any more"))
             }
+            Obstacle::VolumeUnreadable(problem) => Why::waiting("VolumeUnreadable", problem.clone()),
             Obstacle::NodeIdUnknown(node) => {
                 Why::waiting("NodeIdUnknown", format!("waiting for the driver to be registered on node {node}"))
             }

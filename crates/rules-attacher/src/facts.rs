@@ -1,9 +1,10 @@
 //! From the cache to a view.
 
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use api::{CsiSource, ObjectKey, PersistentVolume, VolumeAttachment, VolumeSpec, names};
@@ -74,7 +75,18 @@ fn attach(attachment: &VolumeAttachment, cache: &Cache, local: &Local) -> Attach
         error: status.attach_error.clone(),
         target: target(attachment, cache, local),
         rival: rival(attachment, cache, local),
+        unheld_volume: unheld(attachment, cache, local),
     }
+}
+
+/// A volume that is attached and does not carry our finalizer. It may have been taken off, because nothing was attached,
+/// just as this attachment came: that happens to in-tree volumes, which are let go without being deleted.
+fn unheld(attachment: &VolumeAttachment, cache: &Cache, local: &Local) -> Option<(Stamp, String)> {
+    let volume = cache.volume(&ObjectKey::cluster(attachment.volume()?))?;
+    let concerned = attachment.status.attached && is_marked(attachment, local) && is_let_go_early(volume, local);
+    let finalizer = names::attacher_finalizer(&local.driver);
+    let lost = !volume.metadata.has_finalizer(&finalizer) && !volume.metadata.is_deleting();
+    (concerned && lost).then(|| (Stamp::of(&volume.metadata), finalizer))
 }
 
 fn is_marked(attachment: &VolumeAttachment, local: &Local) -> bool {
@@ -87,9 +99,17 @@ pub(crate) fn listed(attachment: &VolumeAttachment, cache: &Cache, local: &Local
         return Listed::Unknown;
     }
     match (source(attachment, cache, local), node_id(attachment, cache, local)) {
-        (Ok(source), Some(node_id)) => local.listing.says(&source.csi.volume_handle, &node_id),
+        (Ok(source), Some(node_id)) => {
+            local.listing.says(&listed_handle(&local.driver, &source.csi.volume_handle, &node_id), &node_id)
+        }
         (Ok(_) | Err(_), None) | (Err(_), Some(_)) => Listed::Unknown,
     }
+}
+
+/// The handle under which a driver lists a volume. What a translated one leaves open, the node's id tells (TR-23).
+pub(crate) fn listed_handle<'a>(driver: &str, handle: &'a str, node_id: &str) -> Cow<'a, str> {
+    let repaired = rules_translate::repair_handle(driver, handle, node_id);
+    repaired.map_or(Cow::Borrowed(handle), Cow::Owned)
 }
 
 fn target(attachment: &VolumeAttachment, cache: &Cache, local: &Local) -> Target {
@@ -113,7 +133,7 @@ fn target(attachment: &VolumeAttachment, cache: &Cache, local: &Local) -> Target
         unmarked_volume: unmarked.map(|volume| Stamp::of(&volume.metadata)),
         recorded: recorded_node_id(attachment).is_some(),
         request: PublishRequest {
-            place: place(source.csi, node_id, local),
+            place: place(&source.csi, node_id, local),
             capability,
             // A driver that does not know the word is not told it: the node mounts it read-only.
             readonly: source.csi.read_only && local.passes_readonly,
@@ -124,19 +144,19 @@ fn target(attachment: &VolumeAttachment, cache: &Cache, local: &Local) -> Target
 }
 
 fn capability(source: &Source<'_>, local: &Local) -> Result<Capability, &'static str> {
-    let spec = source.spec;
+    let spec = &source.spec;
     let mode = Mode::of(&spec.access_modes, local.tells_writers_apart)?;
     let named = &source.csi.fs_type;
     let fs_type = if named.is_empty() { &local.default_fs_type } else { named };
     Ok(Capability::new(mode, spec.volume_mode.as_deref().unwrap_or("Filesystem"), fs_type, &spec.mount_options))
 }
 
-/// What an attachment attaches.
+/// What an attachment attaches, in CSI's terms.
 struct Source<'a> {
     /// The object, unless the attachment holds the volume itself.
     volume: Option<&'a PersistentVolume>,
-    spec: &'a VolumeSpec,
-    csi: &'a CsiSource,
+    spec: Cow<'a, VolumeSpec>,
+    csi: Cow<'a, CsiSource>,
 }
 
 impl Source<'_> {
@@ -150,6 +170,7 @@ enum NoSource {
     Unclear,
     Missing(String),
     Foreign(String),
+    Untranslatable(String),
 }
 
 impl NoSource {
@@ -162,6 +183,7 @@ impl NoSource {
             NoSource::Foreign(name) => {
                 Target::Impossible(format!("volume {name} does not belong to driver {}", local.driver))
             }
+            NoSource::Untranslatable(problem) => Target::Impossible(problem),
         }
     }
 
@@ -169,24 +191,52 @@ impl NoSource {
         match self {
             NoSource::Unclear => Obstacle::VolumeMissing(String::new()),
             NoSource::Missing(name) | NoSource::Foreign(name) => Obstacle::VolumeMissing(name),
+            NoSource::Untranslatable(problem) => Obstacle::VolumeUnreadable(problem),
         }
     }
 }
 
-/// The volume and its CSI part.
+/// The volume and its CSI part. In-tree volumes of a plugin our driver has taken over are translated (S4-14).
 fn source<'a>(attachment: &'a VolumeAttachment, cache: &'a Cache, local: &Local) -> Result<Source<'a>, NoSource> {
     let (volume, spec, name) = match (attachment.volume(), &attachment.spec.source.inline_volume_spec) {
         (Some(name), None) => {
             let volume = cache.volume(&ObjectKey::cluster(name)).ok_or_else(|| NoSource::Missing(name.into()))?;
             (Some(&**volume), &volume.spec, name)
         }
-        (None, Some(spec)) => (None, &**spec, "held by the attachment"),
+        (None, Some(spec)) => (None, &**spec, "held by the attachment"), // S4-18
         (Some(_), Some(_)) | (None, None) => return Err(NoSource::Unclear),
     };
-    match &spec.csi {
-        Some(csi) if csi.driver == local.driver => Ok(Source { volume, spec, csi }),
-        Some(_) | None => Err(NoSource::Foreign(name.into())),
+    match (&spec.csi, &spec.in_tree) {
+        (Some(csi), None) if csi.driver == local.driver => {
+            Ok(Source { volume, spec: Cow::Borrowed(spec), csi: Cow::Borrowed(csi) })
+        }
+        (None, Some(_)) => translated(volume, spec, name, local),
+        (Some(_), None | Some(_)) | (None, None) => Err(NoSource::Foreign(name.into())),
     }
+}
+
+fn translated<'a>(
+    volume: Option<&'a PersistentVolume>,
+    spec: &VolumeSpec,
+    name: &str,
+    local: &Local,
+) -> Result<Source<'a>, NoSource> {
+    let whole = match volume {
+        Some(volume) => Cow::Borrowed(volume),
+        None => Cow::Owned(PersistentVolume { spec: spec.clone(), ..PersistentVolume::default() }),
+    };
+    let foreign = || NoSource::Foreign(name.into());
+    rules_translate::plugin_of(&whole).filter(|plugin| plugin.driver() == local.driver).ok_or_else(foreign)?;
+    let seen = rules_translate::as_csi(&whole).map_err(|error| NoSource::Untranslatable(error.to_string()))?;
+    let mut spec = seen.into_owned().spec;
+    let csi = spec.csi.take().ok_or_else(foreign)?;
+    Ok(Source { volume, spec: Cow::Owned(spec), csi: Cow::Owned(csi) })
+}
+
+/// A rollback: an in-tree volume that nobody has given to our driver is let go as soon as nothing is attached, so that
+/// the plugin finds it as it left it (sidecars 3.5).
+fn is_let_go_early(volume: &PersistentVolume, local: &Local) -> bool {
+    rules_translate::plugin_of(volume).is_some() && volume.metadata.migrated_to() != Some(local.driver.as_str())
 }
 
 fn place(csi: &CsiSource, node_id: String, local: &Local) -> Place {
@@ -273,7 +323,7 @@ fn detach(attachment: &VolumeAttachment, cache: &Cache, local: &Local) -> Detach
     match node_id(attachment, cache, local) {
         Some(node_id) => Detach::Ready {
             attachment: stamp,
-            place: place(source.csi, node_id, local),
+            place: place(&source.csi, node_id, local),
             marked,
             secret: source.csi.controller_publish_secret_ref.clone(),
             error,
@@ -299,11 +349,12 @@ fn volume_use(volume: &PersistentVolume, cache: &Cache, local: &Local) -> Volume
     if !volume.metadata.has_finalizer(&finalizer) {
         return VolumeUse::Unmarked(name.clone());
     }
-    if !volume.metadata.is_deleting() {
+    let leaving = volume.metadata.is_deleting();
+    if !leaving && !is_let_go_early(volume, local) {
         return VolumeUse::Staying(name.clone());
     }
     match cache.attachments_by_volume(name).next() {
         Some(attachment) => VolumeUse::Attached { volume: name.clone(), attachment: attachment.metadata.name.clone() },
-        None => VolumeUse::Free { volume: Stamp::of(&volume.metadata), finalizer },
+        None => VolumeUse::Free { volume: Stamp::of(&volume.metadata), finalizer, leaving },
     }
 }

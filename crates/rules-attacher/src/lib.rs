@@ -25,7 +25,9 @@
 //!
 //! What went wrong is told in the attachment's status, once for the same words, with the driver's code when attaching.
 //!
-//! Does not know: pods, claims, who wants an attachment and why, in-tree volumes, how a volume is mounted, what time it is.
+//! A volume of an in-tree plugin that the driver has taken over is translated each time it is looked at, and stays as it is.
+//!
+//! Does not know: pods, claims, who wants an attachment and why, how a volume is mounted, what time it is.
 #![no_std]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -5,6 +5,7 @@ use control::{Outcome, Reply};
 use csi::{Response, v1};
 
 use crate::act::Place;
+use crate::facts::listed_handle;
 use crate::{Act, Listed};
 
 /// What the driver lists as published: pairs of volume and node, as it knows them.
@@ -65,7 +66,8 @@ impl Listing {
         let Listing { whole, pages, token } = self;
         let under_way = (!token.is_empty()).then_some(pages);
         for pairs in whole.iter_mut().chain(under_way) {
-            let pair = (place.handle.clone(), place.node_id.clone());
+            let handle = listed_handle(&place.driver, &place.handle, &place.node_id).into_owned();
+            let pair = (handle, place.node_id.clone());
             if published {
                 pairs.insert(pair)
             } else {

@@ -108,6 +108,8 @@ pub struct Attach {
     pub target: Target,
     /// Another attachment that keeps this one from going on.
     pub rival: Option<Rival>,
+    /// An in-tree volume that lost our finalizer while this attachment came about, and the finalizer.
+    pub unheld_volume: Option<(Stamp, String)>,
 }
 
 /// What is to be published, if that can be said.
@@ -138,6 +140,8 @@ pub enum Obstacle {
     VolumeMissing(String),
     /// The PersistentVolume is being deleted.
     VolumeLeaving(String),
+    /// The PersistentVolume is an in-tree one that cannot be put in CSI's terms; the text says why.
+    VolumeUnreadable(String),
     /// The driver has not registered on the node, so its id of the node is not known.
     NodeIdUnknown(String),
 }
@@ -192,7 +196,7 @@ pub enum Detach {
 pub enum VolumeUse {
     /// Our finalizer is not on it.
     Unmarked(String),
-    /// It is not on its way out, so the finalizer stays for the next attachment.
+    /// It is not on its way out, so that the finalizer stays for the next attachment.
     Staying(String),
     /// An attachment names it.
     Attached {
@@ -201,12 +205,14 @@ pub enum VolumeUse {
         /// The attachment.
         attachment: String,
     },
-    /// It is on its way out and nothing names it.
+    /// Nothing names it, and it is on its way out or given back to its in-tree plugin.
     Free {
         /// The volume as it was seen.
         volume: Stamp,
         /// Our finalizer.
         finalizer: String,
+        /// It is on its way out.
+        leaving: bool,
     },
 }
 

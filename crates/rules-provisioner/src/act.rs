@@ -11,7 +11,7 @@ use csi::Call;
 use csi::v1::{self, DeleteVolumeRequest, GetCapacityRequest};
 use serde_json::json;
 
-use crate::{Job, Local, Made, OwnNode, Request, Terms, intent, pv};
+use crate::{InTree, Job, Local, Made, OwnNode, Request, Terms, intent, pv};
 
 /// The things this controller does.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -54,6 +54,8 @@ pub enum Action {
         request: Request,
         /// What goes with it.
         secrets: Secrets,
+        /// The volume is to be recorded as an in-tree plugin would have done it.
+        in_tree: Option<InTree>,
         /// All there is to know of it, where nothing is written down.
         job: Option<Arc<Job>>,
     },
@@ -67,6 +69,8 @@ pub enum Action {
         terms: Terms,
         /// What the driver made.
         made: Made,
+        /// It is recorded as an in-tree plugin would have done it.
+        in_tree: Option<InTree>,
     },
     /// Take the intent away.
     DropIntent(Arc<PersistentVolumeClaim>),
@@ -178,7 +182,7 @@ impl control::Action for Action {
             Action::CreateVolume { socket, request, secrets, .. } => {
                 Effect::Call { socket: socket.clone(), call: Call::CreateVolume(request.to_csi(secrets)) }
             }
-            Action::CreatePv { claim, local, terms, made } => pv::create(claim, local, terms, made),
+            Action::CreatePv { claim, local, terms, made, in_tree } => pv::create(claim, local, terms, made, *in_tree),
             Action::AskCapacity { socket, request, node, .. } => {
                 Effect::Call { socket: socket.clone(), call: Call::GetCapacity(capacity_request(request, node)) }
             }

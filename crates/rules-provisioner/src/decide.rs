@@ -250,14 +250,15 @@ fn as_it_was(offer: &Offer) -> Option<&Terms> {
 
 /// Has a volume deleted, once it is certain that no PersistentVolume accounts for it.
 pub(crate) fn remove(step: &Step, terms: &Terms, made: &Made) -> Decision<Action> {
+    let accounts = |handle: &str| rules_translate::same_volume(&step.work.local.driver, handle, &made.volume_id);
     match &step.memory.fresh {
         Fresh::Unread | Fresh::Wanted | Fresh::Condemned | Fresh::Spared { .. } => {
             step.look("making sure that no volume was recorded for the claim")
         }
-        Fresh::Taken { handle } if *handle == made.volume_id && step.work.intent => {
+        Fresh::Taken { handle } if accounts(handle) && step.work.intent => {
             drop_intent(step.work, "VolumeRecorded", "another PersistentVolume accounts for the volume")
         }
-        Fresh::Taken { handle } if *handle == made.volume_id => {
+        Fresh::Taken { handle } if accounts(handle) => {
             Decision::Rest(Why::settled("VolumeRecorded", "another PersistentVolume accounts for the volume"))
         }
         Fresh::Absent | Fresh::Taken { .. } => step.delete_again(terms, made),

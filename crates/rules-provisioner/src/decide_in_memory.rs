@@ -31,6 +31,7 @@ pub(crate) fn left_over(view: &ClaimView, memory: &Memory) -> Option<Work> {
         slot: Slot::Empty,
         offer: Offer::Standing(job.terms.clone()),
         hold: Hold::Lost { going: false },
+        in_tree: job.in_tree,
     })
 }
 
@@ -72,5 +73,5 @@ fn provide(step: &Step) -> Decision<Action> {
 }
 
 fn job(work: &Work, terms: &Terms) -> Arc<Job> {
-    Arc::new(Job { claim: work.claim.clone(), local: work.local.clone(), terms: terms.clone() })
+    Arc::new(Job { claim: work.claim.clone(), local: work.local.clone(), terms: terms.clone(), in_tree: work.in_tree })
 }

@@ -1,8 +1,8 @@
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 
-use api::{CsiSource, PersistentVolume, SecretReference, names};
+use api::{PersistentVolume, SecretReference, names};
 use control::{Decision, Tick, Why};
 
 use crate::step::read_secret;
@@ -36,8 +36,9 @@ pub(crate) fn volume(
         return retained(volume, held);
     }
     // What could not be deleted is not held either.
-    let Some(source) = source(volume) else {
-        return Decision::Rest(Why::waiting("NoSource", "the volume does not say what the driver calls it"));
+    let handle = match handle(volume, local) {
+        Ok(handle) => handle,
+        Err(why) => return Decision::Rest(why),
     };
     if !is_condemned(volume) {
         return kept(volume, held || deleting || !bound);
@@ -55,14 +56,23 @@ pub(crate) fn volume(
         return Decision::Rest(Why::waiting("StillAttached", text)); // P83
     }
     match secret {
-        Ok(secret) => destroy(now, volume, source, local, secret.as_ref(), &memory),
+        Ok(secret) => destroy(now, volume, &handle, local, secret.as_ref(), &memory),
         Err(obstacle) => Decision::Rest(Why::waiting(obstacle.code, obstacle.text.clone())),
     }
 }
 
-/// What the driver calls the volume. In-tree volumes of a driver that has taken over would be translated here.
-fn source(volume: &PersistentVolume) -> Option<&CsiSource> {
-    volume.spec.csi.as_ref()
+/// What the driver calls the volume. Either it or the plugin it has taken over may have made it: each deletes what the
+/// other made (S4-9).
+fn handle(volume: &PersistentVolume, local: &Local) -> Result<String, Why> {
+    let nameless = || Why::waiting("NoSource", "the volume does not say what the driver calls it");
+    let plugin = rules_translate::plugin_of(volume);
+    if volume.spec.csi.is_none() && (plugin.is_none() || plugin != local.plugin()) {
+        return Err(nameless());
+    }
+    match rules_translate::as_csi(volume) {
+        Ok(seen) => seen.spec.csi.as_ref().map(|source| source.volume_handle.clone()).ok_or_else(nameless),
+        Err(error) => Err(Why::waiting("Untranslatable", error.to_string())),
+    }
 }
 
 /// P81: what is kept needs no hold of ours.
@@ -89,7 +99,7 @@ fn kept(volume: &Arc<PersistentVolume>, as_it_should_be: bool) -> Decision<Actio
 fn destroy(
     now: Tick,
     volume: &Arc<PersistentVolume>,
-    source: &CsiSource,
+    handle: &str,
     local: &Local,
     secret: Option<&SecretReference>,
     memory: &Memory,
@@ -103,7 +113,7 @@ fn destroy(
             Action::DeleteVolume {
                 uid: volume.metadata.uid.clone(),
                 socket: local.socket.clone(),
-                volume_id: source.volume_handle.clone(),
+                volume_id: handle.into(),
                 secrets,
             },
             Why::waiting("DeletingVolume", format!("waiting for driver {} to delete the volume", local.driver)),

@@ -1,7 +1,8 @@
 //! The facts about one key.
 
+use alloc::borrow::Cow;
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 
 use api::{Meta, ObjectKey, PersistentVolume, PersistentVolumeClaim, SecretReference, StorageClass, Time, names};
@@ -25,7 +26,7 @@ pub(crate) fn claim(key: &ObjectKey, cache: &Cache, local: &Local) -> ClaimView 
     let class = cache.class(&ObjectKey::cluster(name));
     if let Some(class) = class
         && !intent
-        && !local.is_known(&class.provisioner)
+        && !local.answers_to(&class.provisioner)
     {
         return ClaimView::ClassOfAnother { class: name.into(), provisioner: class.provisioner.clone() };
     }
@@ -57,6 +58,7 @@ pub(crate) fn claim(key: &ObjectKey, cache: &Cache, local: &Local) -> ClaimView 
         intent,
         course,
         hold: hold(source, cache),
+        in_tree: class.and_then(|class| local.in_tree(&class.provisioner)),
         offer,
     })
 }
@@ -130,7 +132,7 @@ fn offer(
     local: &Local,
 ) -> Offer {
     let named = cache.class(&ObjectKey::cluster(name));
-    let class = named.filter(|class| local.is_known(&class.provisioner));
+    let class = named.filter(|class| local.answers_to(&class.provisioner));
     let withdrawn = |replaced: bool, record: Option<Recorded>| {
         let recorded = record.map(|recorded| recorded.terms);
         Offer::Withdrawn { class: String::from(name), replaced, recorded }
@@ -140,7 +142,21 @@ fn offer(
         (Some(class), Some(recorded)) if recorded.terms.class_uid != class.metadata.uid => {
             withdrawn(true, Some(recorded))
         }
-        (Some(class), record) => in_light_of(record, terms(claim, class, node, cache, local)),
+        (Some(class), record) => {
+            let said = in_csi_terms(class, local).map_err(Unfit::from);
+            in_light_of(record, said.and_then(|class| terms(claim, &class, node, cache, local)))
+        }
+    }
+}
+
+/// A class of the plugin our driver has taken over says the same in other words.
+fn in_csi_terms<'a>(class: &'a StorageClass, local: &Local) -> Result<Cow<'a, StorageClass>, Obstacle> {
+    if local.is_known(&class.provisioner) {
+        return Ok(Cow::Borrowed(class));
+    }
+    match rules_translate::class_to_csi(class) {
+        Ok(translated) => Ok(Cow::Owned(translated.object)),
+        Err(error) => Err(Obstacle { code: "ClassUntranslatable", text: error.to_string() }),
     }
 }
 
@@ -184,12 +200,16 @@ pub(crate) fn volume(name: &str, cache: &Cache, local: &Local) -> VolumeView {
         volume: Arc::clone(volume),
         local: local.clone(),
         attachments: attachments.map(|attachment| attachment.metadata.name.clone()).collect(),
-        secret: deletion_secret(volume, cache),
+        secret: deletion_secret(volume, cache, local),
     }
 }
 
 /// P31, P34: the annotations say which; without them the class does, as far as it still can.
-fn deletion_secret(volume: &PersistentVolume, cache: &Cache) -> Result<Option<SecretReference>, Obstacle> {
+fn deletion_secret(
+    volume: &PersistentVolume,
+    cache: &Cache,
+    local: &Local,
+) -> Result<Option<SecretReference>, Obstacle> {
     let annotation = |key| volume.metadata.annotation(key);
     if let (Some(name), Some(namespace)) =
         (annotation(names::DELETION_SECRET_NAME), annotation(names::DELETION_SECRET_NAMESPACE))
@@ -198,6 +218,8 @@ fn deletion_secret(volume: &PersistentVolume, cache: &Cache) -> Result<Option<Se
         return Ok(there.then(|| SecretReference { name: name.into(), namespace: namespace.into() }));
     }
     let Some(class) = cache.class(&ObjectKey::cluster(volume.class())) else { return Ok(None) };
+    let class =
+        if local.answers_to(&class.provisioner) { in_csi_terms(class, local)? } else { Cow::Borrowed(&**class) };
     let claim = volume.spec.claim_ref.as_ref();
     let claim = claim.map(|claim| Meta::in_namespace(claim.namespace.as_str(), claim.name.as_str()));
     secrets::deletion_secret(&class.parameters, &volume.metadata.name, &claim.unwrap_or_default())

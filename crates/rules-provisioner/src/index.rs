@@ -161,8 +161,8 @@ pub(crate) fn asked(claim: &PersistentVolumeClaim) -> Option<&str> {
 
 /// We were asked: by name, or because our driver has taken over from the plugin that was (S4-44).
 pub(crate) fn is_asked(claim: &PersistentVolumeClaim, local: &Local) -> bool {
-    let taken_over = claim.metadata.annotation(names::MIGRATED_TO) == Some(local.driver.as_str());
-    asked(claim).is_some_and(|name| local.is_known(name) && (name == local.driver || taken_over))
+    let taken_over = claim.metadata.migrated_to() == Some(local.driver.as_str());
+    asked(claim).is_some_and(|name| local.is_known(name) || (taken_over && local.answers_to(name)))
 }
 
 /// The name the claim's volume has or would get. What was recorded counts, whatever the settings are now.
@@ -175,12 +175,9 @@ pub(crate) fn volume_name(claim: &PersistentVolumeClaim, local: &Local) -> Strin
 
 /// Sidecars 2.10: made by us, taken over by us, or made by hand for our driver (P82).
 pub(crate) fn is_ours(volume: &PersistentVolume, local: &Local) -> bool {
-    let says = |key| volume.metadata.annotation(key).is_some_and(|name: &str| local.is_known(name));
+    let given = volume.metadata.migrated_to().is_some_and(|name| local.answers_to(name));
     match volume.metadata.annotation(names::PROVISIONED_BY) {
-        Some(_) => says(names::PROVISIONED_BY) || says(names::MIGRATED_TO),
-        None => {
-            let source = volume.spec.csi.as_ref().is_some_and(|source| source.driver == local.driver);
-            source || says(names::MIGRATED_TO)
-        }
+        Some(name) => local.answers_to(name) || given,
+        None => given || volume.spec.csi.as_ref().is_some_and(|source| source.driver == local.driver),
     }
 }

@@ -28,8 +28,10 @@
 //! - forgetting everything at any moment costs repeated calls and nothing else. With [`Intent::InMemory`], upstream's
 //!   protocol, it may also cost a volume: that is what the setting is for.
 //!
-//! Does not know: binding, pods, scheduling, and how in-tree volumes are spoken of as CSI: [`Local::is_known`], the source
-//! in `decide_volume.rs` and `pv.rs` are where a translation has its place.
+//! Classes and volumes of an in-tree plugin that the driver has taken over are translated when they are looked at
+//! (`find.rs`, `decide_volume.rs`), and what is made for such a class is recorded as the plugin would have done (`pv.rs`).
+//!
+//! Does not know: binding, pods, scheduling.
 #![no_std]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -70,7 +72,7 @@ pub use capacity::{Capacity, CapacityAction, CapacityKey, CapacityMemory, Capaci
 pub use decide_volume::is_condemned;
 pub use memory::{Fresh, Job, Made, Memory, Room, Stage};
 pub use secrets::SecretRefs;
-pub use settings::{Abilities, CapacitySettings, Intent, Local, OwnNode, Settings};
+pub use settings::{Abilities, CapacitySettings, InTree, Intent, Local, OwnNode, Settings};
 pub use source::{ContentSource, Hold, SourceKind};
 pub use sources::{LetGo, SourceKey, SourceView, Sources};
 pub use terms::{Obstacle, Request, Terms, Unfit};

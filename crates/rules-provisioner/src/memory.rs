@@ -9,7 +9,7 @@ use control::{Outcome, Refusal, Reply, Retry, Secrets, Tick};
 use csi::{Code, Response};
 
 use crate::topology::Segments;
-use crate::{Action, Local, Request, Terms, is_condemned};
+use crate::{Action, InTree, Local, Request, Terms, is_condemned, pv};
 
 /// A hint kept between decisions: how far the work for one uid has come.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -49,6 +49,8 @@ pub struct Job {
     pub local: Local,
     /// The terms.
     pub terms: Terms,
+    /// The volume is recorded as an in-tree plugin would have done it.
+    pub in_tree: Option<InTree>,
 }
 
 /// What the driver on this node said about room for a volume.
@@ -156,7 +158,9 @@ impl Memory {
                 }
                 Err(_) => Memory { secrets: Some(Secrets::default()), ..known }, // P33
             },
-            Action::CreateVolume { request, job, .. } => known.after_create(now, request, job.as_ref(), got),
+            Action::CreateVolume { request, job, in_tree, .. } => {
+                known.after_create(now, request, *in_tree, job.as_ref(), got)
+            }
             Action::CreatePv { .. } => known.after_pv(retry, got),
             Action::AskCapacity { request, .. } => Memory { room: room(now, request, got), ..known },
             Action::TakeClaim { .. } => Memory { retry, room: Room::Unasked, ..known },
@@ -189,13 +193,20 @@ impl Memory {
     }
 
     /// P46: what each answer means for the volume.
-    fn after_create(self, now: Tick, request: &Request, job: Option<&Arc<Job>>, got: &Outcome) -> Memory {
+    fn after_create(
+        self,
+        now: Tick,
+        request: &Request,
+        in_tree: Option<InTree>,
+        job: Option<&Arc<Job>>,
+        got: &Outcome,
+    ) -> Memory {
         // The secrets have served. What is under way is remembered until there is a final answer.
         let known = Memory { secrets: None, job: job.cloned(), ..self };
         let retry = known.retry.clone();
         let nonsense = Outcome::Unknown("the driver's answer names no volume".into());
         match got {
-            Outcome::Done(reply) => match made(reply, request) {
+            Outcome::Done(reply) => match made(reply, request, in_tree) {
                 Some((made, None)) => {
                     Memory { retry: Retry::default(), stage: Stage::Created(made), fresh: Fresh::Unread, ..known }
                 }
@@ -270,7 +281,9 @@ impl Memory {
         if holder == Some(self.uid.as_str()) {
             return Memory { stage: Stage::Committed, ..self };
         }
-        let handle = volume.spec.csi.as_ref().map(|source| source.volume_handle.clone()).unwrap_or_default();
+        let seen = rules_translate::as_csi(volume).ok();
+        let source = seen.as_ref().and_then(|volume| volume.spec.csi.as_ref());
+        let handle = source.map(|source| source.volume_handle.clone()).unwrap_or_default();
         let taken = Outcome::Refused(Refusal::AlreadyExists);
         Memory { retry: retry.after(now, &taken), fresh: Fresh::Taken { handle }, ..self }
     }
@@ -325,7 +338,7 @@ fn is_refused(got: &Outcome) -> bool {
 }
 
 /// What the driver made, and what is wrong with it.
-fn made(reply: &Reply, request: &Request) -> Option<(Made, Option<String>)> {
+fn made(reply: &Reply, request: &Request, in_tree: Option<InTree>) -> Option<(Made, Option<String>)> {
     let Reply::Csi(Response::CreateVolume(response)) = reply else { return None };
     let volume = response.volume.as_ref().filter(|volume| !volume.volume_id.is_empty())?;
     let (size, asked) = (volume.capacity_bytes, request.required_bytes);
@@ -342,6 +355,8 @@ fn made(reply: &Reply, request: &Request) -> Option<(Made, Option<String>)> {
         context: volume.volume_context.clone(),
         topology: volume.accessible_topology.iter().map(|place| place.segments.clone()).collect(),
     };
+    // A volume that cannot be recorded as the plugin would have done it is not what was asked for (sidecars 2.9).
+    let fault = fault.or_else(|| pv::why_not_in_tree(&made, in_tree?));
     Some((made, fault))
 }
 

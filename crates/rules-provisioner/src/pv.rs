@@ -1,6 +1,7 @@
-//! The PersistentVolume that records what the driver made (sidecars 2.9). In-tree volumes of a driver that has taken over
-//! would be written here.
+//! The PersistentVolume that records what the driver made (sidecars 2.9). For a class of the in-tree plugin our driver has
+//! taken over it is the one the plugin would have written.
 
+use alloc::format;
 use alloc::string::String;
 
 use api::{
@@ -10,15 +11,54 @@ use api::{
 use control::{Effect, Mode};
 
 use crate::topology::Segments;
-use crate::{Local, Made, Terms};
+use crate::{InTree, Local, Made, Terms};
 
-pub(crate) fn create(claim: &PersistentVolumeClaim, local: &Local, terms: &Terms, made: &Made) -> Effect {
-    let volume = Object::from(PersistentVolume {
+pub(crate) fn create(
+    claim: &PersistentVolumeClaim,
+    local: &Local,
+    terms: &Terms,
+    made: &Made,
+    in_tree: Option<InTree>,
+) -> Effect {
+    let volume = PersistentVolume {
         metadata: metadata(local, terms),
         spec: spec(claim, local, terms, made),
         ..PersistentVolume::default()
+    };
+    let volume = Object::from(match in_tree {
+        Some(in_tree) => as_the_plugin_would(volume, in_tree, local),
+        None => volume,
     });
     Effect::Write(Write::Create { target: volume.reference(), body: volume.to_json() })
+}
+
+/// S4-8, S4-9: the same volume the plugin would have recorded, with the mark that it is our driver's now. That is what
+/// Kubernetes puts there as well, once it sees who provisioned it (S4-42).
+fn as_the_plugin_would(volume: PersistentVolume, in_tree: InTree, local: &Local) -> PersistentVolume {
+    // What cannot be translated never comes here: the driver's answer was looked at in that light.
+    let mut volume = rules_translate::volume_to_in_tree(&volume).map_or(volume, |translated| translated.object);
+    volume.metadata.annotations.insert(names::PROVISIONED_BY.into(), in_tree.plugin.name().into());
+    volume.metadata.annotations.insert(names::MIGRATED_TO.into(), local.driver.clone());
+    volume
+}
+
+/// Why what the driver made could not be recorded as the plugin would have done it.
+pub(crate) fn why_not_in_tree(made: &Made, in_tree: InTree) -> Option<String> {
+    let source = CsiSource {
+        driver: in_tree.plugin.driver().into(),
+        volume_handle: made.volume_id.clone(),
+        volume_attributes: made.context.clone(),
+        ..CsiSource::default()
+    };
+    let node_affinity = if in_tree.placed { affinity(&made.topology) } else { None };
+    let spec = VolumeSpec { csi: Some(source), node_affinity, ..VolumeSpec::default() };
+    match rules_translate::volume_to_in_tree(&PersistentVolume { spec, ..PersistentVolume::default() }) {
+        Ok(translated) if translated.lost.iter().any(|lost| lost.field == "csi.volumeHandle") => {
+            Some(format!("the driver does not say what {} calls the volume", in_tree.plugin))
+        }
+        Ok(_) => None,
+        Err(error) => Some(format!("the driver made a volume that cannot be recorded: {error}")),
+    }
 }
 
 fn metadata(local: &Local, terms: &Terms) -> Meta {

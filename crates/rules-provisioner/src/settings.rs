@@ -11,6 +11,7 @@ use csi::v1::controller_service_capability::rpc::Type as Rpc;
 use csi::v1::plugin_capability::Type as PluginType;
 use csi::v1::plugin_capability::service::Type as Service;
 use csi::v1::{ControllerGetCapabilitiesResponse, GetPluginCapabilitiesResponse};
+use rules_translate::{Migration, Plugin};
 
 /// The driver these rules speak for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -41,8 +42,7 @@ impl Local {
         names::volume_name(&self.settings.volume_name_prefix, self.settings.volume_name_uuid_length, claim_uid)
     }
 
-    /// Names under which classes and volumes are this driver's. The in-tree plugin a driver has taken over would be
-    /// known here too, once its classes and volumes can be translated.
+    /// The driver's own name.
     pub fn is_known(&self, provisioner: &str) -> bool {
         provisioner == self.driver
     }
@@ -52,10 +52,35 @@ impl Local {
         crate::capacity::labels(self)
     }
 
+    /// The in-tree plugin the driver has taken over.
+    pub fn plugin(&self) -> Option<Plugin> {
+        Migration::default().plugin_of(&self.driver)
+    }
+
+    /// Names under which classes and volumes are this driver's: its own, and that of the plugin it has taken over.
+    pub fn answers_to(&self, provisioner: &str) -> bool {
+        self.is_known(provisioner) || self.plugin().is_some_and(|plugin| plugin.name() == provisioner)
+    }
+
+    /// How volumes of a class with this provisioner are recorded, if that is as the in-tree plugin would have done it.
+    pub(crate) fn in_tree(&self, provisioner: &str) -> Option<InTree> {
+        let plugin = self.plugin().filter(|plugin| plugin.name() == provisioner)?;
+        Some(InTree { plugin, placed: self.uses_topology() })
+    }
+
     /// Where a volume can be reached from matters, and is asked for.
     pub fn uses_topology(&self) -> bool {
         self.abilities.topology && self.settings.topology
     }
+}
+
+/// Volumes that are recorded as an in-tree plugin would have recorded them (S4-8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct InTree {
+    /// The plugin.
+    pub plugin: Plugin,
+    /// It is recorded where they are.
+    pub placed: bool,
 }
 
 /// What the driver said it can do.

@@ -286,12 +286,7 @@ fn clone(
         let text = format!("claim {key} is {} and the copy is to be {}", source.volume_mode(), claim.volume_mode());
         return Err(wrong("SourceModeDiffers", text));
     }
-    Ok(ContentSource {
-        kind: SourceKind::Volume,
-        namespace: key.namespace.clone(),
-        name: key.name.clone(),
-        handle: handle.into(),
-    })
+    Ok(ContentSource { kind: SourceKind::Volume, namespace: key.namespace.clone(), name: key.name.clone(), handle })
 }
 
 fn volume_of<'a>(
@@ -307,13 +302,14 @@ fn volume_of<'a>(
     volume.map(|volume| &**volume).ok_or_else(|| wrong("SourceVolumeMissing", format!("volume {name} does not exist")))
 }
 
-fn copyable<'a>(
-    volume: &'a PersistentVolume,
+fn copyable(
+    volume: &PersistentVolume,
     source: &PersistentVolumeClaim,
     class: &StorageClass,
-) -> Result<&'a str, Obstacle> {
+) -> Result<String, Obstacle> {
     let name = &volume.metadata.name;
-    let Some(csi) = &volume.spec.csi else {
+    let seen = rules_translate::as_csi(volume).ok();
+    let Some(csi) = seen.as_ref().and_then(|volume| volume.spec.csi.as_ref()) else {
         return Err(wrong("SourceNotCsi", format!("volume {name} was made by no CSI driver")));
     };
     if csi.driver != class.provisioner {
@@ -331,5 +327,5 @@ fn copyable<'a>(
     if volume.status.phase != "Bound" {
         return Err(wrong("SourceVolumeNotBound", format!("volume {name} is not bound")));
     }
-    Ok(&csi.volume_handle)
+    Ok(csi.volume_handle.clone())
 }

@@ -38,6 +38,7 @@ impl Step<'_> {
                 socket: work.local.socket.clone(),
                 request: terms.request.clone(),
                 secrets,
+                in_tree: work.in_tree,
                 job,
             },
             Why::waiting(
@@ -85,6 +86,7 @@ impl Step<'_> {
                 local: self.work.local.clone(),
                 terms: terms.clone(),
                 made: made.clone(),
+                in_tree: self.work.in_tree,
             },
             Why::waiting("RecordingVolume", format!("recording the volume as {}", terms.request.name)),
         )

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use api::{PersistentVolume, PersistentVolumeClaim, SecretReference};
 use control::Tick;
 
-use crate::{Hold, Local, Obstacle, Terms};
+use crate::{Hold, InTree, Local, Obstacle, Terms};
 
 /// Everything one decision looks at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +61,8 @@ pub struct Work {
     pub offer: Offer,
     /// Whether what the volume is made from is kept from going.
     pub hold: Hold,
+    /// The class is one of the in-tree plugin our driver has taken over.
+    pub in_tree: Option<InTree>,
 }
 
 /// Whether a volume is wanted.

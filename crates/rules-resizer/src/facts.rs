@@ -35,13 +35,28 @@ pub(crate) fn view(key: &Key, cache: &Cache, local: &Local) -> View {
     let Some(volume) = cache.volume(&ObjectKey::cluster(volume.clone())) else {
         return View::VolumeMissing(volume.clone());
     };
-    let Some(csi) = index::ours(volume, local).filter(|_| is_for(volume, claim)) else {
+    if !index::is_ours(volume, local) || !is_given(volume, claim, local) || !is_for(volume, claim) {
         return View::NotOurs(volume.metadata.name.clone());
-    };
-    match sizes(claim, volume) {
-        Ok(sizes) => View::Claim(Box::new(bound(claim, volume, csi, sizes, cache, local))),
-        Err(problem) => View::Unreadable(problem),
     }
+    let seen = match rules_translate::as_csi(volume) {
+        Ok(seen) => seen,
+        Err(problem) => return View::Unreadable(problem.to_string()),
+    };
+    match (sizes(claim, volume), &seen.spec.csi) {
+        (Ok(sizes), Some(csi)) => {
+            let mut bound = bound(claim, &seen, csi, sizes, cache, local);
+            // Attributes of an in-tree volume are not changed (sidecars 4.5).
+            bound.modify.supported &= volume.spec.csi.is_some();
+            View::Claim(Box::new(bound))
+        }
+        (Ok(_), None) => View::NotOurs(volume.metadata.name.clone()),
+        (Err(problem), Some(_) | None) => View::Unreadable(problem),
+    }
+}
+
+/// An in-tree volume is resized by its plugin unless its claim names our driver (S4-21).
+fn is_given(volume: &PersistentVolume, claim: &PersistentVolumeClaim, local: &Local) -> bool {
+    volume.spec.csi.is_some() || claim.metadata.annotation(names::STORAGE_RESIZER) == Some(local.driver.as_str())
 }
 
 /// Both sides must name each other: a claim cannot grow a volume by naming it.

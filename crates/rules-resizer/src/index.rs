@@ -3,7 +3,7 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use api::{CsiSource, Kind, Object, ObjectKey, PersistentVolume, PersistentVolumeClaim};
+use api::{Kind, Object, ObjectKey, PersistentVolume, PersistentVolumeClaim};
 use control::{Cache, Change};
 
 use crate::Local;
@@ -29,7 +29,7 @@ pub(crate) fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
         match side {
             Object::PersistentVolumeClaim(claim) => keys.extend(may_be_ours(claim, cache, local)),
             Object::PersistentVolume(volume) => {
-                keys.extend(ours(volume, local).and_then(|_| claim_of(volume)));
+                keys.extend(claim_of(volume).filter(|_| is_ours(volume, local)));
             }
             Object::VolumeAttributesClass(class) => {
                 let name = class.metadata.name.as_str();
@@ -59,13 +59,16 @@ pub(crate) fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
 }
 
 pub(crate) fn keys(cache: &Cache, local: &Local) -> Vec<Key> {
-    let volumes = cache.volumes().filter(|volume| ours(volume, local).is_some());
+    let volumes = cache.volumes().filter(|volume| is_ours(volume, local));
     volumes.filter_map(|volume| claim_of(volume)).collect()
 }
 
-/// The volume's CSI part, if the driver is ours.
-pub(crate) fn ours<'a>(volume: &'a PersistentVolume, local: &Local) -> Option<&'a CsiSource> {
-    volume.spec.csi.as_ref().filter(|csi| csi.driver == local.driver)
+/// The volume is our driver's, or of the in-tree plugin our driver has taken over.
+pub(crate) fn is_ours(volume: &PersistentVolume, local: &Local) -> bool {
+    match &volume.spec.csi {
+        Some(csi) => csi.driver == local.driver,
+        None => rules_translate::plugin_of(volume).is_some_and(|plugin| plugin.driver() == local.driver),
+    }
 }
 
 fn claim_of(volume: &PersistentVolume) -> Option<Key> {
@@ -80,7 +83,7 @@ fn may_be_ours(claim: &PersistentVolumeClaim, cache: &Cache, local: &Local) -> O
         return None;
     }
     match cache.volume(&ObjectKey::cluster(volume.clone())) {
-        Some(volume) => ours(volume, local).map(|_| Key(claim.metadata.key())),
+        Some(volume) => is_ours(volume, local).then(|| Key(claim.metadata.key())),
         None => Some(Key(claim.metadata.key())),
     }
 }

@@ -22,7 +22,10 @@
 //! Every step is decided from the objects, so a new life goes on where the last one stopped: at worst it asks the driver
 //! once more for what it did already.
 //!
-//! Does not know: the node's part, in-tree volumes, what time it is.
+//! A volume of an in-tree plugin that the driver has taken over grows like any other, if its claim says so; it is translated
+//! each time it is looked at, and only its capacity is written.
+//!
+//! Does not know: the node's part, what time it is.
 #![no_std]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

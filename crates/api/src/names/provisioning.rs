@@ -3,8 +3,6 @@
 use alloc::format;
 use alloc::string::String;
 
-/// Claim and volume: the CSI driver that has taken over its in-tree plugin.
-pub const MIGRATED_TO: &str = "pv.kubernetes.io/migrated-to";
 /// Claim: the node the scheduler chose, under its oldest name.
 pub const SELECTED_NODE_ALPHA: &str = "volume.alpha.kubernetes.io/selected-node";
 /// Snapshot finalizer: stays while a volume is being made from it.

@@ -1,5 +1,6 @@
 mod items;
 mod laws;
 mod lives;
+mod migration;
 mod path;
 mod world;

@@ -4,6 +4,7 @@ mod capacity;
 mod create;
 mod delete;
 mod driver;
+mod migration;
 mod news;
 mod nodes;
 mod request;

@@ -197,7 +197,11 @@ impl World {
     /// Reliability 1, 4, 5: every volume is accounted for, none twice, and what is recorded is there.
     fn check_laws(&self) {
         let volumes: Vec<Value> = self.store.list(find_kind(VOLUME), None).map(|v| v.value.clone()).collect();
-        let handle = |volume: &Value| volume["spec"]["csi"]["volumeHandle"].as_str().unwrap_or_default().to_string();
+        let handle = |volume: &Value| {
+            let spec = &volume["spec"];
+            let handle = spec["csi"]["volumeHandle"].as_str().or(spec["awsElasticBlockStore"]["volumeID"].as_str());
+            handle.unwrap_or_default().to_string()
+        };
         for name in self.driver.volumes.keys() {
             let recorded = volumes.iter().filter(|volume| handle(volume) == id_of(name)).count();
             // Upstream's protocol keeps no such promise.

@@ -1,5 +1,6 @@
 mod growing;
 mod lives;
+mod migration;
 mod modifying;
 mod table;
 mod world;

@@ -60,7 +60,7 @@ pub fn bytes(list: &api::ResourceList) -> i64 {
 impl World {
     /// A claim of 1Gi bound to a volume of 1Gi.
     pub fn new(expansion: Expansion) -> World {
-        World::of_volume(expansion, json!({ "driver": DRIVER, "volumeHandle": "h", "fsType": "ext4" }))
+        World::of_source(expansion, json!({ "csi": { "driver": DRIVER, "volumeHandle": "h", "fsType": "ext4" } }))
     }
 
     /// The same, and the driver needs secret `n/s` to grow it.
@@ -68,10 +68,11 @@ impl World {
         let secret = json!({ "name": "s", "namespace": "n" });
         let csi =
             json!({ "driver": DRIVER, "volumeHandle": "h", "fsType": "ext4", "controllerExpandSecretRef": secret });
-        World::of_volume(expansion, csi)
+        World::of_source(expansion, json!({ "csi": csi }))
     }
 
-    fn of_volume(expansion: Expansion, csi: Value) -> World {
+    /// The same with any source of the volume.
+    pub fn of_source(expansion: Expansion, source: Value) -> World {
         let mut local = Local::new(DRIVER, "/csi.sock", expansion);
         local.modifies = true;
         let mut world = World { now: 1_000_000, local, ..World::default() };
@@ -84,10 +85,10 @@ impl World {
             "storageClassName": "s", "volumeName": "v" });
         world.make(Kind::PersistentVolumeClaim, json!({ "metadata": { "namespace": "n", "name": "c" }, "spec": spec }));
         let uid = world.json(Kind::PersistentVolumeClaim, "n", "c")["metadata"]["uid"].clone();
-        let spec = json!({ "capacity": { "storage": "1Gi" }, "accessModes": ["ReadWriteOnce"],
+        let mut spec = json!({ "capacity": { "storage": "1Gi" }, "accessModes": ["ReadWriteOnce"],
             "persistentVolumeReclaimPolicy": "Delete", "storageClassName": "s", "mountOptions": ["noatime"],
-            "claimRef": { "kind": "PersistentVolumeClaim", "namespace": "n", "name": "c", "uid": uid },
-            "csi": csi });
+            "claimRef": { "kind": "PersistentVolumeClaim", "namespace": "n", "name": "c", "uid": uid } });
+        rules_store::merge_patch(&mut spec, &source);
         world.make(Kind::PersistentVolume, json!({ "metadata": { "name": "v" }, "spec": spec }));
         world.status(json!({ "phase": "Bound", "capacity": { "storage": "1Gi" }, "accessModes": ["ReadWriteOnce"] }));
         world.sync();

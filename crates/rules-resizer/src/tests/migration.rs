@@ -1,0 +1,84 @@
+//! Volumes of in-tree plugins that a driver has taken over (sidecars 4.3; S4-20 to S4-22).
+
+use api::{Kind, Value, names};
+use csi::Call;
+use serde_json::json;
+
+use super::world::*;
+use crate::{Expansion, Resizer};
+use control::Rules;
+
+const GCE: &str = "pd.csi.storage.gke.io";
+
+fn in_tree(source: Value) -> World {
+    let mut world = World::of_source(Expansion::Controller, source);
+    world.local.driver = GCE.into();
+    world
+}
+
+fn disk() -> Value {
+    json!({ "gcePersistentDisk": { "pdName": "d", "fsType": "xfs" } })
+}
+
+fn give(world: &mut World, driver: &str) {
+    let annotations = json!({ names::STORAGE_RESIZER: driver });
+    world.patch(Kind::PersistentVolumeClaim, "n", "c", false, json!({ "metadata": { "annotations": annotations } }));
+}
+
+// S4-20, S4-21: the volume grows under the driver's name for it, and keeps its source.
+#[test]
+fn a_volume_given_to_our_driver_grows() {
+    let mut world = in_tree(disk());
+    give(&mut world, GCE);
+    world.request("2Gi");
+    assert_eq!(world.run(), ["BeginResize", "ControllerExpandVolume", "SetVolumeSize", "FinishResize"]);
+    let Call::ControllerExpandVolume(request) = &world.calls[0] else { panic!("{:?}", world.calls) };
+    assert_eq!(request.volume_id, "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d");
+    assert_eq!(bytes(&world.volume().spec.capacity), 2 * GI);
+    assert_eq!(bytes(&world.claim().status.capacity), 2 * GI);
+    let spec = &world.json(Kind::PersistentVolume, "", "v")["spec"];
+    assert_eq!(spec["gcePersistentDisk"], disk()["gcePersistentDisk"]);
+    assert!(spec["csi"].is_null());
+    assert_eq!(Resizer::keys(&world.cache, &world.local), [key()]);
+}
+
+// S4-21: without the annotation, or with another name in it, it yields.
+#[test]
+fn a_volume_that_was_not_given_to_our_driver_is_left_alone() {
+    for driver in ["", "kubernetes.io/gce-pd", "other"] {
+        let mut world = in_tree(disk());
+        give(&mut world, driver);
+        world.request("2Gi");
+        assert!(world.run().is_empty() && world.calls.is_empty());
+        assert_eq!(world.code(), "NotOurs");
+        // The annotation is what it waits for.
+        give(&mut world, GCE);
+        assert_eq!(world.run().len(), 4);
+    }
+}
+
+#[test]
+fn volumes_of_other_plugins_and_malformed_ones_are_left_alone() {
+    let mut world = in_tree(json!({ "cinder": { "volumeID": "c" } }));
+    give(&mut world, GCE);
+    world.request("2Gi");
+    assert!(world.run().is_empty());
+    assert_eq!(world.code(), "NotOurs");
+    let mut world = in_tree(disk());
+    let labels = json!({ "metadata": { "labels": { names::ZONE: "moon__mars" } } });
+    world.patch(Kind::PersistentVolume, "", "v", false, labels);
+    give(&mut world, GCE);
+    world.request("2Gi");
+    assert!(world.run().is_empty() && world.calls.is_empty());
+    assert!(world.look().why().text.contains("do not name exactly one region"), "{:?}", world.look().why());
+}
+
+// Sidecars 4.5: attributes are changed for CSI volumes alone.
+#[test]
+fn attributes_of_in_tree_volumes_are_not_changed() {
+    let mut world = in_tree(disk());
+    give(&mut world, GCE);
+    world.make_class("gold", GCE);
+    world.ask_class("gold");
+    assert!(world.run().is_empty() && world.calls.is_empty());
+}

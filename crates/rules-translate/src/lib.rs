@@ -1,0 +1,275 @@
+//! In-tree volumes spoken as CSI, and back.
+//!
+//! Kubernetes once had volume plugins inside. CSI drivers have taken them over, and the objects that users wrote for the
+//! plugins stay as they are: whoever serves such an object translates it on the fly. This crate is that translation, one
+//! file per plugin.
+//!
+//! Owns: the table of plugins and drivers ([`Plugin`]), how far each migration has come ([`Migration`]), and the
+//! translation of PersistentVolumes, pods' own volumes and StorageClasses.
+//! Writes and reads: nothing. Every function takes an object and returns another.
+//!
+//! Laws:
+//! - what goes in is never changed (S4-10), and only the source of a volume is replaced: name, labels, capacity, claim,
+//!   class, policy and options stay, but for what the plugin's file says;
+//! - there and back is the same again, in every field both forms have (reliability 130);
+//! - what the other form has no word for is named in [`Translated::lost`], never dropped in silence;
+//! - handles are unique and always the same for the same volume (S4-13);
+//! - no input makes it panic.
+//!
+//! Does not know: objects' histories, which controller asks, files and formats, time.
+#![no_std]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+extern crate alloc;
+
+mod aws_ebs;
+mod azure_disk;
+mod azure_file;
+mod cinder;
+mod class;
+mod error;
+mod gates;
+mod gce_pd;
+mod inline;
+mod partition;
+mod plugin;
+mod portworx;
+mod rbd;
+mod topology;
+mod vsphere;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::{Error, Lost, Translated};
+pub use gates::{GATE, GATE_COMPLETE, Migration, NodeSays, Phase, Served, UnknownGate};
+pub use plugin::Plugin;
+
+use alloc::borrow::{Cow, ToOwned};
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+
+use api::{CsiSource, InTreeSource, PersistentVolume, PodVolume, StorageClass, UnknownFields};
+
+use crate::error::Losses;
+
+/// A PersistentVolume with an in-tree source, as its CSI driver sees it.
+pub fn volume_to_csi(volume: &PersistentVolume) -> Result<Translated<PersistentVolume>, Error> {
+    let what = || format!("volume {}", volume.metadata.name);
+    let source = match (&volume.spec.in_tree, &volume.spec.csi) {
+        (Some(_), Some(_)) => return Err(Error::Ambiguous(what())),
+        (None, Some(_) | None) => return Err(Error::NotInTree(what())),
+        (Some(source), None) => source,
+    };
+    let mut losses = Losses::default();
+    note_unknown(source, &mut losses);
+    let mut object = volume.clone();
+    object.spec.in_tree = None;
+    let csi = match &**source {
+        InTreeSource::AwsElasticBlockStore(disk) => aws_ebs::to_csi(disk, &mut object)?,
+        InTreeSource::GcePersistentDisk(disk) => gce_pd::to_csi(disk, &mut object)?,
+        InTreeSource::AzureDisk(disk) => azure_disk::to_csi(disk, &mut losses)?,
+        InTreeSource::AzureFile(share) => azure_file::to_csi(share, &object)?,
+        InTreeSource::Cinder(disk) => cinder::to_csi(disk, &mut object, &mut losses),
+        InTreeSource::VsphereVolume(disk) => vsphere::to_csi(disk, &mut object, &mut losses),
+        InTreeSource::PortworxVolume(disk) => portworx::to_csi(disk, &object, &mut losses),
+        InTreeSource::Rbd(image) => rbd::to_csi(image, &mut object, &mut losses),
+        InTreeSource::Several(_) => return Err(Error::Ambiguous(what())),
+    };
+    object.spec.csi = Some(csi);
+    Ok(losses.with(object))
+}
+
+/// The volume as a CSI driver sees it: as it is if it is a CSI volume, translated if its plugin is one that today's
+/// Kubernetes has left to a driver.
+pub fn as_csi(volume: &PersistentVolume) -> Result<Cow<'_, PersistentVolume>, Error> {
+    match plugin_of(volume) {
+        None if volume.spec.csi.is_some() && volume.spec.in_tree.is_none() => Ok(Cow::Borrowed(volume)),
+        Some(plugin) if !Migration::default().is_migrated(plugin) => {
+            Err(Error::NotInTree(format!("volume {}", volume.metadata.name)))
+        }
+        Some(_) | None => volume_to_csi(volume).map(|translated| Cow::Owned(translated.object)),
+    }
+}
+
+/// A PersistentVolume with a CSI source, as the in-tree plugin of its driver would have written it.
+pub fn volume_to_in_tree(volume: &PersistentVolume) -> Result<Translated<PersistentVolume>, Error> {
+    let what = || format!("volume {}", volume.metadata.name);
+    let csi = match (&volume.spec.csi, &volume.spec.in_tree) {
+        (Some(_), Some(_)) => return Err(Error::Ambiguous(what())),
+        (None, Some(_) | None) => return Err(Error::NotCsi(what())),
+        (Some(csi), None) => csi,
+    };
+    let plugin = Plugin::of_driver(&csi.driver).ok_or_else(|| Error::UnknownDriver(csi.driver.clone()))?;
+    let mut losses = Losses::default();
+    note_csi_only(plugin, csi, &mut losses);
+    let mut object = volume.clone();
+    object.spec.csi = None;
+    let source = match plugin {
+        Plugin::AwsEbs => aws_ebs::to_in_tree(csi, &mut object)?,
+        Plugin::GcePd => gce_pd::to_in_tree(csi, &mut object)?,
+        Plugin::AzureDisk => azure_disk::to_in_tree(csi)?,
+        Plugin::AzureFile => azure_file::to_in_tree(csi, &mut object)?,
+        Plugin::Cinder => cinder::to_in_tree(csi, &mut object)?,
+        Plugin::Vsphere => vsphere::to_in_tree(csi, &mut object, &mut losses),
+        Plugin::Portworx => portworx::to_in_tree(csi),
+        Plugin::Rbd => rbd::to_in_tree(csi, &mut object, &mut losses),
+    };
+    object.spec.in_tree = Some(Box::new(source));
+    Ok(losses.with(object))
+}
+
+/// A volume that a pod in this namespace holds itself, as a PersistentVolume whose name is unique to the disk (S4-16).
+pub fn inline_to_csi(volume: &PodVolume, pod_namespace: &str) -> Result<Translated<PersistentVolume>, Error> {
+    let what = || format!("the pod's volume {}", volume.name);
+    let source = volume.in_tree.as_ref().ok_or_else(|| Error::NotInTree(what()))?;
+    let mut losses = Losses::default();
+    note_unknown(source, &mut losses);
+    let object = match &**source {
+        InTreeSource::AwsElasticBlockStore(disk) => aws_ebs::inline(disk)?,
+        InTreeSource::GcePersistentDisk(disk) => gce_pd::inline(disk),
+        InTreeSource::AzureDisk(disk) => azure_disk::inline(disk)?,
+        InTreeSource::AzureFile(share) => azure_file::inline(&volume.name, share, pod_namespace, &mut losses),
+        InTreeSource::Cinder(disk) => cinder::inline(disk, &mut losses),
+        InTreeSource::VsphereVolume(disk) => vsphere::inline(disk, &mut losses),
+        InTreeSource::PortworxVolume(disk) => portworx::inline(disk),
+        InTreeSource::Rbd(image) => rbd::inline(image, pod_namespace, &mut losses),
+        InTreeSource::Several(_) => return Err(Error::Ambiguous(what())),
+    };
+    Ok(losses.with(object))
+}
+
+/// The other way round: the volume of this name as a pod would hold it.
+pub fn inline_to_in_tree(name: &str, volume: &PersistentVolume) -> Result<Translated<PodVolume>, Error> {
+    let Translated { object, lost } = volume_to_in_tree(volume)?;
+    let mut in_tree = object.spec.in_tree;
+    match in_tree.as_deref_mut() {
+        // The secret of a pod's own volume is in the pod's namespace.
+        Some(InTreeSource::AzureFile(share)) => share.secret_namespace = None,
+        Some(InTreeSource::Rbd(image)) => {
+            image.secret_ref.iter_mut().for_each(|secret| secret.namespace.clear());
+        }
+        Some(InTreeSource::PortworxVolume(disk)) => {
+            disk.read_only |= volume.spec.access_modes == [inline::ROX];
+        }
+        Some(
+            InTreeSource::AwsElasticBlockStore(_)
+            | InTreeSource::GcePersistentDisk(_)
+            | InTreeSource::AzureDisk(_)
+            | InTreeSource::Cinder(_)
+            | InTreeSource::VsphereVolume(_)
+            | InTreeSource::Several(_),
+        )
+        | None => {}
+    }
+    Ok(Translated { object: PodVolume { name: name.to_owned(), in_tree, ..PodVolume::default() }, lost })
+}
+
+/// A class of an in-tree plugin, as its CSI driver's provisioner reads it. The provisioner is the driver.
+pub fn class_to_csi(class: &StorageClass) -> Result<Translated<StorageClass>, Error> {
+    let plugin = Plugin::named(&class.provisioner).ok_or_else(|| Error::UnknownPlugin(class.provisioner.clone()))?;
+    let (mut object, mut losses) = (class.clone(), Losses::default());
+    match plugin {
+        Plugin::AwsEbs => aws_ebs::class_to_csi(&mut object)?,
+        Plugin::GcePd => gce_pd::class_to_csi(&mut object)?,
+        Plugin::AzureDisk => azure_disk::class_to_csi(&mut object)?,
+        Plugin::AzureFile => {} // TR-30
+        Plugin::Cinder => cinder::class_to_csi(&mut object)?,
+        Plugin::Vsphere => vsphere::class_to_csi(&mut object, &mut losses)?,
+        Plugin::Portworx => portworx::class_to_csi(&mut object)?,
+        Plugin::Rbd => rbd::class_to_csi(&mut object, &mut losses)?,
+    }
+    object.provisioner = plugin.driver().into();
+    Ok(losses.with(object))
+}
+
+/// A class of a CSI driver, as a class of the in-tree plugin it has taken over.
+pub fn class_to_in_tree(class: &StorageClass) -> Result<Translated<StorageClass>, Error> {
+    let plugin =
+        Plugin::of_driver(&class.provisioner).ok_or_else(|| Error::UnknownDriver(class.provisioner.clone()))?;
+    let (mut object, mut losses) = (class.clone(), Losses::default());
+    match plugin {
+        Plugin::AwsEbs => aws_ebs::class_to_in_tree(&mut object)?,
+        Plugin::GcePd => gce_pd::class_to_in_tree(&mut object)?,
+        Plugin::AzureDisk => azure_disk::class_to_in_tree(&mut object, &mut losses)?,
+        Plugin::AzureFile => {}
+        Plugin::Cinder => cinder::class_to_in_tree(&mut object)?,
+        Plugin::Vsphere => vsphere::class_to_in_tree(&mut object)?,
+        Plugin::Portworx => portworx::class_to_in_tree(&mut object)?,
+        Plugin::Rbd => rbd::class_to_in_tree(&mut object, &mut losses)?,
+    }
+    object.provisioner = plugin.name().into();
+    Ok(losses.with(object))
+}
+
+/// The handle with what only the node knows filled in: most drivers leave nothing open.
+pub fn repair_handle(driver: &str, handle: &str, node_id: &str) -> Result<String, Error> {
+    match Plugin::of_driver(driver) {
+        Some(Plugin::GcePd) => gce_pd::repair(handle, node_id),
+        Some(
+            Plugin::AwsEbs
+            | Plugin::AzureDisk
+            | Plugin::AzureFile
+            | Plugin::Cinder
+            | Plugin::Portworx
+            | Plugin::Rbd
+            | Plugin::Vsphere,
+        ) => Ok(handle.into()),
+        None => Err(Error::UnknownDriver(driver.into())),
+    }
+}
+
+/// Two handles of a driver may mean the same volume, because a translated one leaves open what it cannot know.
+pub fn same_volume(driver: &str, one: &str, other: &str) -> bool {
+    one == other || (driver == Plugin::GcePd.driver() && gce_pd::same_disk(one, other))
+}
+
+/// The plugin a volume belongs to.
+pub fn plugin_of(volume: &PersistentVolume) -> Option<Plugin> {
+    volume.spec.in_tree.as_deref().and_then(Plugin::of)
+}
+
+/// Fields of an in-tree source that nobody here knows.
+fn note_unknown(source: &InTreeSource, losses: &mut Losses) {
+    let rest: &UnknownFields = match source {
+        InTreeSource::AwsElasticBlockStore(disk) => &disk.rest,
+        InTreeSource::GcePersistentDisk(disk) => &disk.rest,
+        InTreeSource::AzureDisk(disk) => &disk.rest,
+        InTreeSource::AzureFile(share) => &share.rest,
+        InTreeSource::Cinder(disk) => &disk.rest,
+        InTreeSource::VsphereVolume(disk) => &disk.rest,
+        InTreeSource::PortworxVolume(disk) => &disk.rest,
+        InTreeSource::Rbd(image) => &image.rest,
+        InTreeSource::Several(_) => return,
+    };
+    let field = Plugin::of(source).map_or("", Plugin::field);
+    rest.keys().for_each(|key| losses.note(format!("{field}.{key}")));
+}
+
+/// Parts of a CSI source that a plugin has no word for.
+fn note_csi_only(plugin: Plugin, csi: &CsiSource, losses: &mut Losses) {
+    let kept: &[&str] = match plugin {
+        Plugin::AwsEbs => &aws_ebs::ATTRIBUTES,
+        Plugin::GcePd => &gce_pd::ATTRIBUTES,
+        Plugin::AzureDisk => &azure_disk::ATTRIBUTES,
+        Plugin::AzureFile => &azure_file::ATTRIBUTES,
+        Plugin::Cinder => &cinder::ATTRIBUTES,
+        Plugin::Vsphere => &vsphere::ATTRIBUTES,
+        Plugin::Portworx => &portworx::ATTRIBUTES,
+        Plugin::Rbd => &rbd::ATTRIBUTES,
+    };
+    let spelt = |key: &str| kept.iter().any(|kept| kept.eq_ignore_ascii_case(key));
+    let unknown = csi.volume_attributes.keys().filter(|key| !spelt(key));
+    unknown.for_each(|key| losses.note(format!("attribute {key}")));
+    let stage = matches!(plugin, Plugin::AzureFile | Plugin::Rbd);
+    for (secret, field, kept) in [
+        (&csi.controller_publish_secret_ref, "csi.controllerPublishSecretRef", false),
+        (&csi.node_stage_secret_ref, "csi.nodeStageSecretRef", stage),
+        (&csi.node_publish_secret_ref, "csi.nodePublishSecretRef", false),
+        (&csi.controller_expand_secret_ref, "csi.controllerExpandSecretRef", plugin == Plugin::Rbd),
+        (&csi.node_expand_secret_ref, "csi.nodeExpandSecretRef", false),
+    ] {
+        losses.note_if(secret.is_some() && !kept, field);
+    }
+}
