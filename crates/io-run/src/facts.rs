@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use api::{Kind, Object, ObjectKey};
@@ -26,7 +27,17 @@ impl Facts {
 
     /// A watch listed a kind.
     pub fn replace(&self, kind: Kind, version: u64, objects: Vec<Object>) {
-        self.change(|cache| cache.replace(kind, version, objects));
+        self.replace_rest(kind, version, objects, BTreeSet::new());
+    }
+
+    /// A watch listed a part of a kind.
+    pub fn part(&self, objects: Vec<Object>) {
+        self.change(|cache| cache.part(objects));
+    }
+
+    /// A watch listed the last part of a kind; `before` are the objects of the other parts.
+    pub fn replace_rest(&self, kind: Kind, version: u64, objects: Vec<Object>, before: BTreeSet<ObjectKey>) {
+        self.change(|cache| cache.replace_rest(kind, version, objects, before));
         self.synced.notify_waiters();
     }
 

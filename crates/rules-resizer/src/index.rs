@@ -59,8 +59,8 @@ pub(crate) fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
 }
 
 pub(crate) fn keys(cache: &Cache, local: &Local) -> Vec<Key> {
-    let volumes = cache.volumes().filter(|volume| ours(volume, local).is_some());
-    volumes.filter_map(|volume| claim_of(volume)).collect()
+    let volumes = cache.each_volume().filter(|volume| ours(volume, local).is_some());
+    volumes.filter_map(|volume| claim_of(&volume)).collect()
 }
 
 /// The volume's CSI part, if the driver is ours.

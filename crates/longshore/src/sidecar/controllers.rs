@@ -15,7 +15,7 @@ use io_csi::{Ability, Driver, Profile};
 use io_kube::{Campaign, Feed, Kube, Standing};
 use io_run::{Clock, Controller, Events, Facts, Hands, Parts};
 use rules_attacher::Attacher;
-use rules_provisioner::{Provisioner, Sources};
+use rules_provisioner::{Intent, Provisioner, Sources};
 use rules_resizer::{Expansion, Resizer};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -26,6 +26,9 @@ use super::settings::Cluster;
 
 /// News of watches waiting to be taken in. The watches wait when it is full.
 const NEWS: usize = 256;
+
+/// Keys at once where nobody gave a number: far more than requests are ever under way, and still a bound.
+const UNLIMITED: usize = 512;
 
 /// The hands of one role.
 struct RoleHands {
@@ -101,7 +104,7 @@ pub async fn work(
     let kube = connect(&shared.settings.cluster).await?;
     let limited = match shared.settings.cluster.limit {
         Some((rate, burst)) => kube.throttled(rate, burst),
-        None => kube.clone(),
+        None => kube.paced(),
     };
     let facts: Arc<Facts> = Arc::default();
     let (mut teams, mut kinds) = (Vec::new(), BTreeSet::new());
@@ -166,7 +169,8 @@ fn feed(kube: &Kube, facts: &Arc<Facts>, kinds: BTreeSet<Kind>) {
     tokio::spawn(async move {
         while let Some(feed) = news.recv().await {
             match feed {
-                Feed::Replace { kind, version, objects } => facts.replace(kind, version, objects),
+                Feed::Part(objects) => facts.part(objects),
+                Feed::Replace { kind, version, objects, before } => facts.replace_rest(kind, version, objects, before),
                 Feed::Set(object) => facts.set(object),
                 Feed::Remove(object) => facts.remove(&object),
             }
@@ -205,13 +209,17 @@ fn team(
     profile: &Profile,
     kinds: &mut BTreeSet<Kind>,
 ) -> Result<Vec<Arc<dyn Worker>>> {
-    let limit = |name: &str| usize::try_from(shared.settings.flags.int(role, name)).unwrap_or(1);
+    // Not told how many, there is no limit to speak of: the pace of the requests adapts to the server's answers.
+    let limit = |name: &str| match shared.settings.flags.is_given(name) {
+        true => usize::try_from(shared.settings.flags.int(role, name)).unwrap_or(1),
+        false => UNLIMITED,
+    };
     Ok(match role {
         Role::Provisioner => {
             if !profile.can(Ability::Controller(Can::CreateDeleteVolume)) {
                 bail!("the driver {} makes no volumes, so there is nothing to provision", profile.name);
             }
-            let local = provisioner(shared, profile);
+            let local = provisioner(shared, profile)?;
             kinds.extend(Provisioner::watches());
             kinds.extend(Sources::watches());
             let provisioner = Controller::<Provisioner>::new(parts, local.clone());
@@ -234,12 +242,18 @@ fn team(
     })
 }
 
-fn provisioner(shared: &Shared, profile: &Profile) -> rules_provisioner::Local {
+fn provisioner(shared: &Shared, profile: &Profile) -> Result<rules_provisioner::Local> {
     let flags = &shared.settings.flags;
     let is = |name: &str| flags.is(Role::Provisioner, name);
     let can = |one: Can| profile.can(Ability::Controller(one));
     let uuid_length = flags.int(Role::Provisioner, "volume-name-uuid-length");
+    let intent = match flags.text(Role::Provisioner, "intent") {
+        "claim" => Intent::OnClaim,
+        "upstream" => Intent::InMemory,
+        other => bail!("--intent {other} is not known; write --intent=claim or --intent=upstream"),
+    };
     let settings = rules_provisioner::Settings {
+        intent,
         volume_name_prefix: flags.text(Role::Provisioner, "volume-name-prefix").to_string(),
         volume_name_uuid_length: usize::try_from(uuid_length).ok(),
         strict_topology: is("strict-topology"),
@@ -253,7 +267,7 @@ fn provisioner(shared: &Shared, profile: &Profile) -> rules_provisioner::Local {
         attributes_classes: flags.gate("VolumeAttributesClass").unwrap_or(true),
         ..rules_provisioner::Settings::default()
     };
-    rules_provisioner::Local {
+    Ok(rules_provisioner::Local {
         driver: profile.name.clone(),
         socket: shared.settings.socket.clone(),
         abilities: rules_provisioner::Abilities {
@@ -267,7 +281,7 @@ fn provisioner(shared: &Shared, profile: &Profile) -> rules_provisioner::Local {
             tells_writers_apart: can(Can::SingleNodeMultiWriter),
         },
         settings: Arc::new(settings),
-    }
+    })
 }
 
 fn resizer(shared: &Shared, profile: &Profile) -> Result<rules_resizer::Local> {

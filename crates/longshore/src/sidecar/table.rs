@@ -204,6 +204,14 @@ pub const FLAGS: &[Flag] = &[
         Honoured,
         "how long the resizer leaves alone what the driver calls impossible; other pauses end at a minute",
     ),
+    // Ours alone.
+    flag(
+        "intent",
+        Kind::Text,
+        same!("claim"; Provisioner),
+        Honoured,
+        "`claim` writes on the claim that a volume is being made before it is; `upstream` does not, and a crash may leave a volume that nothing accounts for",
+    ),
     flag(
         "worker-threads",
         Kind::Int,
