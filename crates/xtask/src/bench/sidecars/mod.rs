@@ -63,7 +63,10 @@ impl Settings {
                 "--rounds" => settings.rounds = options.next()?.parse().ok()?,
                 "--full" => settings.kept = vec![2000, 20_000],
                 // For working on ours: what is measured against can be measured once.
-                "--ours" => settings.only = vec![Contender::Ours],
+                "--only" => {
+                    let name = *options.next()?;
+                    settings.only.retain(|contender| contender.name().contains(name));
+                }
                 "--fast" => settings.only.retain(|contender| *contender != Contender::GoDefault),
                 "--quick" => {
                     settings.rounds = 1;
@@ -113,7 +116,7 @@ async fn all(settings: &Settings, programs: Programs, figures: &mut Figures) -> 
             }
             tell(began, &format!("round {} of {}: {}", round + 1, settings.rounds, contender.name()));
             start(&mut stand, contender, figures).await?;
-            lives(&mut stand, contender, settings, figures).await?;
+            lives(&mut stand, contender, settings, figures, began).await?;
         }
     }
     if settings.only.len() > 1 {
@@ -172,11 +175,18 @@ async fn start(stand: &mut Stand, contender: Contender, figures: &mut Figures) -
 }
 
 /// Every operation with many volumes, in the order of their life.
-async fn lives(stand: &mut Stand, contender: Contender, settings: &Settings, figures: &mut Figures) -> io::Result<()> {
+async fn lives(
+    stand: &mut Stand,
+    contender: Contender,
+    settings: &Settings,
+    figures: &mut Figures,
+    began: Instant,
+) -> io::Result<()> {
     let volumes = if contender == Contender::GoDefault { settings.slow_volumes } else { settings.volumes };
     for operation in Operation::ALL.into_iter().filter(|operation| contender.can(*operation)) {
         stand.prepare(operation, volumes).await?;
         let measured = stand.measure(contender, operation, volumes).await?;
+        tell(began, &format!("    {}: {:.1} a second", operation.name(), measured.rate));
         remember(operation, contender, &measured, figures);
     }
     stand.clear().await

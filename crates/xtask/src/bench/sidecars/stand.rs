@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use api::{Kind, Object, ObjectRef};
+use api::{Kind, Object, ObjectRef, names};
 use io_csi::kit::Serving;
 use io_kube::Kube;
 use prove_cluster::{ControlPlane, Options};
@@ -19,7 +19,7 @@ use super::nothing::{self, Seen};
 use super::objects::{self, delete, for_each, list, patch, write};
 
 /// Nothing measured takes longer than this.
-const PATIENCE: Duration = Duration::from_secs(240);
+const PATIENCE: Duration = Duration::from_secs(90);
 /// Who has asked for nothing this long has finished, also what was not waited for.
 const QUIET: Duration = Duration::from_millis(400);
 /// Events may trickle out for long after everything is done; nobody waits for those.
@@ -130,9 +130,17 @@ impl Stand {
             }
             Operation::Delete => {
                 self.delete_all(Kind::PersistentVolumeClaim).await?;
-                let released = |object: &Object| patch(object.reference(), true, json!({ "status": { "phase": "Released" } }));
                 let volumes = list(kube, Kind::PersistentVolume).await?;
-                for_each(volumes.iter().map(released), |write| later(kube, write)).await
+                for_each(volumes.iter().map(Object::reference), |volume| {
+                    let kube = kube.clone();
+                    async move {
+                        // Only what a provisioner holds: an attacher need not be there to let go.
+                        let held = json!({ "metadata": { "finalizers": [names::PROVISIONER_FINALIZER] } });
+                        write(&kube, patch(volume.clone(), false, held)).await?;
+                        write(&kube, patch(volume, true, json!({ "status": { "phase": "Released" } }))).await
+                    }
+                })
+                .await
             }
         }
     }
