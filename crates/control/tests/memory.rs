@@ -18,7 +18,14 @@ fn uid(number: usize) -> String {
     // Scattered as real ones are, so that nothing is alike by accident.
     let scattered = (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let more = scattered.rotate_left(31).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    format!("{:08x}-{:04x}-4{:03x}-8{:03x}-{:012x}", scattered >> 32, scattered & 0xffff, more & 0xfff, more >> 52, more >> 16)
+    format!(
+        "{:08x}-{:04x}-4{:03x}-8{:03x}-{:012x}",
+        scattered >> 32,
+        scattered & 0xffff,
+        more & 0xfff,
+        more >> 52,
+        more >> 16
+    )
 }
 
 fn meta(name: &str, number: usize) -> serde_json::Value {
@@ -33,8 +40,11 @@ fn volume(number: usize) -> (Kind, serde_json::Value) {
     let mut metadata = meta(&name, number);
     metadata["annotations"] = json!({ "pv.kubernetes.io/provisioned-by": "ebs.csi.example.com",
         "volume.kubernetes.io/provisioner-deletion-secret-name": "", "volume.kubernetes.io/provisioner-deletion-secret-namespace": "" });
-    metadata["finalizers"] = json!(["external-provisioner.volume.kubernetes.io/finalizer", "kubernetes.io/pv-protection",
-        "external-attacher/ebs-csi-example-com"]);
+    metadata["finalizers"] = json!([
+        "external-provisioner.volume.kubernetes.io/finalizer",
+        "kubernetes.io/pv-protection",
+        "external-attacher/ebs-csi-example-com"
+    ]);
     let zone = format!("eu-central-1{}", ["a", "b", "c"][number % 3]);
     let spec = json!({ "capacity": { "storage": format!("{}Gi", 10 + number % 7) }, "accessModes": ["ReadWriteOnce"],
         "claimRef": { "kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": format!("team-{}", number % 50),
@@ -50,7 +60,8 @@ fn volume(number: usize) -> (Kind, serde_json::Value) {
 fn claim(number: usize) -> (Kind, serde_json::Value) {
     let mut metadata = meta(&format!("data-web-{number}"), OBJECTS + number);
     metadata["namespace"] = json!(format!("team-{}", number % 50));
-    metadata["labels"] = json!({ "app.kubernetes.io/name": "web", "app.kubernetes.io/instance": format!("web-{}", number % 50) });
+    metadata["labels"] =
+        json!({ "app.kubernetes.io/name": "web", "app.kubernetes.io/instance": format!("web-{}", number % 50) });
     metadata["annotations"] = json!({ "pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes",
         "volume.kubernetes.io/storage-provisioner": "ebs.csi.example.com", "volume.beta.kubernetes.io/storage-provisioner": "ebs.csi.example.com" });
     metadata["finalizers"] = json!(["kubernetes.io/pvc-protection"]);
@@ -61,12 +72,14 @@ fn claim(number: usize) -> (Kind, serde_json::Value) {
 }
 
 fn attachment(number: usize) -> (Kind, serde_json::Value) {
-    let mut metadata = meta(&format!("csi-{}", uid(2 * OBJECTS + number).repeat(2).replace('-', "")), 3 * OBJECTS + number);
+    let mut metadata =
+        meta(&format!("csi-{}", uid(2 * OBJECTS + number).repeat(2).replace('-', "")), 3 * OBJECTS + number);
     metadata["annotations"] = json!({ "csi.alpha.kubernetes.io/node-id": format!("i-0{:016x}", number % 300) });
     metadata["finalizers"] = json!(["external-attacher/ebs-csi-example-com"]);
     let spec = json!({ "attacher": "ebs.csi.example.com", "nodeName": format!("ip-10-0-{}-{}.example.internal", number % 300 / 16, number % 16),
         "source": { "persistentVolumeName": format!("pvc-{}", uid(OBJECTS + number)) } });
-    let status = json!({ "attached": true, "attachmentMetadata": { "devicePath": format!("/dev/xvd{}", number % 26) } });
+    let status =
+        json!({ "attached": true, "attachmentMetadata": { "devicePath": format!("/dev/xvd{}", number % 26) } });
     (Kind::VolumeAttachment, json!({ "metadata": metadata, "spec": spec, "status": status }))
 }
 
@@ -87,7 +100,9 @@ fn a_typical_volume_costs_less_than_a_kilobyte() {
     let [volume, claim, attachment] = [volume, claim, attachment].map(|make| cost(&mut cache, make));
     #[allow(clippy::print_stdout, reason = "the figures are what the test is for")]
     {
-        println!("bytes each, of {OBJECTS}: PersistentVolume {volume}, PersistentVolumeClaim {claim}, VolumeAttachment {attachment}");
+        println!(
+            "bytes each, of {OBJECTS}: PersistentVolume {volume}, PersistentVolumeClaim {claim}, VolumeAttachment {attachment}"
+        );
     }
     for (name, bytes) in [("volume", volume), ("claim", claim), ("attachment", attachment)] {
         assert!(bytes < 1024, "a {name} costs {bytes} bytes");

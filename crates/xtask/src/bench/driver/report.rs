@@ -7,11 +7,11 @@ use std::io;
 use std::time::Duration;
 
 use super::contender::{Contender, Maker};
-use crate::bench::document;
-use crate::bench::figures::{Figures, table};
 use super::kernel::Share;
 use super::load::Part;
 use super::{CLIENTS, Settings, load_name};
+use crate::bench::document;
+use crate::bench::figures::{Figures, table};
 
 /// What the document calls the place of these tables.
 const PLACE: &str = "make bench-driver";
@@ -73,8 +73,11 @@ pub fn write(settings: &Settings, figures: &Figures) -> io::Result<String> {
 fn tables(settings: &Settings, figures: &Figures) -> String {
     let mut text = String::new();
     let (rounds, seconds) = (settings.rounds, settings.time.as_secs_f64());
-    let _ =
-        writeln!(text, "{}; {rounds} rounds, drivers in turn, {seconds} s a load; the median is told.\n", document::machine());
+    let _ = writeln!(
+        text,
+        "{}; {rounds} rounds, drivers in turn, {seconds} s a load; the median is told.\n",
+        document::machine()
+    );
     let _ = writeln!(text, "### Per second\n\n{}", per_second(figures));
     let _ = writeln!(text, "### Milliseconds a call, one client, whole life\n\n{}", by_call(figures));
     let _ = writeln!(

@@ -56,13 +56,8 @@ pub enum Contender {
 }
 
 impl Contender {
-    pub const ALL: [Contender; 5] = [
-        Contender::GoDefault,
-        Contender::GoLifted,
-        Contender::Ours,
-        Contender::OursSingle,
-        Contender::OursUpstream,
-    ];
+    pub const ALL: [Contender; 5] =
+        [Contender::GoDefault, Contender::GoLifted, Contender::Ours, Contender::OursSingle, Contender::OursUpstream];
 
     pub fn name(self) -> &'static str {
         match self {

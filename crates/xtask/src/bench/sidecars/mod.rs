@@ -186,7 +186,9 @@ async fn lives(
     for operation in Operation::ALL.into_iter().filter(|operation| contender.can(*operation)) {
         stand.prepare(operation, volumes).await?;
         let measured = stand.measure(contender, operation, volumes).await?;
-        tell(began, &format!("    {}: {:.1} a second", operation.name(), measured.rate));
+        let (rate, answer, at_once) = (measured.rate, measured.answer, measured.at_once);
+        let name = operation.name();
+        tell(began, &format!("    {name}: {rate:.1} a second, {answer:.1} ms a write, {at_once:.1} writes at once"));
         remember(operation, contender, &measured, figures);
     }
     stand.clear().await
@@ -200,6 +202,8 @@ fn remember(operation: Operation, contender: Contender, measured: &Measured, fig
     figures.add(format!("{what}: events"), who, measured.events);
     figures.add(format!("{what}: calls"), who, measured.calls);
     figures.add(format!("{what}: processor, ms"), who, measured.processor);
+    figures.add(format!("{what}: answer to a write, ms"), who, measured.answer);
+    figures.add(format!("{what}: writes at once"), who, measured.at_once);
     for (sort, count) in &measured.requests {
         figures.add(format!("{what}: {sort}"), who, *count);
     }

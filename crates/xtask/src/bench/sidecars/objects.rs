@@ -64,8 +64,7 @@ pub fn delete(target: ObjectRef) -> Write {
 
 /// The class, the node, and the driver on it.
 pub async fn lay_out(kube: &Kube) -> io::Result<()> {
-    let class =
-        json!({ "metadata": {}, "provisioner": NAME, "reclaimPolicy": "Delete", "allowVolumeExpansion": true });
+    let class = json!({ "metadata": {}, "provisioner": NAME, "reclaimPolicy": "Delete", "allowVolumeExpansion": true });
     write(kube, create(Kind::StorageClass, "", CLASS, class)).await?;
     write(kube, create(Kind::Node, "", NODE, json!({ "metadata": {} }))).await?;
     let drivers = json!([{ "name": NAME, "nodeID": "bench-node-id", "topologyKeys": null }]);
@@ -103,7 +102,8 @@ pub fn attachment(volume: &str, handle: &str, held: bool) -> Write {
 
 /// Binds a claim to its volume as the volume controller would, with a status that says so.
 pub async fn bind(kube: Kube, claim: ObjectRef, volume: String) -> io::Result<()> {
-    let named = json!({ "metadata": { "annotations": { names::BIND_COMPLETED: "yes" } }, "spec": { "volumeName": volume } });
+    let named =
+        json!({ "metadata": { "annotations": { names::BIND_COMPLETED: "yes" } }, "spec": { "volumeName": volume } });
     write(&kube, patch(claim.clone(), false, named)).await?;
     let status = json!({ "phase": "Bound", "accessModes": ["ReadWriteOnce"], "capacity": { "storage": "1Gi" } });
     write(&kube, patch(claim, true, json!({ "status": status }))).await

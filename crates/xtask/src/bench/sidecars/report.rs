@@ -86,7 +86,8 @@ fn rates(figures: &Figures) -> String {
         };
         let mut row = vec![operation.name().to_string(), told(&go), told(&lifted)];
         row.extend(
-            [Contender::Ours, Contender::OursSingle, Contender::OursUpstream].map(|who| figures.shown(&what, who.name())),
+            [Contender::Ours, Contender::OursSingle, Contender::OursUpstream]
+                .map(|who| figures.shown(&what, who.name())),
         );
         row.extend([ratio(&go), ratio(&lifted)]);
         let processor = format!("{}: processor, ms", operation.name());

@@ -49,6 +49,10 @@ pub struct Measured {
     pub calls: f64,
     /// Milliseconds of its processor time a volume.
     pub processor: f64,
+    /// Milliseconds the server took for a write, in the middle.
+    pub answer: f64,
+    /// Writes that were under way at once, on average: how busy the server was kept.
+    pub at_once: f64,
 }
 
 impl Stand {
@@ -112,8 +116,11 @@ impl Stand {
                 let volume = |object: &Object| match object {
                     Object::PersistentVolume(volume) => {
                         let claim = volume.spec.claim_ref.clone().unwrap_or_default();
-                        let target =
-                            ObjectRef::namespaced(Kind::PersistentVolumeClaim, claim.namespace.as_str(), claim.name.as_str());
+                        let target = ObjectRef::namespaced(
+                            Kind::PersistentVolumeClaim,
+                            claim.namespace.as_str(),
+                            claim.name.as_str(),
+                        );
                         Some((target, volume.metadata.name.clone()))
                     }
                     _ => None,
@@ -169,7 +176,12 @@ impl Stand {
     }
 
     /// Measures an operation that was prepared.
-    pub async fn measure(&mut self, contender: Contender, operation: Operation, volumes: usize) -> io::Result<Measured> {
+    pub async fn measure(
+        &mut self,
+        contender: Contender,
+        operation: Operation,
+        volumes: usize,
+    ) -> io::Result<Measured> {
         self.audit.news()?;
         self.seen.take();
         let mut running = self.run(contender, operation)?;
@@ -246,6 +258,8 @@ impl Stand {
         let last = about.map(|one| one.answered).fold(f64::NEG_INFINITY, f64::max);
         let took = (last - first_write.min(first_call)).rem_euclid(86_400.0);
         let each = |count: usize| count as f64 / volumes as f64;
+        let mut answers: Vec<f64> = writes.iter().map(|one| (one.answered - one.came) * 1000.0).collect();
+        answers.sort_by(f64::total_cmp);
         let mut requests = BTreeMap::new();
         for one in asked.iter().filter(|one| !matches!(one.verb.as_str(), "list" | "watch")) {
             *requests.entry(one.sort()).or_default() += 1.0 / volumes as f64;
@@ -258,6 +272,8 @@ impl Stand {
             reads: each(asked.iter().filter(|one| one.verb == "get").count()),
             calls: calls.by_name.values().sum::<u64>() as f64 / volumes as f64,
             processor: processor / volumes as f64,
+            answer: answers.get(answers.len() / 2).copied().unwrap_or(f64::NAN),
+            at_once: answers.iter().sum::<f64>() / 1000.0 / took,
         }
     }
 }
