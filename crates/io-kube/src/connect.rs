@@ -4,6 +4,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use tokio::sync::Semaphore;
 
 use crate::Counts;
 use crate::gate::Gate;
@@ -17,6 +18,8 @@ pub struct Kube {
     pub(crate) counts: Arc<Counts>,
     pub(crate) throttle: Option<Arc<Throttle>>,
     pub(crate) gate: Option<Arc<Gate>>,
+    /// Whose turn it is to read a long list.
+    pub(crate) lists: Arc<Semaphore>,
 }
 
 /// Why there is no connection.
@@ -63,7 +66,7 @@ impl Kube {
         // A watch is quiet for as long as nothing happens.
         config.read_timeout = None;
         let client = stack::client(config).map_err(|error| chain(error.as_ref()))?;
-        Ok(Kube { client, counts: Arc::default(), throttle: None, gate: None })
+        Ok(Kube::over(client))
     }
 
     /// Talks to a server in this process, without a socket.
@@ -75,8 +78,12 @@ impl Kube {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<tower::BoxError>,
     {
-        let client = kube::Client::new(service, "default");
-        Kube { client, counts: Arc::default(), throttle: None, gate: None }
+        Kube::over(kube::Client::new(service, "default"))
+    }
+
+    fn over(client: kube::Client) -> Kube {
+        let lists = Arc::new(Semaphore::new(1));
+        Kube { client, counts: Arc::default(), throttle: None, gate: None, lists }
     }
 
     /// The same connection with a limit of its own: so many requests a second, and so many at once before that counts.

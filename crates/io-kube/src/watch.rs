@@ -52,7 +52,7 @@ enum Stopped {
 }
 
 /// Objects per page of a list: enough to be quick, small enough to bound what one answer holds in memory.
-const PAGE: usize = 500;
+const PAGE: usize = 250;
 /// Pauses between attempts: short at first, bounded because a server that comes back should be noticed soon.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -113,7 +113,12 @@ impl Kube {
     /// Lists a kind, a page at a time, so that a large list is never in memory as a whole. Answers its version.
     async fn begin(&self, kind: Kind, news: &mpsc::Sender<Feed>) -> Result<String, Stopped> {
         let (mut before, mut next) = (BTreeSet::new(), String::new());
+        let mut alone = None;
         loop {
+            // Long lists come one after the other, so that no more than a few pages are in memory at any time.
+            if !next.is_empty() && alone.is_none() {
+                alone = self.lists.acquire().await.ok();
+            }
             let page = match self.page(kind, &next).await {
                 Ok(page) => page,
                 // The rest of the list is no longer to be had: from the beginning.

@@ -24,8 +24,8 @@ use super::Role;
 use super::run::Shared;
 use super::settings::Cluster;
 
-/// News of watches waiting to be taken in. The watches wait when it is full.
-const NEWS: usize = 256;
+/// News of watches waiting to be taken in. The watches wait when it is full; a piece may be a whole page of a list.
+const NEWS: usize = 4;
 
 /// Keys at once where nobody gave a number: far more than requests are ever under way, and still a bound.
 const UNLIMITED: usize = 512;
