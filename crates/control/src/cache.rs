@@ -222,6 +222,16 @@ impl Cache {
         meant.into_iter()
     }
 
+    /// Looks have left much behind: it is time to [`Cache::tidy`].
+    pub fn is_untidy(&self) -> bool {
+        self.shelf.is_untidy()
+    }
+
+    /// Gives back the memory that looks have taken. Nothing that can be seen changes.
+    pub fn tidy(&mut self) {
+        self.shelf.tidy();
+    }
+
     /// Kinds whose first list has arrived.
     pub fn is_synced(&self, kind: Kind) -> bool {
         self.seen.contains_key(&kind)

@@ -104,15 +104,25 @@ impl Shelf {
         }
     }
 
+    /// So many have been unpacked by looks that it is time to [`Shelf::tidy`].
+    pub(crate) fn is_untidy(&self) -> bool {
+        self.unpacked.load(Ordering::Relaxed) > WARM
+    }
+
+    /// Forgets what was unpacked for looks that are over.
+    pub(crate) fn tidy(&mut self) {
+        self.unpacked.store(0, Ordering::Relaxed);
+        for slot in &mut self.slots {
+            if let Slot::Packed(_, packed) = slot {
+                packed.seen = OnceBox::new();
+            }
+        }
+    }
+
     /// Packs the oldest half when too many are warm.
     fn make_room(&mut self) {
-        if self.unpacked.load(Ordering::Relaxed) > WARM {
-            self.unpacked.store(0, Ordering::Relaxed);
-            for slot in &mut self.slots {
-                if let Slot::Packed(_, packed) = slot {
-                    packed.seen = OnceBox::new();
-                }
-            }
+        if self.is_untidy() {
+            self.tidy();
         }
         if self.warm.len() < WARM {
             return;
