@@ -197,7 +197,9 @@ mod tests {
         shelf.take(first);
         let class: Object = StorageClass { metadata: Meta::named("c"), ..Default::default() }.into();
         assert_eq!(shelf.put(class.clone()), first);
-        (0..3000).for_each(|number| drop(shelf.put(volume(number))));
+        for number in 0..3000 {
+            shelf.put(volume(number));
+        }
         assert_eq!(shelf.get(first), Some(&class));
     }
 }
