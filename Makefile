@@ -57,7 +57,7 @@ storm: toolchain filesystem-tools ## Kill the driver N times at random under loa
 	LONGSHORE_STORM_KILLS=$(or $(N),500) cargo test --workspace --locked --quiet --test storm -- --nocapture
 
 .PHONY: bench
-bench: bench-up bench-driver ## Measure everything: one volume's life under `up`, and both drivers
+bench: bench-up bench-driver bench-sidecars ## Measure everything: one volume's life under `up`, the drivers, the sidecars
 
 .PHONY: bench-up
 bench-up: bench-build kubectl ## Measure start-up, one volume's life and memory; prints the figures
@@ -67,6 +67,11 @@ bench-up: bench-build kubectl ## Measure start-up, one volume's life and memory;
 bench-driver: bench-build filesystem-tools ## Measure the driver beside the Go hostpath driver (DOC=docs/benchmarks.md keeps the tables)
 	@$(MAKE) --no-print-directory peers PEERS=hostpathplugin
 	@$(XTASK) bench-driver $(LONGSHORE) --json $(CARGO_TARGET_DIR)/bench-driver.json $(if $(DOC),--doc $(DOC)) $(ARGS)
+
+.PHONY: bench-sidecars
+bench-sidecars: bench-build kubectl cluster-tools ## Measure the sidecars beside the Go sidecars on a real API server (ARGS=--quick, ARGS=--full)
+	@$(MAKE) --no-print-directory peers PEERS="etcd kube-apiserver csi-provisioner csi-resizer"
+	@$(XTASK) bench-sidecars $(LONGSHORE) --json $(CARGO_TARGET_DIR)/bench-sidecars.json $(if $(DOC),--doc $(DOC)) $(ARGS)
 
 # In one build, so that both have the same dependencies.
 .PHONY: bench-build

@@ -1,5 +1,6 @@
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::fmt;
 
 use crate::{
@@ -153,6 +154,11 @@ impl Object {
             Kind::ReferenceGrant => Object::ReferenceGrant(read(json)?),
             Kind::Event | Kind::Lease | Kind::Namespace => return Err(UnknownKind(kind).to_string()),
         })
+    }
+
+    /// The object as bytes that [`Object::from_slice`] reads; kind and version are left out.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        each!(self, object => serde_json::to_vec(&**object)).unwrap_or_default()
     }
 
     /// The object as it is written: with `apiVersion` and `kind`.

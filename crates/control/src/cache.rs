@@ -2,22 +2,45 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::hash::{Hash, Hasher};
 
+use crate::shelf::Shelf;
 use api::{
     CSIDriver, CSINode, CSIStorageCapacity, Kind, Node, Object, ObjectKey, PersistentVolume, PersistentVolumeClaim,
     Pod, ReferenceGrant, StorageClass, VolumeAttachment, VolumeAttributesClass, VolumeSnapshot, VolumeSnapshotContent,
+    names,
 };
 
 /// The API objects a process has seen, with the ways rules look them up.
 ///
 /// Fed by watches, and by the answers to our own writes: once a write is answered, no decision sees an older object
 /// (reliability 104).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+///
+/// A large cluster costs little: of most objects only the difference from a sample is kept, and an index holds numbers.
+#[derive(Clone, Debug, Default)]
 pub struct Cache {
-    objects: BTreeMap<(Kind, ObjectKey), Object>,
-    index: BTreeMap<(Index, String), BTreeSet<(Kind, ObjectKey)>>,
+    places: BTreeMap<(Kind, ObjectKey), u32>,
+    shelf: Shelf,
+    /// A way, the hash of a term, and where an object is that may be found so.
+    index: BTreeSet<(Index, u32, u32)>,
     /// The newest version each kind's watch has delivered: everything up to here has been seen.
     seen: BTreeMap<Kind, u64>,
+}
+
+/// Caches are the same if they hold the same, wherever they hold it.
+impl PartialEq for Cache {
+    fn eq(&self, other: &Cache) -> bool {
+        self.seen == other.seen && self.places.len() == other.places.len() && self.entries().eq(other.entries())
+    }
+}
+
+impl Eq for Cache {}
+
+impl Hash for Cache {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.entries().for_each(|entry| entry.hash(state));
+        self.seen.hash(state);
+    }
 }
 
 /// A way to look objects up.
@@ -81,8 +104,7 @@ impl Cache {
         let seen = self.seen.entry(object.kind()).or_default();
         *seen = version.max(*seen);
         let id = (object.kind(), object.meta().key());
-        let held = self.objects.get(&id)?;
-        if held.meta().version() > version {
+        if self.look(&id)?.meta().version() > version {
             return None; // A namesake created since, known to us from the answer to a write.
         }
         self.take(&id)
@@ -99,7 +121,7 @@ impl Cache {
     /// The answer to one of our writes: the object is gone.
     pub fn fold_gone(&mut self, kind: Kind, key: &ObjectKey, uid: &str) -> Option<Change> {
         let id = (kind, key.clone());
-        if self.objects.get(&id)?.meta().uid != uid {
+        if self.look(&id)?.meta().uid != uid {
             return None;
         }
         self.take(&id)
@@ -107,17 +129,32 @@ impl Cache {
 
     /// A list at this version: these objects of this kind exist and no others, save those we wrote since.
     pub fn replace(&mut self, kind: Kind, version: u64, objects: Vec<Object>) -> Vec<Change> {
-        let mut changes = Vec::new();
-        let listed: BTreeSet<ObjectKey> = objects.iter().map(|o| o.meta().key()).collect();
-        let gone: Vec<(Kind, ObjectKey)> = self
-            .objects
-            .range((kind, ObjectKey::default())..)
-            .take_while(|((k, _), _)| *k == kind)
-            .filter(|((_, key), held)| !listed.contains(key) && held.meta().version() <= version)
+        self.replace_rest(kind, version, objects, BTreeSet::new())
+    }
+
+    /// A part of a list that is not complete yet.
+    pub fn part(&mut self, objects: Vec<Object>) -> Vec<Change> {
+        objects.into_iter().filter_map(|object| self.put(object)).collect()
+    }
+
+    /// The last part of a list at this version: of this kind these objects exist, those of the parts before, and no
+    /// others, save those we wrote since.
+    pub fn replace_rest(
+        &mut self,
+        kind: Kind,
+        version: u64,
+        objects: Vec<Object>,
+        before: BTreeSet<ObjectKey>,
+    ) -> Vec<Change> {
+        let mut listed = before;
+        listed.extend(objects.iter().map(|object| object.meta().key()));
+        let missing = self.ids(kind).filter(|((_, key), _)| !listed.contains(key));
+        let gone: Vec<(Kind, ObjectKey)> = missing
+            .filter(|(_, place)| self.shelf.copy(**place).is_some_and(|held| held.meta().version() <= version))
             .map(|(id, _)| id.clone())
             .collect();
-        changes.extend(gone.iter().filter_map(|id| self.take(id)));
-        changes.extend(objects.into_iter().filter_map(|object| self.put(object)));
+        let mut changes: Vec<Change> = gone.iter().filter_map(|id| self.take(id)).collect();
+        changes.extend(self.part(objects));
         let seen = self.seen.entry(kind).or_default();
         *seen = version.max(*seen);
         changes
@@ -125,45 +162,74 @@ impl Cache {
 
     fn put(&mut self, object: Object) -> Option<Change> {
         let id = (object.kind(), object.meta().key());
-        if let Some(held) = self.objects.get(&id)
+        if let Some(held) = self.look(&id)
             && held.meta().version() >= object.meta().version()
         {
             return None;
         }
         let before = self.take(&id).and_then(|change| change.before);
-        for term in terms(&object) {
-            self.index.entry(term).or_default().insert(id.clone());
+        let place = self.shelf.put(object.clone());
+        for (index, term) in terms(&object) {
+            self.index.insert((index, names::fnv1a_32(&term), place));
         }
-        self.objects.insert(id, object.clone());
+        self.places.insert(id, place);
         Some(Change { before, after: Some(object) })
     }
 
     fn take(&mut self, id: &(Kind, ObjectKey)) -> Option<Change> {
-        let before = self.objects.remove(id)?;
-        for term in terms(&before) {
-            if let Some(ids) = self.index.get_mut(&term) {
-                ids.remove(id);
-                if ids.is_empty() {
-                    self.index.remove(&term);
-                }
-            }
+        let place = self.places.remove(id)?;
+        let before = self.shelf.take(place)?;
+        for (index, term) in terms(&before) {
+            self.index.remove(&(index, names::fnv1a_32(&term), place));
         }
         Some(Change { before: Some(before), after: None })
     }
 
+    fn look(&self, id: &(Kind, ObjectKey)) -> Option<&Object> {
+        self.shelf.get(*self.places.get(id)?)
+    }
+
+    fn ids(&self, kind: Kind) -> impl Iterator<Item = (&(Kind, ObjectKey), &u32)> {
+        self.places.range((kind, ObjectKey::default())..).take_while(move |((of, _), _)| *of == kind)
+    }
+
+    fn entries(&self) -> impl Iterator<Item = (&(Kind, ObjectKey), Option<Object>)> {
+        self.places.iter().map(|(id, place)| (id, self.shelf.copy(*place)))
+    }
+
     /// Any object.
     pub fn get(&self, kind: Kind, key: &ObjectKey) -> Option<&Object> {
-        self.objects.get(&(kind, key.clone()))
+        self.look(&(kind, key.clone()))
     }
 
     /// Every object of a kind, by key.
     pub fn all(&self, kind: Kind) -> impl Iterator<Item = &Object> {
-        self.objects.range((kind, ObjectKey::default())..).take_while(move |((k, _), _)| *k == kind).map(|(_, o)| o)
+        self.ids(kind).filter_map(|(_, place)| self.shelf.get(*place))
     }
 
     /// Objects an index lists under a term, by key.
     pub fn by(&self, index: Index, term: &str) -> impl Iterator<Item = &Object> {
-        self.index.get(&(index, term.into())).into_iter().flatten().filter_map(|id| self.objects.get(id))
+        let hash = names::fnv1a_32(term);
+        let found = self.index.range((index, hash, 0)..=(index, hash, u32::MAX));
+        let objects = found.filter_map(|(_, _, place)| self.shelf.get(*place));
+        // Another term may have the same hash.
+        let is_meant = |object: &&Object| terms(object).iter().any(|(by, found)| *by == index && found == term);
+        let mut meant: Vec<&Object> = objects.filter(is_meant).collect();
+        meant.sort_by(|one, other| {
+            let (one, other) = (one.meta(), other.meta());
+            (&one.namespace, &one.name).cmp(&(&other.namespace, &other.name))
+        });
+        meant.into_iter()
+    }
+
+    /// Looks have left much behind: it is time to [`Cache::tidy`].
+    pub fn is_untidy(&self) -> bool {
+        self.shelf.is_untidy()
+    }
+
+    /// Gives back the memory that looks have taken. Nothing that can be seen changes.
+    pub fn tidy(&mut self) {
+        self.shelf.tidy();
     }
 
     /// Kinds whose first list has arrived.
@@ -201,6 +267,24 @@ getters! {
     snapshot, snapshots, VolumeSnapshot;
     snapshot_content, snapshot_contents, VolumeSnapshotContent;
     grant, grants, ReferenceGrant;
+}
+
+/// For those who look at every object of a kind and keep none: of the kinds there are many of, none is kept unpacked.
+macro_rules! copies {
+    ($($name:ident, $kind:ident;)*) => {
+        impl Cache { $(
+            #[doc = concat!("Every ", stringify!($kind), ", one after the other and by key.")]
+            pub fn $name(&self) -> impl Iterator<Item = Arc<$kind>> {
+                let copies = self.ids(Kind::$kind).filter_map(|(_, place)| self.shelf.copy(*place));
+                copies.filter_map(|object| match object { Object::$kind(object) => Some(object), _ => None })
+            }
+        )* }
+    };
+}
+copies! {
+    each_claim, PersistentVolumeClaim;
+    each_volume, PersistentVolume;
+    each_attachment, VolumeAttachment;
 }
 
 macro_rules! lookups {
@@ -326,6 +410,31 @@ mod tests {
         assert!(cache.class(&ObjectKey::cluster("old")).is_none());
         assert!(cache.class(&ObjectKey::cluster("new")).is_some());
         assert!(cache.is_synced(Kind::StorageClass));
+    }
+
+    #[test]
+    fn a_list_in_parts_removes_what_no_part_holds() {
+        let mut cache = Cache::default();
+        cache.set(class("old", "1", 5));
+        cache.part(alloc::vec![class("first", "2", 6)]);
+        assert!(cache.class(&ObjectKey::cluster("old")).is_some(), "the list is not complete yet");
+        let before = [ObjectKey::cluster("first")].into();
+        cache.replace_rest(Kind::StorageClass, 10, alloc::vec![class("last", "3", 8)], before);
+        let names: Vec<String> = cache.classes().map(|class| class.metadata.name.clone()).collect();
+        assert_eq!(names, ["first", "last"]);
+    }
+
+    #[test]
+    fn caches_with_the_same_objects_are_the_same_whatever_happened_before() {
+        let (mut one, mut other) = (Cache::default(), Cache::default());
+        one.set(class("a", "1", 1));
+        one.set(class("b", "2", 2));
+        other.set(class("x", "9", 1));
+        other.remove(&class("x", "9", 1));
+        other.set(class("b", "2", 2));
+        assert_ne!(one, other);
+        other.set(class("a", "1", 1));
+        assert_eq!(one, other);
     }
 
     #[test]

@@ -4,8 +4,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use tokio::sync::Semaphore;
 
 use crate::Counts;
+use crate::gate::Gate;
+use crate::stack;
 use crate::throttle::Throttle;
 
 /// A connection to an API server.
@@ -14,6 +17,9 @@ pub struct Kube {
     pub(crate) client: kube::Client,
     pub(crate) counts: Arc<Counts>,
     pub(crate) throttle: Option<Arc<Throttle>>,
+    pub(crate) gate: Option<Arc<Gate>>,
+    /// Whose turn it is to read a long list.
+    pub(crate) lists: Arc<Semaphore>,
 }
 
 /// Why there is no connection.
@@ -59,8 +65,8 @@ impl Kube {
     fn from_config(mut config: kube::Config) -> Result<Kube, String> {
         // A watch is quiet for as long as nothing happens.
         config.read_timeout = None;
-        let client = kube::Client::try_from(config).map_err(|error| chain(&error))?;
-        Ok(Kube { client, counts: Arc::default(), throttle: None })
+        let client = stack::client(config).map_err(|error| chain(error.as_ref()))?;
+        Ok(Kube::over(client))
     }
 
     /// Talks to a server in this process, without a socket.
@@ -72,7 +78,12 @@ impl Kube {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<tower::BoxError>,
     {
-        Kube { client: kube::Client::new(service, "default"), counts: Arc::default(), throttle: None }
+        Kube::over(kube::Client::new(service, "default"))
+    }
+
+    fn over(client: kube::Client) -> Kube {
+        let lists = Arc::new(Semaphore::new(1));
+        Kube { client, counts: Arc::default(), throttle: None, gate: None, lists }
     }
 
     /// The same connection with a limit of its own: so many requests a second, and so many at once before that counts.
@@ -80,6 +91,13 @@ impl Kube {
     #[must_use]
     pub fn throttled(&self, per_second: f64, burst: u32) -> Kube {
         Kube { throttle: Throttle::new(per_second, burst).map(Arc::new), ..self.clone() }
+    }
+
+    /// The same connection with as many requests at once as the server keeps up with. Requests for a lease should not have
+    /// to wait behind others: they go over a connection without this.
+    #[must_use]
+    pub fn paced(&self) -> Kube {
+        Kube { gate: Some(Arc::new(Gate::new())), ..self.clone() }
     }
 
     /// How many requests of each sort have been made.

@@ -7,9 +7,11 @@
 
 mod connect;
 mod count;
+mod gate;
 mod lease;
 mod path;
 mod request;
+mod stack;
 mod throttle;
 mod watch;
 

@@ -1,8 +1,10 @@
 //! One request, one outcome.
 
+use std::time::Duration;
+
 use api::{Kind, Object, ObjectRef, Patch, Value, Write};
 use bytes::Bytes;
-use control::{Outcome, Refusal, Reply};
+use control::{Answer, Outcome, Refusal, Reply};
 use http::{Method, StatusCode};
 use http_body_util::BodyExt;
 use kube::client::Body;
@@ -13,6 +15,11 @@ use crate::{Kube, path};
 
 /// A field manager for what we write, so that users see who it was.
 const MANAGER: &str = "fieldManager=longshore";
+/// How often a request is made while the server says that it is too busy.
+const BUSY_TRIES: usize = 5;
+/// For how long a busy server is left alone that does not say, and at most.
+const SHORT_PAUSE_MILLIS: u64 = 1_000;
+const LONGEST_PAUSE_SECONDS: u64 = 30;
 
 impl Kube {
     /// Reads one object, past every cache.
@@ -63,21 +70,64 @@ impl Kube {
         content_type: &str,
         body: Bytes,
     ) -> Result<(StatusCode, Bytes), String> {
-        let mut request = http::Request::builder().method(method).uri(path).header("accept", "application/json");
+        let mut tries = 1;
+        loop {
+            if let Some(throttle) = &self.throttle {
+                throttle.turn().await;
+            }
+            let passage = match &self.gate {
+                Some(gate) => Some(gate.pass().await),
+                None => None,
+            };
+            let answered = self.send_once(&method, path, content_type, body.clone()).await;
+            let answer = match &answered {
+                Ok((StatusCode::TOO_MANY_REQUESTS, pause, _)) => Answer::TooBusy(pause.unwrap_or(SHORT_PAUSE_MILLIS)),
+                Ok(_) => Answer::Served,
+                Err(_) => Answer::Lost,
+            };
+            if let Some(passage) = passage {
+                passage.ended(answer);
+            }
+            match answer {
+                // Too busy means that nothing was begun, so that the same request may be made again.
+                Answer::TooBusy(millis) if tries < BUSY_TRIES => {
+                    tries += 1;
+                    tokio::time::sleep(Duration::from_millis(millis)).await;
+                }
+                Answer::TooBusy(_) | Answer::Served | Answer::Lost => {
+                    return answered.map(|(status, _, body)| (status, body));
+                }
+            }
+        }
+    }
+
+    /// One attempt: the status, for how long a busy server wants to be left alone, and the body.
+    async fn send_once(
+        &self,
+        method: &Method,
+        path: &str,
+        content_type: &str,
+        body: Bytes,
+    ) -> Result<(StatusCode, Option<u64>, Bytes), String> {
+        let mut request =
+            http::Request::builder().method(method.clone()).uri(path).header("accept", "application/json");
         if !content_type.is_empty() {
             request = request.header("content-type", content_type);
         }
         let request =
             request.body(Body::from(body.to_vec())).map_err(|error| format!("cannot ask for {path}: {error}"))?;
-        if let Some(throttle) = &self.throttle {
-            throttle.turn().await;
-        }
         let lost = |error: &dyn std::error::Error| format!("the API server did not answer: {}", chain(error));
         let response = self.client.send(request).await.map_err(|error| lost(&error))?;
-        let status = response.status();
+        let (status, pause) = (response.status(), pause(response.headers()));
         let body = response.into_body().collect().await.map_err(|error| lost(&error))?.to_bytes();
-        Ok((status, body))
+        Ok((status, pause, body))
     }
+}
+
+/// `Retry-After` in milliseconds; the API server writes whole seconds.
+fn pause(headers: &http::HeaderMap) -> Option<u64> {
+    let seconds: u64 = headers.get(http::header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    Some(seconds.min(LONGEST_PAUSE_SECONDS) * 1000)
 }
 
 fn encode(write: &Write) -> (Method, String, &'static str, String) {
@@ -178,6 +228,19 @@ mod tests {
             assert!(matches!(outcome, Outcome::Unknown(_)), "{status}");
         }
         assert!(matches!(refused(StatusCode::FORBIDDEN, b"", false), Outcome::Refused(Refusal::Denied(_))));
+    }
+
+    #[test]
+    fn a_busy_server_is_left_alone_for_as_long_as_it_says_within_reason() {
+        let said = |text: &str| {
+            let mut headers = http::HeaderMap::new();
+            headers.insert(http::header::RETRY_AFTER, text.parse().unwrap());
+            pause(&headers)
+        };
+        assert_eq!(said("2"), Some(2_000));
+        assert_eq!(said("86400"), Some(30_000));
+        assert_eq!(said("Fri, 31 Dec 1999 23:59:59 GMT"), None);
+        assert_eq!(pause(&http::HeaderMap::new()), None);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Watches: what the API server says, in order, for as long as the process lives.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use api::{Kind, Object, Value};
+use api::{Kind, Object, ObjectKey, Value};
 use bytes::{Buf, BytesMut};
 use http::{Method, StatusCode};
 use http_body_util::BodyExt;
@@ -18,14 +18,18 @@ use crate::{Kube, path};
 /// One piece of news from a watch.
 #[derive(Clone, Debug)]
 pub enum Feed {
-    /// These objects of the kind exist at this version, and no others.
+    /// A part of a list that goes on.
+    Part(Vec<Object>),
+    /// The end of a list: these objects of the kind exist at this version, those of the parts before, and no others.
     Replace {
         /// Which kind.
         kind: Kind,
         /// The version of the list.
         version: u64,
-        /// All of them.
+        /// The last of them.
         objects: Vec<Object>,
+        /// Those of the parts before.
+        before: BTreeSet<ObjectKey>,
     },
     /// The object is new or changed.
     Set(Object),
@@ -70,7 +74,7 @@ enum Stopped {
 }
 
 /// Objects per page of a list: enough to be quick, small enough to bound what one answer holds in memory.
-const PAGE: usize = 500;
+const PAGE: usize = 250;
 /// Pauses between attempts: short at first, bounded because a server that comes back should be noticed soon.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -80,6 +84,7 @@ const ABSENT_PAUSE: Duration = Duration::from_secs(30);
 /// Why there is no list.
 enum NoList {
     Absent,
+    TooOld,
     Failed(String),
 }
 
@@ -96,18 +101,13 @@ impl Kube {
         let mut version: Option<String> = None;
         loop {
             let stopped = match &version {
-                None => match self.list_known(kind, &scope).await {
-                    Ok((at, objects)) => {
-                        let number = at.parse().unwrap_or(0);
-                        if news.send(Feed::Replace { kind, version: number, objects }).await.is_err() {
-                            return;
-                        }
+                None => match self.begin(kind, &scope, &news).await {
+                    Ok(at) => {
                         version = Some(at);
                         pause = FIRST_PAUSE;
                         continue;
                     }
-                    Err(NoList::Absent) => Stopped::Absent,
-                    Err(NoList::Failed(text)) => Stopped::Failed(text),
+                    Err(stopped) => stopped,
                 },
                 Some(at) => {
                     let mut last = at.clone();
@@ -122,7 +122,8 @@ impl Kube {
                 Stopped::Unheard => return,
                 Stopped::Absent => {
                     version = None;
-                    if news.send(Feed::Replace { kind, version: 0, objects: Vec::new() }).await.is_err() {
+                    let none = Feed::Replace { kind, version: 0, objects: Vec::new(), before: BTreeSet::new() };
+                    if news.send(none).await.is_err() {
                         return;
                     }
                     tokio::time::sleep(ABSENT_PAUSE).await;
@@ -136,44 +137,80 @@ impl Kube {
         }
     }
 
-    /// Every object of a kind, and the version of the list.
-    pub async fn list(&self, kind: Kind) -> Result<(String, Vec<Object>), String> {
-        self.list_known(kind, &Scope::default()).await.map_err(|none| match none {
-            NoList::Absent => format!("the API server does not know {}", kind.plural()),
-            NoList::Failed(text) => text,
-        })
+    /// Lists a kind, a page at a time, so that a large list is never in memory as a whole. Answers its version.
+    async fn begin(&self, kind: Kind, scope: &Scope, news: &mpsc::Sender<Feed>) -> Result<String, Stopped> {
+        let (mut before, mut next) = (BTreeSet::new(), String::new());
+        let mut alone = None;
+        loop {
+            // Long lists come one after the other, so that no more than a few pages are in memory at any time.
+            if !next.is_empty() && alone.is_none() {
+                alone = self.lists.acquire().await.ok();
+            }
+            let page = match self.page(kind, scope, &next).await {
+                Ok(page) => page,
+                // The rest of the list is no longer to be had: from the beginning.
+                Err(NoList::TooOld) => {
+                    before.clear();
+                    next.clear();
+                    continue;
+                }
+                Err(NoList::Absent) => return Err(Stopped::Absent),
+                Err(NoList::Failed(text)) => return Err(Stopped::Failed(text)),
+            };
+            if page.next.is_empty() {
+                let version = page.version.parse().unwrap_or(0);
+                let last = Feed::Replace { kind, version, objects: page.objects, before };
+                news.send(last).await.map_err(|_| Stopped::Unheard)?;
+                return Ok(page.version);
+            }
+            next = page.next;
+            before.extend(page.objects.iter().map(|object| object.meta().key()));
+            news.send(Feed::Part(page.objects)).await.map_err(|_| Stopped::Unheard)?;
+        }
     }
 
-    async fn list_known(&self, kind: Kind, scope: &Scope) -> Result<(String, Vec<Object>), NoList> {
-        let mut objects = Vec::new();
-        let mut next = String::new();
+    /// Every object of a kind, and the version of the list.
+    pub async fn list(&self, kind: Kind) -> Result<(String, Vec<Object>), String> {
+        let (mut objects, mut next) = (Vec::new(), String::new());
         loop {
-            self.counts.add("list", kind, "");
-            let token = if next.is_empty() { String::new() } else { format!("&continue={next}") };
-            let path = format!("{}limit={PAGE}{token}", scope.path(kind));
-            let answered = self.send(Method::GET, &path, "", bytes::Bytes::new()).await;
-            let (status, body) = answered.map_err(NoList::Failed)?;
-            if status == StatusCode::NOT_FOUND {
-                return Err(NoList::Absent);
+            match self.page(kind, &Scope::default(), &next).await {
+                Ok(page) => {
+                    objects.extend(page.objects);
+                    next = page.next;
+                    if next.is_empty() {
+                        return Ok((page.version, objects));
+                    }
+                }
+                Err(NoList::TooOld) => {
+                    objects.clear();
+                    next.clear();
+                }
+                Err(NoList::Absent) => return Err(format!("the API server does not know {}", kind.plural())),
+                Err(NoList::Failed(text)) => return Err(text),
             }
-            if status == StatusCode::GONE {
-                objects.clear();
-                next.clear();
-                continue;
-            }
-            if !status.is_success() {
+        }
+    }
+
+    async fn page(&self, kind: Kind, scope: &Scope, next: &str) -> Result<Listed, NoList> {
+        self.counts.add("list", kind, "");
+        let token = if next.is_empty() { String::new() } else { format!("&continue={next}") };
+        let path = format!("{}limit={PAGE}{token}", scope.path(kind));
+        let answered = self.send(Method::GET, &path, "", bytes::Bytes::new()).await;
+        let (status, body) = answered.map_err(NoList::Failed)?;
+        match status {
+            StatusCode::NOT_FOUND => return Err(NoList::Absent),
+            StatusCode::GONE => return Err(NoList::TooOld),
+            status if !status.is_success() => {
                 let said: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
                 let why = said["message"].as_str().unwrap_or(status.as_str());
                 return Err(NoList::Failed(format!("listing {} was refused: {why}", kind.plural())));
             }
-            let page: Page<'_> = serde_json::from_slice(&body)
-                .map_err(|error| NoList::Failed(format!("cannot understand the list of {}: {error}", kind.plural())))?;
-            objects.extend(page.items.into_iter().filter_map(|item| understood(kind, item)));
-            next = page.metadata.r#continue;
-            if next.is_empty() {
-                return Ok((page.metadata.resource_version, objects));
-            }
+            _ => {}
         }
+        let page: Page<'_> = serde_json::from_slice(&body)
+            .map_err(|error| NoList::Failed(format!("cannot understand the list of {}: {error}", kind.plural())))?;
+        let objects = page.items.into_iter().filter_map(|item| understood(kind, item)).collect();
+        Ok(Listed { version: page.metadata.resource_version, next: page.metadata.r#continue, objects })
     }
 
     async fn follow(&self, kind: Kind, scope: &Scope, version: &mut String, news: &mpsc::Sender<Feed>) -> Stopped {
@@ -211,6 +248,13 @@ impl Kube {
         }
         Stopped::Closed
     }
+}
+
+/// A part of a list, and how to get the next.
+struct Listed {
+    version: String,
+    next: String,
+    objects: Vec<Object>,
 }
 
 #[derive(Deserialize)]

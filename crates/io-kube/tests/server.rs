@@ -152,7 +152,7 @@ async fn a_watch_over_https_goes_on_when_the_server_comes_back() {
                 break;
             }
             Feed::Set(object) if object.meta().name == "after" => break,
-            Feed::Replace { .. } | Feed::Set(_) | Feed::Remove(_) => {}
+            Feed::Part(_) | Feed::Replace { .. } | Feed::Set(_) | Feed::Remove(_) => {}
         }
     }
 }

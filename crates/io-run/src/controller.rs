@@ -237,6 +237,7 @@ where
     /// Looks at every key that is due and begins what is to be done. Answers when the next one is due.
     fn start_due(self: &Arc<Self>) -> Option<Tick> {
         loop {
+            self.parts.facts.tidy();
             let now = self.parts.clock.now();
             let (key, action, why) = {
                 // Locks are always taken in this order, facts before state.

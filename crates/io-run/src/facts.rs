@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use api::{Kind, Object, ObjectKey};
@@ -26,7 +27,17 @@ impl Facts {
 
     /// A watch listed a kind.
     pub fn replace(&self, kind: Kind, version: u64, objects: Vec<Object>) {
-        self.change(|cache| cache.replace(kind, version, objects));
+        self.replace_rest(kind, version, objects, BTreeSet::new());
+    }
+
+    /// A watch listed a part of a kind.
+    pub fn part(&self, objects: Vec<Object>) {
+        self.change(|cache| cache.part(objects));
+    }
+
+    /// A watch listed the last part of a kind; `before` are the objects of the other parts.
+    pub fn replace_rest(&self, kind: Kind, version: u64, objects: Vec<Object>, before: BTreeSet<ObjectKey>) {
+        self.change(|cache| cache.replace_rest(kind, version, objects, before));
         self.synced.notify_waiters();
     }
 
@@ -53,6 +64,13 @@ impl Facts {
     /// Looks at the cache. The look must be short: nothing changes meanwhile.
     pub fn look<T>(&self, look: impl FnOnce(&Cache) -> T) -> T {
         look(&self.cache.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Gives back the memory that many looks have taken; cheap when there were few.
+    pub fn tidy(&self) {
+        if self.look(Cache::is_untidy) {
+            self.cache.write().unwrap_or_else(PoisonError::into_inner).tidy();
+        }
     }
 
     /// Waits until every one of these kinds has been listed once.

@@ -32,6 +32,8 @@ pub struct Options {
     pub controller_manager_flags: Vec<String>,
     /// More flags for kube-scheduler.
     pub scheduler_flags: Vec<String>,
+    /// etcd waits for the disk before it answers, as it does in a cluster; for measurements.
+    pub durable: bool,
     /// How long the server may take until it is ready.
     pub patience: Duration,
 }
@@ -46,6 +48,7 @@ impl Default for Options {
             apiserver_flags: Vec::new(),
             controller_manager_flags: Vec::new(),
             scheduler_flags: Vec::new(),
+            durable: false,
             patience: Duration::from_secs(120),
         }
     }
@@ -173,7 +176,7 @@ impl ControlPlane {
 
         let until = Instant::now() + options.patience;
         let (client, between) = (free_port()?, free_port()?);
-        plane.add("etcd", &etcd_arguments(client, between))?;
+        plane.add("etcd", &etcd_arguments(client, between, options.durable))?;
         plane.await_port(client, until)?;
         plane.add("kube-apiserver", &apiserver_arguments(port, client, &files, options))?;
         plane.await_port(port, until)?;
@@ -262,18 +265,21 @@ fn users(options: &Options) -> Result<Vec<User>, Error> {
     Ok(users)
 }
 
-fn etcd_arguments(client: u16, between: u16) -> Vec<OsString> {
-    arguments(&[
+fn etcd_arguments(client: u16, between: u16, durable: bool) -> Vec<OsString> {
+    let mut flags = arguments(&[
         "--data-dir=etcd",
         &format!("--listen-client-urls=http://127.0.0.1:{client}"),
         &format!("--advertise-client-urls=http://127.0.0.1:{client}"),
         &format!("--listen-peer-urls=http://127.0.0.1:{between}"),
         &format!("--initial-advertise-peer-urls=http://127.0.0.1:{between}"),
         &format!("--initial-cluster=default=http://127.0.0.1:{between}"),
-        // The data lives no longer than the test: nothing is gained by waiting for the disk.
-        "--unsafe-no-fsync",
         "--log-level=warn",
-    ])
+    ]);
+    if !durable {
+        // The data lives no longer than the test: nothing is gained by waiting for the disk.
+        flags.push("--unsafe-no-fsync".into());
+    }
+    flags
 }
 
 fn apiserver_arguments(port: u16, etcd: u16, files: &Files, options: &Options) -> Vec<OsString> {

@@ -10,8 +10,8 @@ use control::{Cache, Change};
 use crate::{Key, Local};
 
 pub(crate) fn keys(cache: &Cache, local: &Local) -> Vec<Key> {
-    let claims = cache.claims().filter(|claim| is_asked(claim, local));
-    let volumes = cache.volumes().filter(|volume| is_ours(volume, local));
+    let claims = cache.each_claim().filter(|claim| is_asked(claim, local));
+    let volumes = cache.each_volume().filter(|volume| is_ours(volume, local));
     claims
         .map(|claim| Key::Claim(claim.metadata.key()))
         .chain(volumes.map(|volume| Key::Volume(volume.metadata.name.clone())))
@@ -99,8 +99,8 @@ impl Woken<'_> {
 
     /// Claims that have no volume yet.
     fn unbound(&mut self, concerned: impl Fn(&PersistentVolumeClaim) -> bool) {
-        let waiting = self.cache.claims().filter(|claim| claim.spec.volume_name.is_empty() && concerned(claim));
-        waiting.for_each(|claim| self.claim(claim));
+        let waiting = self.cache.each_claim().filter(|claim| claim.spec.volume_name.is_empty() && concerned(claim));
+        waiting.for_each(|claim| self.claim(&claim));
     }
 
     /// The volume itself, the claim whose volume has, or would have, that name, and claims whose volumes are made from it.
@@ -125,8 +125,8 @@ impl Woken<'_> {
     /// Rare: a volume whose name looks like one of ours, and which is not for the claim it would be named after.
     fn namesakes(&mut self, name: &str) {
         if name.starts_with(self.local.settings.volume_name_prefix.as_str()) {
-            let found = self.cache.claims().filter(|claim| volume_name(claim, self.local) == name);
-            found.for_each(|claim| self.claim(claim));
+            let found = self.cache.each_claim().filter(|claim| volume_name(claim, self.local) == name);
+            found.for_each(|claim| self.claim(&claim));
         }
     }
 }

@@ -59,8 +59,8 @@ pub(crate) fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
 }
 
 pub(crate) fn keys(cache: &Cache, local: &Local) -> Vec<Key> {
-    let volumes = cache.volumes().filter(|volume| is_ours(volume, local));
-    volumes.filter_map(|volume| claim_of(volume)).collect()
+    let volumes = cache.each_volume().filter(|volume| is_ours(volume, local));
+    volumes.filter_map(|volume| claim_of(&volume)).collect()
 }
 
 /// The volume is our driver's, or of the in-tree plugin our driver has taken over.

@@ -3,5 +3,7 @@
 //! The checks read the source as text; they know nothing of what it does. The benchmarks know programs by their
 //! command lines and sockets, and nothing of what is inside them.
 
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
 pub mod bench;
 pub mod tree;

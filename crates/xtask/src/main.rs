@@ -1,4 +1,4 @@
-//! Chores by name: `xtask bench BINARY`, `xtask bench-driver BINARY …`.
+//! Chores by name: `xtask bench BINARY`, `xtask bench-driver BINARY …`, `xtask bench-sidecars BINARY …`.
 
 use std::io;
 use std::process::ExitCode;
@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use xtask::bench;
 
 const USAGE: &str = "usage: xtask bench BINARY
-       xtask bench-driver BINARY [--quick] [--json FILE] [--doc FILE]";
+       xtask bench-driver BINARY [--quick] [--json FILE] [--doc FILE]
+       xtask bench-sidecars BINARY [--quick] [--full] [--fast] [--only NAME] [--volumes N] [--rounds N] [--json FILE] [--doc FILE]";
 
 #[allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
 fn main() -> ExitCode {
@@ -15,6 +16,10 @@ fn main() -> ExitCode {
         ["bench", binary] => bench::up::run(binary),
         ["bench-driver", binary, ref options @ ..] => match bench::driver::Settings::read(binary, options) {
             Some(settings) => bench::driver::run(&settings),
+            None => return usage(),
+        },
+        ["bench-sidecars", binary, ref options @ ..] => match bench::sidecars::Settings::read(binary, options) {
+            Some(settings) => bench::sidecars::run(&settings),
             None => return usage(),
         },
         _ => return usage(),

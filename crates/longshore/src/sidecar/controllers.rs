@@ -24,8 +24,11 @@ use super::secrets::Waiting;
 use super::settings::Cluster;
 use super::{Role, locals};
 
-/// News of watches waiting to be taken in. The watches wait when it is full.
-const NEWS: usize = 256;
+/// News of watches waiting to be taken in. The watches wait when it is full; a piece may be a whole page of a list.
+const NEWS: usize = 4;
+
+/// Keys at once where nobody gave a number: far more than requests are ever under way, and still a bound.
+const UNLIMITED: usize = 512;
 
 /// A controller, whatever its rules.
 trait Worker: Send + Sync {
@@ -144,7 +147,7 @@ pub async fn work(
     let kube = connect(&shared.settings.cluster).await?;
     let limited = match shared.settings.cluster.limit {
         Some((rate, burst)) => kube.throttled(rate, burst),
-        None => kube.clone(),
+        None => kube.paced(),
     };
     let waiting = Arc::<Waiting>::default();
     let speaking: Arc<dyn Hands> = Arc::new(RoleHands {
@@ -233,7 +236,8 @@ fn feed(kube: &Kube, facts: &Arc<Facts>, sight: Sight) {
     tokio::spawn(async move {
         while let Some(feed) = news.recv().await {
             match feed {
-                Feed::Replace { kind, version, objects } => facts.replace(kind, version, objects),
+                Feed::Part(objects) => facts.part(objects),
+                Feed::Replace { kind, version, objects, before } => facts.replace_rest(kind, version, objects, before),
                 Feed::Set(object) => facts.set(object),
                 Feed::Remove(object) => facts.remove(&object),
             }
@@ -295,8 +299,10 @@ impl Workshop {
         }
     }
 
+    /// Not told how many, there is no limit to speak of: the pace of the requests adapts to the server's answers.
     fn limit(&self, role: Role, name: &str) -> usize {
-        usize::try_from(self.shared.settings.flags.int(role, name)).unwrap_or(1)
+        let flags = &self.shared.settings.flags;
+        if flags.is_given(name) { usize::try_from(flags.int(role, name)).unwrap_or(1) } else { UNLIMITED }
     }
 
     /// The controllers of a role, and what they watch.
@@ -349,7 +355,7 @@ impl Workshop {
         };
         let parts = Parts { events: None, ..self.parts_by(role, kube) };
         let capacity = Controller::<Capacity>::new(&parts, local);
-        capacity.at_once(self.limit(role, "capacity-threads"));
+        capacity.at_once(usize::try_from(flags.int(role, "capacity-threads")).unwrap_or(1));
         all.push(capacity);
         Ok(all)
     }

@@ -197,7 +197,8 @@ fn feed(kube: &Kube, facts: &Arc<Facts>) {
     tokio::spawn(async move {
         while let Some(feed) = news.recv().await {
             match feed {
-                Feed::Replace { kind, version, objects } => facts.replace(kind, version, objects),
+                Feed::Part(objects) => facts.part(objects),
+                Feed::Replace { kind, version, objects, before } => facts.replace_rest(kind, version, objects, before),
                 Feed::Set(object) => facts.set(object),
                 Feed::Remove(object) => facts.remove(&object),
             }

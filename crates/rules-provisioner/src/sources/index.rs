@@ -11,7 +11,7 @@ use crate::{Intent, Local, intent};
 
 pub(super) fn keys(cache: &Cache) -> Vec<SourceKey> {
     let snapshots = cache.snapshots().map(|snapshot| SourceKey::Snapshot(snapshot.metadata.key()));
-    let claims = cache.claims().filter(|claim| claim.metadata.has_finalizer(names::CLONE_PROTECTION));
+    let claims = cache.each_claim().filter(|claim| claim.metadata.has_finalizer(names::CLONE_PROTECTION));
     snapshots.chain(claims.map(|claim| SourceKey::Claim(claim.metadata.key()))).collect()
 }
 

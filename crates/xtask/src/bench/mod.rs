@@ -1,5 +1,9 @@
-//! The benchmarks: `longshore up` as a whole, and the reference driver beside the Go hostpath driver.
+//! The benchmarks: `longshore up` as a whole, the reference driver beside the Go hostpath driver, and the sidecars beside the
+//! Go sidecars.
 
+mod document;
 pub mod driver;
+mod figures;
 mod life;
+pub mod sidecars;
 pub mod up;

@@ -3,7 +3,6 @@
 //! Both are called over their sockets by the same clients in this process, which shares the machine's cores with them.
 
 mod contender;
-mod figures;
 mod kernel;
 mod load;
 mod report;
@@ -12,8 +11,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use super::figures::Figures;
 use contender::{Contender, Maker, Place, Programs, Running};
-use figures::Figures;
 use load::{Load, Part};
 
 /// How much is measured.

@@ -4,18 +4,17 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 use std::io;
-use std::path::Path;
 use std::time::Duration;
 
 use super::contender::{Contender, Maker};
-use super::figures::{Figures, table};
 use super::kernel::Share;
 use super::load::Part;
 use super::{CLIENTS, Settings, load_name};
+use crate::bench::document;
+use crate::bench::figures::{Figures, table};
 
-/// The document holds the tables between these.
-const BEGIN: &str = "<!-- figures: written by make bench-driver -->";
-const END: &str = "<!-- end of figures -->";
+/// What the document calls the place of these tables.
+const PLACE: &str = "make bench-driver";
 
 const EXT4: &str = "ours, ext4";
 const DIRECTORY: &str = "ours, directory";
@@ -61,39 +60,24 @@ pub fn add_share(figures: &mut Figures, contender: Contender, part: Part, share:
 pub fn write(settings: &Settings, figures: &Figures) -> io::Result<String> {
     let text = tables(settings, figures);
     if let Some(file) = &settings.json {
-        let document =
-            serde_json::json!({ "machine": machine(), "rounds": settings.rounds, "figures": figures.json() });
-        fs::write(file, serde_json::to_string_pretty(&document)?)?;
+        let told =
+            serde_json::json!({ "machine": document::machine(), "rounds": settings.rounds, "figures": figures.json() });
+        fs::write(file, serde_json::to_string_pretty(&told)?)?;
     }
     if let Some(file) = &settings.doc {
-        refresh(file, &text)?;
+        document::refresh(file, PLACE, &text)?;
     }
     Ok(text)
-}
-
-/// Replaces the tables in a document.
-fn refresh(file: &Path, tables: &str) -> io::Result<()> {
-    let document = fs::read_to_string(file)?;
-    let marks = || io::Error::other(format!("{} has no place for figures; it needs {BEGIN} and {END}", file.display()));
-    let (before, rest) = document.split_once(BEGIN).ok_or_else(marks)?;
-    let (_, after) = rest.split_once(END).ok_or_else(marks)?;
-    fs::write(file, format!("{before}{BEGIN}\n\n{tables}\n{END}{after}"))
-}
-
-fn machine() -> String {
-    let read = |file: &str| fs::read_to_string(file).unwrap_or_default().trim().to_string();
-    let info = read("/proc/cpuinfo");
-    let model = info.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or("\t: a processor");
-    let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    let model = model.trim_start_matches([' ', '\t', ':']);
-    format!("{cores} cores of {model}, Linux {}", read("/proc/sys/kernel/osrelease"))
 }
 
 fn tables(settings: &Settings, figures: &Figures) -> String {
     let mut text = String::new();
     let (rounds, seconds) = (settings.rounds, settings.time.as_secs_f64());
-    let _ =
-        writeln!(text, "{}; {rounds} rounds, drivers in turn, {seconds} s a load; the median is told.\n", machine());
+    let _ = writeln!(
+        text,
+        "{}; {rounds} rounds, drivers in turn, {seconds} s a load; the median is told.\n",
+        document::machine()
+    );
     let _ = writeln!(text, "### Per second\n\n{}", per_second(figures));
     let _ = writeln!(text, "### Milliseconds a call, one client, whole life\n\n{}", by_call(figures));
     let _ = writeln!(

@@ -27,7 +27,7 @@ impl Figures {
     pub fn json(&self) -> serde_json::Value {
         let figure = |((what, whose), rounds): (&(String, String), &Vec<f64>)| {
             let median = self.median(what, whose);
-            serde_json::json!({ "what": what, "driver": whose, "median": median, "rounds": rounds })
+            serde_json::json!({ "what": what, "whose": whose, "median": median, "rounds": rounds })
         };
         serde_json::Value::Array(self.all.iter().map(figure).collect())
     }
@@ -35,6 +35,18 @@ impl Figures {
     /// A figure as text, as exact as it deserves.
     pub fn shown(&self, what: &str, whose: &str) -> String {
         self.median(what, whose).map_or("–".into(), shown)
+    }
+
+    /// All figures of one whose names begin so and whose rest is wanted, in one line.
+    pub fn with_prefix(&self, prefix: &str, whose: &str, wanted: fn(&str) -> bool) -> String {
+        let mut all = Vec::new();
+        for (what, owner) in self.all.keys().filter(|(what, owner)| owner == whose && what.starts_with(prefix)) {
+            let rest = &what[prefix.len()..];
+            if wanted(rest) {
+                all.push(format!("{rest} {}", self.shown(what, owner)));
+            }
+        }
+        all.join(", ")
     }
 
     /// How many times as large one driver's figure is as the other's.
@@ -46,7 +58,8 @@ impl Figures {
     }
 }
 
-fn shown(figure: f64) -> String {
+/// A figure as text, as exact as it deserves.
+pub fn shown(figure: f64) -> String {
     match figure {
         large if large >= 100.0 => format!("{large:.0}"),
         middle if middle >= 10.0 => format!("{middle:.1}"),

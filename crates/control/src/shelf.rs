@@ -1,0 +1,205 @@
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use api::{Kind, Object};
+use once_cell::race::OnceBox;
+
+/// Where a cache keeps its objects. Those that changed lately are kept as they are; the others, which in a large cluster
+/// are nearly all, are kept packed: as the little in which they differ from a sample of their kind. Whoever looks at a
+/// packed object sees it as it was.
+#[derive(Debug, Default)]
+pub(crate) struct Shelf {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    /// Slots in the order they were filled, so that the oldest are packed first.
+    warm: VecDeque<u32>,
+    samples: BTreeMap<Kind, Box<[u8]>>,
+    /// How many packed objects have been unpacked by a look since the last time they were all forgotten.
+    unpacked: AtomicUsize,
+}
+
+#[derive(Clone, Debug)]
+enum Slot {
+    Empty,
+    Warm(Object),
+    Packed(Kind, Box<Packed>),
+}
+
+#[derive(Clone, Debug)]
+struct Packed {
+    bytes: Box<[u8]>,
+    /// The object itself, for as long as somebody may look at it.
+    seen: OnceBox<Object>,
+}
+
+/// Objects kept as they are, and unpacked ones kept for the next look.
+const WARM: usize = 1024;
+
+impl Clone for Shelf {
+    fn clone(&self) -> Shelf {
+        Shelf {
+            slots: self.slots.clone(),
+            free: self.free.clone(),
+            warm: self.warm.clone(),
+            samples: self.samples.clone(),
+            unpacked: AtomicUsize::new(self.unpacked.load(Ordering::Relaxed)),
+        }
+    }
+}
+
+impl Shelf {
+    /// Keeps an object, and says where.
+    pub(crate) fn put(&mut self, object: Object) -> u32 {
+        self.make_room();
+        let place = match self.free.pop() {
+            Some(place) => place,
+            None => {
+                self.slots.push(Slot::Empty);
+                // A process with so many objects has run out of memory long before.
+                u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
+            }
+        };
+        self.slots[place as usize] = Slot::Warm(object);
+        self.warm.push_back(place);
+        place
+    }
+
+    /// Gives an object back.
+    pub(crate) fn take(&mut self, place: u32) -> Option<Object> {
+        let slot = core::mem::replace(self.slots.get_mut(place as usize)?, Slot::Empty);
+        self.free.push(place);
+        match slot {
+            Slot::Warm(object) => Some(object),
+            Slot::Packed(kind, packed) => self.unpack(kind, &packed.bytes),
+            Slot::Empty => None,
+        }
+    }
+
+    /// Looks at one object.
+    pub(crate) fn get(&self, place: u32) -> Option<&Object> {
+        match self.slots.get(place as usize)? {
+            Slot::Warm(object) => Some(object),
+            Slot::Packed(kind, packed) => {
+                if packed.seen.get().is_none() {
+                    let _ = packed.seen.set(Box::new(self.unpack(*kind, &packed.bytes)?));
+                    self.unpacked.fetch_add(1, Ordering::Relaxed);
+                }
+                packed.seen.get()
+            }
+            Slot::Empty => None,
+        }
+    }
+
+    /// One object, without keeping it unpacked: for those who look at many.
+    pub(crate) fn copy(&self, place: u32) -> Option<Object> {
+        match self.slots.get(place as usize)? {
+            Slot::Warm(object) => Some(object.clone()),
+            Slot::Packed(kind, packed) => match packed.seen.get() {
+                Some(object) => Some(object.clone()),
+                None => self.unpack(*kind, &packed.bytes),
+            },
+            Slot::Empty => None,
+        }
+    }
+
+    /// So many have been unpacked by looks that it is time to [`Shelf::tidy`].
+    pub(crate) fn is_untidy(&self) -> bool {
+        self.unpacked.load(Ordering::Relaxed) > WARM
+    }
+
+    /// Forgets what was unpacked for looks that are over.
+    pub(crate) fn tidy(&mut self) {
+        self.unpacked.store(0, Ordering::Relaxed);
+        for slot in &mut self.slots {
+            if let Slot::Packed(_, packed) = slot {
+                packed.seen = OnceBox::new();
+            }
+        }
+    }
+
+    /// Packs the oldest half when too many are warm.
+    fn make_room(&mut self) {
+        if self.is_untidy() {
+            self.tidy();
+        }
+        if self.warm.len() < WARM {
+            return;
+        }
+        for place in self.warm.drain(..WARM / 2).collect::<Vec<u32>>() {
+            let Slot::Warm(object) = &self.slots[place as usize] else { continue };
+            let object = object.clone();
+            if let Some(bytes) = self.pack(&object) {
+                self.slots[place as usize] =
+                    Slot::Packed(object.kind(), Box::new(Packed { bytes, seen: OnceBox::new() }));
+            }
+        }
+    }
+
+    /// The object in little room; nothing if it would not come back exactly as it is.
+    fn pack(&mut self, object: &Object) -> Option<Box<[u8]>> {
+        let (kind, json) = (object.kind(), object.to_bytes());
+        let sample = self.samples.entry(kind).or_insert_with(|| json.clone().into_boxed_slice());
+        let bytes = lz4_flex::block::compress_prepend_size_with_dict(&json, sample).into_boxed_slice();
+        (self.unpack(kind, &bytes)? == *object).then_some(bytes)
+    }
+
+    fn unpack(&self, kind: Kind, bytes: &[u8]) -> Option<Object> {
+        let json = lz4_flex::block::decompress_size_prepended_with_dict(bytes, self.samples.get(&kind)?).ok()?;
+        Object::from_slice(kind, &json).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::format;
+    use api::{Meta, PersistentVolume, StorageClass};
+
+    fn volume(number: usize) -> Object {
+        let metadata = Meta { uid: format!("{number}"), ..Meta::named(format!("volume-{number}")) };
+        let mut volume = PersistentVolume { metadata, ..Default::default() };
+        volume.spec.storage_class_name = "fast".into();
+        volume.into()
+    }
+
+    #[test]
+    fn every_object_comes_back_as_it_was_packed_or_not() {
+        let mut shelf = Shelf::default();
+        let places: Vec<u32> = (0..5000).map(|number| shelf.put(volume(number))).collect();
+        assert!(shelf.slots.iter().filter(|slot| matches!(slot, Slot::Packed(..))).count() > 3000);
+        for (number, place) in places.iter().enumerate() {
+            assert_eq!(shelf.copy(*place), Some(volume(number)));
+            assert_eq!(shelf.get(*place), Some(&volume(number)));
+        }
+        for (number, place) in places.iter().enumerate() {
+            assert_eq!(shelf.take(*place), Some(volume(number)));
+            assert_eq!(shelf.copy(*place), None);
+        }
+    }
+
+    #[test]
+    fn what_was_unpacked_for_a_look_is_forgotten_again() {
+        let mut shelf = Shelf::default();
+        let places: Vec<u32> = (0..5000).map(|number| shelf.put(volume(number))).collect();
+        places.iter().for_each(|place| assert!(shelf.get(*place).is_some()));
+        shelf.put(volume(5000));
+        let kept = |slot: &&Slot| matches!(slot, Slot::Packed(_, packed) if packed.seen.get().is_some());
+        assert_eq!(shelf.slots.iter().filter(kept).count(), 0);
+        assert_eq!(shelf.get(places[7]), Some(&volume(7)));
+    }
+
+    #[test]
+    fn kinds_are_not_confused_and_places_are_used_again() {
+        let mut shelf = Shelf::default();
+        let first = shelf.put(volume(1));
+        shelf.take(first);
+        let class: Object = StorageClass { metadata: Meta::named("c"), ..Default::default() }.into();
+        assert_eq!(shelf.put(class.clone()), first);
+        for number in 0..3000 {
+            shelf.put(volume(number));
+        }
+        assert_eq!(shelf.get(first), Some(&class));
+    }
+}

@@ -1,0 +1,204 @@
+//! Who is measured: the programs, how they are started, and what they use.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+
+/// What is done with all volumes at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    Provision,
+    Attach,
+    Detach,
+    Resize,
+    Delete,
+}
+
+impl Operation {
+    /// In the order of a volume's life.
+    pub const ALL: [Operation; 5] =
+        [Operation::Provision, Operation::Attach, Operation::Detach, Operation::Resize, Operation::Delete];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Operation::Provision => "provision",
+            Operation::Attach => "attach",
+            Operation::Detach => "detach",
+            Operation::Resize => "resize",
+            Operation::Delete => "delete",
+        }
+    }
+
+    fn role(self) -> &'static str {
+        match self {
+            Operation::Provision | Operation::Delete => "provisioner",
+            Operation::Attach | Operation::Detach => "attacher",
+            Operation::Resize => "resizer",
+        }
+    }
+}
+
+/// A program and its flags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contender {
+    /// The Go programs as they are installed.
+    GoDefault,
+    /// The Go programs with their limits lifted.
+    GoLifted,
+    /// Ours as it is installed: all roles in one process.
+    Ours,
+    /// Ours with one role a process.
+    OursSingle,
+    /// Ours without an intent before CreateVolume, as upstream.
+    OursUpstream,
+}
+
+impl Contender {
+    pub const ALL: [Contender; 5] =
+        [Contender::GoDefault, Contender::GoLifted, Contender::Ours, Contender::OursSingle, Contender::OursUpstream];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Contender::GoDefault => "Go, default",
+            Contender::GoLifted => "Go, limits lifted",
+            Contender::Ours => "ours, all in one",
+            Contender::OursSingle => "ours, one role",
+            Contender::OursUpstream => "ours, no intent",
+        }
+    }
+
+    pub fn is_go(self) -> bool {
+        matches!(self, Contender::GoDefault | Contender::GoLifted)
+    }
+
+    /// The user of the API it is, so that its requests can be told apart.
+    pub fn user(self) -> &'static str {
+        if self.is_go() { "go" } else { "ours" }
+    }
+
+    /// It can do this at all: there is no Go attacher here to measure, and the intent matters for one operation only.
+    pub fn can(self, operation: Operation) -> bool {
+        match operation {
+            Operation::Attach | Operation::Detach => {
+                matches!(self, Contender::Ours | Contender::OursSingle)
+            }
+            Operation::Resize => self != Contender::OursUpstream,
+            Operation::Provision | Operation::Delete => true,
+        }
+    }
+}
+
+/// Where the programs are.
+pub struct Programs {
+    pub ours: PathBuf,
+    pub provisioner: PathBuf,
+    pub resizer: PathBuf,
+}
+
+impl Programs {
+    /// The program and its flags that do an operation for a contender.
+    pub fn line(&self, contender: Contender, operation: Operation) -> (PathBuf, Vec<String>) {
+        let role = operation.role();
+        match contender {
+            Contender::GoDefault | Contender::GoLifted => {
+                let program = if role == "resizer" { &self.resizer } else { &self.provisioner };
+                let lifted = ["--kube-api-qps=10000".to_string(), "--kube-api-burst=20000".to_string()];
+                let workers = if role == "resizer" { "--workers=100" } else { "--worker-threads=100" };
+                let flags = lifted.into_iter().chain([workers.to_string()]);
+                (program.clone(), if contender == Contender::GoLifted { flags.collect() } else { Vec::new() })
+            }
+            Contender::Ours => (self.ours.clone(), ours("provisioner,attacher,resizer")),
+            Contender::OursSingle => (self.ours.clone(), ours(role)),
+            Contender::OursUpstream => {
+                let mut flags = ours(role);
+                flags.push("--provisioning-intent=memory".into());
+                (self.ours.clone(), flags)
+            }
+        }
+    }
+}
+
+fn ours(roles: &str) -> Vec<String> {
+    vec!["sidecar".into(), format!("--roles={roles}")]
+}
+
+/// A program that runs. It is killed when it is dropped.
+pub struct Running {
+    process: Child,
+    log: PathBuf,
+    /// When it was started.
+    pub began: SystemTime,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Running {
+    pub fn start(
+        program: &Path,
+        flags: &[String],
+        socket: &str,
+        kubeconfig: &Path,
+        folder: &Path,
+    ) -> io::Result<Running> {
+        let log = folder.join("contender.log");
+        let said = File::create(&log)?;
+        let mut command = Command::new(program);
+        command.args(flags).arg(format!("--csi-address={socket}"));
+        command.arg(format!("--kubeconfig={}", kubeconfig.display())).env_remove("KUBECONFIG");
+        command.stdin(Stdio::null()).stdout(said.try_clone()?).stderr(said);
+        let began = SystemTime::now();
+        let process = command
+            .spawn()
+            .map_err(|error| io::Error::other(format!("cannot start {}: {error}", program.display())))?;
+        Ok(Running { process, log, began })
+    }
+
+    /// It runs still; the error says what it said last.
+    pub fn check(&mut self) -> io::Result<()> {
+        match self.process.try_wait()? {
+            None => Ok(()),
+            Some(status) => Err(io::Error::other(format!("it ended by itself ({status}): {}", self.said()))),
+        }
+    }
+
+    /// The end of what it wrote.
+    pub fn said(&self) -> String {
+        let text = fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(12)..].join("\n")
+    }
+
+    /// Resident megabytes.
+    pub fn memory(&self) -> io::Result<f64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kilobytes = line.and_then(|rest| rest.split_whitespace().next()).and_then(|kb| kb.parse::<f64>().ok());
+        Ok(kilobytes.unwrap_or(f64::NAN) / 1024.0)
+    }
+
+    /// Milliseconds of processor time used so far.
+    pub fn processor(&self) -> io::Result<f64> {
+        const TICK: f64 = 10.0;
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.id()))?;
+        let fields: Vec<&str> = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
+        let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0);
+        Ok((ticks(11) + ticks(12)) * TICK)
+    }
+
+    /// Asks it to end, and waits.
+    pub fn stop(mut self) -> io::Result<()> {
+        Command::new("kill").args(["-TERM", &self.process.id().to_string()]).status()?;
+        let until = Instant::now() + Duration::from_secs(5);
+        while self.process.try_wait()?.is_none() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    }
+}
