@@ -42,6 +42,11 @@ fn handle(volume: &PersistentVolume, disk: &str) -> Result<String, Error> {
     let Some(zones) = label(names::ZONE_BETA).or_else(|| label(names::ZONE)) else {
         return Ok(format!("projects/{UNSPECIFIED}/zones/{UNSPECIFIED}/disks/{disk}"));
     };
+    // No label has a slash, and one in a handle would be taken for the end of the zone.
+    if zones.contains('/') {
+        let (value, want) = (zones.clone(), "the name of a zone, such as us-central1-a");
+        return Err(Error::Malformed { plugin: ME, field: "zone label", value, want });
+    }
     let zones: Vec<String> = zones.split(topology::BETWEEN_ZONES).map(String::from).collect();
     match &zones[..] {
         [zone] => Ok(format!("projects/{UNSPECIFIED}/zones/{zone}/disks/{disk}")),
