@@ -205,7 +205,12 @@ impl Patch {
 
     /// Removes a finalizer from the object of this uid, which is being deleted.
     pub fn let_go(uid: &str, finalizer: &str) -> Patch {
-        Patch::Strategic(json!({ "metadata": { "uid": uid, "$deleteFromPrimitiveList/finalizers": [finalizer] } }))
+        Patch::let_go_of_all(uid, &[finalizer])
+    }
+
+    /// Removes finalizers from the object of this uid, which is being deleted.
+    pub fn let_go_of_all(uid: &str, finalizers: &[&str]) -> Patch {
+        Patch::Strategic(json!({ "metadata": { "uid": uid, "$deleteFromPrimitiveList/finalizers": finalizers } }))
     }
 
     /// Removes a finalizer from the object seen. Nobody can put a finalizer on an object that is being deleted, so there

@@ -25,6 +25,9 @@ pub struct Cache {
     index: BTreeSet<(Index, u32, u32)>,
     /// The newest version each kind's watch has delivered: everything up to here has been seen.
     seen: BTreeMap<Kind, u64>,
+    /// Uids of objects that the answer to our own write said are gone, until the watch says so too: news of an earlier
+    /// moment must not bring them back (reliability 104).
+    gone: BTreeMap<(Kind, ObjectKey), String>,
 }
 
 /// Caches are the same if they hold the same, wherever they hold it.
@@ -104,6 +107,9 @@ impl Cache {
         let seen = self.seen.entry(object.kind()).or_default();
         *seen = version.max(*seen);
         let id = (object.kind(), object.meta().key());
+        if self.gone.get(&id) == Some(&object.meta().uid) {
+            self.gone.remove(&id);
+        }
         if self.look(&id)?.meta().version() > version {
             return None; // A namesake created since, known to us from the answer to a write.
         }
@@ -124,6 +130,7 @@ impl Cache {
         if self.look(&id)?.meta().uid != uid {
             return None;
         }
+        self.gone.insert(id.clone(), uid.into());
         self.take(&id)
     }
 
@@ -153,6 +160,7 @@ impl Cache {
             .filter(|(_, place)| self.shelf.copy(**place).is_some_and(|held| held.meta().version() <= version))
             .map(|(id, _)| id.clone())
             .collect();
+        self.gone.retain(|(of, key), _| *of != kind || listed.contains(key));
         let mut changes: Vec<Change> = gone.iter().filter_map(|id| self.take(id)).collect();
         changes.extend(self.part(objects));
         let seen = self.seen.entry(kind).or_default();
@@ -162,6 +170,9 @@ impl Cache {
 
     fn put(&mut self, object: Object) -> Option<Change> {
         let id = (object.kind(), object.meta().key());
+        if self.gone.get(&id) == Some(&object.meta().uid) {
+            return None;
+        }
         if let Some(held) = self.look(&id)
             && held.meta().version() >= object.meta().version()
         {
@@ -389,6 +400,23 @@ mod tests {
         cache.remove(&class("a", "1", 9));
         assert!(cache.fold(class("a", "1", 7)).is_none());
         assert!(cache.class(&ObjectKey::cluster("a")).is_none());
+    }
+
+    // Reliability 104, 109: what our own write made go is not seen again, so nothing is done about it twice.
+    #[test]
+    fn late_news_of_an_object_does_not_bring_it_back() {
+        let mut cache = Cache::default();
+        cache.set(class("a", "1", 5));
+        let key = ObjectKey::cluster("a");
+        assert!(cache.fold_gone(Kind::StorageClass, &key, "1").is_some());
+        assert!(cache.set(class("a", "1", 6)).is_none());
+        assert!(cache.replace(Kind::StorageClass, 6, alloc::vec![class("a", "1", 6)]).is_empty());
+        assert!(cache.class(&key).is_none());
+        // A namesake is another, before and after the watch has said that the first is gone.
+        assert!(cache.set(class("a", "2", 8)).is_some());
+        assert!(cache.remove(&class("a", "1", 7)).is_none());
+        assert_eq!(cache.class(&key).unwrap().metadata.uid, "2");
+        assert!(cache.gone.is_empty());
     }
 
     #[test]

@@ -16,7 +16,6 @@ mod sidecar;
 mod translate;
 mod up;
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -69,9 +68,7 @@ fn asynchronously(verbose: u8, command: impl Future<Output = Result<()>>) -> Res
         1 => tracing::Level::INFO,
         _ => tracing::Level::DEBUG,
     };
-    let lines = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_target(false);
-    // Colours are for terminals; in a file they are noise.
-    lines.with_ansi(std::io::stderr().is_terminal()).init();
+    out::log(level, false);
     // One thread decides and answers; disk and kernel work has threads of its own.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let outcome = runtime.block_on(command);

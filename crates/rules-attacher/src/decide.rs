@@ -263,6 +263,10 @@ fn decide_volume(volume: &VolumeUse) -> Decision<Act> {
     match volume {
         VolumeUse::Unmarked(name) => settled("NotMarked", format!("volume {name} is not held by this attacher")),
         VolumeUse::Staying(name) => settled("VolumeStays", format!("volume {name} is not being deleted")),
+        VolumeUse::Provisioners(name) => Decision::Rest(Why::waiting(
+            "ProvisionerHolds",
+            format!("the provisioner lets go of volume {name} for both"),
+        )),
         VolumeUse::Attached { volume, attachment } => Decision::Rest(Why::waiting(
             "StillAttached",
             format!("waiting for attachment {attachment} to be gone before letting go of volume {volume}"),

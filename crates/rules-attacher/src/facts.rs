@@ -353,6 +353,9 @@ fn volume_use(volume: &PersistentVolume, cache: &Cache, local: &Local) -> Volume
     if !leaving && !is_let_go_early(volume, local) {
         return VolumeUse::Staying(name.clone());
     }
+    if leaving && local.provisions && volume.metadata.has_finalizer(names::PROVISIONER_FINALIZER) {
+        return VolumeUse::Provisioners(name.clone());
+    }
     match cache.attachments_by_volume(name).next() {
         Some(attachment) => VolumeUse::Attached { volume: name.clone(), attachment: attachment.metadata.name.clone() },
         None => VolumeUse::Free { volume: Stamp::of(&volume.metadata), finalizer, leaving },

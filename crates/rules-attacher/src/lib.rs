@@ -80,6 +80,9 @@ pub struct Local {
     pub max_entries: i32,
     /// What the driver says.
     pub listing: Listing,
+    /// A provisioner of the same driver works in the same process: while it holds a volume that is being deleted, our
+    /// finalizer goes with its own.
+    pub provisions: bool,
     /// How long pauses after failures are.
     pub pauses: Pauses,
 }

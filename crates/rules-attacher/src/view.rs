@@ -198,6 +198,8 @@ pub enum VolumeUse {
     Unmarked(String),
     /// It is not on its way out, so that the finalizer stays for the next attachment.
     Staying(String),
+    /// It is on its way out, and the provisioner beside us lets go of it for both.
+    Provisioners(String),
     /// An attachment names it.
     Attached {
         /// The volume.

@@ -122,7 +122,12 @@ pub enum Action {
     /// Keep a PersistentVolume until the driver has deleted its data.
     Hold(Arc<PersistentVolume>),
     /// Stop keeping it.
-    DropHold(Arc<PersistentVolume>),
+    DropHold {
+        /// The volume.
+        volume: Arc<PersistentVolume>,
+        /// The finalizer of the attacher beside us, which goes with ours.
+        also: Option<String>,
+    },
     /// Delete a PersistentVolume.
     DeletePv(Arc<PersistentVolume>),
 }
@@ -144,7 +149,7 @@ impl Action {
             | Action::LookForPv { uid, .. }
             | Action::LookAtPv { uid, .. }
             | Action::DeleteVolume { uid, .. } => uid,
-            Action::Hold(volume) | Action::DropHold(volume) | Action::DeletePv(volume) => &volume.metadata.uid,
+            Action::Hold(volume) | Action::DropHold { volume, .. } | Action::DeletePv(volume) => &volume.metadata.uid,
         }
     }
 }
@@ -166,7 +171,7 @@ impl control::Action for Action {
             Action::LookAtPv { .. } => "LookAtPv",
             Action::DeleteVolume { .. } => "DeleteVolume",
             Action::Hold(_) => "Hold",
-            Action::DropHold(_) => "DropHold",
+            Action::DropHold { .. } => "DropHold",
             Action::DeletePv(_) => "DeletePv",
         }
     }
@@ -204,8 +209,12 @@ impl control::Action for Action {
             Action::Hold(volume) => {
                 patch(volume_ref(volume), Patch::add_finalizer(&volume.metadata, names::PROVISIONER_FINALIZER))
             }
-            Action::DropHold(volume) => {
+            Action::DropHold { volume, also: None } => {
                 patch(volume_ref(volume), Patch::remove_finalizer(&volume.metadata, names::PROVISIONER_FINALIZER))
+            }
+            Action::DropHold { volume, also: Some(also) } => {
+                let both = [names::PROVISIONER_FINALIZER, also.as_str()];
+                patch(volume_ref(volume), Patch::let_go_of_all(&volume.metadata.uid, &both))
             }
             Action::DeletePv(volume) => Effect::Write(Write::Delete {
                 target: volume_ref(volume),
@@ -291,7 +300,7 @@ impl fmt::Debug for Action {
             Action::LookForPv { uid, .. } => write!(f, "{name}(claim uid {uid})"),
             Action::LookAtPv { name: volume, .. } => write!(f, "{name}({volume})"),
             Action::DeleteVolume { volume_id, .. } => write!(f, "{name}({volume_id})"),
-            Action::Hold(volume) | Action::DropHold(volume) | Action::DeletePv(volume) => {
+            Action::Hold(volume) | Action::DropHold { volume, .. } | Action::DeletePv(volume) => {
                 write!(f, "{name}({})", volume.metadata.name)
             }
         }

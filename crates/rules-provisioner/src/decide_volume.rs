@@ -6,7 +6,7 @@ use api::{PersistentVolume, SecretReference, names};
 use control::{Decision, Tick, Why};
 
 use crate::step::read_secret;
-use crate::{Action, Fresh, Local, Memory, Obstacle, Stage};
+use crate::{Action, Fresh, Local, Memory, Obstacle, Stage, pv};
 
 /// Whether a volume's data may be destroyed: the policy says so, and it belongs to nobody. A volume that is being
 /// deleted and is not bound can never become bound again, because binding refuses it (reliability 8).
@@ -45,7 +45,7 @@ pub(crate) fn volume(
     }
     let memory = memory.about(&volume.metadata.uid);
     if memory.stage == Stage::Deleted {
-        return forget(volume);
+        return forget(volume, local);
     }
     if !local.abilities.controller || !local.abilities.volumes {
         let text = format!("driver {} cannot delete volumes", local.driver);
@@ -80,7 +80,7 @@ fn retained(volume: &Arc<PersistentVolume>, held: bool) -> Decision<Action> {
     let policy = &volume.spec.persistent_volume_reclaim_policy;
     if held {
         let why = Why::waiting("ReleasingHold", format!("policy {policy} keeps the volume's data"));
-        return Decision::Do(Action::DropHold(volume.clone()), why);
+        return Decision::Do(Action::DropHold { volume: volume.clone(), also: None }, why);
     }
     Decision::Rest(Why::settled("Retained", format!("policy {policy} keeps the volume's data")))
 }
@@ -128,11 +128,12 @@ fn destroy(
     }
 }
 
-/// P84: the data is gone; now the object, and last our hold on it.
-fn forget(volume: &Arc<PersistentVolume>) -> Decision<Action> {
+/// P84: the data is gone; now the object, and last our hold on it, and that of the attacher beside us.
+fn forget(volume: &Arc<PersistentVolume>, local: &Local) -> Decision<Action> {
     if volume.metadata.is_deleting() {
         let why = Why::waiting("ReleasingHold", "the driver has deleted the volume");
-        return Decision::Do(Action::DropHold(volume.clone()), why);
+        let also = pv::attacher_finalizer(local).filter(|finalizer| volume.metadata.has_finalizer(finalizer));
+        return Decision::Do(Action::DropHold { volume: volume.clone(), also }, why);
     }
     let why = Why::waiting("ForgettingVolume", "the driver has deleted the volume, so that its object can go");
     Decision::Do(Action::DeletePv(volume.clone()), why)

@@ -172,7 +172,7 @@ impl Memory {
             Action::DropIntent(_) | Action::Reschedule(_) => {
                 Memory { retry, owned: known.owned && is_refused(got), ..known }
             }
-            Action::Hold(_) | Action::DropHold(_) | Action::DeletePv(_) => Memory { retry, ..known },
+            Action::Hold(_) | Action::DropHold { .. } | Action::DeletePv(_) => Memory { retry, ..known },
         }
     }
 

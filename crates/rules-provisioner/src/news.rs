@@ -35,7 +35,7 @@ pub(crate) fn news(action: &Action) -> News {
         Action::DeleteVolume { .. }
         | Action::LookAtPv { .. }
         | Action::Hold(_)
-        | Action::DropHold(_)
+        | Action::DropHold { .. }
         | Action::DeletePv(_) => News { failed: Some(DELETE_FAILED), ..News::default() },
     }
 }

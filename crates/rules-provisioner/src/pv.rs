@@ -77,9 +77,15 @@ fn metadata(local: &Local, terms: &Terms) -> Meta {
     }
     // What policy keeps needs no hold of ours; upstream puts it on and takes it off again.
     if terms.reclaim_policy == "Delete" {
-        metadata.finalizers = alloc::vec![names::PROVISIONER_FINALIZER.into()];
+        metadata.finalizers.push(names::PROVISIONER_FINALIZER.into());
     }
+    metadata.finalizers.extend(attacher_finalizer(local));
     metadata
+}
+
+/// The finalizer of the attacher that works beside us, if there is one and it has something to do.
+pub(crate) fn attacher_finalizer(local: &Local) -> Option<String> {
+    (local.settings.attaches && local.abilities.publishes).then(|| names::attacher_finalizer(&local.driver))
 }
 
 fn parts(secret: Option<&SecretReference>) -> (String, String) {

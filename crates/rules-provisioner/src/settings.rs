@@ -177,6 +177,9 @@ pub struct Settings {
     pub pauses: Pauses,
     /// What is written down before a volume is made.
     pub intent: Intent,
+    /// An attacher of the same driver works in the same process. Volumes are born with its finalizer, which saves it a write
+    /// when they are first attached, and lose it together with ours.
+    pub attaches: bool,
     /// This process, as it is recorded in the volumes it makes; empty records nothing.
     pub identity: String,
     /// `--node-deployment`: there is one provisioner per node.
@@ -201,6 +204,7 @@ impl Default for Settings {
             attributes_classes: true,
             pauses: Pauses::default(),
             intent: Intent::OnClaim,
+            attaches: false,
             identity: String::new(),
             node: None,
             capacity: None,

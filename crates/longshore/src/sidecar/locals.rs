@@ -41,6 +41,7 @@ pub async fn provisioner(shared: &Shared, profile: &Profile, kube: &Kube) -> Res
         attributes_classes: flags.gate("VolumeAttributesClass").unwrap_or(true),
         pauses: shared.settings.pauses(Role::Provisioner),
         intent: if text("provisioning-intent") == "memory" { Intent::InMemory } else { Intent::OnClaim },
+        attaches: shared.settings.roles.contains(&Role::Attacher),
         identity: identity(&profile.name, node.as_ref()),
         node,
         capacity: if is("enable-capacity") { Some(capacities(shared, kube).await?) } else { None },
@@ -180,6 +181,7 @@ pub fn attacher(shared: &Shared, profile: &Profile) -> rules_attacher::Local {
         // Never unless the driver can say where its volumes are.
         list_every_millis: if lists { u64::try_from(every.as_millis()).unwrap_or(u64::MAX) } else { 0 },
         max_entries: i32::try_from(flags.int(Role::Attacher, "max-entries")).unwrap_or(0),
+        provisions: shared.settings.roles.contains(&Role::Provisioner),
         pauses: shared.settings.pauses(Role::Attacher),
         ..rules_attacher::Local::default()
     }

@@ -18,7 +18,6 @@ mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -124,9 +123,7 @@ fn log(settings: &Settings, role: Role) {
         2..=4 => tracing::Level::INFO,
         5.. => tracing::Level::DEBUG,
     };
-    let lines = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_target(false);
-    let lines = lines.with_ansi(std::io::stderr().is_terminal());
-    if settings.flags.text(role, "logging-format") == "json" { lines.json().init() } else { lines.init() }
+    out::log(level, settings.flags.text(role, "logging-format") == "json");
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 use alloc::string::{String, ToString};
 
-use api::Kind;
+use api::{Kind, names};
 use control::{Action, Decision, Effect, Outcome, Rules};
 use csi::Call;
 use serde_json::json;
@@ -52,6 +52,25 @@ fn the_volume_is_let_go_when_it_is_deleted_and_no_attachment_is_left() {
     world.unwant("b");
     assert_eq!(world.run(&volume), ["UnmarkVolume"]);
     assert!(!world.real_volume().is_some_and(|volume| volume.metadata.has_finalizer(&finalizer())));
+}
+
+// The provisioner in the same process lets go of a volume for both; ours is left to us if its own is not there.
+#[test]
+fn beside_a_provisioner_a_volume_is_let_go_together() {
+    let mut world = World::new(&["ReadWriteOnce"]);
+    world.local.provisions = true;
+    let volume = Key::Volume("v".into());
+    world.want("a");
+    world.run(&on("a"));
+    world.unwant("a");
+    world.run(&on("a"));
+    let held = json!({ "metadata": { "finalizers": [names::PROVISIONER_FINALIZER, finalizer()] } });
+    world.patch(Kind::PersistentVolume, "", "v", false, held);
+    world.remove(Kind::PersistentVolume, "", "v");
+    assert!(world.run(&volume).is_empty());
+    assert_eq!(world.code(&volume), "ProvisionerHolds");
+    world.patch(Kind::PersistentVolume, "", "v", false, json!({ "metadata": { "finalizers": [finalizer()] } }));
+    assert_eq!(world.run(&volume), ["UnmarkVolume"]);
 }
 
 // Sidecars 3.6: a driver that does not publish gets a confirmation and nothing else.

@@ -35,6 +35,25 @@ fn a_released_volume_is_deleted_data_first() {
     assert!(world.driver.volumes.is_empty());
 }
 
+// An attacher in the same process finds its finalizer there when the volume is first attached, and never has to let go.
+#[test]
+fn beside_an_attacher_a_volume_is_held_for_both_and_let_go_for_both() {
+    let class = json!({ "reclaimPolicy": "Delete" });
+    let mut world = World::new().with(|settings| settings.attaches = true).class("fast", "d", class);
+    world = world.with_claim("data", json!({}));
+    world.run();
+    let name = world.pv_name();
+    let finalizers = |world: &World| world.get(VOLUME, &name).unwrap()["metadata"]["finalizers"].to_string();
+    assert!(finalizers(&world).contains(names::PROVISIONER_FINALIZER));
+    assert!(finalizers(&world).contains(&names::attacher_finalizer("d")));
+    world.delete_claim();
+    world.release_volumes();
+    world.log.clear();
+    world.run();
+    assert_eq!(world.log.len(), 4, "{:?}", world.log);
+    assert!(!finalizers(&world).contains("external-"), "{}", finalizers(&world));
+}
+
 // Reliability 113.
 #[test]
 fn deletion_survives_a_crash_or_a_lost_answer_at_any_step() {

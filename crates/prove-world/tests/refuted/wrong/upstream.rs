@@ -99,7 +99,7 @@ impl Astray for NeverHolds {
             && !rules_provisioner::is_condemned(volume)
         {
             let why = Why::waiting("NotHolding", "a volume is its own master");
-            return Decision::Do(Action::DropHold(volume.clone()), why);
+            return Decision::Do(Action::DropHold { volume: volume.clone(), also: None }, why);
         }
         match Provisioner::decide(now, view, memory) {
             Decision::Do(Action::Hold(_), why) => Decision::Rest(why),
