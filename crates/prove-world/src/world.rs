@@ -87,6 +87,12 @@ pub(crate) struct Performed {
 }
 
 impl World {
+    /// A world in which nothing has happened yet.
+    pub(crate) fn of(cluster: Cluster, truth: Arc<Truth>, members: Vec<Arc<dyn Member>>) -> World {
+        let (behind, late, budget) = (BTreeMap::new(), Vec::new(), Budget::calm(0));
+        World { cluster, truth, members, behind, late, dawdling: 0, budget }
+    }
+
     /// Every PersistentVolume there is.
     pub fn volumes(&self) -> impl Iterator<Item = &Arc<PersistentVolume>> {
         self.cluster.volumes()

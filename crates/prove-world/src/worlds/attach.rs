@@ -12,7 +12,6 @@ use rules_attacher::Attacher;
 use rules_node::Node;
 use serde_json::{Value, json};
 
-use crate::bounds::Budget;
 use crate::cluster::{Cluster, NAMESPACE};
 use crate::explore::Scenario;
 use crate::laws::{self, Broken};
@@ -109,15 +108,7 @@ where
     for node in NODES {
         members.push(Instance::start(&format!("agent of {node}"), node, agent_seat(), &cluster, &truth));
     }
-    World {
-        cluster,
-        truth,
-        members,
-        behind: Default::default(),
-        late: Vec::new(),
-        dawdling: 0,
-        budget: Budget::calm(0),
-    }
+    World::of(cluster, truth, members)
 }
 
 /// The same, from the moment the first node has been told that the volume is attached and has not reacted yet.

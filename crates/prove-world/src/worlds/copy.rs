@@ -8,7 +8,6 @@ use rules_binding::Binding;
 use rules_provisioner::{Abilities, Local, Provisioner, Sources};
 use serde_json::{Value, json};
 
-use crate::bounds::Budget;
 use crate::cluster::{Cluster, NAMESPACE};
 use crate::explore::Scenario;
 use crate::laws::{self, Broken};
@@ -64,15 +63,7 @@ where
         Instance::start("provisioner", "", provisioner, &cluster, &truth),
         Instance::start("sources", "", sources, &cluster, &truth),
     ];
-    World {
-        cluster,
-        truth,
-        members,
-        behind: Default::default(),
-        late: Vec::new(),
-        dawdling: 0,
-        budget: Budget::calm(0),
-    }
+    World::of(cluster, truth, members)
 }
 
 fn claim(name: &str) -> ObjectRef {

@@ -10,7 +10,6 @@ use control::Rules;
 use rules_attachdetach::AttachDetach;
 use rules_attacher::Attacher;
 
-use crate::bounds::Budget;
 use crate::cluster::{Cluster, NAMESPACE};
 use crate::explore::Scenario;
 use crate::laws::{self, Broken};
@@ -46,15 +45,7 @@ where
         Instance::start("attachdetach", "", detach, &cluster, &truth),
         Instance::start("attacher", "", seat, &cluster, &truth),
     ];
-    let world = World {
-        cluster,
-        truth,
-        members,
-        behind: Default::default(),
-        late: Vec::new(),
-        dawdling: 0,
-        budget: Budget::calm(0),
-    };
+    let world = World::of(cluster, truth, members);
     attach::reported(world)
 }
 

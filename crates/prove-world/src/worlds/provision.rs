@@ -8,7 +8,6 @@ use rules_binding::Binding;
 use rules_provisioner::{Local, Provisioner};
 use serde_json::{Value, json};
 
-use crate::bounds::Budget;
 use crate::cluster::{Cluster, NAMESPACE};
 use crate::explore::Scenario;
 use crate::laws::{self, Broken};
@@ -56,15 +55,7 @@ where
         Instance::start("binding", "", plain, &cluster, &truth),
         Instance::start("provisioner", "", seat, &cluster, &truth),
     ];
-    World {
-        cluster,
-        truth,
-        members,
-        behind: Default::default(),
-        late: Vec::new(),
-        dawdling: 0,
-        budget: Budget::calm(0),
-    }
+    World::of(cluster, truth, members)
 }
 
 fn target() -> ObjectRef {

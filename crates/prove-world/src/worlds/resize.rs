@@ -7,7 +7,6 @@ use control::Rules;
 use rules_resizer::{Expansion, Local, Resizer};
 use serde_json::{Value, json};
 
-use crate::bounds::Budget;
 use crate::cluster::{Cluster, NAMESPACE};
 use crate::explore::Scenario;
 use crate::laws::{self, Broken};
@@ -73,15 +72,7 @@ where
         Instance::start("resizer", "", seat, &cluster, &truth),
         Instance::start("node", "", node, &cluster, &truth),
     ];
-    World {
-        cluster,
-        truth,
-        members,
-        behind: Default::default(),
-        late: Vec::new(),
-        dawdling: 0,
-        budget: Budget::calm(0),
-    }
+    World::of(cluster, truth, members)
 }
 
 fn put_bound_volume(cluster: &mut Cluster) {

@@ -11,7 +11,6 @@ use api::{Kind, ObjectKey, ObjectRef, Patch, PersistentVolumeClaim, Precondition
 use control::{Action, Cache, Change, Decision, Effect, Outcome, Permission, Retry, Rules, Tick, Why};
 use serde_json::json;
 
-use crate::bounds::Budget;
 use crate::cluster::{Cluster, NAMESPACE};
 use crate::explore::Scenario;
 use crate::laws::{self, Broken};
@@ -167,15 +166,7 @@ fn start() -> World {
         Instance::start("anna", "", seat(|_, _| "a".into()), &cluster, &truth),
         Instance::start("bert", "", seat(|_, _| "b".into()), &cluster, &truth),
     ];
-    World {
-        cluster,
-        truth,
-        members,
-        behind: Default::default(),
-        late: Vec::new(),
-        dawdling: 0,
-        budget: Budget::calm(0),
-    }
+    World::of(cluster, truth, members)
 }
 
 fn user(world: &World) -> Vec<UserMove> {
