@@ -140,11 +140,11 @@ struct Workshop {
 /// Runs the controllers until everything is to end; `lives` counts lives of the driver.
 pub async fn work(
     shared: &Arc<Shared>,
+    kube: Kube,
     driver: Arc<Driver>,
     profile: &Profile,
     mut lives: watch::Receiver<u64>,
 ) -> Result<()> {
-    let kube = connect(&shared.settings.cluster).await?;
     let limited = match shared.settings.cluster.limit {
         Some((rate, burst)) => kube.throttled(rate, burst),
         None => kube.paced(),
@@ -215,7 +215,8 @@ pub async fn work(
     Ok(())
 }
 
-async fn connect(cluster: &Cluster) -> Result<Kube> {
+/// The cluster, as far as what was given says where it is: nobody is asked yet.
+pub async fn connect(cluster: &Cluster) -> Result<Kube> {
     Ok(match (&cluster.kubeconfig, &cluster.master) {
         (Some(path), _) => Kube::from_kubeconfig(std::path::Path::new(path)).await?,
         (None, Some(url)) => Kube::from_url(url)?,

@@ -17,13 +17,15 @@ use super::run::Shared;
 
 /// Between two questions to a driver that is not there or not ready.
 const PAUSE: Duration = Duration::from_secs(1);
+/// How long nothing is said about a driver that is not there: it is usually started at the same time.
+const SOON: Duration = Duration::from_secs(2);
 /// How often it is said that the driver is still waited for.
 const REMIND: Duration = Duration::from_secs(10);
 
 /// Waits until the driver says that it is ready (C2): one that is not there yet, not ready, or too slow is asked again for
 /// ever; one that refuses is an error.
 pub async fn ready(client: &Arc<CsiClient>, socket: &str, timeout: Duration) -> Result<()> {
-    let mut said = tokio::time::Instant::now();
+    let mut say = tokio::time::Instant::now() + SOON;
     loop {
         let failure = match client.call(socket, Call::Probe(v1::ProbeRequest {}), timeout).await {
             Ok(Response::Probe(answer)) if answer.ready.unwrap_or(true) => return Ok(()),
@@ -33,8 +35,9 @@ pub async fn ready(client: &Arc<CsiClient>, socket: &str, timeout: Duration) -> 
             }
             Err(status) => status.message,
         };
-        if said.elapsed() >= REMIND {
-            said = tokio::time::Instant::now();
+        let now = tokio::time::Instant::now();
+        if now >= say {
+            say = now + REMIND;
             tracing::warn!("still waiting for the driver: {failure}");
         }
         tokio::time::sleep(PAUSE).await;

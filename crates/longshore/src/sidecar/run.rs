@@ -95,6 +95,11 @@ async fn roles(shared: Arc<Shared>) -> Result<()> {
         shared.stopped().await;
         return Ok(());
     }
+    // What was given is looked at before the driver is waited for: a wrong path should be told at once.
+    let kube = match settings.controllers().next().is_some() || settings.marks_node() {
+        true => Some(controllers::connect(&settings.cluster).await?),
+        false => None,
+    };
     let lives = driver::lives(&settings.socket)?;
     let driver = Arc::new(Driver::new(shared.client.clone(), settings.socket.clone()));
     let meet = async {
@@ -108,12 +113,12 @@ async fn roles(shared: Arc<Shared>) -> Result<()> {
     tracing::info!("the driver at {} is {name}", settings.socket);
     let _ = shared.name.set(name.clone());
     let controlling = async {
-        if settings.controllers().next().is_none() && !settings.marks_node() {
+        let Some(kube) = kube else {
             shared.stopped().await;
             return Ok(());
-        }
+        };
         let profile = driver.profile(timeout).await.map_err(|status| anyhow::anyhow!("the driver {name}: {status}"))?;
-        controllers::work(&shared, driver.clone(), &profile, lives.clone()).await
+        controllers::work(&shared, kube, driver.clone(), &profile, lives.clone()).await
     };
     // Either ends early only by failing.
     tokio::try_join!(register(&shared, &name, lives.clone()), controlling)?;
