@@ -40,7 +40,7 @@ pub use secret::*;
 pub use snapshot::*;
 pub use storage_v1::*;
 pub use time::Time;
-pub use write::{JsonOp, Patch, Precondition, Subresource, Write};
+pub use write::{JsonOp, Note, Patch, Precondition, Subresource, Write};
 
 /// The JSON value type objects are written in.
 pub use serde_json::Value;

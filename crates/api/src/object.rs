@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::{
-    CSIDriver, CSINode, CSIStorageCapacity, Kind, Meta, Node, ObjectRef, PersistentVolume, PersistentVolumeClaim, Pod,
+    CSIDriver, CSINode, CSIStorageCapacity, Kind, Lease, Meta, Node, ObjectRef, PersistentVolume, PersistentVolumeClaim, Pod,
     ReferenceGrant, Secret, StorageClass, Value, VolumeAttachment, VolumeAttributesClass, VolumeSnapshot,
     VolumeSnapshotContent,
 };
@@ -27,6 +27,7 @@ pub enum Object {
     VolumeSnapshot(Arc<VolumeSnapshot>),
     VolumeSnapshotContent(Arc<VolumeSnapshotContent>),
     ReferenceGrant(Arc<ReferenceGrant>),
+    Lease(Arc<Lease>),
 }
 
 /// The rules keep no objects of this kind.
@@ -56,13 +57,14 @@ macro_rules! each {
             Object::VolumeSnapshot($object) => $body,
             Object::VolumeSnapshotContent($object) => $body,
             Object::ReferenceGrant($object) => $body,
+            Object::Lease($object) => $body,
         }
     };
 }
 
 impl Object {
     /// Kinds that may be kept in a cache: those with a variant here, save secrets, which are read when they are needed.
-    pub const KINDS: [Kind; 13] = [
+    pub const KINDS: [Kind; 14] = [
         Kind::PersistentVolumeClaim,
         Kind::PersistentVolume,
         Kind::StorageClass,
@@ -76,6 +78,7 @@ impl Object {
         Kind::VolumeSnapshot,
         Kind::VolumeSnapshotContent,
         Kind::ReferenceGrant,
+        Kind::Lease,
     ];
 
     /// What it is.
@@ -95,6 +98,7 @@ impl Object {
             Object::VolumeSnapshot(_) => Kind::VolumeSnapshot,
             Object::VolumeSnapshotContent(_) => Kind::VolumeSnapshotContent,
             Object::ReferenceGrant(_) => Kind::ReferenceGrant,
+            Object::Lease(_) => Kind::Lease,
         }
     }
 
@@ -128,7 +132,8 @@ impl Object {
             Kind::VolumeSnapshot => Object::VolumeSnapshot(read(json)?),
             Kind::VolumeSnapshotContent => Object::VolumeSnapshotContent(read(json)?),
             Kind::ReferenceGrant => Object::ReferenceGrant(read(json)?),
-            Kind::Event | Kind::Lease | Kind::Namespace => return Err(UnknownKind(kind).to_string()),
+            Kind::Lease => Object::Lease(read(json)?),
+            Kind::Event | Kind::Namespace => return Err(UnknownKind(kind).to_string()),
         })
     }
 
@@ -152,7 +157,8 @@ impl Object {
             Kind::VolumeSnapshot => Object::VolumeSnapshot(read(json)?),
             Kind::VolumeSnapshotContent => Object::VolumeSnapshotContent(read(json)?),
             Kind::ReferenceGrant => Object::ReferenceGrant(read(json)?),
-            Kind::Event | Kind::Lease | Kind::Namespace => return Err(UnknownKind(kind).to_string()),
+            Kind::Lease => Object::Lease(read(json)?),
+            Kind::Event | Kind::Namespace => return Err(UnknownKind(kind).to_string()),
         })
     }
 
@@ -195,5 +201,6 @@ from_narrow!(
     CSIStorageCapacity,
     VolumeSnapshot,
     VolumeSnapshotContent,
-    ReferenceGrant
+    ReferenceGrant,
+    Lease
 );

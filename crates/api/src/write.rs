@@ -1,3 +1,4 @@
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -43,6 +44,30 @@ pub enum Write {
         /// The node.
         node: String,
     },
+    /// Set or take away annotations of their own writer. Notes touch only names that nobody else writes, so that the hands
+    /// may carry any number of them to the server in one request.
+    Note(Note),
+}
+
+/// Annotations to be set or, where there is no value, taken away.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Note {
+    /// The object.
+    pub target: ObjectRef,
+    /// Its uid.
+    pub uid: String,
+    /// The version the writer saw. Other notes may have come in between.
+    pub seen: String,
+    /// The annotations.
+    pub annotations: BTreeMap<String, Option<String>>,
+}
+
+impl Note {
+    /// The note as a patch of the object at this version, or at any.
+    pub fn patch(&self, version: Option<String>) -> Patch {
+        let only_if = Precondition { uid: Some(self.uid.clone()), resource_version: version };
+        Patch::merge(only_if, json!({ "metadata": { "annotations": self.annotations } }))
+    }
 }
 
 impl Write {
@@ -52,7 +77,8 @@ impl Write {
             Write::Create { target, .. }
             | Write::Patch { target, .. }
             | Write::Delete { target, .. }
-            | Write::Bind { target, .. } => target,
+            | Write::Bind { target, .. }
+            | Write::Note(Note { target, .. }) => target,
         }
     }
 
@@ -66,7 +92,7 @@ impl Write {
                 JsonOp::Test { .. } | JsonOp::Add { .. } | JsonOp::Replace { .. } | JsonOp::Remove { .. } => None,
             }),
             Write::Delete { only_if, .. } => only_if.uid.as_deref(),
-            Write::Bind { uid, .. } => Some(uid),
+            Write::Bind { uid, .. } | Write::Note(Note { uid, .. }) => Some(uid),
         }
     }
 
@@ -74,7 +100,7 @@ impl Write {
     pub fn verb(&self) -> &'static str {
         match self {
             Write::Create { .. } | Write::Bind { .. } => "create",
-            Write::Patch { .. } => "patch",
+            Write::Patch { .. } | Write::Note(_) => "patch",
             Write::Delete { .. } => "delete",
         }
     }
@@ -84,7 +110,7 @@ impl Write {
         match self {
             Write::Patch { subresource: Some(Subresource::Status), .. } => Some("status"),
             Write::Bind { .. } => Some("binding"),
-            Write::Create { .. } | Write::Patch { subresource: None, .. } | Write::Delete { .. } => None,
+            Write::Create { .. } | Write::Patch { subresource: None, .. } | Write::Delete { .. } | Write::Note(_) => None,
         }
     }
 }

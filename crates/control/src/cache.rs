@@ -6,7 +6,7 @@ use core::hash::{Hash, Hasher};
 
 use crate::shelf::Shelf;
 use api::{
-    CSIDriver, CSINode, CSIStorageCapacity, Kind, Node, Object, ObjectKey, PersistentVolume, PersistentVolumeClaim,
+    CSIDriver, CSINode, CSIStorageCapacity, Kind, Lease, Node, Object, ObjectKey, PersistentVolume, PersistentVolumeClaim,
     Pod, ReferenceGrant, StorageClass, VolumeAttachment, VolumeAttributesClass, VolumeSnapshot, VolumeSnapshotContent,
     names,
 };
@@ -278,6 +278,7 @@ getters! {
     snapshot, snapshots, VolumeSnapshot;
     snapshot_content, snapshot_contents, VolumeSnapshotContent;
     grant, grants, ReferenceGrant;
+    lease, leases, Lease;
 }
 
 /// For those who look at every object of a kind and keep none: of the kinds there are many of, none is kept unpacked.
@@ -369,7 +370,8 @@ fn terms(object: &Object) -> Vec<(Index, String)> {
         | Object::CSIStorageCapacity(_)
         | Object::VolumeSnapshot(_)
         | Object::VolumeSnapshotContent(_)
-        | Object::ReferenceGrant(_) => Vec::new(),
+        | Object::ReferenceGrant(_)
+        | Object::Lease(_) => Vec::new(),
     }
 }
 

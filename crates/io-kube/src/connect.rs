@@ -8,6 +8,7 @@ use tokio::sync::Semaphore;
 
 use crate::Counts;
 use crate::gate::Gate;
+use crate::note::Desk;
 use crate::stack;
 use crate::throttle::Throttle;
 
@@ -18,6 +19,8 @@ pub struct Kube {
     pub(crate) counts: Arc<Counts>,
     pub(crate) throttle: Option<Arc<Throttle>>,
     pub(crate) gate: Option<Arc<Gate>>,
+    /// Where notes wait to be carried together.
+    pub(crate) desk: Arc<Desk>,
     /// Whose turn it is to read a long list.
     pub(crate) lists: Arc<Semaphore>,
 }
@@ -83,7 +86,7 @@ impl Kube {
 
     fn over(client: kube::Client) -> Kube {
         let lists = Arc::new(Semaphore::new(1));
-        Kube { client, counts: Arc::default(), throttle: None, gate: None, lists }
+        Kube { client, counts: Arc::default(), throttle: None, gate: None, desk: Arc::default(), lists }
     }
 
     /// The same connection with a limit of its own: so many requests a second, and so many at once before that counts.

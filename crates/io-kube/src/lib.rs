@@ -9,6 +9,7 @@ mod connect;
 mod count;
 mod gate;
 mod lease;
+mod note;
 mod path;
 mod request;
 mod stack;

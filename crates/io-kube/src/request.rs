@@ -39,6 +39,16 @@ impl Kube {
 
     /// Performs one write.
     pub async fn write(&self, write: &Write) -> Outcome {
+        match write {
+            Write::Note(note) => self.note(note).await,
+            Write::Create { .. } | Write::Patch { .. } | Write::Delete { .. } | Write::Bind { .. } => {
+                self.write_alone(write).await
+            }
+        }
+    }
+
+    /// Performs one write in a request of its own.
+    pub(crate) async fn write_alone(&self, write: &Write) -> Outcome {
         let target = write.target();
         self.counts.add(write.verb(), target.kind, write.subresource().unwrap_or(""));
         let (method, path, content_type, body) = encode(write);
@@ -51,7 +61,7 @@ impl Kube {
         }
         match write {
             Write::Bind { .. } => Outcome::Done(Reply::Nothing),
-            Write::Create { .. } | Write::Patch { .. } | Write::Delete { .. } => {
+            Write::Create { .. } | Write::Patch { .. } | Write::Delete { .. } | Write::Note(_) => {
                 Outcome::Done(answer(target.kind, write, &body))
             }
         }
@@ -138,6 +148,11 @@ fn encode(write: &Write) -> (Method, String, &'static str, String) {
             let path = format!("{}?{MANAGER}", path::collection(target.kind, &target.key.namespace));
             (Method::POST, path, "application/json", body.to_string())
         }
+        Write::Note(note) => {
+            let path = format!("{}?{MANAGER}", path::object(target.kind, &target.key, None));
+            let patch = note.patch(Some(note.seen.clone()));
+            (Method::PATCH, path, patch.content_type(), patch.to_json().to_string())
+        }
         Write::Patch { patch, .. } => {
             let path = format!("{}?{MANAGER}", path::object(target.kind, &target.key, subresource));
             (Method::PATCH, path, patch.content_type(), patch.to_json().to_string())
@@ -180,7 +195,7 @@ fn answer(kind: Kind, write: &Write, body: &[u8]) -> Reply {
             let held = !meta.finalizers.is_empty() || meta.deletion_grace_period_seconds.unwrap_or(0) > 0;
             if meta.is_deleting() && held { Reply::Object(object) } else { Reply::Gone }
         }
-        Write::Create { .. } | Write::Patch { .. } => {
+        Write::Create { .. } | Write::Patch { .. } | Write::Note(_) => {
             let meta = object.meta();
             // The patch that took the last finalizer off made the object go.
             let gone = meta.is_deleting()

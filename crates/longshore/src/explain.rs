@@ -48,7 +48,8 @@ pub fn chain(cache: &Cache, kind: Kind, key: &ObjectKey) -> Option<Vec<Object>> 
         | Object::CSIStorageCapacity(_)
         | Object::VolumeSnapshot(_)
         | Object::VolumeSnapshotContent(_)
-        | Object::ReferenceGrant(_) => Vec::new(),
+        | Object::ReferenceGrant(_)
+        | Object::Lease(_) => Vec::new(),
     };
     let mut volumes: Vec<ObjectKey> = match &first {
         Object::PersistentVolume(volume) => vec![volume.metadata.key()],

@@ -78,7 +78,7 @@ impl Cluster {
     pub(crate) fn write(&mut self, actor: &str, write: &Write) -> Result<Committed, Refusal> {
         let kind = write.target().kind;
         let Some(store) = self.stores.get_mut(&kind) else {
-            return Ok(Committed { reply: Reply::Nothing, events: Vec::new() }); // Events and leases change nothing here.
+            return Ok(Committed { reply: Reply::Nothing, events: Vec::new() }); // Events change nothing here.
         };
         let uid = (self.uids + 1).to_string();
         let context = Context { now_millis: NOW_MILLIS, new_uid: &uid, actor };
@@ -96,8 +96,8 @@ impl Cluster {
         let gone = events.last().is_some_and(|event| event.gone);
         let reply = match write {
             Write::Bind { .. } => Reply::Nothing,
-            Write::Create { .. } | Write::Patch { .. } | Write::Delete { .. } if gone => Reply::Gone,
-            Write::Create { .. } | Write::Patch { .. } | Write::Delete { .. } => {
+            Write::Create { .. } | Write::Patch { .. } | Write::Delete { .. } | Write::Note(_) if gone => Reply::Gone,
+            Write::Create { .. } | Write::Patch { .. } | Write::Delete { .. } | Write::Note(_) => {
                 self.read(write.target()).map_or(Reply::Gone, |held| Reply::Object(held.object.clone()))
             }
         };
@@ -173,6 +173,7 @@ typed! {
     attachments, VolumeAttachment;
     nodes, Node;
     pods, Pod;
+    leases, Lease;
 }
 
 /// The same reading of refusals as the HTTP client's.

@@ -73,7 +73,8 @@ fn describe_object(object: &api::Object) -> String {
         | api::Object::CSIStorageCapacity(_)
         | api::Object::VolumeSnapshot(_)
         | api::Object::VolumeSnapshotContent(_)
-        | api::Object::ReferenceGrant(_) => {}
+        | api::Object::ReferenceGrant(_)
+        | api::Object::Lease(_) => {}
     }
     text
 }

@@ -57,7 +57,7 @@ pub const NO_DELETE_IN_USE: &str = "a volume is not deleted while it is attached
 /// Reliability 4 and 16.
 pub const ONE_TO_ONE: &str = "a volume has at most one claim and a claim at most one volume";
 /// Reliability 13: nothing is made for whoever is gone.
-pub const FOR_A_CLAIM: &str = "a volume is created only for a claim that exists";
+pub const FOR_A_CLAIM: &str = "a volume is created only for a claim that exists, or on an intent that will undo it";
 /// Reliability 12.
 pub const SOURCE_STAYS: &str = "what a volume is made from is not deleted while that is under way";
 /// Reliability 55: what is said of a size is true, and no volume shrinks.
@@ -169,6 +169,8 @@ fn belief(write: &Write) -> (Option<String>, Option<String>) {
         }
         Write::Delete { only_if, .. } => (only_if.uid.clone(), only_if.resource_version.clone()),
         Write::Bind { uid, .. } => (Some(uid.clone()), None),
+        // Whatever came in between: a note may land at any time.
+        Write::Note(note) => (Some(note.uid.clone()), None),
         Write::Create { .. } | Write::Patch { patch: Patch::Json(_), .. } => (None, None),
     }
 }
@@ -247,7 +249,7 @@ fn create(world: &World, actor: &str, name: &str) -> Option<Broken> {
         if missing {
             return Some(Broken::new(FOR_A_CLAIM, format!("{actor} creates {name} for a claim that is gone")));
         }
-        let text = format!("{actor} creates {name} and no claim records the intent");
+        let text = format!("{actor} creates {name} and nothing records the intent");
         return Some(Broken::new(INTENT_FIRST, text));
     }
     None
@@ -405,11 +407,19 @@ fn volumes(world: &World) -> Option<Broken> {
     None
 }
 
+/// An intent is on the claim, or in a journal, where it may outlive the claim.
 fn intended(world: &World, name: &str) -> bool {
-    world.cluster.claims().any(|claim| {
+    let on_claim = world.cluster.claims().any(|claim| {
         names::volume_name_for_claim(&claim.metadata.uid) == name
             && claim.metadata.has_finalizer(names::PROVISIONING_INTENT)
-    })
+    });
+    on_claim || entries(world).any(|uid| names::volume_name_for_claim(uid) == name)
+}
+
+/// The uids of the claims that journals tell of.
+pub(crate) fn entries(world: &World) -> impl Iterator<Item = &str> {
+    let annotations = world.cluster.leases().flat_map(|lease| lease.metadata.annotations.keys());
+    annotations.filter_map(|name| Some(name.strip_prefix(names::JOURNAL_ENTRY)?.rsplit_once('.')?.0))
 }
 
 fn bindings(world: &World) -> Option<Broken> {

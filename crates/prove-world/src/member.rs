@@ -176,14 +176,14 @@ where
             canon.add(piece);
         }
         for (key, memory) in &*self.memory {
-            key.to_string().hash(&mut canon);
+            format!("{key:?}").hash(&mut canon);
             memory.hash(&mut canon);
         }
         for key in &self.due {
-            key.to_string().hash(&mut canon);
+            format!("{key:?}").hash(&mut canon);
         }
         for doing in &self.held {
-            doing.key.to_string().hash(&mut canon);
+            format!("{:?}", doing.key).hash(&mut canon);
             doing.action.hash(&mut canon);
         }
         (self.seat.digest)(&self.local, &mut canon);

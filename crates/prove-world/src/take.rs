@@ -30,7 +30,7 @@ impl Stepped {
         let intent = self.world.members[member].ready_intent(at).clone();
         self.guard(member, &intent.effect);
         self.world.edit(member, |member| member.begin(at));
-        let same = |i: &usize| self.world.members[member].held_intent(*i).label == intent.label;
+        let same = |i: &usize| Arc::ptr_eq(self.world.members[member].held_intent(*i), &intent);
         (0..self.world.members[member].held()).find(same).unwrap_or(0)
     }
 

@@ -33,6 +33,7 @@ fn a_volume_moves_between_nodes_under_any_one_delay() {
 #[test]
 fn a_claim_comes_and_goes_under_a_fault_and_a_delay() {
     holds("provision", Budget::troubled(1, 1, 1));
+    holds("provision-on-claim", Budget::troubled(1, 1, 1));
 }
 
 // Reliability 12: a fault, or a delay, while a claim is copied and it or its copy is deleted.
@@ -40,6 +41,8 @@ fn a_claim_comes_and_goes_under_a_fault_and_a_delay() {
 fn a_claim_is_copied_while_it_goes_under_a_fault_or_a_delay() {
     holds("copy", Budget::troubled(1, 1, 0));
     holds("copy", Budget::troubled(1, 0, 1));
+    holds("copy-on-claim", Budget::troubled(1, 1, 0));
+    holds("copy-on-claim", Budget::troubled(1, 0, 1));
 }
 
 // Reliability 55 to 62, 69: a fault and a delay at once while a claim is asked to grow or to change.
@@ -71,7 +74,9 @@ fn long_walks_with_much_trouble_keep_the_laws() {
     walks("attach", Budget::troubled(3, 3, 3), 100);
     walks("attach-forced", Budget::troubled(4, 2, 2), 100);
     walks("provision", Budget::troubled(3, 3, 3), 500);
+    walks("provision-on-claim", Budget::troubled(3, 3, 3), 500);
     walks("copy", Budget::troubled(2, 3, 3), 300);
+    walks("copy-on-claim", Budget::troubled(2, 3, 3), 300);
     walks("resize", Budget::troubled(4, 3, 3), 500);
     walks("node-lost", Budget::troubled(2, 3, 3), 300);
     walks("store", Budget::troubled(3, 3, 3), 500);
@@ -82,6 +87,7 @@ fn a_world_nobody_knows_is_named_with_those_that_are_known() {
     let error = run("nowhere", None).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "there is no world called nowhere; choose one of attach, attach-reported, attach-forced, copy, node-lost, provision, resize, store"
+        "there is no world called nowhere; choose one of attach, attach-reported, attach-forced, copy, copy-on-claim, node-lost, provision, \
+         provision-on-claim, resize, store"
     );
 }

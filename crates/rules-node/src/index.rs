@@ -185,7 +185,8 @@ fn wake(object: &Object, cache: &Cache, local: &Local, keys: &mut BTreeSet<Key>)
         | Object::CSIStorageCapacity(_)
         | Object::VolumeSnapshot(_)
         | Object::VolumeSnapshotContent(_)
-        | Object::ReferenceGrant(_) => {}
+        | Object::ReferenceGrant(_)
+        | Object::Lease(_) => {}
     }
 }
 
@@ -206,7 +207,8 @@ fn node_wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
         | Object::CSIStorageCapacity(_)
         | Object::VolumeSnapshot(_)
         | Object::VolumeSnapshotContent(_)
-        | Object::ReferenceGrant(_) => Vec::new(),
+        | Object::ReferenceGrant(_)
+        | Object::Lease(_) => Vec::new(),
     };
     if change.sides().filter(ours).count() == 0 {
         return Vec::new();

@@ -3,7 +3,7 @@ use alloc::sync::Arc;
 use core::fmt;
 
 use api::{
-    Kind, Object, ObjectRef, Patch, PersistentVolume, PersistentVolumeClaim, Precondition, SecretReference, Write,
+    Kind, Object, ObjectKey, ObjectRef, Patch, PersistentVolume, PersistentVolumeClaim, Precondition, SecretReference, Write,
     names,
 };
 use control::{Effect, Outcome, Permission, Secrets};
@@ -11,21 +11,28 @@ use csi::Call;
 use csi::v1::{self, DeleteVolumeRequest, GetCapacityRequest};
 use serde_json::json;
 
-use crate::{InTree, Job, Local, Made, OwnNode, Request, Terms, intent, pv};
+use crate::{InTree, Job, Local, Made, OwnNode, Place, Request, Terms, intent, pv};
 
 /// The things this controller does.
 #[derive(Clone, PartialEq, Eq, Hash)]
 #[allow(clippy::large_enum_variant, reason = "actions are made one at a time and moved, never collected")]
 pub enum Action {
-    /// Note on the claim, durably, that its volume is about to be made.
+    /// Note durably that a claim's volume is about to be made.
     RecordIntent {
         /// The claim.
         claim: Arc<PersistentVolumeClaim>,
+        /// Where.
+        place: Place,
         /// The terms, as they are recorded.
         record: String,
     },
-    /// Take over an intent found on a claim, so that no earlier write can take it away.
-    AdoptIntent(Arc<PersistentVolumeClaim>),
+    /// Take over an intent that was found, so that no earlier write can take it away.
+    AdoptIntent {
+        /// The claim.
+        claim: Arc<PersistentVolumeClaim>,
+        /// Where it was found.
+        place: Place,
+    },
     /// Keep what a volume is made from until it is made.
     HoldSource {
         /// The uid of the claim the volume is for.
@@ -73,7 +80,12 @@ pub enum Action {
         in_tree: Option<InTree>,
     },
     /// Take the intent away.
-    DropIntent(Arc<PersistentVolumeClaim>),
+    DropIntent {
+        /// The claim.
+        claim: Arc<PersistentVolumeClaim>,
+        /// Where it is.
+        place: Place,
+    },
     /// Have the scheduler choose another node.
     Reschedule(Arc<PersistentVolumeClaim>),
     /// Ask the driver on this node whether there is room.
@@ -93,6 +105,13 @@ pub enum Action {
         claim: Arc<PersistentVolumeClaim>,
         /// This node.
         node: String,
+    },
+    /// Read, past the cache, a claim whose volume was recorded lately.
+    LookAtClaim {
+        /// Where it is.
+        key: ObjectKey,
+        /// Its uid.
+        uid: String,
     },
     /// Read, past the cache, what has the name of a claim's volume.
     LookForPv {
@@ -137,15 +156,16 @@ impl Action {
     pub fn uid(&self) -> &str {
         match self {
             Action::RecordIntent { claim, .. }
-            | Action::AdoptIntent(claim)
+            | Action::AdoptIntent { claim, .. }
             | Action::CreatePv { claim, .. }
             | Action::Reschedule(claim)
             | Action::TakeClaim { claim, .. }
-            | Action::DropIntent(claim) => &claim.metadata.uid,
+            | Action::DropIntent { claim, .. } => &claim.metadata.uid,
             Action::CreateVolume { uid, .. }
             | Action::HoldSource { uid, .. }
             | Action::ReadSecret { uid, .. }
             | Action::AskCapacity { uid, .. }
+            | Action::LookAtClaim { uid, .. }
             | Action::LookForPv { uid, .. }
             | Action::LookAtPv { uid, .. }
             | Action::DeleteVolume { uid, .. } => uid,
@@ -158,15 +178,16 @@ impl control::Action for Action {
     fn name(&self) -> &'static str {
         match self {
             Action::RecordIntent { .. } => "RecordIntent",
-            Action::AdoptIntent(_) => "AdoptIntent",
+            Action::AdoptIntent { .. } => "AdoptIntent",
             Action::HoldSource { .. } => "HoldSource",
             Action::ReadSecret { .. } => "ReadSecret",
             Action::CreateVolume { .. } => "CreateVolume",
             Action::CreatePv { .. } => "CreatePv",
-            Action::DropIntent(_) => "DropIntent",
+            Action::DropIntent { .. } => "DropIntent",
             Action::Reschedule(_) => "Reschedule",
             Action::AskCapacity { .. } => "AskCapacity",
             Action::TakeClaim { .. } => "TakeClaim",
+            Action::LookAtClaim { .. } => "LookAtClaim",
             Action::LookForPv { .. } => "LookForPv",
             Action::LookAtPv { .. } => "LookAtPv",
             Action::DeleteVolume { .. } => "DeleteVolume",
@@ -178,10 +199,10 @@ impl control::Action for Action {
 
     fn effect(&self) -> Effect {
         match self {
-            Action::RecordIntent { claim, record } => intent::write(claim, record),
-            Action::AdoptIntent(claim) => intent::adopt(claim),
-            Action::DropIntent(claim) => intent::withdraw(claim),
-            Action::Reschedule(claim) => intent::withdraw_and_reschedule(claim),
+            Action::RecordIntent { claim, place, record } => intent::write(claim, place, record),
+            Action::AdoptIntent { claim, place } => intent::adopt(claim, place),
+            Action::DropIntent { claim, place } => intent::withdraw(claim, place),
+            Action::Reschedule(claim) => intent::reschedule(claim),
             Action::HoldSource { source, finalizer, .. } => patch(source.reference(), hold(source, finalizer)),
             Action::ReadSecret { secret, .. } => Secrets::read(secret),
             Action::CreateVolume { socket, request, secrets, .. } => {
@@ -195,6 +216,9 @@ impl control::Action for Action {
                 let body = json!({ "metadata": { "annotations": { names::SELECTED_NODE: node } } });
                 let target = ObjectRef { kind: Kind::PersistentVolumeClaim, key: claim.metadata.key() };
                 patch(target, Patch::merge(Precondition::unchanged(&claim.metadata), body))
+            }
+            Action::LookAtClaim { key, .. } => {
+                Effect::Read(ObjectRef { kind: Kind::PersistentVolumeClaim, key: key.clone() })
             }
             Action::LookForPv { name, .. } | Action::LookAtPv { name, .. } => {
                 Effect::Read(ObjectRef::cluster(Kind::PersistentVolume, name.as_str()))
@@ -237,6 +261,9 @@ impl control::Action for Action {
 
     fn permissions() -> &'static [Permission] {
         const PERMISSIONS: &[Permission] = &[
+            on(Kind::Lease, "create"),
+            on(Kind::Lease, "patch"),
+            on(Kind::PersistentVolumeClaim, "get"),
             on(Kind::PersistentVolumeClaim, "patch"),
             on(Kind::PersistentVolume, "get"),
             on(Kind::PersistentVolume, "create"),
@@ -287,16 +314,17 @@ impl fmt::Debug for Action {
         let name = control::Action::name(self);
         match self {
             Action::RecordIntent { claim, .. }
-            | Action::AdoptIntent(claim)
+            | Action::AdoptIntent { claim, .. }
             | Action::CreatePv { claim, .. }
             | Action::Reschedule(claim)
             | Action::TakeClaim { claim, .. }
-            | Action::DropIntent(claim) => write!(f, "{name}({})", claim.metadata.key()),
+            | Action::DropIntent { claim, .. } => write!(f, "{name}({})", claim.metadata.key()),
             Action::CreateVolume { request, .. } | Action::AskCapacity { request, .. } => {
                 write!(f, "{name}({})", request.name)
             }
             Action::HoldSource { source, .. } => write!(f, "{name}({})", source.reference()),
             Action::ReadSecret { secret, .. } => write!(f, "{name}({}/{})", secret.namespace, secret.name),
+            Action::LookAtClaim { key, .. } => write!(f, "{name}({key})"),
             Action::LookForPv { uid, .. } => write!(f, "{name}(claim uid {uid})"),
             Action::LookAtPv { name: volume, .. } => write!(f, "{name}({volume})"),
             Action::DeleteVolume { volume_id, .. } => write!(f, "{name}({volume_id})"),

@@ -1,4 +1,6 @@
 use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 use control::{Decision, Tick, Why};
 
@@ -6,9 +8,12 @@ use crate::find::selected_node;
 use crate::step::Step;
 use crate::topology::NOT_ALLOWED;
 use crate::{
-    Action, ClaimView, Course, Fresh, Intent, Made, Memory, Offer, Slot, Stage, Terms, View, VolumeView, Work,
+    Action, ClaimView, Course, Fresh, Intent, Made, Memory, Offer, Place, Slot, Stage, Terms, View, VolumeView, Work,
 };
-use crate::{decide_in_memory, decide_volume};
+use crate::{decide_in_memory, decide_volume, intent};
+
+/// How long an entry that has served stays in a journal that is not crowded.
+const LINGER_MILLIS: u64 = 1_000;
 
 /// What to do now, held back while a failed attempt is being waited out.
 pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
@@ -69,25 +74,38 @@ fn claim(now: Tick, view: &ClaimView, memory: &Memory) -> Decision<Action> {
             let step = Step { now, work, memory: &memory };
             match work.local.settings.intent {
                 // An intent is seen to its end, whatever the settings are now.
-                Intent::InMemory if !work.intent => decide_in_memory::ours(&step),
-                Intent::InMemory | Intent::OnClaim => ours(&step),
+                Intent::InMemory if work.intent.is_none() => decide_in_memory::ours(&step),
+                Intent::InMemory | Intent::OnClaim | Intent::InJournal => ours(&step),
             }
         }
     }
 }
 
 fn ours(step: &Step) -> Decision<Action> {
-    if !step.work.intent {
-        return without_intent(step);
-    }
+    let Some(place) = &step.work.intent else { return without_intent(step) };
     // A volume that a PersistentVolume accounts for needs no intent any more, whatever becomes of the claim.
-    if step.work.slot == Slot::Filled || step.memory.stage == Stage::Committed {
-        return drop_intent(step.work, "VolumeRecorded", "the volume is recorded, so that the intent has served");
+    let recorded = matches!(step.work.slot, Slot::Filled { .. }) || step.memory.stage == Stage::Committed;
+    if recorded {
+        return lingers(step, place).unwrap_or_else(|| {
+            drop_intent(step.work, "VolumeRecorded", "the volume is recorded, so that the intent has served")
+        });
     }
     match &step.work.course {
+        // Nothing was made, and nothing is to be made before a node is selected.
+        Course::AwaitNode if matches!(step.memory.stage, Stage::Refused { .. }) => {
+            drop_intent(step.work, "StartingOver", "the driver refused: starting over when a node is selected")
+        }
         Course::Provide | Course::AwaitNode | Course::Contest { .. } => provide(step),
         Course::Deleted | Course::Bound(_) => undo(step),
     }
+}
+
+/// An entry that has served leaves the journal with those that serve about the same time, in one write.
+fn lingers(step: &Step, place: &Place) -> Option<Decision<Action>> {
+    let (Place::Journal(page), Slot::Filled { since }) = (place, &step.work.slot) else { return None };
+    let until = since.after_millis(LINGER_MILLIS);
+    (!page.crowded && *since <= step.now && step.now < until)
+        .then(|| Decision::Wait(until, Why::settled("EntryServed", "the volume is made; its entry leaves the journal soon")))
 }
 
 fn without_intent(step: &Step) -> Decision<Action> {
@@ -95,13 +113,13 @@ fn without_intent(step: &Step) -> Decision<Action> {
     match (&work.course, &work.slot) {
         (Course::Deleted, _) => Decision::Rest(Why::settled("ClaimBeingDeleted", "the claim is being deleted")),
         (Course::Bound(volume), _) => bound(volume),
-        (Course::Provide | Course::AwaitNode | Course::Contest { .. }, Slot::Filled) => made(),
+        (Course::Provide | Course::AwaitNode | Course::Contest { .. }, Slot::Filled { .. }) => made(),
         (Course::Provide | Course::AwaitNode | Course::Contest { .. }, Slot::Taken(holder)) => name_taken(work, holder),
         (Course::AwaitNode, Slot::Empty) => awaiting_node(work),
         (course @ (Course::Provide | Course::Contest { .. }), Slot::Empty) => match &work.offer {
             Offer::Standing(terms) | Offer::Changed(terms) => match course {
                 Course::Contest { from } => step.contest(*from, terms),
-                Course::Provide | Course::AwaitNode | Course::Deleted | Course::Bound(_) => record_intent(work, terms),
+                Course::Provide | Course::AwaitNode | Course::Deleted | Course::Bound(_) => record_intent(step, terms),
             },
             Offer::Unfit(obstacle) if matches!(course, Course::Contest { .. }) && obstacle.code == NOT_ALLOWED => {
                 Decision::Rest(Why::settled("NotAllowedHere", obstacle.text.clone()))
@@ -142,14 +160,49 @@ pub(crate) fn name_taken(work: &Work, holder: &str) -> Decision<Action> {
 }
 
 /// The write-ahead intent: the one step without which no volume may be made.
-fn record_intent(work: &Work, terms: &Terms) -> Decision<Action> {
+fn record_intent(step: &Step, terms: &Terms) -> Decision<Action> {
+    let work = step.work;
+    if let Some(look) = look_again(step) {
+        return look;
+    }
+    let (place, record) = match work.local.settings.intent {
+        Intent::InJournal => {
+            let record = intent::record_for(&work.claim, terms);
+            match record.len() <= work.page.room {
+                true => (Place::Journal(work.page.clone()), record),
+                false => (Place::Claim, intent::record(terms)),
+            }
+        }
+        Intent::OnClaim | Intent::InMemory => (Place::Claim, intent::record(terms)),
+    };
     Decision::Do(
-        Action::RecordIntent { claim: work.claim.clone(), record: crate::intent::record(terms) },
-        Why::waiting(
-            "RecordingIntent",
-            format!("noting on the claim that {} is to make its volume", work.local.driver),
-        ),
+        Action::RecordIntent { claim: work.claim.clone(), place, record },
+        Why::waiting("RecordingIntent", format!("noting that {} is to make the claim's volume", work.local.driver)),
     )
+}
+
+/// A claim whose volume was recorded lately is more likely bound, or gone, and the news of it late.
+fn look_again(step: &Step) -> Option<Decision<Action>> {
+    let meta = &step.work.claim.metadata;
+    if !step.work.local.lately.has(&meta.uid) {
+        return None;
+    }
+    match &step.memory.fresh {
+        Fresh::StillWanted => None,
+        Fresh::Spared { again } if step.now < *again => {
+            let why = Why::waiting("ClaimChanged", "the claim has changed: waiting for news of it");
+            Some(Decision::Wait(*again, why))
+        }
+        Fresh::Unread
+        | Fresh::Wanted
+        | Fresh::Absent
+        | Fresh::Taken { .. }
+        | Fresh::Condemned
+        | Fresh::Spared { .. } => Some(Decision::Do(
+            Action::LookAtClaim { key: meta.key(), uid: meta.uid.clone() },
+            Why::waiting("LookingAgain", "making sure that the claim still needs a volume"),
+        )),
+    }
 }
 
 fn provide(step: &Step) -> Decision<Action> {
@@ -208,13 +261,13 @@ fn withdrawn(step: &Step, class: &str, replaced: bool, recorded: &Option<Terms>,
 
 /// Calls the driver, but not on an intent that an earlier life may be about to withdraw.
 fn create_volume(step: &Step, terms: &Terms) -> Decision<Action> {
-    if !step.memory.owned {
-        return Decision::Do(
-            Action::AdoptIntent(step.work.claim.clone()),
-            Why::waiting("AdoptingIntent", "taking over the intent found on the claim"),
-        );
+    match &step.work.intent {
+        Some(place) if !step.memory.owned => Decision::Do(
+            Action::AdoptIntent { claim: step.work.claim.clone(), place: place.clone() },
+            Why::waiting("AdoptingIntent", "taking over the intent that was found"),
+        ),
+        Some(_) | None => step.create_volume(terms, None),
     }
-    step.create_volume(terms, None)
 }
 
 /// The volume is not wanted: find out what the driver made, have it deleted, and only then forget.
@@ -232,11 +285,22 @@ fn undo(step: &Step) -> Decision<Action> {
             "CannotUndo",
             format!(
                 "a volume may have been made and its class cannot be used to find it: delete volume {} by hand, \
-                 then remove finalizer {} from the claim",
+                 then remove {}",
                 work.name,
-                api::names::PROVISIONING_INTENT
+                trace(work)
             ),
         )),
+    }
+}
+
+/// What an operator has to remove so that the intent is forgotten.
+fn trace(work: &Work) -> String {
+    match &work.intent {
+        Some(Place::Journal(page)) => {
+            let names: Vec<&str> = page.entries.keys().map(String::as_str).collect();
+            format!("annotation {} from Lease {}", names.join(" and "), page.journal)
+        }
+        Some(Place::Claim) | None => format!("finalizer {} from the claim", api::names::PROVISIONING_INTENT),
     }
 }
 
@@ -252,10 +316,10 @@ fn as_it_was(offer: &Offer) -> Option<&Terms> {
 pub(crate) fn remove(step: &Step, terms: &Terms, made: &Made) -> Decision<Action> {
     let accounts = |handle: &str| rules_translate::same_volume(&step.work.local.driver, handle, &made.volume_id);
     match &step.memory.fresh {
-        Fresh::Unread | Fresh::Wanted | Fresh::Condemned | Fresh::Spared { .. } => {
+        Fresh::Unread | Fresh::Wanted | Fresh::StillWanted | Fresh::Condemned | Fresh::Spared { .. } => {
             step.look("making sure that no volume was recorded for the claim")
         }
-        Fresh::Taken { handle } if accounts(handle) && step.work.intent => {
+        Fresh::Taken { handle } if accounts(handle) && step.work.intent.is_some() => {
             drop_intent(step.work, "VolumeRecorded", "another PersistentVolume accounts for the volume")
         }
         Fresh::Taken { handle } if accounts(handle) => {
@@ -266,5 +330,11 @@ pub(crate) fn remove(step: &Step, terms: &Terms, made: &Made) -> Decision<Action
 }
 
 fn drop_intent(work: &Work, code: &'static str, text: &str) -> Decision<Action> {
-    Decision::Do(Action::DropIntent(work.claim.clone()), Why::waiting(code, text))
+    match &work.intent {
+        Some(place) => Decision::Do(
+            Action::DropIntent { claim: work.claim.clone(), place: place.clone() },
+            Why::waiting(code, text),
+        ),
+        None => Decision::Rest(Why::settled(code, text)),
+    }
 }

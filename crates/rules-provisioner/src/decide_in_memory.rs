@@ -26,7 +26,8 @@ pub(crate) fn left_over(view: &ClaimView, memory: &Memory) -> Option<Work> {
         claim: job.claim.clone(),
         local: job.local.clone(),
         name: job.terms.request.name.clone(),
-        intent: false,
+        intent: None,
+        page: crate::Page::default(),
         course: Course::Provide,
         slot: Slot::Empty,
         offer: Offer::Standing(job.terms.clone()),
@@ -38,7 +39,7 @@ pub(crate) fn left_over(view: &ClaimView, memory: &Memory) -> Option<Work> {
 pub(crate) fn ours(step: &Step) -> Decision<Action> {
     let work = step.work;
     match (&work.course, &work.slot) {
-        (_, Slot::Filled) => made(), // P6
+        (_, Slot::Filled { .. }) => made(), // P6
         (Course::Bound(volume), Slot::Empty | Slot::Taken(_)) => bound(volume),
         (_, Slot::Taken(holder)) => name_taken(work, holder),
         (Course::AwaitNode, Slot::Empty) => awaiting_node(work),

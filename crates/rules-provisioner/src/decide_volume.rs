@@ -121,7 +121,12 @@ fn destroy(
         Fresh::Spared { again } if now < *again => {
             Decision::Wait(*again, Why::waiting("VolumeChanged", "the volume has changed: waiting for news of it"))
         }
-        Fresh::Unread | Fresh::Wanted | Fresh::Absent | Fresh::Taken { .. } | Fresh::Spared { .. } => Decision::Do(
+        Fresh::Unread
+        | Fresh::Wanted
+        | Fresh::StillWanted
+        | Fresh::Absent
+        | Fresh::Taken { .. }
+        | Fresh::Spared { .. } => Decision::Do(
             Action::LookAtPv { name: volume.metadata.name.clone(), uid: volume.metadata.uid.clone() },
             Why::waiting("LookingAgain", "making sure that the volume is still to be deleted"),
         ),

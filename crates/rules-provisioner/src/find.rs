@@ -10,37 +10,54 @@ use control::{Cache, Tick};
 
 use crate::index::{asked, is_asked, is_ours};
 use crate::intent::{self, Recorded};
+use crate::journal;
 use crate::source::hold;
 use crate::terms::terms;
-use crate::{ClaimView, Course, Local, Obstacle, Offer, OwnNode, Slot, Terms, Unfit, VolumeView, Work, secrets};
+use crate::{ClaimView, Course, Local, Obstacle, Offer, OwnNode, Page, Slot, Terms, Unfit, VolumeView, Work, secrets};
 
-pub(crate) fn claim(key: &ObjectKey, cache: &Cache, local: &Local) -> ClaimView {
-    let Some(claim) = cache.claim(key) else { return ClaimView::Gone };
+pub(crate) fn claim(key: &ObjectKey, uid: &str, cache: &Cache, local: &Local) -> ClaimView {
+    let page = journal::page(uid, cache, local);
+    match cache.claim(key).filter(|claim| claim.metadata.uid == uid) {
+        Some(claim) => asked_for(claim, page, cache, local),
+        // What was begun for a claim that is gone is in the journal alone.
+        None => match page.text().and_then(|record| intent::claim_in(uid, record)) {
+            Some(claim) => ours(&Arc::new(claim), page, cache, local),
+            None => ClaimView::Gone,
+        },
+    }
+}
+
+fn asked_for(claim: &Arc<PersistentVolumeClaim>, page: Page, cache: &Cache, local: &Local) -> ClaimView {
     match asked(claim) {
         None => return ClaimView::NobodyAsked,
         Some(other) if !is_asked(claim, local) => return ClaimView::AnotherAsked(other.into()),
         Some(_) => {}
     }
-    let intent = intent::is_held(claim);
+    ours(claim, page, cache, local)
+}
+
+fn ours(claim: &Arc<PersistentVolumeClaim>, page: Page, cache: &Cache, local: &Local) -> ClaimView {
+    let (intent, record) = intent::find(claim, &page);
     let name = claim.class().unwrap_or("");
     let class = cache.class(&ObjectKey::cluster(name));
     if let Some(class) = class
-        && !intent
+        && intent.is_none()
         && !local.answers_to(&class.provisioner)
     {
         return ClaimView::ClassOfAnother { class: name.into(), provisioner: class.provisioner.clone() };
     }
     let selected = selected_node(claim);
-    if let Some(elsewhere) = on_another_node(selected, class.map(|class| &**class), local) {
+    // The journal of a provisioner of one node is that node's own.
+    let elsewhere = on_another_node(selected, class.map(|class| &**class), local);
+    if let (Some(elsewhere), None) = (elsewhere, page.text()) {
         return ClaimView::OnAnotherNode(elsewhere);
     }
-    let record = intent::recorded(claim);
     let volume = match &record {
         Some(recorded) => recorded.terms.request.name.clone(),
         None => local.volume_name(&claim.metadata.uid),
     };
     let course = course(claim, class.map(|class| &**class), &volume, local);
-    if let (Course::Bound(volume), false) = (&course, intent) {
+    if let (Course::Bound(volume), None) = (&course, &intent) {
         return ClaimView::Bound(volume.clone());
     }
     let own = local.settings.node.as_ref().map(|own| own.name.as_str());
@@ -56,6 +73,7 @@ pub(crate) fn claim(key: &ObjectKey, cache: &Cache, local: &Local) -> ClaimView 
         slot: slot(claim, &volume, cache),
         name: volume,
         intent,
+        page,
         course,
         hold: hold(source, cache),
         in_tree: class.and_then(|class| local.in_tree(&class.provisioner)),
@@ -117,7 +135,10 @@ impl OwnNode {
 fn slot(claim: &PersistentVolumeClaim, name: &str, cache: &Cache) -> Slot {
     let Some(volume) = cache.volume(&ObjectKey::cluster(name)) else { return Slot::Empty };
     match &volume.spec.claim_ref {
-        Some(holder) if holder.uid == claim.metadata.uid => Slot::Filled,
+        Some(holder) if holder.uid == claim.metadata.uid => {
+            let recorded = volume.metadata.creation_timestamp.as_ref().and_then(Time::unix_millis);
+            Slot::Filled { since: Tick(recorded.unwrap_or(0)) }
+        }
         Some(holder) => Slot::Taken(format!("claim {}/{} with another uid", holder.namespace, holder.name)),
         None => Slot::Taken("nobody".into()),
     }

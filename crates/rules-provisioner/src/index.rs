@@ -7,15 +7,29 @@ use alloc::vec::Vec;
 use api::{CsiNodeDriver, Object, ObjectKey, PersistentVolume, PersistentVolumeClaim, names};
 use control::{Cache, Change};
 
-use crate::{Key, Local};
+use crate::{Key, Local, intent, journal};
 
 pub(crate) fn keys(cache: &Cache, local: &Local) -> Vec<Key> {
     let claims = cache.each_claim().filter(|claim| is_asked(claim, local));
     let volumes = cache.each_volume().filter(|volume| is_ours(volume, local));
     claims
-        .map(|claim| Key::Claim(claim.metadata.key()))
+        .map(|claim| key_of(&claim))
+        .chain(begun(cache, local))
         .chain(volumes.map(|volume| Key::Volume(volume.metadata.name.clone())))
         .collect()
+}
+
+fn key_of(claim: &PersistentVolumeClaim) -> Key {
+    Key::Claim { key: claim.metadata.key(), uid: claim.metadata.uid.clone() }
+}
+
+/// Claims with an entry in the journal, some of which may be gone.
+fn begun(cache: &Cache, local: &Local) -> Vec<Key> {
+    journal::entries(cache, local).filter_map(|(uid, record)| key_in(uid, record)).collect()
+}
+
+fn key_in(uid: &str, record: &str) -> Option<Key> {
+    intent::key_in(record).map(|key| Key::Claim { key, uid: uid.into() })
 }
 
 /// Everything a decision read wakes its key.
@@ -52,6 +66,7 @@ pub(crate) fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
             // What a node says of itself all the time does not matter; where it is does.
             Object::Node(_) if local.uses_topology() && moved(change) => woken.unbound(|_| true),
             Object::CSINode(_) if local.uses_topology() && registered(change, &local.driver) => woken.unbound(|_| true),
+            Object::Lease(_) => {} // Both sides at once, below.
             Object::Node(_)
             | Object::CSINode(_)
             | Object::CSIDriver(_)
@@ -60,6 +75,8 @@ pub(crate) fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
             | Object::CSIStorageCapacity(_) => {}
         }
     }
+    let entries = journal::changed(change, local);
+    woken.keys.extend(entries.into_iter().filter_map(|(uid, record)| key_in(uid, record)));
     woken.keys.into_iter().collect()
 }
 
@@ -72,19 +89,23 @@ struct Woken<'a> {
 impl Woken<'_> {
     fn claim(&mut self, claim: &PersistentVolumeClaim) {
         if is_asked(claim, self.local) {
-            self.keys.insert(Key::Claim(claim.metadata.key()));
+            self.keys.insert(key_of(claim));
         }
     }
 
     /// The claim itself, and those whose volumes are made from its volume.
     fn claim_changed(&mut self, claim: &PersistentVolumeClaim) {
         self.claim(claim);
+        if journal::has_entry(&claim.metadata.uid, self.cache, self.local) {
+            self.keys.insert(key_of(claim));
+        }
         self.made_from("PersistentVolumeClaim", &claim.metadata.key());
     }
 
     fn made_from(&mut self, kind: &str, source: &ObjectKey) {
         let term = format!("{kind}/{}/{}", source.namespace, source.name);
         self.cache.claims_by_source(&term).for_each(|claim| self.claim(claim));
+        self.keys.extend(begun_from(kind, source, self.cache, self.local));
     }
 
     /// Claims of the class, and volumes that say nothing of the secret they are deleted with, because the class does.
@@ -115,6 +136,9 @@ impl Woken<'_> {
         if let Some(claim) = self.cache.claim(&key) {
             self.claim(claim);
         }
+        if journal::has_entry(&holder.uid, self.cache, self.local) {
+            self.keys.insert(Key::Claim { key, uid: holder.uid.clone() });
+        }
         // A volume named after the whole uid of the claim it is for can have the name of no other claim's volume.
         let whole = self.local.settings.volume_name_uuid_length.is_none();
         if !whole || self.local.volume_name(&holder.uid) != *name {
@@ -125,7 +149,7 @@ impl Woken<'_> {
     /// Rare: a volume whose name looks like one of ours, and which is not for the claim it would be named after.
     fn namesakes(&mut self, name: &str) {
         if name.starts_with(self.local.settings.volume_name_prefix.as_str()) {
-            let found = self.cache.each_claim().filter(|claim| volume_name(claim, self.local) == name);
+            let found = self.cache.each_claim().filter(|claim| volume_name(claim, self.cache, self.local) == name);
             found.for_each(|claim| self.claim(&claim));
         }
     }
@@ -166,11 +190,25 @@ pub(crate) fn is_asked(claim: &PersistentVolumeClaim, local: &Local) -> bool {
 }
 
 /// The name the claim's volume has or would get. What was recorded counts, whatever the settings are now.
-pub(crate) fn volume_name(claim: &PersistentVolumeClaim, local: &Local) -> String {
-    match crate::intent::recorded(claim) {
+pub(crate) fn volume_name(claim: &PersistentVolumeClaim, cache: &Cache, local: &Local) -> String {
+    let page = journal::page(&claim.metadata.uid, cache, local);
+    match intent::find(claim, &page).1 {
         Some(recorded) => recorded.terms.request.name,
         None => local.volume_name(&claim.metadata.uid),
     }
+}
+
+/// Claims with an entry in the journal whose volumes are made from this.
+pub(crate) fn begun_from(kind: &str, source: &ObjectKey, cache: &Cache, local: &Local) -> Vec<Key> {
+    let is_it = |record: &str| {
+        // Reading every entry would cost more than looking for the name in it.
+        let found = record.contains(source.name.as_str()).then(|| intent::source_in(record)).flatten();
+        found.is_some_and(|found| {
+            found.kind.object() == kind && found.namespace == source.namespace && found.name == source.name
+        })
+    };
+    let entries = journal::entries(cache, local).filter(|(_, record)| is_it(record));
+    entries.filter_map(|(uid, record)| key_in(uid, record)).collect()
 }
 
 /// Sidecars 2.10: made by us, taken over by us, or made by hand for our driver (P82).

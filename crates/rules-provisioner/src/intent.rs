@@ -1,30 +1,47 @@
 //! The write-ahead intent: how it is recorded, found again, taken over and withdrawn. Nothing else in these rules knows
-//! that it is a finalizer and two annotations on the claim.
+//! that it is an entry in the driver's journal (`journal.rs`), or a finalizer and two annotations on the claim.
 
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use api::{Kind, ObjectRef, Patch, PersistentVolumeClaim, Precondition, Value, Write, names};
-use control::Effect;
+use api::{
+    ClaimSpec, Kind, Meta, ObjectKey, ObjectRef, Patch, PersistentVolumeClaim, Precondition, Quantity, Resources, Time,
+    Value, Write, names,
+};
+use control::{Cache, Effect};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::terms::{requested, usage};
-use crate::{ContentSource, Request, Requirement, SecretRefs, Terms};
+use crate::journal::{self, Page};
+use crate::{ContentSource, Local, Request, Requirement, SecretRefs, Terms};
 
 /// A requirement longer than this is not written down, because an object can carry only so much. It is made anew from the
 /// nodes there are when it is needed again.
 const LONGEST_TOPOLOGY: usize = 32 << 10;
 
+/// Where an intent is recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// On the claim itself, which cannot go before the intent does.
+    Claim,
+    /// In the driver's journal.
+    Journal(Page),
+}
+
 /// What the class and the cluster said, so that every later attempt says the same.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Record {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    claim: Option<Asked>,
     name: String,
     class: String,
     reclaim_policy: String,
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     tells_writers_apart: bool,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     fs_type: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     mount_options: Vec<String>,
@@ -34,14 +51,28 @@ struct Record {
     mutable_parameters: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     attributes_class: Option<String>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "SecretRefs::is_empty")]
     secrets: SecretRefs,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     source: Option<ContentSource>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     topology: Option<Requirement>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     topology_left_out: bool,
+}
+
+/// What the claim says, where the record does not go with the claim.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Asked {
+    namespace: String,
+    name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    class: Option<String>,
+    storage: Quantity,
+    modes: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    volume_mode: Option<String>,
 }
 
 /// What was recorded with an intent.
@@ -52,19 +83,53 @@ pub(crate) struct Recorded {
     pub(crate) topology_left_out: bool,
 }
 
-/// The claim carries an intent.
-pub(crate) fn is_held(claim: &PersistentVolumeClaim) -> bool {
+/// Where the claim's intent is, if there is one, and what was recorded.
+pub(crate) fn find(claim: &PersistentVolumeClaim, page: &Page) -> (Option<Place>, Option<Recorded>) {
+    if is_on(claim) {
+        let record = claim.metadata.annotation(names::PROVISIONING_TERMS);
+        return (Some(Place::Claim), record.and_then(|record| recorded(claim, record)));
+    }
+    match page.text() {
+        Some(record) => (Some(Place::Journal(page.clone())), recorded(claim, record)),
+        None => (None, None),
+    }
+}
+
+/// The claim has an intent, wherever it is.
+pub(crate) fn is_held(claim: &PersistentVolumeClaim, cache: &Cache, local: &Local) -> bool {
+    is_on(claim) || journal::has_entry(&claim.metadata.uid, cache, local)
+}
+
+fn is_on(claim: &PersistentVolumeClaim) -> bool {
     claim.metadata.has_finalizer(names::PROVISIONING_INTENT)
 }
 
-/// The terms as they are recorded.
+/// The terms as they are recorded on the claim.
 pub(crate) fn record(terms: &Terms) -> String {
+    text(terms, None)
+}
+
+/// The terms as they are recorded in the journal, with what undoing needs to know of the claim.
+pub(crate) fn record_for(claim: &PersistentVolumeClaim, terms: &Terms) -> String {
+    let asked = Asked {
+        namespace: claim.metadata.namespace.clone(),
+        name: claim.metadata.name.clone(),
+        class: claim.class().map(String::from),
+        storage: claim.requested().cloned().unwrap_or_default(),
+        modes: claim.spec.access_modes.clone(),
+        volume_mode: claim.spec.volume_mode.clone().filter(|mode| mode != "Filesystem"),
+    };
+    text(terms, Some(asked))
+}
+
+fn text(terms: &Terms, claim: Option<Asked>) -> String {
     let request = &terms.request;
     let topology = request
         .topology
         .clone()
         .filter(|topology| serde_json::to_string(topology).is_ok_and(|text| text.len() <= LONGEST_TOPOLOGY));
     let record = Record {
+        claim,
         name: request.name.clone(),
         class: terms.class_uid.clone(),
         reclaim_policy: terms.reclaim_policy.clone(),
@@ -82,9 +147,44 @@ pub(crate) fn record(terms: &Terms) -> String {
     serde_json::to_value(record).unwrap_or(Value::Null).to_string()
 }
 
+/// The claim an entry of the journal is about, as one that is being deleted: nothing more is made for it.
+pub(crate) fn claim_in(uid: &str, record: &str) -> Option<PersistentVolumeClaim> {
+    let record: Record = serde_json::from_str(record).ok()?;
+    let asked = record.claim?;
+    let mut claim = PersistentVolumeClaim {
+        metadata: Meta {
+            uid: uid.into(),
+            deletion_timestamp: Some(Time::from_unix_millis(0)),
+            ..Meta::in_namespace(asked.namespace, asked.name)
+        },
+        spec: ClaimSpec {
+            access_modes: asked.modes,
+            storage_class_name: asked.class,
+            volume_mode: asked.volume_mode,
+            resources: Resources::default(),
+            ..ClaimSpec::default()
+        },
+        ..PersistentVolumeClaim::default()
+    };
+    claim.spec.resources.requests.insert("storage".into(), asked.storage);
+    Some(claim)
+}
+
+/// What the volume of an entry is made from.
+pub(crate) fn source_in(record: &str) -> Option<ContentSource> {
+    let record: Record = serde_json::from_str(record).ok()?;
+    record.source
+}
+
+/// Where the claim of an entry was.
+pub(crate) fn key_in(record: &str) -> Option<ObjectKey> {
+    let record: Record = serde_json::from_str(record).ok()?;
+    record.claim.map(|asked| ObjectKey::new(asked.namespace, asked.name))
+}
+
 /// Reads what was recorded. What is not in the record cannot change while the claim has no volume.
-pub(crate) fn recorded(claim: &PersistentVolumeClaim) -> Option<Recorded> {
-    let record: Record = serde_json::from_str(claim.metadata.annotation(names::PROVISIONING_TERMS)?).ok()?;
+pub(crate) fn recorded(claim: &PersistentVolumeClaim, record: &str) -> Option<Recorded> {
+    let record: Record = serde_json::from_str(record).ok()?;
     let (block, modes) = usage(claim, record.tells_writers_apart).ok()?;
     let request = Request {
         name: record.name,
@@ -110,31 +210,46 @@ pub(crate) fn recorded(claim: &PersistentVolumeClaim) -> Option<Recorded> {
     Some(Recorded { terms, topology_left_out: record.topology_left_out })
 }
 
-/// Records it. Refused if the claim has changed.
-pub(crate) fn write(claim: &PersistentVolumeClaim, record: &str) -> Effect {
-    let mut finalizers = claim.metadata.finalizers.clone();
-    finalizers.push(names::PROVISIONING_INTENT.into());
-    let annotations = json!({ names::PROVISIONING_TERMS: record });
-    patch(claim, json!({ "metadata": { "finalizers": finalizers, "annotations": annotations } }))
+/// Records it. On the claim, it is refused if the claim has changed.
+pub(crate) fn write(claim: &PersistentVolumeClaim, place: &Place, record: &str) -> Effect {
+    match place {
+        Place::Journal(page) => page.record(claim, record),
+        Place::Claim => {
+            let mut finalizers = claim.metadata.finalizers.clone();
+            finalizers.push(names::PROVISIONING_INTENT.into());
+            let annotations = json!({ names::PROVISIONING_TERMS: record });
+            patch(claim, json!({ "metadata": { "finalizers": finalizers, "annotations": annotations } }))
+        }
+    }
 }
 
-/// Takes it over: one write that makes every earlier one fail.
-pub(crate) fn adopt(claim: &PersistentVolumeClaim) -> Effect {
-    let annotations = json!({ names::PROVISIONING_ADOPTED: claim.metadata.resource_version });
-    patch(claim, json!({ "metadata": { "annotations": annotations } }))
+/// Takes it over: one write after which no earlier one can take it away.
+pub(crate) fn adopt(claim: &PersistentVolumeClaim, place: &Place) -> Effect {
+    match place {
+        Place::Journal(page) => page.adopt(claim),
+        Place::Claim => {
+            let annotations = json!({ names::PROVISIONING_ADOPTED: claim.metadata.resource_version });
+            patch(claim, json!({ "metadata": { "annotations": annotations } }))
+        }
+    }
 }
 
 /// Withdraws it, with all that was written along with it.
-pub(crate) fn withdraw(claim: &PersistentVolumeClaim) -> Effect {
-    let finalizers = without_intent(claim);
-    let annotations = json!({ names::PROVISIONING_TERMS: null, names::PROVISIONING_ADOPTED: null });
-    patch(claim, json!({ "metadata": { "finalizers": finalizers, "annotations": annotations } }))
+pub(crate) fn withdraw(claim: &PersistentVolumeClaim, place: &Place) -> Effect {
+    match place {
+        Place::Journal(page) => page.withdraw(),
+        Place::Claim => {
+            let finalizers = without_intent(claim);
+            let annotations = json!({ names::PROVISIONING_TERMS: null, names::PROVISIONING_ADOPTED: null });
+            patch(claim, json!({ "metadata": { "finalizers": finalizers, "annotations": annotations } }))
+        }
+    }
 }
 
-/// Withdraws it, if there is one, and gives the choice of a node back to the scheduler in the same write.
-pub(crate) fn withdraw_and_reschedule(claim: &PersistentVolumeClaim) -> Effect {
+/// Gives the choice of a node back to the scheduler, and withdraws an intent on the claim in the same write.
+pub(crate) fn reschedule(claim: &PersistentVolumeClaim) -> Effect {
     let mut metadata = json!({ "annotations": { names::SELECTED_NODE: null } });
-    if is_held(claim) {
+    if is_on(claim) {
         metadata["finalizers"] = without_intent(claim);
         metadata["annotations"][names::PROVISIONING_TERMS] = Value::Null;
         metadata["annotations"][names::PROVISIONING_ADOPTED] = Value::Null;

@@ -4,27 +4,29 @@
 //! go of the snapshots and claims that volumes were made from; [`Capacity`] publishes what the driver can still provide.
 //! Whatever the operator and the driver said at the start is in one [`Local`].
 //!
-//! Owns: the intent on a claim (`intent.rs` is the only room that knows what it looks like), the PersistentVolume made for a
-//! claim, the provisioner's finalizer on volumes, its finalizers on sources, the selected node of a claim when it has to be
+//! Owns: the intent to make a volume (`intent.rs` and `journal.rs` are the only rooms that know what it looks like), the
+//! driver's journal, the PersistentVolume made for a claim, the provisioner's finalizer on volumes, its finalizers on sources, the selected node of a claim when it has to be
 //! chosen again, capacity objects, and the driver's CreateVolume, DeleteVolume and GetCapacity.
 //!
-//! Writes: claims (intent, selected node, source finalizer), volumes (create, delete, finalizer), snapshots (source
-//! finalizer), capacity objects.
+//! Writes: the journal, claims (an intent the journal has no room for, selected node, source finalizer), volumes (create,
+//! delete, finalizer), snapshots (source finalizer), capacity objects.
 //!
 //! Only reads: classes, attributes classes, attachments, nodes and what is registered on them, snapshot contents, reference
 //! grants; and, past every cache and just before a call, the secret that goes with it.
 //!
 //! Laws:
 //! - CreateVolume begins only after the intent for that claim's uid is durable, and known by this life to be so
-//!   (reliability 6). An intent found, not made, is first adopted: one write that makes every earlier write fail;
+//!   (reliability 6). An intent found, not made, is first adopted: one write after which no earlier one can take it away;
 //! - the intent goes only when a PersistentVolume accounts for the volume, when DeleteVolume is confirmed, or when the
 //!   driver itself said that there is no volume (reliability 1, 7);
 //! - a repeated CreateVolume carries the same arguments, as they were recorded with the intent: neither a class replaced
 //!   meanwhile nor a node that went changes them (14, 69). Only a list of places too long for an object is made anew;
 //! - what the driver has finally refused is not repeated under terms that no longer hold: it starts over;
+//! - a claim whose volume was recorded lately gets another only after a fresh read that still wants one: the news that it
+//!   is bound or gone may be late (reliability 13, 105);
 //! - DeleteVolume begins only after a fresh read that still condemns the volume (8, 105);
 //! - what a volume is made from is held from before the call until no claim without a volume refers to it (12);
-//! - nothing done for one uid touches a namesake (13). Memory names the uid it is about;
+//! - nothing done for one uid touches a namesake (13). Keys of claims, and memory, name the uid they are about;
 //! - forgetting everything at any moment costs repeated calls and nothing else. With [`Intent::InMemory`], upstream's
 //!   protocol, it may also cost a volume: that is what the setting is for.
 //!
@@ -45,6 +47,7 @@ mod decide_volume;
 mod find;
 mod index;
 mod intent;
+mod journal;
 mod memory;
 mod news;
 mod pv;
@@ -70,9 +73,11 @@ use control::{Cache, Change, Decision, Outcome, Rules, Tick, Tone, Why};
 pub use act::Action;
 pub use capacity::{Capacity, CapacityAction, CapacityKey, CapacityMemory, CapacityView, Owned, OwnerStep, owner};
 pub use decide_volume::is_condemned;
+pub use intent::Place;
+pub use journal::Page;
 pub use memory::{Fresh, Job, Made, Memory, Room, Stage};
 pub use secrets::SecretRefs;
-pub use settings::{Abilities, CapacitySettings, InTree, Intent, Local, OwnNode, Settings};
+pub use settings::{Abilities, CapacitySettings, InTree, Intent, Lately, Local, OwnNode, Settings};
 pub use source::{ContentSource, Hold, SourceKind};
 pub use sources::{LetGo, SourceKey, SourceView, Sources};
 pub use terms::{Obstacle, Request, Terms, Unfit};
@@ -86,8 +91,13 @@ pub struct Provisioner;
 /// What one decision is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Key {
-    /// A claim that may need a volume.
-    Claim(ObjectKey),
+    /// A claim that may need a volume, or is gone while its volume was being made. Namesakes are different claims.
+    Claim {
+        /// Where it is, or was.
+        key: ObjectKey,
+        /// Its uid.
+        uid: String,
+    },
     /// A volume that may have to go, by name.
     Volume(String),
 }
@@ -95,7 +105,7 @@ pub enum Key {
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Key::Claim(key) => write!(f, "claim {key}"),
+            Key::Claim { key, .. } => write!(f, "claim {key}"),
             Key::Volume(name) => write!(f, "volume {name}"),
         }
     }
@@ -121,6 +131,7 @@ impl Rules for Provisioner {
             Kind::VolumeSnapshot,
             Kind::VolumeSnapshotContent,
             Kind::ReferenceGrant,
+            Kind::Lease,
         ]
     }
 
@@ -134,7 +145,7 @@ impl Rules for Provisioner {
 
     fn view(key: &Key, cache: &Cache, local: &Local) -> View {
         match key {
-            Key::Claim(key) => View::Claim(find::claim(key, cache, local)),
+            Key::Claim { key, uid } => View::Claim(find::claim(key, uid, cache, local)),
             Key::Volume(name) => View::Volume(find::volume(name, cache, local)),
         }
     }
@@ -151,11 +162,15 @@ impl Rules for Provisioner {
         Memory { retry: memory.retry.paced(local.settings.pauses), ..memory }
     }
 
-    fn learn(_local: &mut Local, _did: &Action, _got: &Outcome) {}
+    fn learn(local: &mut Local, did: &Action, got: &Outcome) {
+        if let (Action::CreatePv { claim, .. }, Outcome::Done(_)) = (did, got) {
+            local.lately.note(&claim.metadata.uid);
+        }
+    }
 
     fn about(key: &Key) -> ObjectRef {
         match key {
-            Key::Claim(key) => ObjectRef { kind: Kind::PersistentVolumeClaim, key: key.clone() },
+            Key::Claim { key, .. } => ObjectRef { kind: Kind::PersistentVolumeClaim, key: key.clone() },
             Key::Volume(name) => ObjectRef::cluster(Kind::PersistentVolume, name.as_str()),
         }
     }

@@ -119,6 +119,8 @@ pub enum Fresh {
     },
     /// The volume is still to be deleted.
     Condemned,
+    /// The claim still wants a volume.
+    StillWanted,
     /// It is not, though the cache still says so.
     Spared {
         /// When to look again.
@@ -148,7 +150,7 @@ impl Memory {
             Action::RecordIntent { .. } => {
                 Memory { retry, owned: is_done(got), sure: is_done(got), uid: known.uid, ..Memory::default() }
             }
-            Action::AdoptIntent(_) => Memory { retry, owned: is_done(got), ..known },
+            Action::AdoptIntent { .. } => Memory { retry, owned: is_done(got), ..known },
             Action::HoldSource { .. } => known.after_hold(retry, got),
             Action::ReadSecret { secret, needed, .. } => match Secrets::of(secret, got) {
                 // A read does not end a row of failures: what it makes possible may fail again.
@@ -164,15 +166,32 @@ impl Memory {
             Action::CreatePv { .. } => known.after_pv(retry, got),
             Action::AskCapacity { request, .. } => Memory { room: room(now, request, got), ..known },
             Action::TakeClaim { .. } => Memory { retry, room: Room::Unasked, ..known },
+            Action::LookAtClaim { .. } => known.after_look_at_claim(now, got),
             Action::LookForPv { .. } => known.after_look_for(now, got),
             Action::LookAtPv { .. } => known.after_look_at(now, got),
             Action::DeleteVolume { .. } => known.after_delete(retry, got),
-            Action::DropIntent(_) | Action::Reschedule(_) if is_done(got) => Memory::default(),
+            Action::DropIntent { .. } if is_done(got) => Memory::default(),
+            Action::Reschedule(_) if is_done(got) => known.rescheduled(),
             // The intent may be gone, or about to go: no call may rely on it until it is adopted.
-            Action::DropIntent(_) | Action::Reschedule(_) => {
+            Action::DropIntent { .. } | Action::Reschedule(_) => {
                 Memory { retry, owned: known.owned && is_refused(got), ..known }
             }
             Action::Hold(_) | Action::DropHold { .. } | Action::DeletePv(_) => Memory { retry, ..known },
+        }
+    }
+
+    /// An intent in the journal is still there, and nothing was made: it is to go.
+    fn rescheduled(self) -> Memory {
+        match self.stage {
+            Stage::Refused { .. } => Memory {
+                uid: self.uid,
+                owned: self.owned,
+                stage: Stage::Refused { exhausted: false },
+                ..Memory::default()
+            },
+            Stage::Nothing | Stage::Created(_) | Stage::Faulty(_) | Stage::Committed | Stage::Deleted => {
+                Memory::default()
+            }
         }
     }
 
@@ -286,6 +305,19 @@ impl Memory {
         let handle = source.map(|source| source.volume_handle.clone()).unwrap_or_default();
         let taken = Outcome::Refused(Refusal::AlreadyExists);
         Memory { retry: retry.after(now, &taken), fresh: Fresh::Taken { handle }, ..self }
+    }
+
+    fn after_look_at_claim(self, now: Tick, got: &Outcome) -> Memory {
+        let Outcome::Done(reply) = got else { return Memory { retry: self.retry.clone().after(now, got), ..self } };
+        let wanted = match reply {
+            Reply::Object(Object::PersistentVolumeClaim(claim)) => {
+                let same = claim.metadata.uid == self.uid && !claim.metadata.is_deleting();
+                same && claim.spec.volume_name.is_empty()
+            }
+            Reply::Object(_) | Reply::Gone | Reply::Nothing | Reply::Csi(_) | Reply::Host(_) => false,
+        };
+        let again = now.after_millis(CATCH_UP_MILLIS);
+        Memory { fresh: if wanted { Fresh::StillWanted } else { Fresh::Spared { again } }, ..self }
     }
 
     fn after_look_at(self, now: Tick, got: &Outcome) -> Memory {

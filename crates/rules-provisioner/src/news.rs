@@ -24,10 +24,11 @@ pub(crate) fn news(action: &Action) -> News {
             ..News::default()
         },
         Action::RecordIntent { .. }
-        | Action::AdoptIntent(_)
-        | Action::DropIntent(_)
+        | Action::AdoptIntent { .. }
+        | Action::DropIntent { .. }
         | Action::HoldSource { .. }
         | Action::ReadSecret { .. }
+        | Action::LookAtClaim { .. }
         | Action::LookForPv { .. }
         | Action::AskCapacity { .. }
         | Action::TakeClaim { .. }
@@ -45,10 +46,10 @@ pub(crate) fn plight(key: &Key, why: &Why) -> Option<(Tone, &'static str)> {
     match (key, why.code) {
         _ if why.settled => None,
         // Nothing is wrong; or somebody else tells it already, the binder that named us.
-        (Key::Claim(_), "AwaitingNode" | "ClassMissing") => None,
+        (Key::Claim { .. }, "AwaitingNode" | "ClassMissing") => None,
         // P74: somebody else fills the volume, and users should know that nobody forgot it.
-        (Key::Claim(_), "ExternalPopulator") => Some((Tone::Normal, "Provisioning")),
-        (Key::Claim(_), _) => Some((Tone::Warning, FAILED)),
+        (Key::Claim { .. }, "ExternalPopulator") => Some((Tone::Normal, "Provisioning")),
+        (Key::Claim { .. }, _) => Some((Tone::Warning, FAILED)),
         (Key::Volume(_), _) => Some((Tone::Warning, DELETE_FAILED)),
     }
 }

@@ -29,6 +29,13 @@ pub struct SecretRefs {
     pub controller_modify: Option<SecretReference>,
 }
 
+impl SecretRefs {
+    /// It names none.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == SecretRefs::default()
+    }
+}
+
 /// The parameters that name one secret.
 struct Pair {
     name: &'static str,

@@ -1,10 +1,10 @@
 //! What the role was told at its start: flags, the driver's abilities, and where it runs.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
 use alloc::sync::Arc;
 
-use api::{OwnerReference, names};
+use api::{ObjectKey, OwnerReference, names};
 use control::Pauses;
 use csi::v1::controller_service_capability::Type as ControllerType;
 use csi::v1::controller_service_capability::rpc::Type as Rpc;
@@ -24,6 +24,32 @@ pub struct Local {
     pub abilities: Abilities,
     /// What the operator wants.
     pub settings: Arc<Settings>,
+    /// Claims whose volumes this process recorded lately.
+    pub lately: Lately,
+}
+
+/// Claims whose volumes this process recorded lately. One of them that seems to need a volume again is more likely to be
+/// bound or gone, and the news of it late; a journal would not notice.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Lately(Arc<VecDeque<Arc<str>>>);
+
+impl Lately {
+    /// As many as a watch may be behind by, within reason.
+    const MOST: usize = 512;
+
+    /// The volume of the claim with this uid was recorded.
+    pub fn note(&mut self, uid: &str) {
+        let uids = Arc::make_mut(&mut self.0);
+        if uids.len() == Lately::MOST {
+            uids.pop_front();
+        }
+        uids.push_back(uid.into());
+    }
+
+    /// It was recorded lately.
+    pub fn has(&self, uid: &str) -> bool {
+        self.0.iter().any(|one| **one == *uid)
+    }
 }
 
 impl Local {
@@ -34,12 +60,19 @@ impl Local {
             socket: socket.into(),
             abilities: Abilities::plain(),
             settings: Arc::new(Settings::default()),
+            lately: Lately::default(),
         }
     }
 
     /// The name of the volume made for a claim.
     pub fn volume_name(&self, claim_uid: &str) -> String {
         names::volume_name(&self.settings.volume_name_prefix, self.settings.volume_name_uuid_length, claim_uid)
+    }
+
+    /// Where the driver's journal is.
+    pub fn journal(&self) -> ObjectKey {
+        let node = self.settings.node.as_ref().map(|own| own.name.as_str());
+        ObjectKey::new(self.settings.namespace.as_str(), names::journal(&self.driver, node))
     }
 
     /// The driver's own name.
@@ -177,6 +210,8 @@ pub struct Settings {
     pub pauses: Pauses,
     /// What is written down before a volume is made.
     pub intent: Intent,
+    /// Where the journal is.
+    pub namespace: String,
     /// An attacher of the same driver works in the same process. Volumes are born with its finalizer, which saves it a write
     /// when they are first attached, and lose it together with ours.
     pub attaches: bool,
@@ -203,7 +238,8 @@ impl Default for Settings {
             cross_namespace_sources: false,
             attributes_classes: true,
             pauses: Pauses::default(),
-            intent: Intent::OnClaim,
+            intent: Intent::InJournal,
+            namespace: "default".into(),
             attaches: false,
             identity: String::new(),
             node: None,
@@ -215,8 +251,11 @@ impl Default for Settings {
 /// What is written down before a volume is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Intent {
-    /// A finalizer on the claim, with the arguments beside it: no crash leaves a volume that nothing accounts for.
+    /// An entry in the driver's journal, with the arguments: no crash leaves a volume that nothing accounts for.
     #[default]
+    InJournal,
+    /// A finalizer on the claim, with the arguments beside it. It promises the same, and the claim cannot be deleted before
+    /// the volume is accounted for.
     OnClaim,
     /// Nothing: what is under way is known to this process alone, as it is upstream. A crash may leave a volume behind.
     InMemory,

@@ -37,6 +37,16 @@ pub enum SourceKind {
     Volume,
 }
 
+impl SourceKind {
+    /// The kind of object it is.
+    pub(crate) fn object(self) -> &'static str {
+        match self {
+            SourceKind::Snapshot => "VolumeSnapshot",
+            SourceKind::Volume => "PersistentVolumeClaim",
+        }
+    }
+}
+
 impl ContentSource {
     /// As the driver gets it.
     pub fn to_csi(&self) -> v1::VolumeContentSource {

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use api::{PersistentVolume, PersistentVolumeClaim, SecretReference};
 use control::Tick;
 
-use crate::{Hold, InTree, Local, Obstacle, Terms};
+use crate::{Hold, InTree, Local, Obstacle, Page, Place, Terms};
 
 /// Everything one decision looks at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,8 +51,10 @@ pub struct Work {
     pub local: Local,
     /// The name of the claim's volume.
     pub name: String,
-    /// The claim carries our intent.
-    pub intent: bool,
+    /// Where our intent is, if there is one.
+    pub intent: Option<Place>,
+    /// The journal, as far as this claim goes.
+    pub page: Page,
     /// Whether a volume is wanted.
     pub course: Course,
     /// What has the name the volume would get.
@@ -89,7 +91,10 @@ pub enum Slot {
     /// Nothing.
     Empty,
     /// The volume made for this very claim.
-    Filled,
+    Filled {
+        /// When it was recorded.
+        since: Tick,
+    },
     /// A volume that is not for this claim; the text says for whom.
     Taken(String),
 }

@@ -60,7 +60,8 @@ impl Rules for Registrar {
             | Object::CSIStorageCapacity(_)
             | Object::VolumeSnapshot(_)
             | Object::VolumeSnapshotContent(_)
-            | Object::ReferenceGrant(_) => false,
+            | Object::ReferenceGrant(_)
+            | Object::Lease(_) => false,
         };
         if change.sides().any(concerns) { Self::keys(cache, local) } else { Vec::new() }
     }

@@ -52,7 +52,8 @@ pub(crate) fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
             | Object::CSIStorageCapacity(_)
             | Object::VolumeSnapshot(_)
             | Object::VolumeSnapshotContent(_)
-            | Object::ReferenceGrant(_) => {}
+            | Object::ReferenceGrant(_)
+            | Object::Lease(_) => {}
         }
     }
     keys.into_iter().collect()

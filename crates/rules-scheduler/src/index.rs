@@ -49,7 +49,8 @@ pub(crate) fn wakes(change: &Change, cache: &Cache) -> Vec<ObjectKey> {
             | Object::CSIStorageCapacity(_)
             | Object::VolumeSnapshot(_)
             | Object::VolumeSnapshotContent(_)
-            | Object::ReferenceGrant(_) => {}
+            | Object::ReferenceGrant(_)
+            | Object::Lease(_) => {}
         }
     }
     woken.into_iter().collect()

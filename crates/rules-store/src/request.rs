@@ -145,6 +145,10 @@ impl Request {
                 grace_seconds: grace_seconds.map(i64::from),
                 dry_run: false,
             },
+            Write::Note(note) => {
+                let body = note.patch(None).to_json();
+                Request::Patch { target, subresource: None, kind: PatchKind::Merge, body, options }
+            }
             Write::Bind { uid, node, .. } => {
                 Request::Bind { target, uid: Some(uid.clone()), node: node.clone(), dry_run: false }
             }

@@ -18,6 +18,27 @@ pub const CAPACITY_DRIVER: &str = "csi.storage.k8s.io/drivername";
 /// Capacity: who keeps it up to date.
 pub const CAPACITY_MANAGER: &str = "csi.storage.k8s.io/managed-by";
 
+/// Journal: what the names of its entries begin with.
+pub const JOURNAL_ENTRY: &str = "intent.longshore.dev/";
+
+/// The name of a driver's journal; with a node's name if there is one per node. It is a Lease's: in lower case, of letters,
+/// digits, dots and dashes, and not too long.
+pub fn journal(driver: &str, node: Option<&str>) -> String {
+    const LONGEST: usize = 253;
+    let plain = |c: char| if c == '.' || c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let whole = match node {
+        None => format!("longshore-journal-{driver}"),
+        Some(node) => format!("longshore-journal-{driver}-{node}"),
+    };
+    let name: String = whole.chars().map(plain).collect();
+    if name == whole && name.len() <= LONGEST && !name.ends_with(['-', '.']) {
+        return name;
+    }
+    // Another driver or node may look the same in plain letters, so its hash makes the difference.
+    let short: String = name.chars().take(LONGEST - 9).collect();
+    format!("{short}-{:08x}", fnv1a_32(&whole))
+}
+
 /// The name of the volume made for a claim, for the object and for CreateVolume alike: the prefix and the claim's uid, or
 /// so many characters of the uid without its dashes.
 pub fn volume_name(prefix: &str, length: Option<usize>, claim_uid: &str) -> String {

@@ -39,7 +39,7 @@ pub fn document(holder: &Holder, roles: &BTreeSet<Role>, rights: &Rights, secret
     }
     let mut own = rules(&rights.own_namespace);
     if rights.leases {
-        own.push_str(&leases(holder, roles));
+        own.push_str(&leases(holder, roles, rights.journal));
     }
     if !own.is_empty() {
         text.push_str(&role(namespace, account, &own));
@@ -60,14 +60,19 @@ pub fn document(holder: &Holder, roles: &BTreeSet<Role>, rights: &Rights, secret
 }
 
 /// Leases by name where the names are known: making one cannot be narrowed so.
-fn leases(holder: &Holder, roles: &BTreeSet<Role>) -> String {
+fn leases(holder: &Holder, roles: &BTreeSet<Role>, journal: bool) -> String {
     const GROUP: &str = "coordination.k8s.io";
     match &holder.driver {
         Some(driver) => {
             let names: Vec<String> = roles.iter().filter_map(|role| role.lease(driver)).collect();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            rule(GROUP, "leases", None, &["create"]) + &rule(GROUP, "leases", Some(&names), &["get", "update"])
+            let elected =
+                rule(GROUP, "leases", None, &["create"]) + &rule(GROUP, "leases", Some(&names), &["get", "update"]);
+            let name = api::names::journal(driver, None);
+            let kept = rule(GROUP, "leases", Some(&[&name]), &["get", "list", "patch", "watch"]);
+            if journal { elected + &kept } else { elected }
         }
+        None if journal => rule(GROUP, "leases", None, &["create", "get", "list", "patch", "update", "watch"]),
         None => rule(GROUP, "leases", None, &["create", "get", "update"]),
     }
 }

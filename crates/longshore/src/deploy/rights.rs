@@ -25,6 +25,8 @@ pub struct Rights {
     pub secrets: bool,
     /// They hold leases.
     pub leases: bool,
+    /// They keep a journal, which is a Lease of its own.
+    pub journal: bool,
 }
 
 /// What roles do only when told to.
@@ -87,17 +89,19 @@ fn reach(kind: Kind) -> Reach {
 
 impl Rights {
     fn take<R: Rules>(&mut self) {
-        for kind in R::watches() {
+        // The journal is granted by name.
+        self.journal |= R::watches().contains(&Kind::Lease);
+        for kind in R::watches().iter().filter(|kind| **kind != Kind::Lease) {
             for verb in ["list", "watch"] {
                 self.allow(Permission { kind: *kind, subresource: "", verb }, reach(*kind));
             }
         }
         for permission in R::Action::permissions() {
             // Secrets are granted by name.
-            if permission.kind == Kind::Secret {
-                self.secrets = true;
-            } else {
-                self.allow(*permission, reach(permission.kind));
+            match permission.kind {
+                Kind::Secret => self.secrets = true,
+                Kind::Lease => self.journal = true,
+                kind => self.allow(*permission, reach(kind)),
             }
         }
     }

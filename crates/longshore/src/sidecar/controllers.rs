@@ -184,7 +184,7 @@ pub async fn work(
         }
         if let (Some(election), Some(name)) = (&shared.settings.election, &team.lease) {
             team.workers.iter().for_each(|worker| worker.lead(false));
-            let lease = ObjectKey::new(&*election.namespace, &**name);
+            let lease = ObjectKey::new(&*shared.settings.home, &**name);
             let campaign = Campaign { lease, labels: election.labels.clone(), terms: election.terms.clone() };
             let metrics = shared.metrics.clone();
             campaigns.spawn(campaigning(metrics, kube.clone(), campaign, team.workers.clone(), worked.clone()));
@@ -336,8 +336,10 @@ impl Workshop {
         let role = Role::Provisioner;
         let local = locals::provisioner(&self.shared, &self.profile, &self.kube).await?;
         let unseen = locals::unseen_by_provisioner(&local);
-        self.sight.see(Provisioner::watches(), &unseen);
-        self.sight.see(Sources::watches(), &unseen);
+        let journal = local.journal();
+        self.sight.narrow(Kind::Lease, Scope { namespace: journal.namespace, name: journal.name, ..Scope::default() });
+        self.sight.see(Provisioner::watches(), &[&unseen[..], &[Kind::Lease]].concat());
+        self.sight.see(Sources::watches(), &[&unseen[..], &[Kind::Lease]].concat());
         let parts = self.parts(role);
         let provisioner = Controller::<Provisioner>::new(&parts, local.clone());
         provisioner.at_once(self.limit(role, "worker-threads"));

@@ -40,7 +40,12 @@ pub async fn provisioner(shared: &Shared, profile: &Profile, kube: &Kube) -> Res
         cross_namespace_sources: flags.gate("CrossNamespaceVolumeDataSource").unwrap_or(false),
         attributes_classes: flags.gate("VolumeAttributesClass").unwrap_or(true),
         pauses: shared.settings.pauses(Role::Provisioner),
-        intent: if text("provisioning-intent") == "memory" { Intent::InMemory } else { Intent::OnClaim },
+        intent: match text("provisioning-intent").as_str() {
+            "memory" => Intent::InMemory,
+            "claim" => Intent::OnClaim,
+            _journal => Intent::InJournal,
+        },
+        namespace: shared.settings.home.clone(),
         attaches: shared.settings.roles.contains(&Role::Attacher),
         identity: identity(&profile.name, node.as_ref()),
         node,
@@ -60,6 +65,7 @@ pub async fn provisioner(shared: &Shared, profile: &Profile, kube: &Kube) -> Res
             tells_writers_apart: can(Can::SingleNodeMultiWriter),
         },
         settings: Arc::new(settings),
+        lately: rules_provisioner::Lately::default(),
     })
 }
 

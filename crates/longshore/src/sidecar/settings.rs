@@ -25,6 +25,8 @@ pub struct Settings {
     pub registration: Option<Registration>,
     /// Where the liveness probe answers, beside `http`.
     pub health: Option<String>,
+    /// The namespace of our Leases: those of leaders, and the journal.
+    pub home: String,
     /// Where this process runs, as far as a role needs to know.
     pub own: Own,
     /// The flags, for what only one role reads.
@@ -67,9 +69,7 @@ pub struct Cluster {
 /// How leaders are found.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Election {
-    /// Where the Leases are.
-    pub namespace: String,
-    /// What is put on them.
+    /// What is put on their Leases.
     pub labels: BTreeMap<String, String>,
     /// The rules of the game.
     pub terms: Terms,
@@ -128,17 +128,14 @@ impl Settings {
                 return Err(format!("--{name} must be at least 1, or the {role} does nothing"));
             }
         }
-        let election = roles
-            .iter()
-            .copied()
-            .find(|role| role.lease("").is_some())
-            .filter(|role| flags.is(*role, "leader-election"));
+        let first_elected = roles.iter().copied().find(|role| role.lease("").is_some());
+        let election = first_elected.filter(|role| flags.is(*role, "leader-election"));
         let election = election.map(|role| election_of(role, &flags, around)).transpose()?;
         let registration = if roles.contains(&Role::Registrar) { Some(registration_of(&flags)?) } else { None };
         if roles.contains(&Role::Provisioner) {
             let given = flags.text(Role::Provisioner, "provisioning-intent");
-            if !matches!(given, "claim" | "memory") {
-                return Err(format!("--provisioning-intent cannot be {given:?}; write claim or memory"));
+            if !matches!(given, "journal" | "claim" | "memory") {
+                return Err(format!("--provisioning-intent cannot be {given:?}; write journal, claim or memory"));
             }
         }
         for role in roles.iter().copied().filter(|role| role.lease("").is_some()) {
@@ -148,6 +145,7 @@ impl Settings {
             }
         }
         Ok(Settings {
+            home: home_of(first_elected.unwrap_or(first), &flags, around),
             own: own_of(&roles, &flags, around)?,
             socket: bare.to_string(),
             http,
@@ -260,10 +258,14 @@ fn election_of(role: Role, flags: &Flags, around: &Surroundings) -> Result<Elect
         retry: millis("leader-election-retry-period"),
     };
     terms.check().map_err(|why| format!("leader election cannot work so: {why}"))?;
+    Ok(Election { labels: flags.labels(role), terms })
+}
+
+/// Where our Leases are, those of leaders and the journal.
+fn home_of(role: Role, flags: &Flags, around: &Surroundings) -> String {
     let given = Some(flags.text(role, "leader-election-namespace").to_string()).filter(|name| !name.is_empty());
     let pod = around.variables.get("POD_NAMESPACE").filter(|name| !name.is_empty()).cloned();
-    let namespace = given.or(pod).or_else(|| around.namespace.clone()).unwrap_or_else(|| "default".into());
-    Ok(Election { namespace, labels: flags.labels(role), terms })
+    given.or(pod).or_else(|| around.namespace.clone()).unwrap_or_else(|| "default".into())
 }
 
 fn registration_of(flags: &Flags) -> Result<Registration, String> {
@@ -344,7 +346,7 @@ mod tests {
                 "cannot be 0",
             ),
             (Role::Attacher, "--retry-interval-start=10s --retry-interval-max=1s", "longer than --retry-interval-max"),
-            (Role::Provisioner, "--provisioning-intent=paper", "write claim or memory"),
+            (Role::Provisioner, "--provisioning-intent=paper", "write journal, claim or memory"),
         ];
         for (role, line, words) in wrong {
             let sentence = settings(&[role], line).unwrap_err();
@@ -375,7 +377,7 @@ mod tests {
         let settings =
             settings(&[Role::Attacher, Role::Registrar], "--leader-election --kubelet-registration-path=/x").unwrap();
         let election = settings.election.as_ref().unwrap();
-        assert_eq!((election.namespace.as_str(), election.terms.identity.as_str()), ("sa", "node-1"));
+        assert_eq!((settings.home.as_str(), election.terms.identity.as_str()), ("sa", "node-1"));
         assert_eq!((election.terms.duration, election.terms.renew, election.terms.retry), (15_000, 10_000, 5_000));
         assert_eq!(settings.controllers().collect::<Vec<_>>(), [Role::Attacher]);
         assert_eq!(settings.timeout(Role::Registrar), Duration::from_secs(1));

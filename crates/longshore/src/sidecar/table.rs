@@ -358,10 +358,10 @@ pub const FLAGS: &[Flag] = &[
     flag(
         "provisioning-intent",
         Kind::Text,
-        same!("claim"; Provisioner),
+        same!("journal"; Provisioner),
         Honoured,
-        "ours: `claim` notes on the claim that a volume is being made, so that no crash leaves one behind; `memory` is \
-         upstream's way",
+        "ours: `journal` notes in a Lease of the driver that a volume is being made, and `claim` on the claim, so that no \
+         crash leaves one behind; `memory` is upstream's way",
     ),
     // The attacher.
     flag("max-entries", Kind::Int, same!("0"; Attacher), Honoured, "entries per page of ListVolumes"),

@@ -14,16 +14,28 @@ use crate::laws::{self, Broken};
 use crate::member::{Instance, Seat};
 use crate::truth::Truth;
 use crate::world::{UserMove, World};
+use crate::worlds::provision::{lately, on_claim};
 use crate::worlds::put;
 
 /// The world with the rules as they are.
 pub const SCENARIO: Scenario = Scenario {
     name: "copy",
     about: "binding, provisioner and its care for sources; a claim is copied while the user deletes it or the copy",
-    start: || start::<Sources>(Seat { build: |_, _| local(), refresh: |_, _, _| false, digest: |_, _| {} }),
+    start: || start::<Sources>(Seat { build: |_, _| local(), refresh: |_, _, _| false, digest: lately }),
     user,
     rest,
     waives: &[],
+};
+
+/// The same with intents on the claims, as they are where the journal has no room.
+pub const ON_CLAIM: Scenario = Scenario {
+    name: "copy-on-claim",
+    about: "the same, with the intent on the claim instead of the journal",
+    start: || {
+        let sources = Seat { build: |_, _| on_claim(local()), refresh: |_, _, _| false, digest: lately };
+        start_with::<Sources>(sources, |_, _| on_claim(local()))
+    },
+    ..SCENARIO
 };
 
 const DRIVER: &str = "local.csi.longshore";
@@ -47,6 +59,17 @@ where
     R::Memory: Send + Sync,
     R::Action: Send + Sync,
 {
+    start_with(sources, |_, _| local())
+}
+
+fn start_with<R>(sources: Seat<R>, build: fn(&Truth, &str) -> Local) -> World
+where
+    R: Rules + 'static,
+    R::Key: Send + Sync,
+    R::Local: Clone + Send + Sync,
+    R::Memory: Send + Sync,
+    R::Action: Send + Sync,
+{
     let mut cluster = Cluster::new();
     let class =
         json!({ "metadata": {}, "provisioner": DRIVER, "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate" });
@@ -57,7 +80,7 @@ where
     truth.volumes.insert(VOLUME.into(), HANDLE.into());
     let truth = Arc::new(truth);
     let plain = Seat::<Binding> { build: |_, _| (), refresh: |(), _, _| false, digest: |(), _| {} };
-    let provisioner = Seat::<Provisioner> { build: |_, _| local(), refresh: |_, _, _| false, digest: |_, _| {} };
+    let provisioner = Seat::<Provisioner> { build, refresh: |_, _, _| false, digest: lately };
     let members = vec![
         Instance::start("binding", "", plain, &cluster, &truth),
         Instance::start("provisioner", "", provisioner, &cluster, &truth),
@@ -134,6 +157,9 @@ pub fn user(world: &World) -> Vec<UserMove> {
 /// Whoever was deleted is gone with its volume, whoever was not has one; a copy whose source went first may have none.
 pub fn rest(world: &World) -> Option<Broken> {
     let broken = |text: String| Some(Broken::new(laws::AS_ASKED, text));
+    if let Some(uid) = laws::entries(world).next() {
+        return broken(format!("the journal still tells of claim {uid}"));
+    }
     if let Some(claim) = world.cluster.claims().find(|claim| claim.metadata.is_deleting()) {
         return broken(format!("claim {} was deleted and is still there", claim.metadata.name));
     }

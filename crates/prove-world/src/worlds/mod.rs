@@ -20,13 +20,15 @@ pub mod store;
 
 /// Every world there is, with bounds that take seconds.
 pub fn worlds() -> &'static [(Scenario, Bounds)] {
-    const ALL: [(Scenario, Bounds); 8] = [
+    const ALL: [(Scenario, Bounds); 10] = [
         (attach::SCENARIO, Bounds::of(Budget::troubled(1, 1, 0))),
         (attach::REPORTED, Bounds::of(Budget::troubled(1, 0, 1))),
         (attach::FORCED, Bounds::of(Budget::calm(2))),
         (copy::SCENARIO, Bounds::of(Budget::troubled(1, 1, 0))),
+        (copy::ON_CLAIM, Bounds::of(Budget::troubled(1, 1, 0))),
         (node_lost::SCENARIO, Bounds::of(Budget::troubled(2, 1, 1))),
         (provision::SCENARIO, Bounds::of(Budget::troubled(1, 1, 1))),
+        (provision::ON_CLAIM, Bounds::of(Budget::troubled(1, 1, 1))),
         (resize::SCENARIO, Bounds::of(Budget::troubled(1, 1, 1))),
         (store::SCENARIO, Bounds::of(Budget::troubled(1, 1, 1))),
     ];

@@ -1,11 +1,12 @@
 //! One claim, provisioned, bound, deleted at any moment, perhaps made again under the same name.
 
+use std::hash::Hash;
 use std::sync::Arc;
 
 use api::{Kind, ObjectRef, Precondition, Write, names};
 use control::Rules;
 use rules_binding::Binding;
-use rules_provisioner::{Local, Provisioner};
+use rules_provisioner::{Intent, Local, Provisioner, Settings};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, NAMESPACE};
@@ -20,10 +21,18 @@ use crate::worlds::put;
 pub const SCENARIO: Scenario = Scenario {
     name: "provision",
     about: "binding and provisioner; a claim that the user deletes at any moment and makes again",
-    start: || start::<Provisioner>(Seat { build: |_, _| local(), refresh: |_, _, _| false, digest: |_, _| {} }),
+    start: || start::<Provisioner>(Seat { build: |_, _| local(), refresh: |_, _, _| false, digest: lately }),
     user,
     rest,
     waives: &[],
+};
+
+/// The same with intents on the claims, as they are where the journal has no room.
+pub const ON_CLAIM: Scenario = Scenario {
+    name: "provision-on-claim",
+    about: "the same, with the intent on the claim instead of the journal",
+    start: || start::<Provisioner>(Seat { build: |_, _| on_claim(local()), refresh: |_, _, _| false, digest: lately }),
+    ..SCENARIO
 };
 
 const DRIVER: &str = "local.csi.longshore";
@@ -33,6 +42,17 @@ const CLASS: &str = "fast";
 /// The driver's provisioner.
 pub fn local() -> Local {
     Local::new(DRIVER, "/csi.sock")
+}
+
+/// What the provisioner knows that no object says.
+pub fn lately(local: &Local, mut canon: &mut dyn std::hash::Hasher) {
+    local.lately.hash(&mut canon);
+}
+
+/// The same with intents on the claims.
+pub fn on_claim(local: Local) -> Local {
+    let settings = Settings { intent: Intent::OnClaim, ..Settings::clone(&local.settings) };
+    Local { settings: settings.into(), ..local }
 }
 
 /// The world with other rules in the place of the provisioner.
@@ -94,6 +114,9 @@ pub fn user(world: &World) -> Vec<UserMove> {
 /// A claim has its volume; without a claim there is none, and no intent is left.
 pub fn rest(world: &World) -> Option<Broken> {
     let broken = |text: String| Some(Broken::new(laws::AS_ASKED, text));
+    if let Some(uid) = laws::entries(world).next() {
+        return broken(format!("the journal still tells of claim {uid}"));
+    }
     let Some(claim) = world.cluster.claims().next() else {
         if let Some(volume) = world.cluster.volumes().next() {
             return broken(format!("the claim is gone and volume {} is left", volume.metadata.name));

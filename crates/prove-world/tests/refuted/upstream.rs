@@ -29,7 +29,7 @@ fn upstream() -> World {
             Local { settings: settings.into(), ..provision::local() }
         },
         refresh: |_, _, _| false,
-        digest: |_, _| {},
+        digest: provision::lately,
     })
 }
 
@@ -82,7 +82,7 @@ fn a_source_deleted_while_it_is_copied() {
             copy::start::<Led<LetsGoEarly>>(Seat {
                 build: |_, _| copy::local(),
                 refresh: |_, _, _| false,
-                digest: |_, _| {},
+                digest: provision::lately,
             })
         },
         ..copy::SCENARIO
@@ -122,7 +122,7 @@ fn a_volume_deleted_before_its_claim() {
             provision::start::<Led<NeverHolds>>(Seat {
                 build: |_, _| provision::local(),
                 refresh: |_, _, _| false,
-                digest: |_, _| {},
+                digest: provision::lately,
             })
         },
         waives: &[laws::ACCOUNTED],

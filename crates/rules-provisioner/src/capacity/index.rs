@@ -68,7 +68,8 @@ pub(super) fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Capaci
             | Object::VolumeAttributesClass(_)
             | Object::VolumeSnapshot(_)
             | Object::VolumeSnapshotContent(_)
-            | Object::ReferenceGrant(_) => {}
+            | Object::ReferenceGrant(_)
+            | Object::Lease(_) => {}
         }
     }
     woken.into_iter().collect()
@@ -126,7 +127,8 @@ fn place_of(side: &Object, cache: &Cache, local: &Local) -> Option<Segments> {
         | Object::CSIStorageCapacity(_)
         | Object::VolumeSnapshot(_)
         | Object::VolumeSnapshotContent(_)
-        | Object::ReferenceGrant(_) => None,
+        | Object::ReferenceGrant(_)
+        | Object::Lease(_) => None,
     }
 }
 

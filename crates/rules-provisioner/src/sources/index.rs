@@ -7,7 +7,8 @@ use api::{Object, ObjectKey, PersistentVolumeClaim, names};
 use control::{Cache, Change};
 
 use super::{SourceKey, SourceView};
-use crate::{Intent, Local, intent};
+use crate::index::begun_from;
+use crate::{Intent, Key, Local, SourceKind, intent, journal};
 
 pub(super) fn keys(cache: &Cache) -> Vec<SourceKey> {
     let snapshots = cache.snapshots().map(|snapshot| SourceKey::Snapshot(snapshot.metadata.key()));
@@ -16,7 +17,7 @@ pub(super) fn keys(cache: &Cache) -> Vec<SourceKey> {
 }
 
 /// The source itself, and what a claim that changed is made from.
-pub(super) fn wakes(change: &Change) -> Vec<SourceKey> {
+pub(super) fn wakes(change: &Change, local: &Local) -> Vec<SourceKey> {
     let mut woken = BTreeSet::new();
     for side in change.sides() {
         match side {
@@ -29,6 +30,7 @@ pub(super) fn wakes(change: &Change) -> Vec<SourceKey> {
                 }
                 woken.extend(source_of(claim));
             }
+            Object::Lease(_) => {} // Both sides at once, below.
             Object::PersistentVolume(_)
             | Object::StorageClass(_)
             | Object::VolumeAttachment(_)
@@ -42,6 +44,15 @@ pub(super) fn wakes(change: &Change) -> Vec<SourceKey> {
             | Object::VolumeSnapshotContent(_)
             | Object::ReferenceGrant(_) => {}
         }
+    }
+    for (_, record) in journal::changed(change, local) {
+        woken.extend(intent::source_in(record).map(|source| {
+            let key = ObjectKey::new(source.namespace, source.name);
+            match source.kind {
+                SourceKind::Snapshot => SourceKey::Snapshot(key),
+                SourceKind::Volume => SourceKey::Claim(key),
+            }
+        }));
     }
     woken.into_iter().collect()
 }
@@ -66,7 +77,7 @@ pub(super) fn view(key: &SourceKey, cache: &Cache, local: &Local) -> SourceView 
             SourceView::Held {
                 object: Object::VolumeSnapshot(Arc::clone(snapshot)),
                 finalizer: names::SNAPSHOT_SOURCE_PROTECTION,
-                users: users("VolumeSnapshot", key, cache).map(|claim| claim.metadata.key()).collect(),
+                users: users("VolumeSnapshot", key, cache, local, |_| true),
             }
         }
         SourceKey::Claim(key) => {
@@ -80,26 +91,38 @@ pub(super) fn view(key: &SourceKey, cache: &Cache, local: &Local) -> SourceView 
             SourceView::Held {
                 object: Object::PersistentVolumeClaim(Arc::clone(claim)),
                 finalizer: names::CLONE_PROTECTION,
-                users: users("PersistentVolumeClaim", key, cache)
-                    .filter(|claim| has_begun(claim, local))
-                    .map(|claim| claim.metadata.key())
-                    .collect(),
+                users: users("PersistentVolumeClaim", key, cache, local, |claim| has_begun(claim, cache, local)),
             }
         }
     }
 }
 
-/// Claims that have no volume yet and want one made from this.
-fn users<'a>(kind: &str, key: &ObjectKey, cache: &'a Cache) -> impl Iterator<Item = &'a Arc<PersistentVolumeClaim>> {
+/// Claims that have no volume yet and want one made from this, and those that are gone while theirs was being made.
+fn users(
+    kind: &str,
+    key: &ObjectKey,
+    cache: &Cache,
+    local: &Local,
+    counts: impl Fn(&PersistentVolumeClaim) -> bool,
+) -> Vec<ObjectKey> {
     let term = format!("{kind}/{}/{}", key.namespace, key.name);
-    let claims: Vec<_> = cache.claims_by_source(&term).collect();
-    claims.into_iter().filter(|claim| matches!(claim.status.phase.as_str(), "" | "Pending"))
+    let waiting = |claim: &&Arc<PersistentVolumeClaim>| matches!(claim.status.phase.as_str(), "" | "Pending");
+    let claims = cache.claims_by_source(&term).filter(waiting).filter(|claim| counts(claim));
+    let mut users: BTreeSet<ObjectKey> = claims.map(|claim| claim.metadata.key()).collect();
+    for user in begun_from(kind, key, cache, local) {
+        if let Key::Claim { key, uid } = user
+            && cache.claim(&key).is_none_or(|claim| claim.metadata.uid != uid)
+        {
+            users.insert(key);
+        }
+    }
+    users.into_iter().collect()
 }
 
 /// Nobody begins to copy a claim that is being deleted, so only those who have begun keep it from going.
-fn has_begun(claim: &PersistentVolumeClaim, local: &Local) -> bool {
+fn has_begun(claim: &PersistentVolumeClaim, cache: &Cache, local: &Local) -> bool {
     match local.settings.intent {
-        Intent::OnClaim => intent::is_held(claim),
+        Intent::InJournal | Intent::OnClaim => intent::is_held(claim, cache, local),
         Intent::InMemory => true,
     }
 }

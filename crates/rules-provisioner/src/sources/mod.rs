@@ -2,7 +2,7 @@
 //!
 //! Owns: the removal of the two finalizers that the provisioner puts on snapshots and claims while it copies them.
 //!
-//! Writes: those finalizers. Only reads: claims and snapshots.
+//! Writes: those finalizers. Only reads: claims, snapshots and the journal.
 //!
 //! Law: a source is let go only if no volume is being made from it (reliability 12). A snapshot waits for every claim without
 //! a volume that refers to it; a claim that is being deleted only for those whose copies have begun, because no new one
@@ -77,11 +77,11 @@ impl Rules for Sources {
     type Memory = Retry;
 
     fn watches() -> &'static [Kind] {
-        &[Kind::PersistentVolumeClaim, Kind::VolumeSnapshot]
+        &[Kind::PersistentVolumeClaim, Kind::VolumeSnapshot, Kind::Lease]
     }
 
-    fn wakes(change: &Change, _cache: &Cache, _local: &Local) -> Vec<SourceKey> {
-        index::wakes(change)
+    fn wakes(change: &Change, _cache: &Cache, local: &Local) -> Vec<SourceKey> {
+        index::wakes(change, local)
     }
 
     fn keys(cache: &Cache, _local: &Local) -> Vec<SourceKey> {

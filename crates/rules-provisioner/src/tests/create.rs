@@ -9,11 +9,6 @@ use serde_json::{Value, json};
 
 use super::driver::{Mood, id_of};
 use super::world::{CLAIM, VOLUME, World};
-use crate::Key;
-
-fn key() -> Key {
-    Key::Claim(ObjectKey::new("n", "data"))
-}
 
 // The straight path: four actions, in this order (reliability 6, 7; S0-20, S0-22, S0-24).
 #[test]
@@ -81,7 +76,7 @@ fn a_volume_that_is_too_small_is_deleted_again_and_not_recorded() {
         ["CreateVolume", "LookForPv", "DeleteVolume"]
     );
     assert!(world.now.0 - before > 30_000, "ten volumes in {} ms", world.now.0 - before);
-    assert!(world.why(&key()).text.contains("1048576 bytes where 1073741824 were asked"));
+    assert!(world.why(&world.key()).text.contains("1048576 bytes where 1073741824 were asked"));
     world.delete_claim();
     world.run_to_the_end();
     assert!(world.is_empty());
@@ -122,7 +117,8 @@ fn a_lost_answer_at_any_step_ends_with_the_same_volume() {
 fn an_intent_found_is_adopted_so_that_earlier_writes_fail() {
     let mut world = World::asked();
     world.run_for(1);
-    let earlier = crate::Action::DropIntent(world.cache.claim(&ObjectKey::new("n", "data")).unwrap().clone());
+    let claim = world.cache.claim(&ObjectKey::new("n", "data")).unwrap().clone();
+    let earlier = crate::Action::DropIntent { claim, place: crate::Place::Claim };
     world.restart();
     world.run_for(1);
     assert_eq!(world.log.last().unwrap(), "AdoptIntent(n/data)");
@@ -138,7 +134,7 @@ fn a_driver_that_is_down_is_waited_for_and_said() {
     let mut world = World::asked();
     world.driver.mood = Mood::Down;
     world.run_for(6);
-    let why = world.why(&key());
+    let why = world.why(&world.key());
     assert_eq!(why.code, "TryingAgain");
     assert!(why.text.starts_with("waiting for driver d to create volume pvc-"), "{}", why.text);
     assert!(why.text.ends_with(": connection refused"), "{}", why.text);
@@ -154,7 +150,7 @@ fn a_refusal_is_shown_in_the_drivers_words_and_retried() {
     world.driver.mood = Mood::Refusing(Code::InvalidArgument, "no such pool".into());
     let before = world.now.0;
     world.run_for(11);
-    let why = world.why(&key());
+    let why = world.why(&world.key());
     assert_eq!(why.code, "CreateRefused");
     assert!(why.text.contains("no such pool"), "{}", why.text);
     assert!(world.now.0 - before > 30_000, "ten attempts in {} ms", world.now.0 - before);
@@ -182,7 +178,7 @@ fn claims_of_others_change_nothing() {
         world.run();
         assert!(world.log.is_empty(), "{code}: {:?}", world.log);
         assert_eq!(world.why_claim(), code);
-        assert!(world.why(&key()).settled);
+        assert!(world.why(&world.key()).settled);
     }
 }
 
@@ -287,5 +283,5 @@ fn a_paused_key_acts_only_when_its_time_has_come() {
     let mut world = World::asked();
     world.driver.mood = Mood::Down;
     world.run_for(2);
-    assert!(matches!(world.decide(&key()), Decision::Wait(until, _) if until > world.now));
+    assert!(matches!(world.decide(&world.key()), Decision::Wait(until, _) if until > world.now));
 }

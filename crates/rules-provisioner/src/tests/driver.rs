@@ -5,12 +5,10 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use api::names;
 use control::{Outcome, Refusal, Reply};
 use csi::{Call, Code, Response, v1};
-use rules_store::find_kind;
 
-use super::world::{CLAIM, World};
+use super::world::World;
 use crate::Intent;
 
 /// How the driver behaves.
@@ -84,9 +82,7 @@ impl World {
         if self.local.settings.intent == Intent::InMemory {
             return;
         }
-        let claim = self.store.list(find_kind(CLAIM), None).find(|c| self.local.volume_name(c.uid()) == *name);
-        let claim = claim.expect("CreateVolume for a claim that is gone");
-        assert!(claim.value["metadata"]["finalizers"].to_string().contains(names::PROVISIONING_INTENT));
+        assert!(self.is_intended(name), "CreateVolume without an intent after {:?}", self.log);
     }
 
     /// Reliability 69: the same name with other arguments is refused, as a driver would.

@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-use api::{Kind, ObjectKey, Value, names};
+use api::{Kind, Value, names};
 use serde_json::json;
 
 use super::driver::id_of;
@@ -178,7 +178,7 @@ fn a_volume_that_cannot_be_recorded_is_deleted_again() {
     world = world.with_claim("data", asked(EBS, json!({})));
     world.driver.places = [[(ZONE_KEY.into(), "moon".into())].into()].into();
     assert!(!world.run_for(2), "{:?}", world.log);
-    let why = world.why(&Key::Claim(ObjectKey::new("n", "data")));
+    let why = world.why(&world.key());
     assert_eq!(why.code, "VolumeFaulty");
     assert!(why.text.contains("do not name exactly one region"), "{why:?}");
     let deleted = format!("DeleteVolume({})", id_of(&world.pv_name()));

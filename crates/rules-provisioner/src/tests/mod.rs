@@ -4,6 +4,7 @@ mod capacity;
 mod create;
 mod delete;
 mod driver;
+mod journal;
 mod migration;
 mod news;
 mod nodes;

@@ -3,22 +3,18 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use api::{Kind, ObjectKey, names};
+use api::{Kind, names};
 use control::{Action as _, Decision, Outcome, Refusal, Reply, Rules, Tone};
 use csi::Code;
 use serde_json::json;
 
 use super::world::World;
-use crate::{Key, OwnNode, Provisioner};
-
-fn key() -> Key {
-    Key::Claim(ObjectKey::new("n", "data"))
-}
+use crate::{OwnNode, Provisioner};
 
 /// What is told on the way to the end of the claim's work: of every beginning and end.
 fn told(world: &mut World) -> Vec<String> {
     let mut told = Vec::new();
-    while let Decision::Do(action, _) = world.decide(&key()) {
+    while let Decision::Do(action, _) = world.decide(&world.key()) {
         let news = action.news();
         told.extend(news.begun.into_iter().chain(news.done).map(|(reason, _)| reason.to_string()));
         world.run_for(1);
@@ -27,8 +23,8 @@ fn told(world: &mut World) -> Vec<String> {
 }
 
 fn plight(world: &World) -> Option<(Tone, &'static str)> {
-    match world.decide(&key()) {
-        Decision::Rest(why) => Provisioner::plight(&key(), &why),
+    match world.decide(&world.key()) {
+        Decision::Rest(why) => Provisioner::plight(&world.key(), &why),
         other @ (Decision::Wait(..) | Decision::Do(..)) => panic!("{other:?}"),
     }
 }
@@ -45,7 +41,7 @@ fn a_volume_is_told_of_when_it_is_begun_and_when_it_is_there() {
 fn whatever_fails_on_the_way_has_the_reason_users_know() {
     let mut world = World::asked();
     world.answer = Some(Outcome::Refused(Refusal::Driver(Code::Internal, "no".into())));
-    while let Decision::Do(action, _) = world.decide(&key()) {
+    while let Decision::Do(action, _) = world.decide(&world.key()) {
         assert_eq!(action.news().failed, Some("ProvisioningFailed"), "{action:?}");
         world.run_for(1);
     }

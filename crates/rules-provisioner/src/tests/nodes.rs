@@ -5,7 +5,7 @@ use control::{Action as _, Decision};
 use serde_json::{Value, json};
 
 use super::world::{CLAIM, VOLUME, World};
-use crate::{Key, OwnNode};
+use crate::OwnNode;
 
 const ZONE: &str = "topology.d/zone";
 
@@ -27,10 +27,6 @@ fn world(class: Value, node: Value, immediate_binding: bool) -> World {
 
 fn late() -> Value {
     json!({ "volumeBindingMode": "WaitForFirstConsumer" })
-}
-
-fn key() -> Key {
-    Key::Claim(ObjectKey::new("n", "data"))
 }
 
 // P93: only what is for this node, without a word about the rest. No Node or CSINode need be known.
@@ -72,7 +68,7 @@ fn a_volume_out_of_reach_is_deleted_elsewhere() {
 #[test]
 fn a_claim_any_node_may_take_is_taken_in_turn() {
     let mut world = world(json!({}), json!(null), true);
-    let Decision::Wait(turn, why) = world.decide(&key()) else { panic!("{:?}", world.decide(&key())) };
+    let Decision::Wait(turn, why) = world.decide(&world.key()) else { panic!("{:?}", world.decide(&world.key())) };
     assert_eq!(why.code, "AwaitingTurn");
     assert!(turn.0 - world.now.0 <= 20_000);
     let uid = world.uid();

@@ -9,7 +9,7 @@ use csi::v1::CreateVolumeRequest;
 use csi::v1::volume_capability::{AccessType, access_mode::Mode};
 use serde_json::{Value, json};
 
-use crate::intent::{record, recorded};
+use crate::intent::{claim_in, record, record_for, recorded};
 use crate::terms::terms;
 use crate::{Abilities, Local, Obstacle, Settings, Terms, Unfit};
 
@@ -212,9 +212,25 @@ fn the_record_gives_back_the_same_terms() {
         ("csi.storage.k8s.io/secret-namespace", "n"),
     ];
     let terms = Terms { class: String::new(), ..good(&parameters) };
-    let mut claim = claim(json!({}));
-    claim.metadata.annotations.insert(api::names::PROVISIONING_TERMS.into(), record(&terms));
-    assert_eq!(recorded(&claim).unwrap().terms, terms);
-    claim.metadata.annotations.insert(api::names::PROVISIONING_TERMS.into(), "{}".into());
-    assert_eq!(recorded(&claim), None);
+    let claim = claim(json!({}));
+    for record in [record(&terms), record_for(&claim, &terms)] {
+        assert_eq!(recorded(&claim, &record).unwrap().terms, terms);
+    }
+    assert_eq!(recorded(&claim, "{}"), None);
+}
+
+// What undoing needs is in the journal, so that it does not need the claim.
+#[test]
+fn a_claim_that_is_gone_is_described_well_enough_to_ask_for_the_same_volume() {
+    for more in [json!({}), json!({ "spec": { "volumeMode": "Block", "accessModes": ["ReadWriteMany", "ReadOnlyMany"] } })] {
+        let claim = claim(more);
+        let terms = Terms { class: String::new(), ..good(&[]) };
+        let record = record_for(&claim, &terms);
+        let gone = claim_in(&claim.metadata.uid, &record).unwrap();
+        assert!(gone.metadata.is_deleting());
+        assert_eq!(gone.metadata.key(), claim.metadata.key());
+        assert_eq!(recorded(&gone, &record), recorded(&claim, &record));
+    }
+    assert_eq!(claim_in("u", &crate::intent::record(&good(&[]))), None);
+    assert_eq!(claim_in("u", "nonsense"), None);
 }

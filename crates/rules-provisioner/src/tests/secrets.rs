@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::driver::id_of;
 use super::world::{VOLUME, World};
 use crate::secrets::secrets;
-use crate::{Action, Key, SecretRefs};
+use crate::{Action, SecretRefs};
 
 const NAME: &str = "csi.storage.k8s.io/provisioner-secret-name";
 const NAMESPACE: &str = "csi.storage.k8s.io/provisioner-secret-namespace";
@@ -125,7 +125,7 @@ pub(super) fn add_secret(world: &mut World, name: &str) {
 fn secrets_are_read_sent_and_never_recorded() {
     let mut world = with_secrets();
     world.run_for(3);
-    assert!(world.why(&Key::Claim(api::ObjectKey::new("n", "data"))).text.contains("secret n/s does not exist"));
+    assert!(world.why(&world.key()).text.contains("secret n/s does not exist"));
     assert!(world.driver.volumes.is_empty());
     add_secret(&mut world, "s");
     world.run();

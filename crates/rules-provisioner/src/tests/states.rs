@@ -2,18 +2,14 @@ use alloc::format;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-use api::{Kind, ObjectKey, names};
+use api::{Kind, names};
 use control::{Outcome, Refusal};
 use csi::{Code, Method, Reading, Status, reading};
 use serde_json::json;
 
 use super::driver::Mood;
 use super::world::{CLAIM, VOLUME, World};
-use crate::{Intent, Key, Stage};
-
-fn key() -> Key {
-    Key::Claim(ObjectKey::new("n", "data"))
-}
+use crate::{Intent, Stage};
 
 /// As the hands read an answer of the driver.
 fn outcome(code: Code) -> Outcome {
@@ -49,7 +45,7 @@ fn every_code_leads_to_its_state() {
             world = world.class("fast", "d", json!({})).with_claim("data", claim);
             world.answer = Some(outcome(*code));
             world.run_for(1);
-            let memory = world.memory(&key());
+            let memory = world.memory(&world.key());
             let state = match (&memory.stage, &memory.job) {
                 (Stage::Nothing, Some(_)) => "background",
                 (Stage::Refused { exhausted: true }, None) if topology && selected => "reschedule",
@@ -202,7 +198,7 @@ fn a_volume_that_cannot_be_recorded_is_kept() {
         assert!(!world.run_for(20));
         assert_eq!(world.log.iter().filter(|line| line.starts_with("CreateVolume")).count(), 1);
         assert!(world.log.iter().all(|line| !line.starts_with("DeleteVolume")));
-        assert!(world.why(&key()).text.contains("forbidden"));
+        assert!(world.why(&world.key()).text.contains("forbidden"));
         world.forbidden = Vec::new();
         world.run();
         assert_eq!(world.why_claim(), "VolumeMade");

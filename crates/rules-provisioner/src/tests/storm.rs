@@ -15,7 +15,12 @@ use super::world::{CLAIM, World};
 type Make = Box<dyn Fn() -> World>;
 
 /// A claim for a volume that needs everything a driver can be given, one thing at a time.
-fn worlds() -> Vec<(&'static str, Make)> {
+fn worlds() -> impl Iterator<Item = (&'static str, Make)> {
+    let in_journal = features().into_iter().map(|(name, make)| (name, Box::new(move || make().in_journal()) as Make));
+    features().into_iter().chain(in_journal)
+}
+
+fn features() -> Vec<(&'static str, Make)> {
     Vec::from([
         ("plain", Box::new(World::asked) as Make),
         ("from a snapshot", Box::new(|| restoring(with_snapshot(json!({}), json!({})), json!({})))),
@@ -38,6 +43,7 @@ fn ended_well(world: &World, name: &str) {
     assert_eq!(world.why_claim(), "VolumeMade", "{name}: {:?}", world.log);
     assert_eq!(world.claim("data")["metadata"]["finalizers"], json!([names::PVC_PROTECTION]), "{name}");
     assert_eq!(world.driver.volumes.len(), 1, "{name}: {:?}", world.log);
+    assert!(world.entries().is_empty(), "{name}: {:?}", world.log);
 }
 
 #[test]
@@ -78,6 +84,7 @@ fn a_claim_deleted_after_any_step_leaves_nothing() {
             world.run_to_the_end();
             assert!(world.get(CLAIM, "data").is_none(), "{name} {steps} {again}: {:?}", world.log);
             assert!(world.driver.volumes.is_empty(), "{name} {steps} {again}: {:?}", world.log);
+            assert!(world.entries().is_empty(), "{name} {steps} {again}: {:?}", world.log);
             world.run_sources();
             let held = |kind: Kind, object: &str| {
                 world.get(kind, object).is_some_and(|object| {

@@ -212,7 +212,7 @@ fn the_volumes_place_is_recorded() {
 // P43: a node that no driver is registered on is given back to the scheduler.
 #[test]
 fn a_node_without_drivers_is_given_back() {
-    for intent in [Intent::OnClaim, Intent::InMemory] {
+    for intent in [Intent::InJournal, Intent::OnClaim, Intent::InMemory] {
         let mut world = placed(|settings| settings.intent = intent);
         world.delete(Kind::CSINode, "n0");
         world.run();
@@ -225,10 +225,11 @@ fn a_node_without_drivers_is_given_back() {
 // P44, reliability 14, 69: the node goes while an attempt may be under way; the next one says the same.
 #[test]
 fn a_lost_node_does_not_change_the_arguments() {
-    for (intent, restart) in [(Intent::OnClaim, false), (Intent::OnClaim, true), (Intent::InMemory, false)] {
+    let written = [Intent::OnClaim, Intent::InJournal].into_iter().flat_map(|intent| [(intent, false), (intent, true)]);
+    for (intent, restart) in written.chain([(Intent::InMemory, false)]) {
         let mut world = placed(|settings| settings.intent = intent);
-        world.lose_answer = Some(usize::from(intent == Intent::OnClaim));
-        world.run_for(1 + usize::from(intent == Intent::OnClaim));
+        world.lose_answer = Some(usize::from(intent != Intent::InMemory));
+        world.run_for(1 + usize::from(intent != Intent::InMemory));
         let asked = world.request().clone();
         world.delete(Kind::CSINode, "n0");
         world.delete(Kind::Node, "n0");
@@ -248,7 +249,8 @@ fn a_very_long_requirement_is_not_written_down() {
     let mut world = placed(|_| {});
     world.run_for(1);
     let claim = world.cache.claim(&api::ObjectKey::new("n", "data")).unwrap().clone();
-    let mut terms = crate::intent::recorded(&claim).unwrap().terms;
+    let record = claim.metadata.annotation(names::PROVISIONING_TERMS).unwrap();
+    let mut terms = crate::intent::recorded(&claim, record).unwrap().terms;
     assert!(terms.request.topology.is_some());
     let long = |at: usize| [(ZONE.to_string(), format!("a-zone-with-a-long-name-{at}"))].into();
     terms.request.topology = Some(crate::Requirement { requisite: (0..1_000).map(long).collect(), first: 7 });
@@ -261,14 +263,20 @@ fn a_very_long_requirement_is_not_written_down() {
     assert_eq!(world.why_claim(), "VolumeMade");
 }
 
-// P46: no room where the node is: one write gives the node back and withdraws the intent.
+// P46: no room where the node is: the node is given back, and the intent withdrawn.
 #[test]
 fn no_room_means_another_node() {
-    for intent in [Intent::OnClaim, Intent::InMemory] {
+    for (intent, last) in [
+        (Intent::InJournal, "DropIntent(n/data)"),
+        (Intent::OnClaim, "Reschedule(n/data)"),
+        (Intent::InMemory, "Reschedule(n/data)"),
+    ] {
         let mut world = placed(|settings| settings.intent = intent);
         world.driver.mood = Mood::Refusing(Code::ResourceExhausted, "full".into());
         world.run();
-        assert_eq!(world.log.last().unwrap(), "Reschedule(n/data)");
+        assert_eq!(world.log.last().unwrap(), last);
+        assert_eq!(world.log.iter().filter(|line| line.starts_with("Reschedule")).count(), 1);
+        assert!(world.entries().is_empty());
         assert!(selected(&world).is_null());
         assert_eq!(world.claim("data")["metadata"]["finalizers"], json!([names::PVC_PROTECTION]));
         world.driver.mood = Mood::Well;

@@ -40,8 +40,10 @@ pub(super) struct World {
     pub(super) lose_answer: Option<usize>,
 }
 
+/// Intents are on the claims; `in_journal` has them in the journal.
 pub(super) fn local() -> Local {
-    Local::new("d", "/csi.sock")
+    let settings = Settings { intent: Intent::OnClaim, namespace: "n".into(), ..Settings::default() };
+    Local { settings: settings.into(), ..Local::new("d", "/csi.sock") }
 }
 
 impl World {
@@ -79,7 +81,7 @@ impl World {
     }
 
     /// Shows the rules what is there now, and wakes whom that concerns.
-    fn sync(&mut self) {
+    pub(super) fn sync(&mut self) {
         for kind in Object::KINDS {
             let objects = self.store.list(find_kind(kind), None);
             let objects = objects.map(|stored| Object::from_json(kind, stored.value.clone()).unwrap()).collect();
@@ -139,7 +141,32 @@ impl World {
     }
 
     pub(super) fn why_claim(&self) -> &'static str {
-        self.why(&Key::Claim(ObjectKey::new("n", "data"))).code
+        self.why(&self.key()).code
+    }
+
+    /// The claim there is.
+    pub(super) fn key(&self) -> Key {
+        let uid = self.get(CLAIM, "data").map(|claim| claim["metadata"]["uid"].as_str().unwrap().into());
+        Key::Claim { key: ObjectKey::new("n", "data"), uid: uid.unwrap_or_default() }
+    }
+
+    pub(super) fn in_journal(self) -> World {
+        self.with(|settings| settings.intent = Intent::InJournal)
+    }
+
+    /// Names and texts of the journal's entries.
+    pub(super) fn entries(&self) -> BTreeMap<String, String> {
+        self.cache.lease(&self.local.journal()).map(|lease| lease.metadata.annotations.clone()).unwrap_or_default()
+    }
+
+    /// An intent for the volume of this name is recorded somewhere.
+    pub(super) fn is_intended(&self, name: &str) -> bool {
+        let on_claim = self.store.list(find_kind(CLAIM), None).any(|claim| {
+            let finalizers = claim.value["metadata"]["finalizers"].to_string();
+            finalizers.contains(names::PROVISIONING_INTENT) && *name == self.local.volume_name(claim.uid())
+        });
+        let entry = |entry: &String| entry.strip_prefix(names::JOURNAL_ENTRY)?.rsplit_once('.').map(|(uid, _)| uid.to_string());
+        on_claim || self.entries().keys().filter_map(entry).any(|uid| self.local.volume_name(&uid) == name)
     }
 
     pub(super) fn memory(&self, key: &Key) -> Memory {
@@ -177,6 +204,7 @@ impl World {
                     if lost {
                         got = Outcome::Unknown("the answer was lost".into());
                     }
+                    Provisioner::learn(&mut self.local, &action, &got);
                     let memory = self.memory.remove(&key).unwrap_or_default();
                     self.memory.insert(key.clone(), Provisioner::remember(self.now, memory, &action, &got));
                     self.due.insert(key);
@@ -205,12 +233,8 @@ impl World {
         for name in self.driver.volumes.keys() {
             let recorded = volumes.iter().filter(|volume| handle(volume) == id_of(name)).count();
             // Upstream's protocol keeps no such promise.
-            let promised = self.local.settings.intent == Intent::OnClaim;
-            let intended = !promised
-                || self.store.list(find_kind(CLAIM), None).any(|claim| {
-                    let finalizers = claim.value["metadata"]["finalizers"].to_string();
-                    finalizers.contains(names::PROVISIONING_INTENT) && *name == self.local.volume_name(claim.uid())
-                });
+            let promised = self.local.settings.intent != Intent::InMemory;
+            let intended = !promised || self.is_intended(name);
             assert!(recorded <= 1, "{name} is recorded twice");
             assert!(recorded == 1 || intended, "{name} is an orphan after {:?}", self.log);
         }
@@ -358,7 +382,8 @@ impl World {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.get(CLAIM, "data").is_none() && self.store.count(find_kind(VOLUME)) == 0 && self.driver.volumes.is_empty()
+        let unrecorded = self.get(CLAIM, "data").is_none() && self.store.count(find_kind(VOLUME)) == 0;
+        unrecorded && self.driver.volumes.is_empty() && self.entries().is_empty()
     }
 
     pub(super) fn class(mut self, name: &str, provisioner: &str, more: Value) -> World {

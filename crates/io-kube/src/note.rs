@@ -1,0 +1,146 @@
+//! Notes, carried together: while one request about an object is under way, the notes that come meanwhile wait for it and
+//! then go in the next one, as many as there are.
+//!
+//! Each request says which version it changes, so that one that is given up and lands late changes nothing. Notes touch
+//! only names of their own, so whatever came in between they mean the same, and are sent again at the newer version.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use api::{Note, Object, ObjectRef, Write};
+use control::{Outcome, Refusal, Reply};
+use tokio::sync::oneshot;
+
+use crate::Kube;
+
+/// How often notes are sent again because the object had changed. Nobody else should be writing to it.
+const TRIES: usize = 5;
+
+/// Notes that wait for their turn, by object.
+#[derive(Debug, Default)]
+pub(crate) struct Desk {
+    piles: Mutex<BTreeMap<ObjectRef, Pile>>,
+}
+
+/// The notes about one object. A pile is there as long as somebody carries its notes.
+#[derive(Debug, Default)]
+struct Pile {
+    waiting: Vec<Waiting>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    note: Note,
+    tell: oneshot::Sender<Outcome>,
+}
+
+impl Desk {
+    /// Puts a note on its pile. True if nobody carries that pile yet.
+    fn put(&self, waiting: Waiting) -> bool {
+        let mut piles = self.piles();
+        match piles.get_mut(&waiting.note.target) {
+            Some(pile) => {
+                pile.waiting.push(waiting);
+                false
+            }
+            None => {
+                piles.insert(waiting.note.target.clone(), Pile { waiting: vec![waiting] });
+                true
+            }
+        }
+    }
+
+    /// What waits and means the same object as the first of them. Where nothing waits, the pile goes.
+    fn take(&self, target: &ObjectRef) -> Vec<Waiting> {
+        let mut piles = self.piles();
+        let Some(pile) = piles.get_mut(target) else { return Vec::new() };
+        let Some(uid) = pile.waiting.first().map(|first| first.note.uid.clone()) else {
+            piles.remove(target);
+            return Vec::new();
+        };
+        let (now, later) = std::mem::take(&mut pile.waiting).into_iter().partition(|one| one.note.uid == uid);
+        pile.waiting = later;
+        now
+    }
+
+    fn piles(&self) -> MutexGuard<'_, BTreeMap<ObjectRef, Pile>> {
+        self.piles.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kube {
+    /// Has a note carried, together with others about the same object.
+    pub(crate) async fn note(&self, note: &Note) -> Outcome {
+        let (tell, told) = oneshot::channel();
+        if self.desk.put(Waiting { note: note.clone(), tell }) {
+            tokio::spawn(self.clone().carry(note.target.clone()));
+        }
+        told.await.unwrap_or_else(|_| Outcome::Unknown("the process is ending".into()))
+    }
+
+    async fn carry(self, target: ObjectRef) {
+        // There is one such request at a time, and much waits for it: it does not wait for its turn behind others.
+        let kube = Kube { gate: None, ..self };
+        let mut version = None;
+        loop {
+            // Whoever is ready to run has their say before the request is made.
+            tokio::task::yield_now().await;
+            let pile = kube.desk.take(&target);
+            if pile.is_empty() {
+                return;
+            }
+            let together = Note {
+                annotations: pile.iter().flat_map(|one| one.note.annotations.clone()).collect(),
+                ..pile[0].note.clone()
+            };
+            let outcome = kube.send_notes(&together, &mut version).await;
+            match outcome {
+                // One that the server will not have must not take the others along.
+                Outcome::Refused(Refusal::Denied(_)) if pile.len() > 1 => {
+                    for Waiting { note, tell } in pile {
+                        let _ = tell.send(kube.send_notes(&note, &mut version).await);
+                    }
+                }
+                outcome => {
+                    for Waiting { tell, .. } in pile {
+                        let _ = tell.send(outcome.clone());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends notes at the newest version known, and again if that was not the newest.
+    async fn send_notes(&self, notes: &Note, known: &mut Option<String>) -> Outcome {
+        let mut version = newer(known.take(), &notes.seen);
+        let mut outcome = Outcome::Refused(Refusal::Conflict);
+        for _ in 0..TRIES {
+            let patch = notes.patch(Some(version));
+            let target = notes.target.clone();
+            outcome = self.write_alone(&Write::Patch { target, subresource: None, patch }).await;
+            if let Outcome::Done(Reply::Object(object)) = &outcome {
+                *known = Some(object.meta().resource_version.clone());
+            }
+            if outcome != Outcome::Refused(Refusal::Conflict) {
+                break;
+            }
+            match self.read(&notes.target).await {
+                Outcome::Done(Reply::Object(object)) if is(&object, notes) => {
+                    version = object.meta().resource_version.clone();
+                }
+                Outcome::Done(_) | Outcome::Refused(_) | Outcome::Unknown(_) => break,
+            }
+        }
+        outcome
+    }
+}
+
+fn is(object: &Object, notes: &Note) -> bool {
+    object.meta().uid == notes.uid
+}
+
+/// Versions of one kind can be compared; anything else is no version, and older.
+fn newer(known: Option<String>, seen: &str) -> String {
+    let number = |text: &str| text.parse::<u64>().unwrap_or(0);
+    known.filter(|known| number(known) >= number(seen)).unwrap_or_else(|| seen.into())
+}

@@ -1,0 +1,154 @@
+//! The journal: one Lease of the driver, with an annotation for every volume being made.
+//!
+//! Every entry has a name of its own, made of the claim's uid and of the version the journal had when it was recorded. So
+//! entries of different claims, and earlier and later ones of the same claim, never touch each other: notes about them may
+//! be written together, in any order, and land late, and each does what it was meant to or nothing. What is withdrawn
+//! stays withdrawn; what is adopted gets a new name, which no earlier note knows.
+//!
+//! Unlike a finalizer on the claim, an entry keeps nobody from deleting the claim. It tells enough of the claim to undo
+//! what was made for it when the claim is gone.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use api::{Kind, Lease, Note, Object, ObjectKey, ObjectRef, PersistentVolumeClaim, Write, names};
+use control::{Cache, Change, Effect};
+use serde_json::json;
+
+use crate::Local;
+
+/// Entries together may be this long; the API takes 256 KiB of annotations. What does not fit is recorded on its claim.
+const MOST_BYTES: usize = 200 << 10;
+/// In a journal with more entries than this, nothing stays longer than it must.
+const MANY: usize = 32;
+
+/// The journal, as far as one claim goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Page {
+    /// Where the journal is.
+    pub journal: ObjectKey,
+    /// Its uid; empty if there is none yet.
+    pub uid: String,
+    /// The version it was seen at.
+    pub version: String,
+    /// The claim's entries, by name. There is one, or none; several after a note that landed late.
+    pub entries: BTreeMap<String, String>,
+    /// How many bytes it has room for.
+    pub room: usize,
+    /// It has so many entries that none should stay longer than it must.
+    pub crowded: bool,
+}
+
+/// The page of the claim with this uid.
+pub(crate) fn page(uid: &str, cache: &Cache, local: &Local) -> Page {
+    let journal = local.journal();
+    let Some(lease) = cache.lease(&journal) else {
+        return Page { journal, room: MOST_BYTES, ..Page::default() };
+    };
+    let all = &lease.metadata.annotations;
+    let used: usize = all.iter().map(|(name, text)| name.len() + text.len()).sum();
+    Page {
+        uid: lease.metadata.uid.clone(),
+        version: lease.metadata.resource_version.clone(),
+        entries: of_claim(lease, uid).map(|(name, text)| (name.clone(), text.clone())).collect(),
+        room: MOST_BYTES.saturating_sub(used),
+        crowded: all.len() > MANY,
+        journal,
+    }
+}
+
+fn of_claim<'a>(lease: &'a Lease, uid: &str) -> impl Iterator<Item = (&'a String, &'a String)> {
+    let first = format!("{}{uid}.", names::JOURNAL_ENTRY);
+    let from = lease.metadata.annotations.range(first.clone()..);
+    from.take_while(move |(name, _)| name.starts_with(&first))
+}
+
+/// The claim has an entry.
+pub(crate) fn has_entry(uid: &str, cache: &Cache, local: &Local) -> bool {
+    cache.lease(&local.journal()).is_some_and(|lease| of_claim(lease, uid).next().is_some())
+}
+
+/// Every entry: the claim's uid, and what was recorded.
+pub(crate) fn entries<'a>(cache: &'a Cache, local: &Local) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let lease = cache.lease(&local.journal());
+    lease.into_iter().flat_map(|lease| of_all(lease)).map(|(uid, _, text)| (uid, text))
+}
+
+/// Uid, name and text of every entry.
+fn of_all(lease: &Lease) -> impl Iterator<Item = (&str, &str, &str)> {
+    lease.metadata.annotations.iter().filter_map(|(name, text)| {
+        let (uid, _) = name.strip_prefix(names::JOURNAL_ENTRY)?.rsplit_once('.')?;
+        Some((uid, name.as_str(), text.as_str()))
+    })
+}
+
+/// Uid and text of the entries that came, went or changed.
+pub(crate) fn changed<'a>(change: &'a Change, local: &Local) -> Vec<(&'a str, &'a str)> {
+    fn lease<'a>(side: Option<&'a Object>, local: &Local) -> Option<&'a Lease> {
+        match side {
+            Some(Object::Lease(lease)) if lease.metadata.key() == local.journal() => Some(lease),
+            Some(_) | None => None,
+        }
+    }
+    let (before, after) = (lease(change.before.as_ref(), local), lease(change.after.as_ref(), local));
+    let differs = |one: Option<&'a Lease>, other: Option<&'a Lease>| {
+        let missing = move |name: &str, text: &str| {
+            other.is_none_or(|other| other.metadata.annotation(name).is_none_or(|there| there != text))
+        };
+        one.into_iter().flat_map(of_all).filter(move |(_, name, text)| missing(name, text))
+    };
+    differs(before, after).chain(differs(after, before)).map(|(uid, _, text)| (uid, text)).collect()
+}
+
+impl Page {
+    /// The first of the claim's entries.
+    pub(crate) fn text(&self) -> Option<&str> {
+        self.entries.values().next().map(String::as_str)
+    }
+
+    /// Records the intent for a claim. Where there is no journal, one is made with the intent in it.
+    pub(crate) fn record(&self, claim: &PersistentVolumeClaim, record: &str) -> Effect {
+        let name = self.name(&claim.metadata.uid);
+        if self.uid.is_empty() {
+            let meta = json!({
+                "name": self.journal.name, "namespace": self.journal.namespace, "annotations": { name: record },
+            });
+            let body =
+                json!({ "apiVersion": Kind::Lease.api_version(), "kind": "Lease", "metadata": meta, "spec": {} });
+            return Effect::Write(Write::Create { target: self.target(), body });
+        }
+        self.note([(name, Some(record.to_string()))].into())
+    }
+
+    /// Gives the entry a name that no earlier note can take away.
+    pub(crate) fn adopt(&self, claim: &PersistentVolumeClaim) -> Effect {
+        let mut annotations = self.without_entries();
+        annotations.insert(self.name(&claim.metadata.uid), self.text().map(ToString::to_string));
+        self.note(annotations)
+    }
+
+    /// Takes the claim's entries out.
+    pub(crate) fn withdraw(&self) -> Effect {
+        self.note(self.without_entries())
+    }
+
+    fn without_entries(&self) -> BTreeMap<String, Option<String>> {
+        self.entries.keys().map(|name| (name.clone(), None)).collect()
+    }
+
+    fn name(&self, uid: &str) -> String {
+        let version = if self.version.is_empty() { "0" } else { &self.version };
+        format!("{}{uid}.{version}", names::JOURNAL_ENTRY)
+    }
+
+    fn note(&self, annotations: BTreeMap<String, Option<String>>) -> Effect {
+        let (target, uid, seen) = (self.target(), self.uid.clone(), self.version.clone());
+        Effect::Write(Write::Note(Note { target, uid, seen, annotations }))
+    }
+
+    fn target(&self) -> ObjectRef {
+        ObjectRef { kind: Kind::Lease, key: self.journal.clone() }
+    }
+}

@@ -1,0 +1,286 @@
+//! Intents in the journal: what differs from intents on the claims.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use api::{Kind, ObjectKey, names};
+use control::{Action as _, Decision, Effect, Rules};
+use csi::Code;
+use serde_json::json;
+
+use super::driver::Mood;
+use super::sources::{cloning, restoring, with_snapshot, with_source};
+use super::world::{CLAIM, VOLUME, World};
+use crate::{Intent, Key, Place, Provisioner};
+
+fn asked() -> World {
+    World::asked().in_journal()
+}
+
+fn apply(world: &mut World, action: &crate::Action) {
+    let Effect::Write(write) = action.effect() else { panic!("{action:?} is no write") };
+    let context = rules_store::Context { now_millis: 0, new_uid: "late", actor: "an earlier life" };
+    world.store.apply(&context, rules_store::Request::from_write(&write)).unwrap();
+    world.sync();
+}
+
+/// What the rules would do now, which must be something.
+fn next(world: &World, key: &Key) -> crate::Action {
+    match world.decide(key) {
+        Decision::Do(action, _) => action,
+        other => panic!("{other:?}"),
+    }
+}
+
+// Reliability 6: the same steps, and the claim is never touched.
+#[test]
+fn a_volume_is_made_without_a_word_on_the_claim() {
+    let mut world = asked();
+    let (name, before) = (world.pv_name(), world.claim("data"));
+    world.run();
+    let steps = ["RecordIntent(n/data)", &format!("CreateVolume({name})"), "CreatePv(n/data)", "DropIntent(n/data)"];
+    assert_eq!(world.log, steps);
+    assert_eq!(world.claim("data"), before);
+    assert!(world.entries().is_empty());
+    assert!(world.get(Kind::Lease, "longshore-journal-d").is_some());
+}
+
+// The entry that has served leaves with others that served in the same second, unless there are many.
+#[test]
+fn an_entry_that_has_served_lingers_in_a_small_journal_only() {
+    let mut world = asked();
+    world.run_for(3);
+    assert_eq!(world.why_claim(), "EntryServed");
+    assert!(matches!(world.decide(&world.key()), Decision::Wait(until, _) if until.0 == world.now.0 + 1_000));
+    let more: serde_json::Map<_, _> = (0..40).map(|at| (format!("example.org/{at}"), json!("x"))).collect();
+    world.patch(Kind::Lease, "longshore-journal-d", false, json!({ "metadata": { "annotations": more } }));
+    assert!(matches!(next(&world, &world.key()), crate::Action::DropIntent { .. }));
+}
+
+// Users suffer from claims that cannot be deleted (users.md): with the intent elsewhere, they can.
+#[test]
+fn a_claim_whose_volume_is_being_made_can_be_deleted_at_once_and_leaves_nothing() {
+    for steps in 0..=4 {
+        for crash in [false, true] {
+            let mut world = asked();
+            world.run_for(steps);
+            world.delete_claim();
+            assert!(world.get(CLAIM, "data").is_none(), "after {steps} steps");
+            if crash {
+                world.restart();
+            }
+            world.run_to_the_end();
+            assert!(world.is_empty(), "after {steps} steps, crash {crash}: {:?}", world.log);
+        }
+    }
+}
+
+#[test]
+fn a_lost_answer_while_undoing_for_a_claim_that_is_gone_leaves_nothing_behind() {
+    for lost in 2..=7 {
+        let mut world = asked();
+        world.run_for(2);
+        world.delete_claim();
+        world.restart();
+        world.lose_answer = Some(lost);
+        world.run_to_the_end();
+        assert!(world.is_empty(), "{lost}: {:?}", world.log);
+    }
+}
+
+// The claim, its class and its node are gone, and the driver is asked for the very same volume (reliability 14, 69).
+#[test]
+fn what_was_made_for_a_claim_that_is_gone_is_found_by_its_record_alone() {
+    let class = json!({ "parameters": { "pool": "p" }, "mountOptions": ["ro"] });
+    let mut world = World::new().class("fast", "d", class).with_claim("data", json!({})).in_journal();
+    world.run_for(2);
+    world.delete(Kind::StorageClass, "fast");
+    world.delete_claim();
+    world.restart();
+    world.run_to_the_end();
+    assert!(world.is_empty(), "{:?}", world.log);
+}
+
+// Reliability 13: a namesake gets its volume while that of the one before it is undone.
+#[test]
+fn a_namesake_is_another_claim() {
+    let mut world = asked();
+    world.run_for(2);
+    let (first, before) = (world.pv_name(), world.key());
+    world.driver.mood = Mood::Down;
+    world.delete_claim();
+    world.restart();
+    assert!(!world.run_for(5));
+    world = world.with_claim("data", json!({}));
+    let second = world.pv_name();
+    world.driver.mood = Mood::Well;
+    world.run();
+    assert_ne!(world.key(), before);
+    assert!(!world.driver.volumes.contains_key(&first) && world.driver.volumes.contains_key(&second));
+    assert!(world.get(VOLUME, &first).is_none() && world.get(VOLUME, &second).is_some());
+    assert!(world.entries().is_empty());
+}
+
+// Reliability 1, 6: a note on its way from an earlier life takes nothing away that this one relies on.
+#[test]
+fn an_entry_found_gets_a_name_that_no_earlier_note_knows() {
+    let mut world = asked();
+    world.run_for(1);
+    let claim = world.cache.claim(&ObjectKey::new("n", "data")).unwrap().clone();
+    let page = crate::journal::page(&world.uid(), &world.cache, &world.local);
+    let earlier = crate::Action::DropIntent { claim, place: Place::Journal(page) };
+    world.restart();
+    world.run_for(1);
+    assert_eq!(world.log.last().unwrap(), "AdoptIntent(n/data)");
+    apply(&mut world, &earlier);
+    assert_eq!(world.entries().len(), 1);
+    world.run();
+    assert_eq!(world.driver.volumes.len(), 1);
+    assert!(world.entries().is_empty());
+}
+
+// A recording that lands when everything is over is found, and undone without harm.
+#[test]
+fn a_late_recording_is_garbage_that_goes() {
+    for deleted in [false, true] {
+        let mut world = asked();
+        let record = next(&world, &world.key());
+        world.run();
+        let record = match record {
+            crate::Action::RecordIntent { claim, record, .. } => {
+                let page = crate::journal::page("nobody", &world.cache, &world.local);
+                crate::Action::RecordIntent { claim, record, place: Place::Journal(page) }
+            }
+            other => panic!("{other:?}"),
+        };
+        if deleted {
+            world.delete_claim();
+            world.run_to_the_end();
+            assert!(world.is_empty(), "{:?}", world.log);
+        }
+        apply(&mut world, &record);
+        assert_eq!(world.entries().len(), 1);
+        world.run_to_the_end();
+        assert!(world.entries().is_empty(), "{:?}", world.log);
+        assert_eq!(world.driver.volumes.len(), usize::from(!deleted));
+    }
+}
+
+// Reliability 7: silence keeps the entry, a refusal of the first attempt lets it go, and nobody waits for either.
+#[test]
+fn an_entry_stays_while_there_may_be_a_volume() {
+    let mut world = asked();
+    world.driver.mood = Mood::Down;
+    world.run_for(2);
+    world.delete_claim();
+    assert!(!world.run_for(20));
+    assert_eq!(world.entries().len(), 1);
+    world.driver.mood = Mood::Refusing(Code::ResourceExhausted, "full".into());
+    world.run();
+    assert!(world.is_empty());
+}
+
+// A journal that is full overflows onto the claims, and both ways end the same.
+#[test]
+fn what_the_journal_has_no_room_for_is_recorded_on_the_claim() {
+    let mut world = asked();
+    world.create(Kind::Lease, json!({ "metadata": { "name": "longshore-journal-d" } }));
+    let stuck = "x".repeat(199 << 10);
+    world.patch(
+        Kind::Lease,
+        "longshore-journal-d",
+        false,
+        json!({ "metadata": { "annotations": { "intent.longshore.dev/a.1": stuck, "intent.longshore.dev/b.1": "y".repeat(900) } } }),
+    );
+    world.run_for(1);
+    assert!(world.claim("data")["metadata"]["finalizers"].to_string().contains(names::PROVISIONING_INTENT));
+    world.run();
+    assert_eq!(world.claim("data")["metadata"]["finalizers"], json!([names::PVC_PROTECTION]));
+    assert_eq!(world.why_claim(), "VolumeMade");
+    assert_eq!(world.entries().len(), 2, "what cannot be read is nobody's to take away");
+}
+
+// Whatever the setting is now, what was begun under another is seen to its end.
+#[test]
+fn an_intent_is_honoured_wherever_it_is() {
+    let all = [Intent::InJournal, Intent::OnClaim, Intent::InMemory];
+    for (before, after) in all.into_iter().flat_map(|one| all.map(|other| (one, other))) {
+        if before == Intent::InMemory {
+            continue;
+        }
+        let mut world = World::asked().with(|settings| settings.intent = before);
+        world.run_for(2);
+        world = world.with(|settings| settings.intent = after);
+        world.restart();
+        world.delete_claim();
+        world.run_to_the_end();
+        assert!(world.is_empty(), "{before:?} {after:?}: {:?}", world.log);
+    }
+}
+
+// Reliability 12: a claim that is gone while its copy is uncertain still holds the source.
+#[test]
+fn what_a_gone_claims_volume_may_have_been_made_from_is_held() {
+    let snapshot = restoring(with_snapshot(json!({}), json!({})), json!({}));
+    let clone = cloning(with_source(json!({}), json!({})), json!({}));
+    for (world, kind, name) in [(snapshot, Kind::VolumeSnapshot, "snap"), (clone, CLAIM, "src")] {
+        let mut world = world.in_journal();
+        world.lose_answer = Some(2);
+        world.run_for(3);
+        world.delete_claim();
+        assert!(world.get(CLAIM, "data").is_none());
+        world.delete(kind, name);
+        let held: Vec<String> = world.run_sources();
+        assert!(held.is_empty(), "{held:?}");
+        world.run_to_the_end();
+        assert!(world.driver.volumes.is_empty(), "{:?}", world.log);
+        assert_eq!(world.run_sources(), [format!("LetGo({kind} n/{name})")]);
+    }
+}
+
+/// The volume of a claim is recorded, and then seen to go, while the claim looks as it did before.
+fn stale() -> World {
+    let mut world = asked();
+    world.run();
+    let volume = world.cache.volume(&ObjectKey::cluster(world.pv_name())).unwrap().clone();
+    world.cache.remove(&api::Object::PersistentVolume(volume));
+    world
+}
+
+// Reliability 13, 105, ep#1469: a journal does not notice that the claim is bound or gone by now; a read does.
+#[test]
+fn a_claim_that_had_its_volume_is_looked_at_before_it_gets_another() {
+    let mut world = stale();
+    let uid = world.uid();
+    let look = next(&world, &world.key());
+    assert_eq!(format!("{look:?}"), "LookAtClaim(n/data)");
+    let key = world.key();
+    let memory = |world: &mut World| {
+        let got = world.perform(look.effect(), crate::Action::permissions());
+        let memory = crate::Memory { uid: uid.clone(), ..crate::Memory::default() };
+        Provisioner::remember(world.now, memory, &look, &got)
+    };
+    let view = Provisioner::view(&key, &world.cache, &world.local);
+    let wanted = memory(&mut world);
+    let Decision::Do(again, _) = Provisioner::decide(world.now, &view, &wanted) else { panic!("{wanted:?}") };
+    assert_eq!(format!("{again:?}"), "RecordIntent(n/data)");
+    let bound = json!({ "spec": { "volumeName": world.pv_name() } });
+    for gone in [false, true] {
+        if gone { world.delete(CLAIM, "data") } else { world.patch(CLAIM, "data", false, bound.clone()) }
+        let spared = memory(&mut world);
+        let Decision::Wait(_, why) = Provisioner::decide(world.now, &view, &spared) else { panic!("{spared:?}") };
+        assert_eq!(why.code, "ClaimChanged");
+    }
+}
+
+// Two provisioners of two nodes never write into each other's journal.
+#[test]
+fn a_provisioner_of_one_node_has_a_journal_of_its_own() {
+    let on = |name: &str| {
+        let own = crate::OwnNode { name: name.into(), ..crate::OwnNode::default() };
+        World::new().with(|settings| settings.node = Some(own)).local.journal().name
+    };
+    assert_eq!(on("a"), "longshore-journal-d-a");
+    assert_ne!(on("a"), on("b"));
+}
