@@ -1,7 +1,7 @@
 //! Wrong rules, planted on purpose. The explorer must refute each of them, with the shortest history there is.
 
-use crate::wrong::{CachedInUse, FreshReadOnly, Led, NodeIsSwift, UnknownIsNo};
-use prove_world::worlds::{attach, resize};
+use crate::wrong::{CachedInUse, FreshReadOnly, Led, NodeIsSwift, Trusting, UnknownIsNo};
+use prove_world::worlds::{attach, provision, resize};
 use prove_world::{Bounds, Budget, Report, Scenario, Seat, explore, laws};
 
 fn refuted(scenario: &Scenario, budget: Budget, law: &str) -> Report {
@@ -68,4 +68,26 @@ fn telling_a_size_before_the_filesystem_has_it_is_refuted() {
         ..resize::SCENARIO
     };
     refuted(&scenario, Budget::calm(1), laws::NODE_FIRST);
+}
+
+// Reliability 1, 6: an entry found in the journal is given a new name before anything relies on it.
+#[test]
+fn relying_on_an_entry_that_an_earlier_note_may_still_take_away_is_refuted() {
+    let scenario = Scenario {
+        name: "provision, trusting what is found",
+        start: || {
+            provision::start::<Led<Trusting>>(Seat {
+                build: |_, _| provision::local(),
+                refresh: |_, _, _| false,
+                digest: provision::lately,
+            })
+        },
+        ..provision::SCENARIO
+    };
+    // The first call is refused, the claim deleted, and the note that forgets it is still on its way when a new life asks
+    // the driver again what it may have made.
+    let budget = Budget { faults: 3, refused: 1, late: 1, crashes: 1, ..Budget::calm(1) };
+    refuted(&scenario, budget, laws::ACCOUNTED);
+    let ours = explore(&provision::SCENARIO, &Bounds::of(budget));
+    assert!(ours.holds() && ours.resting > 0, "{ours}");
 }

@@ -1,6 +1,7 @@
 //! The wrong rules: the real ones, led astray in one place each.
 
 mod detach;
+mod provision;
 mod resize;
 mod upstream;
 
@@ -10,6 +11,7 @@ use api::{Kind, ObjectRef};
 use control::{Cache, Change, Decision, Outcome, Rules, Tick};
 
 pub use detach::{CachedInUse, FreshReadOnly};
+pub use provision::Trusting;
 pub use resize::{NodeIsSwift, UnknownIsNo};
 pub use upstream::{ForgetsDetaching, LetsGoEarly, NeverHolds, NodeMustExist, Unguarded};
 
