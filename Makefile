@@ -10,13 +10,14 @@ export PATH := $(TOOLS):$(PATH):/usr/sbin:/sbin
 LONGSHORE := $(CARGO_TARGET_DIR)/release/longshore
 XTASK := $(CARGO_TARGET_DIR)/release/xtask
 ARGS ?=
+DENY := 0.20.2
 # The real programs that interop tests run against, the packages that have such tests (feature `interop`), the tests,
 # and the programs they run.
 export LONGSHORE_PEERS ?= $(HOME)/.cache/longshore/peers
 PEERS ?=
-INTEROP_FEATURES := prove-cluster/interop,longshore/interop,tiny-driver/interop
+INTEROP_FEATURES := prove-cluster/interop,longshore/interop,rules-translate/interop,tiny-driver/interop
 INTEROP_TESTS := --test control_plane --test peers --test interop --test sanity
-INTEROP_PEERS := etcd kube-apiserver kube-controller-manager kube-scheduler csi-provisioner csi-resizer csi-snapshotter snapshot-controller csi-sanity hostpathplugin
+INTEROP_PEERS := etcd kube-apiserver kube-controller-manager kube-scheduler csi-provisioner csi-resizer csi-snapshotter snapshot-controller csi-sanity hostpathplugin record-translations
 
 .PHONY: help
 help: ## List the commands
@@ -43,10 +44,21 @@ interop: toolchain kubectl cluster-tools filesystem-tools ## Run the tests again
 	@$(MAKE) --no-print-directory peers PEERS="$(INTEROP_PEERS)"
 	cargo test --workspace --locked --quiet --features $(INTEROP_FEATURES) $(INTEROP_TESTS)
 
+RECORD := $(CURDIR)/crates/rules-translate/src/tests/golden.jsonl
+.PHONY: record-translations
+record-translations: ## Ask Kubernetes' own library for the translations that ours are compared with, and keep its answers
+	@cd tools/peers/csi-translation-lib && go run . <$(RECORD) >$(RECORD).new && mv $(RECORD).new $(RECORD)
+
 .PHONY: lint
 lint: toolchain ## Check style and warnings
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --features $(INTEROP_FEATURES) --locked --quiet -- --deny warnings
+
+# The advisories are not in it: their database is fetched anew each time, and what it holds is not up to a change.
+.PHONY: deny
+deny: toolchain ## Check licences, sources and duplicate dependencies with cargo-deny (installs it first, minutes, once)
+	@command -v cargo-deny >/dev/null || cargo install cargo-deny --version $(DENY) --locked --quiet --root $(dir $(TOOLS))
+	cargo deny --locked check licenses bans sources
 
 .PHONY: fmt
 fmt: ## Format the code

@@ -23,8 +23,8 @@ version_flags() { # module version
 }
 
 build() { # name folder module package version
-  local program=$3
-  [ "$4" = . ] || program=$3/$4
+  local program=$3/$4
+  case $4 in .) program=$3 ;; ./) program=$4 ;; esac
   made=$(mktemp "$target/.$1.XXXXXX")
   trap 'rm -f "$made"' EXIT # also when it is interrupted
   if ! (cd "$here/$2" && GOFLAGS="-trimpath -buildvcs=false -mod=readonly" CGO_ENABLED=0 \

@@ -159,7 +159,25 @@ impl InTreeSource {
 
 /// Declares an object part that may have an in-tree source. On the wire each source is a field of its own.
 macro_rules! sourced {
-    ($(#[$doc:meta])* $name:ident, as $wire:ident $text:literal { $($(#[$attr:meta])* $field:ident : $type:ty),* $(,)? }) => {
+    ($(#[$doc:meta])* $name:ident, as $wire:ident $text:literal { $($fields:tt)* }) => {
+        crate::in_tree::sourced! {
+            [
+                aws_elastic_block_store: AwsElasticBlockStore,
+                gce_persistent_disk: GcePersistentDisk,
+                azure_disk: AzureDisk,
+                azure_file: AzureFile,
+                cinder: Cinder,
+                vsphere_volume: VsphereVolume,
+                portworx_volume: PortworxVolume,
+                rbd: Rbd,
+            ]
+            $(#[$doc])* $name, as $wire $text { $($fields)* }
+        }
+    };
+    (
+        [$($source:ident: $plugin:ident,)*]
+        $(#[$doc:meta])* $name:ident, as $wire:ident $text:literal { $($(#[$attr:meta])* $field:ident : $type:ty),* $(,)? }
+    ) => {
         $(#[$doc])*
         #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
         #[serde(from = $text, into = $text)]
@@ -174,56 +192,23 @@ macro_rules! sourced {
         #[serde(rename_all = "camelCase", default)]
         struct $wire {
             $(#[serde(skip_serializing_if = "is_default")] $field: $type,)*
-            #[serde(skip_serializing_if = "Option::is_none")]
-            aws_elastic_block_store: Option<crate::AwsElasticBlockStore>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            gce_persistent_disk: Option<crate::GcePersistentDisk>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            azure_disk: Option<crate::AzureDisk>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            azure_file: Option<crate::AzureFile>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            cinder: Option<crate::Cinder>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            vsphere_volume: Option<crate::VsphereVolume>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            portworx_volume: Option<crate::PortworxVolume>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            rbd: Option<crate::Rbd>,
+            $(#[serde(skip_serializing_if = "Option::is_none")] $source: Option<crate::$plugin>,)*
         }
 
         impl From<$wire> for $name {
             fn from(wire: $wire) -> Self {
-                use crate::InTreeSource as Source;
-                let in_tree = Source::gather([
-                    wire.aws_elastic_block_store.map(Source::AwsElasticBlockStore),
-                    wire.gce_persistent_disk.map(Source::GcePersistentDisk),
-                    wire.azure_disk.map(Source::AzureDisk),
-                    wire.azure_file.map(Source::AzureFile),
-                    wire.cinder.map(Source::Cinder),
-                    wire.vsphere_volume.map(Source::VsphereVolume),
-                    wire.portworx_volume.map(Source::PortworxVolume),
-                    wire.rbd.map(Source::Rbd),
-                ]);
+                let in_tree = crate::InTreeSource::gather([$(wire.$source.map(crate::InTreeSource::$plugin),)*]);
                 $name { $($field: wire.$field,)* in_tree }
             }
         }
 
         impl From<$name> for $wire {
             fn from(part: $name) -> Self {
-                use crate::InTreeSource as Source;
                 let mut wire = $wire { $($field: part.$field,)* ..$wire::default() };
                 for source in part.in_tree.into_iter().flat_map(|source| source.each()) {
                     match source {
-                        Source::AwsElasticBlockStore(source) => wire.aws_elastic_block_store = Some(source),
-                        Source::GcePersistentDisk(source) => wire.gce_persistent_disk = Some(source),
-                        Source::AzureDisk(source) => wire.azure_disk = Some(source),
-                        Source::AzureFile(source) => wire.azure_file = Some(source),
-                        Source::Cinder(source) => wire.cinder = Some(source),
-                        Source::VsphereVolume(source) => wire.vsphere_volume = Some(source),
-                        Source::PortworxVolume(source) => wire.portworx_volume = Some(source),
-                        Source::Rbd(source) => wire.rbd = Some(source),
-                        Source::Several(_) => {} // Never within itself.
+                        $(crate::InTreeSource::$plugin(source) => wire.$source = Some(source),)*
+                        crate::InTreeSource::Several(_) => {} // Never within itself.
                     }
                 }
                 wire

@@ -85,10 +85,11 @@ fn listed(driver: &Driver) -> Option<bool> {
     Some(all.entries.into_iter().next()?.snapshot?.ready_to_use)
 }
 
-fn becomes_ready(driver: &Driver) {
+fn becomes_ready(driver: &Driver, volume: &Volume) {
     for _ in 0..600 {
         if listed(driver) == Some(true) {
-            return;
+            // The list knows before the copy has let go of the volume.
+            return driver.patiently(&take(volume));
         }
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -118,6 +119,28 @@ fn bytes_of_snapshots(bench: &Bench) -> Vec<String> {
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
+/// A new volume in use, with something in it.
+fn filled(driver: &Driver, volume: &Volume) {
+    driver.all(&[volume.made()]);
+    up(driver, volume);
+    write(volume);
+}
+
+/// Kills the driver in the middle of a copy.
+fn cut_off(driver: &mut Driver, bench: &Bench, volume: &Volume) {
+    assert!(!taken(driver, volume).ready_to_use);
+    is_under_way(bench);
+    driver.kill();
+}
+
+/// The snapshot can be used, and leaves nothing behind.
+fn is_whole_and_goes(driver: &Driver, bench: &Bench, volume: &Volume, room: i64) {
+    is_whole(driver, bench, volume);
+    down(driver, volume);
+    driver.all(&[dropped()]);
+    assert_eq!((bytes_of_snapshots(bench), capacity(driver)), (vec![], room), "{}", volume.id);
+}
+
 fn up(driver: &Driver, volume: &Volume) {
     driver.all(&[volume.staged(), volume.published()]);
 }
@@ -143,9 +166,7 @@ fn a_copy_that_takes_long_is_told_as_not_ready_and_finished_by_itself() {
     let driver = bench.start("d", SLOW);
     let room = capacity(&driver);
     for volume in kinds(&bench) {
-        driver.all(&[volume.made()]);
-        up(&driver, &volume);
-        write(&volume);
+        filled(&driver, &volume);
         let first = taken(&driver, &volume);
         assert!(!first.ready_to_use, "{}: the call waited for the copy", volume.id);
         assert_eq!(listed(&driver), Some(false), "{}", volume.id);
@@ -158,13 +179,10 @@ fn a_copy_that_takes_long_is_told_as_not_ready_and_finished_by_itself() {
         // Others do not wait for it.
         let other = Volume::new(&bench, "other", writer(""));
         driver.all(&[other.made(), other.deleted()]);
-        becomes_ready(&driver);
+        becomes_ready(&driver, &volume);
         let ready = taken(&driver, &volume);
         assert_eq!((ready.ready_to_use, ready.creation_time), (true, first.creation_time), "{}", volume.id);
-        is_whole(&driver, &bench, &volume);
-        down(&driver, &volume);
-        driver.all(&[dropped()]);
-        assert_eq!((bytes_of_snapshots(&bench), capacity(&driver)), (vec![], room), "{}", volume.id);
+        is_whole_and_goes(&driver, &bench, &volume, room);
     }
 }
 
@@ -175,24 +193,17 @@ fn a_copy_that_a_crash_cut_off_is_made_anew_without_anybody_asking() {
     let mut driver = bench.start("d", SLOW);
     let room = capacity(&driver);
     for volume in kinds(&bench) {
-        driver.all(&[volume.made()]);
-        up(&driver, &volume);
-        write(&volume);
-        assert!(!taken(&driver, &volume).ready_to_use);
-        is_under_way(&bench);
-        driver.kill();
+        filled(&driver, &volume);
+        cut_off(&mut driver, &bench, &volume);
         let left = bytes_of_snapshots(&bench);
         assert!(left.len() == 1 && left[0].starts_with(".s"), "{}: killed after the copy: {left:?}", volume.id);
         driver.restart();
-        becomes_ready(&driver);
+        becomes_ready(&driver, &volume);
         let left = bytes_of_snapshots(&bench);
         assert!(left.len() == 1 && left[0].starts_with('s'), "{}: {left:?}", volume.id);
         // Whatever stood still for the copy goes on.
         write(&volume);
-        is_whole(&driver, &bench, &volume);
-        down(&driver, &volume);
-        driver.all(&[dropped()]);
-        assert_eq!((bytes_of_snapshots(&bench), capacity(&driver)), (vec![], room), "{}", volume.id);
+        is_whole_and_goes(&driver, &bench, &volume, room);
     }
 }
 
@@ -202,12 +213,8 @@ fn a_snapshot_that_is_still_copied_after_a_crash_can_be_dropped() {
     let mut driver = bench.start("d", SLOW);
     let room = capacity(&driver);
     for volume in kinds(&bench) {
-        driver.all(&[volume.made()]);
-        up(&driver, &volume);
-        write(&volume);
-        assert!(!taken(&driver, &volume).ready_to_use);
-        is_under_way(&bench);
-        driver.kill();
+        filled(&driver, &volume);
+        cut_off(&mut driver, &bench, &volume);
         driver.restart();
         driver.patiently(&dropped());
         down(&driver, &volume);
@@ -222,9 +229,7 @@ fn a_clone_that_takes_long_or_is_cut_off_ends_whole() {
     let Some(bench) = Bench::new() else { return };
     let mut driver = bench.start("d", SLOW);
     for volume in kinds(&bench) {
-        driver.all(&[volume.made()]);
-        up(&driver, &volume);
-        write(&volume);
+        filled(&driver, &volume);
         let copy = Volume { parameters: volume.parameters, ..Volume::new(&bench, "copy", volume.capability.clone()) };
         let clone = from(SourceType::Volume(VolumeSource { volume_id: volume.id.into() }), &copy);
         driver.kill_during(clone.clone(), Duration::from_millis(700));

@@ -1,5 +1,6 @@
-//! Recorded answers of Kubernetes' own library (csi-translation-lib 0.37.1), one case per line: what went in, and what
-//! came out or that it was refused. Both sides are compared as the objects the rules read.
+//! Recorded answers of Kubernetes' own library (csi-translation-lib, as tools/peers pins it), one case per line: what went in,
+//! and what came out or that it was refused. `make record-translations` makes the record anew; a new case is a line with `op`
+//! and `in`. Both sides are compared as the objects the rules read.
 
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -15,12 +15,14 @@ impl Figures {
         self.all.entry((what.into(), whose.into())).or_default().push(figure);
     }
 
+    /// A figure's rounds, in their order.
+    pub fn rounds(&self, what: &str, whose: &str) -> &[f64] {
+        self.all.get(&(what.to_string(), whose.to_string())).map_or(&[], Vec::as_slice)
+    }
+
     /// The median of its rounds.
     pub fn median(&self, what: &str, whose: &str) -> Option<f64> {
-        let mut rounds = self.all.get(&(what.to_string(), whose.to_string()))?.clone();
-        rounds.sort_by(f64::total_cmp);
-        let middle = rounds.len() / 2;
-        Some(if rounds.len() % 2 == 0 { (rounds[middle - 1] + rounds[middle]) / 2.0 } else { rounds[middle] })
+        median(self.rounds(what, whose))
     }
 
     /// All rounds of all figures, for programs.
@@ -55,6 +57,32 @@ impl Figures {
             (Some(one), Some(other)) if other > 0.0 => format!("{}×", shown(one / other)),
             _ => "–".into(),
         }
+    }
+}
+
+fn median(rounds: &[f64]) -> Option<f64> {
+    let mut sorted = rounds.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    let upper = *sorted.get(middle)?;
+    Some(if sorted.len().is_multiple_of(2) { (sorted[middle - 1] + upper) / 2.0 } else { upper })
+}
+
+/// How many times as large one figure is as the other, round by round: what disturbs a round disturbs both of its figures.
+pub fn ratios(ours: &[f64], theirs: &[f64]) -> Vec<f64> {
+    let pairs = ours.iter().zip(theirs).filter(|(_, theirs)| **theirs > 0.0);
+    pairs.map(|(ours, theirs)| ours / theirs).collect()
+}
+
+/// The median as text, with the least and the most where there are several.
+pub fn spread(rounds: &[f64], unit: &str) -> String {
+    let Some(middle) = median(rounds) else { return "–".into() };
+    let (least, most) = (rounds.iter().copied().fold(middle, f64::min), rounds.iter().copied().fold(middle, f64::max));
+    let middle = shown(middle);
+    if rounds.len() > 1 {
+        format!("{middle}{unit} ({}–{})", shown(least), shown(most))
+    } else {
+        format!("{middle}{unit}")
     }
 }
 
@@ -107,6 +135,15 @@ mod tests {
         assert_eq!(figures.median("x", "b"), Some(6.0));
         assert_eq!(figures.ratio("x", "b", "a"), "3.00×");
         assert_eq!(figures.ratio("x", "b", "nobody"), "–");
+    }
+
+    #[test]
+    fn a_slow_round_is_slow_for_both_and_leaves_their_ratio() {
+        let (ours, theirs) = ([200.0, 100.0, 220.0], [100.0, 50.0, 100.0]);
+        assert_eq!(spread(&ratios(&ours, &theirs), "×"), "2.00× (2.00–2.20)");
+        assert_eq!(spread(&ratios(&ours, &[100.0]), "×"), "2.00×");
+        assert_eq!(spread(&ratios(&ours, &[]), "×"), "–");
+        assert!(ratios(&ours, &[0.0]).is_empty());
     }
 
     #[test]

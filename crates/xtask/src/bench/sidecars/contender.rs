@@ -91,6 +91,7 @@ impl Contender {
 }
 
 /// Where the programs are.
+#[derive(Clone)]
 pub struct Programs {
     pub ours: PathBuf,
     pub provisioner: PathBuf,
@@ -175,21 +176,9 @@ impl Running {
         lines[lines.len().saturating_sub(12)..].join("\n")
     }
 
-    /// Resident megabytes.
-    pub fn memory(&self) -> io::Result<f64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kilobytes = line.and_then(|rest| rest.split_whitespace().next()).and_then(|kb| kb.parse::<f64>().ok());
-        Ok(kilobytes.unwrap_or(f64::NAN) / 1024.0)
-    }
-
-    /// Milliseconds of processor time used so far.
-    pub fn processor(&self) -> io::Result<f64> {
-        const TICK: f64 = 10.0;
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.id()))?;
-        let fields: Vec<&str> = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
-        let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0);
-        Ok((ticks(11) + ticks(12)) * TICK)
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.process.id()
     }
 
     /// Asks it to end, and waits.

@@ -1,5 +1,4 @@
-//! The sidecars and the Go sidecars, measured in turn in one run on one real kube-apiserver, beside a driver that does
-//! nothing.
+//! The sidecars and the Go sidecars, measured in turn in one run on real kube-apiservers, beside a driver that does nothing.
 //!
 //! All objects of an operation are there before the program that is to do it starts, so that neither this process nor its
 //! watches compete with it. The server's audit log says when its first request came and when its last write was done, and
@@ -8,19 +7,23 @@
 mod audit;
 mod contender;
 mod intent;
+mod measure;
 mod nothing;
 mod objects;
 mod report;
+mod round;
 mod stand;
+mod usage;
 
 use std::fs;
 use std::io;
 use std::path::PathBuf;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
-use super::figures::Figures;
+use super::figures::{self, Figures};
 use contender::{Contender, Operation, Programs};
-use stand::{Measured, Stand};
+use round::Size;
+use stand::Stand;
 
 /// How much is measured.
 pub struct Settings {
@@ -28,14 +31,15 @@ pub struct Settings {
     json: Option<PathBuf>,
     doc: Option<PathBuf>,
     rounds: usize,
-    /// Volumes an operation is done with.
-    volumes: usize,
+    size: Size,
     /// The same for programs that hold themselves to a few requests a second.
-    slow_volumes: usize,
+    slow: Size,
     /// Volumes there are when memory is measured.
     kept: Vec<usize>,
     /// Claims an intent is written for, for each way and number at once.
     intents: usize,
+    /// Whether that is measured at all.
+    has_intents: bool,
     /// Contenders to measure.
     only: Vec<Contender>,
 }
@@ -47,11 +51,12 @@ impl Settings {
             binary: binary.into(),
             json: None,
             doc: None,
-            rounds: 3,
-            volumes: 500,
-            slow_volumes: 40,
+            rounds: 6,
+            size: Size { volumes: 1500, warm: 100 },
+            slow: Size { volumes: 40, warm: 5 },
             kept: vec![2000],
             intents: 400,
+            has_intents: true,
             only: Contender::ALL.into(),
         };
         let mut options = options.iter();
@@ -59,19 +64,20 @@ impl Settings {
             match *option {
                 "--json" => settings.json = Some(options.next()?.into()),
                 "--doc" => settings.doc = Some(options.next()?.into()),
-                "--volumes" => settings.volumes = options.next()?.parse().ok()?,
+                "--volumes" => settings.size.volumes = options.next()?.parse().ok()?,
                 "--rounds" => settings.rounds = options.next()?.parse().ok()?,
                 "--full" => settings.kept = vec![2000, 20_000],
                 // For working on ours: what is measured against can be measured once.
                 "--only" => {
                     let name = *options.next()?;
-                    settings.only.retain(|contender| contender.name().contains(name));
+                    settings.has_intents = name == INTENT;
+                    settings.only.retain(|contender| name != INTENT && contender.name().contains(name));
                 }
                 "--fast" => settings.only.retain(|contender| *contender != Contender::GoDefault),
                 "--quick" => {
                     settings.rounds = 1;
-                    settings.volumes = 100;
-                    settings.slow_volumes = 15;
+                    settings.size = Size { volumes: 100, warm: 10 };
+                    settings.slow = Size { volumes: 15, warm: 1 };
                     settings.kept = Vec::new();
                     settings.intents = 100;
                 }
@@ -82,6 +88,8 @@ impl Settings {
     }
 }
 
+/// What `--only` calls the ways to write an intent down; they are no contender.
+const INTENT: &str = "intent";
 /// Claims at once for which an intent is written.
 const CROWDS: [usize; 3] = [1, 16, 100];
 
@@ -102,35 +110,36 @@ pub fn run(settings: &Settings) -> io::Result<String> {
 
 async fn all(settings: &Settings, programs: Programs, figures: &mut Figures) -> io::Result<()> {
     let began = Instant::now();
-    let mut stand = Stand::start(programs).await?;
-    tell(began, "the control plane is ready");
-    for round in 0..settings.rounds {
-        let mut turn = settings.only.clone();
-        if round % 2 == 1 {
-            turn.reverse();
-        }
-        for contender in turn {
-            // Its rate is a number in its flags: once is enough.
-            if contender == Contender::GoDefault && round > 0 {
-                continue;
-            }
-            tell(began, &format!("round {} of {}: {}", round + 1, settings.rounds, contender.name()));
-            start(&mut stand, contender, figures).await?;
-            lives(&mut stand, contender, settings, figures, began).await?;
-        }
+    // Its rate is a number in its flags: once is enough, and nobody has to wait for it in every round.
+    let (slow, fast): (Vec<_>, Vec<_>) = settings.only.iter().partition(|who| **who == Contender::GoDefault);
+    if !slow.is_empty() {
+        tell(began, &format!("once: {}", Contender::GoDefault.name()));
+        round::run(&slow, 0, &settings.slow, &programs, figures, began).await?;
     }
-    if settings.only.len() > 1 {
-        intents(&stand, settings, figures, began).await?;
+    for number in (0..settings.rounds).filter(|_| !fast.is_empty()) {
+        tell(began, &format!("round {} of {}", number + 1, settings.rounds));
+        round::run(&fast, number, &settings.size, &programs, figures, began).await?;
     }
+    if settings.has_intents {
+        intents(&Stand::start(&programs).await?, settings, figures, began).await?;
+    }
+    if !settings.only.is_empty() && !settings.kept.is_empty() {
+        memories(&Stand::start(&programs).await?, settings, figures, began).await?;
+    }
+    tell(began, "done");
+    Ok(())
+}
+
+/// Memory with more and more volumes there.
+async fn memories(stand: &Stand, settings: &Settings, figures: &mut Figures, began: Instant) -> io::Result<()> {
     let mut there = 0;
     for &count in &settings.kept {
         tell(began, &format!("memory with {count} volumes"));
         let kube = stand.kube.clone();
         objects::for_each(there..count, |number| objects::in_use(kube.clone(), number)).await?;
         there = count;
-        memory(&stand, &format!("{count} volumes"), settings, figures).await?;
+        memory(stand, &format!("{count} volumes"), settings, figures).await?;
     }
-    tell(began, "done");
     Ok(())
 }
 
@@ -145,68 +154,6 @@ fn sizes(programs: &Programs, figures: &mut Figures) -> io::Result<()> {
     figures.add(report::SIZE, report::PROVISIONER, megabytes(&programs.provisioner)?);
     figures.add(report::SIZE, report::RESIZER, megabytes(&programs.resizer)?);
     Ok(())
-}
-
-/// From exec to the first call for the one claim that waits, and memory when nothing is left to do.
-async fn start(stand: &mut Stand, contender: Contender, figures: &mut Figures) -> io::Result<()> {
-    if contender == Contender::OursUpstream {
-        return Ok(());
-    }
-    stand.prepare(Operation::Provision, 1).await?;
-    stand.seen.take();
-    let mut running = stand.run(contender, Operation::Provision)?;
-    let until = Instant::now() + Duration::from_secs(60);
-    let first = loop {
-        if let Some(first) = stand.seen.first() {
-            break first;
-        }
-        running.check()?;
-        if Instant::now() > until {
-            return Err(io::Error::other(format!("{} made no volume: {}", contender.name(), running.said())));
-        }
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    };
-    let ready = first.duration_since(running.began).unwrap_or_default();
-    figures.add(report::READY, contender.name(), ready.as_secs_f64() * 1000.0);
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    figures.add(report::IDLE, contender.name(), running.memory()?);
-    running.stop()?;
-    stand.clear().await
-}
-
-/// Every operation with many volumes, in the order of their life.
-async fn lives(
-    stand: &mut Stand,
-    contender: Contender,
-    settings: &Settings,
-    figures: &mut Figures,
-    began: Instant,
-) -> io::Result<()> {
-    let volumes = if contender == Contender::GoDefault { settings.slow_volumes } else { settings.volumes };
-    for operation in Operation::ALL.into_iter().filter(|operation| contender.can(*operation)) {
-        stand.prepare(operation, volumes).await?;
-        let measured = stand.measure(contender, operation, volumes).await?;
-        let (rate, answer, at_once) = (measured.rate, measured.answer, measured.at_once);
-        let name = operation.name();
-        tell(began, &format!("    {name}: {rate:.1} a second, {answer:.1} ms a write, {at_once:.1} writes at once"));
-        remember(operation, contender, &measured, figures);
-    }
-    stand.clear().await
-}
-
-fn remember(operation: Operation, contender: Contender, measured: &Measured, figures: &mut Figures) {
-    let (what, who) = (operation.name(), contender.name());
-    figures.add(report::rate(operation), who, measured.rate);
-    figures.add(format!("{what}: writes"), who, measured.writes);
-    figures.add(format!("{what}: reads"), who, measured.reads);
-    figures.add(format!("{what}: events"), who, measured.events);
-    figures.add(format!("{what}: calls"), who, measured.calls);
-    figures.add(format!("{what}: processor, ms"), who, measured.processor);
-    figures.add(format!("{what}: answer to a write, ms"), who, measured.answer);
-    figures.add(format!("{what}: writes at once"), who, measured.at_once);
-    for (sort, count) in &measured.requests {
-        figures.add(format!("{what}: {sort}"), who, *count);
-    }
 }
 
 /// Both ways to write an intent down, for one, some and many claims at once.
@@ -243,16 +190,46 @@ async fn memory(stand: &Stand, when: &str, settings: &Settings, figures: &mut Fi
             continue;
         }
         let mut running = stand.run(contender, operation)?;
-        let began = SystemTime::now();
+        let began = Instant::now();
         // Steady is: used no more processor time than a moment ago.
         let mut before = -1.0;
-        while running.processor()? > before + 20.0 || began.elapsed().unwrap_or_default() < Duration::from_secs(5) {
-            before = running.processor()?;
+        while usage::processor(running.id())? > before + 20.0 || began.elapsed() < Duration::from_secs(5) {
+            before = usage::processor(running.id())?;
             running.check()?;
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
-        figures.add(format!("resident memory, {when}, MB"), whose, running.memory()?);
+        figures.add(format!("resident memory, {when}, MB"), whose, usage::memory(running.id())?);
         running.stop()?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(options: &[&str]) -> Settings {
+        Settings::read("longshore", options).unwrap()
+    }
+
+    #[test]
+    fn without_options_everything_is_measured() {
+        let settings = read(&[]);
+        assert_eq!(settings.only, Contender::ALL);
+        assert!(settings.has_intents && settings.rounds.is_multiple_of(2));
+        assert!(Settings::read("longshore", &["--no-such"]).is_none());
+    }
+
+    #[test]
+    fn only_the_intent_is_the_ways_to_write_it_down_and_no_contender() {
+        let settings = read(&["--quick", "--only", "intent"]);
+        assert!(settings.has_intents && settings.only.is_empty());
+    }
+
+    #[test]
+    fn only_a_contender_is_that_contender_alone() {
+        let settings = read(&["--only", "no intent"]);
+        assert_eq!(settings.only, [Contender::OursUpstream]);
+        assert!(!settings.has_intents);
+    }
 }

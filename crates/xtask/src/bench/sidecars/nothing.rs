@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::SystemTime;
 
 use io_csi::kit::v1;
 use io_csi::kit::{
     Ability, Controller, ControllerExpandVolumeError, ControllerPublishVolumeError, ControllerRpc,
-    ControllerUnpublishVolumeError, CreateVolumeError, DeleteVolumeError, GroupController, Identity, Node, Serving,
+    ControllerUnpublishVolumeError, CreateVolumeError, DeleteVolumeError, GroupController, Identity, Node,
 };
+use tokio::sync::oneshot;
 
 /// The driver's name.
 pub const NAME: &str = "nothing.bench.longshore";
@@ -51,11 +53,37 @@ struct Nothing {
     seen: Arc<Seen>,
 }
 
-/// Serves it until the process ends.
-pub async fn serve(socket: &str, seen: Arc<Seen>) -> io::Result<Serving> {
-    let serving = io_csi::kit::serve(socket, Nothing { seen }, std::future::pending()).await?;
-    serving.ready();
-    Ok(serving)
+/// The driver, as long as this is kept.
+pub struct Driver {
+    // Dropping it is the request to end.
+    _stop: oneshot::Sender<()>,
+}
+
+/// Serves it from a thread of its own: a call waits for nothing that the benchmark does meanwhile.
+pub fn serve(socket: &str, seen: Arc<Seen>) -> io::Result<Driver> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (stop, stopped) = oneshot::channel::<()>();
+    let (say, heard) = std::sync::mpsc::channel();
+    let socket = socket.to_string();
+    thread::spawn(move || {
+        runtime.block_on(async move {
+            let stopped = async move {
+                let _ = stopped.await;
+            };
+            match io_csi::kit::serve(&socket, Nothing { seen }, stopped).await {
+                Ok(serving) => {
+                    serving.ready();
+                    let _ = say.send(Ok(()));
+                    let _ = serving.finished().await;
+                }
+                Err(error) => {
+                    let _ = say.send(Err(error));
+                }
+            }
+        });
+    });
+    heard.recv().map_err(|_| io::Error::other("the driver's thread ended"))??;
+    Ok(Driver { _stop: stop })
 }
 
 impl Identity for Nothing {

@@ -100,10 +100,11 @@ pub fn attachment(volume: &str, handle: &str, held: bool) -> Write {
     )
 }
 
-/// Binds a claim to its volume as the volume controller would, with a status that says so.
+/// Binds a claim to its volume as the volume controller would, with a status that says so. Who wrote which field before is
+/// forgotten, so that the claim is the same whoever had it.
 pub async fn bind(kube: Kube, claim: ObjectRef, volume: String) -> io::Result<()> {
-    let named =
-        json!({ "metadata": { "annotations": { names::BIND_COMPLETED: "yes" } }, "spec": { "volumeName": volume } });
+    let metadata = json!({ "annotations": { names::BIND_COMPLETED: "yes" }, "managedFields": [{}] });
+    let named = json!({ "metadata": metadata, "spec": { "volumeName": volume } });
     write(&kube, patch(claim.clone(), false, named)).await?;
     let status = json!({ "phase": "Bound", "accessModes": ["ReadWriteOnce"], "capacity": { "storage": "1Gi" } });
     write(&kube, patch(claim, true, json!({ "status": status }))).await

@@ -7,7 +7,7 @@ use std::io;
 use super::contender::{Contender, Operation};
 use super::{CROWDS, Settings};
 use crate::bench::document;
-use crate::bench::figures::{Figures, shown, table};
+use crate::bench::figures::{Figures, ratios, shown, spread, table};
 
 pub const SIZE: &str = "the program, MB";
 pub const READY: &str = "exec to the first call, ms";
@@ -34,8 +34,15 @@ const GO_WRITES: [(Operation, f64); 5] = [
     (Operation::Delete, 2.0),
 ];
 
+/// Who uses processor time, and all of them.
+pub const PARTS: [&str; 4] = ["program", "kube-apiserver", "etcd", "together"];
+
 pub fn rate(operation: Operation) -> String {
     format!("{}, a second", operation.name())
+}
+
+pub fn processor(operation: Operation, part: &str) -> String {
+    format!("{}: processor, {part}, ms", operation.name())
 }
 
 /// Writes what was asked for and gives the text for people.
@@ -43,7 +50,7 @@ pub fn write(settings: &Settings, figures: &Figures) -> io::Result<String> {
     let text = tables(settings, figures);
     if let Some(file) = &settings.json {
         let told = serde_json::json!({
-            "machine": document::machine(), "rounds": settings.rounds, "volumes": settings.volumes,
+            "machine": document::machine(), "rounds": settings.rounds, "volumes": settings.size.volumes,
             "figures": figures.json(),
         });
         fs::write(file, serde_json::to_string_pretty(&told)?)?;
@@ -56,16 +63,24 @@ pub fn write(settings: &Settings, figures: &Figures) -> io::Result<String> {
 
 fn tables(settings: &Settings, figures: &Figures) -> String {
     let mut text = String::new();
-    let (volumes, slow, rounds) = (settings.volumes, settings.slow_volumes, settings.rounds);
+    let (volumes, slow, rounds) = (settings.size.volumes, settings.slow.volumes, settings.rounds);
     let _ = writeln!(
         text,
-        "{}; {volumes} volumes ({slow} for *Go, default*, once), {rounds} rounds, programs in turn; the median is told.\n",
+        "{}; {volumes} volumes ({slow} for *Go, default*, once), {rounds} rounds. The median is told, and in parentheses the \
+         least and the most; a ratio is taken within each round.\n",
         document::machine()
     );
-    let _ = writeln!(text, "### Volumes a second\n\n{}", rates(figures));
-    let _ = writeln!(text, "### Requests to the API server and calls to the driver, a volume\n\n{}", requests(figures));
-    let _ = writeln!(text, "### Start and memory\n\n{}", resources(settings, figures));
-    let _ = writeln!(text, "### The intent: a finalizer on each claim, or one journal for all\n\n{}", intents(figures));
+    if !settings.only.is_empty() {
+        let _ = writeln!(text, "### Volumes a second\n\n{}", rates(figures));
+        let _ = writeln!(text, "### Milliseconds of processor time a volume\n\n{}", processors(figures));
+        let _ =
+            writeln!(text, "### Requests to the API server and calls to the driver, a volume\n\n{}", requests(figures));
+        let _ = writeln!(text, "### Start and memory\n\n{}", resources(settings, figures));
+    }
+    if settings.has_intents {
+        let title = "### The intent: a finalizer on each claim, or one journal for all";
+        let _ = writeln!(text, "{title}\n\n{}", intents(figures));
+    }
     text
 }
 
@@ -73,26 +88,16 @@ fn rates(figures: &Figures) -> String {
     let mut rows = Vec::new();
     for operation in Operation::ALL {
         let what = rate(operation);
-        let median = |who: Contender| figures.median(&what, who.name());
-        let (go, lifted) = (go_rate(figures, operation, false), go_rate(figures, operation, true));
-        let ratio = |against: &Option<(f64, bool)>| match (median(Contender::Ours), against) {
-            (Some(ours), Some((go, _))) => format!("{}×", shown(ours / go)),
-            (_, _) => "–".into(),
-        };
-        let told = |figure: &Option<(f64, bool)>| match figure {
-            Some((figure, true)) => shown(*figure),
-            Some((figure, false)) => format!("({})", shown(*figure)),
-            None => "–".into(),
-        };
-        let mut row = vec![operation.name().to_string(), told(&go), told(&lifted)];
-        row.extend(
-            [Contender::Ours, Contender::OursSingle, Contender::OursUpstream]
-                .map(|who| figures.shown(&what, who.name())),
-        );
-        row.extend([ratio(&go), ratio(&lifted)]);
-        let processor = format!("{}: processor, ms", operation.name());
-        row.push(figures.shown(&processor, Contender::GoLifted.name()));
-        row.push(figures.shown(&processor, Contender::Ours.name()));
+        let ours = figures.rounds(&what, Contender::Ours.name());
+        let by_default = GoRate::find(figures, operation, Contender::GoDefault);
+        let lifted = GoRate::find(figures, operation, Contender::GoLifted);
+        let go = [&by_default, &lifted];
+        let mut row = vec![operation.name().to_string()];
+        row.extend(go.map(|rate| rate.as_ref().map_or("–".into(), GoRate::shown)));
+        for who in [Contender::Ours, Contender::OursSingle, Contender::OursUpstream] {
+            row.push(spread(figures.rounds(&what, who.name()), ""));
+        }
+        row.extend(go.map(|rate| rate.as_ref().map_or("–".into(), |rate| rate.beaten(ours))));
         rows.push(row);
     }
     let head = [
@@ -102,29 +107,72 @@ fn rates(figures: &Figures) -> String {
         "ours, all in one",
         "ours, one role",
         "ours, no intent",
-        "ours : default",
-        "ours : lifted",
-        "CPU ms a volume, Go",
-        "CPU ms a volume, ours",
+        "all in one : default",
+        "all in one : lifted",
     ];
     let mut text = table(&head, &rows);
     text.push_str(
-        "\nIn parentheses: the Go attacher is not here. The figure is the one known from a machine of this size (attach 1.8 \
-         and 152 a second, detach 4.7 and 205), times what csi-provisioner with its limits lifted reached here against there \
+        "\nWith ≈: the Go attacher is not here. The figure is the one known from a machine of this size (attach 1.8 and 152 a \
+         second, detach 4.7 and 205), times what csi-provisioner with its limits lifted reached here against there \
          (288 a second); with default flags it is its own limit, and as it is known.\n",
     );
     text
 }
 
-/// The rate of the Go program, and whether it was measured here.
-fn go_rate(figures: &Figures, operation: Operation, lifted: bool) -> Option<(f64, bool)> {
-    let who = if lifted { Contender::GoLifted } else { Contender::GoDefault };
-    if let Some(measured) = figures.median(&rate(operation), who.name()) {
-        return Some((measured, true));
+/// The rate of a Go program.
+enum GoRate {
+    /// Round by round.
+    Measured(Vec<f64>),
+    /// From elsewhere.
+    Quoted(f64),
+}
+
+impl GoRate {
+    fn find(figures: &Figures, operation: Operation, who: Contender) -> Option<GoRate> {
+        let Some((_, by_default, lifted)) = QUOTED.into_iter().find(|(quoted, ..)| *quoted == operation) else {
+            return Some(GoRate::Measured(figures.rounds(&rate(operation), who.name()).to_vec()));
+        };
+        if who == Contender::GoDefault {
+            return Some(GoRate::Quoted(by_default));
+        }
+        // Not by the round: two operations of one round are further apart than two programs with the same operation.
+        let here = figures.median(&rate(Operation::Provision), who.name())?;
+        Some(GoRate::Quoted(lifted * here / QUOTED_PROVISION))
     }
-    let (_, by_default, with_limits_lifted) = QUOTED.into_iter().find(|(quoted, ..)| *quoted == operation)?;
-    let here = figures.median(&rate(Operation::Provision), Contender::GoLifted.name())? / QUOTED_PROVISION;
-    Some((if lifted { with_limits_lifted * here } else { by_default }, false))
+
+    fn shown(&self) -> String {
+        match self {
+            GoRate::Measured(rounds) => spread(rounds, ""),
+            GoRate::Quoted(rate) => format!("≈ {}", shown(*rate)),
+        }
+    }
+
+    /// How many times as fast ours is. What was measured once is held against every round.
+    fn beaten(&self, ours: &[f64]) -> String {
+        let theirs = match self {
+            GoRate::Measured(rounds) if rounds.len() > 1 => rounds.clone(),
+            GoRate::Measured(rounds) => rounds.iter().flat_map(|once| vec![*once; ours.len()]).collect(),
+            GoRate::Quoted(rate) => vec![*rate; ours.len()],
+        };
+        spread(&ratios(ours, &theirs), "×")
+    }
+}
+
+fn processors(figures: &Figures) -> String {
+    let mut rows = Vec::new();
+    for operation in Operation::ALL {
+        let fast = Contender::ALL.into_iter().filter(|who| *who != Contender::GoDefault && who.can(operation));
+        for who in fast {
+            let of = |part: &str, who: Contender| figures.rounds(&processor(operation, part), who.name());
+            let mut row = vec![operation.name().to_string(), who.name().to_string()];
+            row.extend(PARTS.map(|part| spread(of(part, who), "")));
+            row.push(spread(&ratios(of(PARTS[0], who), of(PARTS[0], Contender::GoLifted)), "×"));
+            row.push(spread(&ratios(of(PARTS[3], who), of(PARTS[3], Contender::GoLifted)), "×"));
+            rows.push(row);
+        }
+    }
+    let head = ["", "", PARTS[0], PARTS[1], PARTS[2], PARTS[3], "program : Go, lifted", "together : Go, lifted"];
+    table(&head, &rows)
 }
 
 fn requests(figures: &Figures) -> String {
