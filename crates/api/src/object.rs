@@ -4,9 +4,9 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::{
-    CSIDriver, CSINode, CSIStorageCapacity, Kind, Lease, Meta, Node, ObjectRef, PersistentVolume, PersistentVolumeClaim, Pod,
-    ReferenceGrant, Secret, StorageClass, Value, VolumeAttachment, VolumeAttributesClass, VolumeSnapshot,
-    VolumeSnapshotContent,
+    CSIDriver, CSINode, CSIStorageCapacity, Kind, Lease, Meta, Node, ObjectRef, PersistentVolume,
+    PersistentVolumeClaim, Pod, ReferenceGrant, Secret, StorageClass, Value, VolumeAttachment, VolumeAttributesClass,
+    VolumeSnapshot, VolumeSnapshotContent,
 };
 
 /// Any object the rules read, shared and immutable.

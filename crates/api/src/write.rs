@@ -110,7 +110,9 @@ impl Write {
         match self {
             Write::Patch { subresource: Some(Subresource::Status), .. } => Some("status"),
             Write::Bind { .. } => Some("binding"),
-            Write::Create { .. } | Write::Patch { subresource: None, .. } | Write::Delete { .. } | Write::Note(_) => None,
+            Write::Create { .. } | Write::Patch { subresource: None, .. } | Write::Delete { .. } | Write::Note(_) => {
+                None
+            }
         }
     }
 }

@@ -6,9 +6,9 @@ use core::hash::{Hash, Hasher};
 
 use crate::shelf::Shelf;
 use api::{
-    CSIDriver, CSINode, CSIStorageCapacity, Kind, Lease, Node, Object, ObjectKey, PersistentVolume, PersistentVolumeClaim,
-    Pod, ReferenceGrant, StorageClass, VolumeAttachment, VolumeAttributesClass, VolumeSnapshot, VolumeSnapshotContent,
-    names,
+    CSIDriver, CSINode, CSIStorageCapacity, Kind, Lease, Node, Object, ObjectKey, PersistentVolume,
+    PersistentVolumeClaim, Pod, ReferenceGrant, StorageClass, VolumeAttachment, VolumeAttributesClass, VolumeSnapshot,
+    VolumeSnapshotContent, names,
 };
 
 /// The API objects a process has seen, with the ways rules look them up.

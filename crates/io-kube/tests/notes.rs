@@ -22,7 +22,8 @@ async fn board() -> Board {
     let folder = tempfile::tempdir().unwrap();
     let server = ApiServer::open(Config { data_dir: folder.path().join("api"), ..Config::default() }).unwrap();
     let kube = Kube::in_process(server.service_as("test"));
-    let body = json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": "board" }, "spec": {} });
+    let body =
+        json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": "board" }, "spec": {} });
     let Outcome::Done(Reply::Object(lease)) = kube.write(&Write::Create { target: target(), body }).await else {
         panic!("the board is there")
     };
@@ -106,7 +107,8 @@ async fn a_note_for_another_object_of_that_name_is_refused() {
     board.kube.write(&delete).await;
     let lost = board.note("example.org/a", Some("x"));
     assert_eq!(board.kube.write(&lost).await, Outcome::Refused(Refusal::NotFound));
-    let body = json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": "board" }, "spec": {} });
+    let body =
+        json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": "board" }, "spec": {} });
     board.kube.write(&Write::Create { target: target(), body }).await;
     assert_eq!(board.kube.write(&lost).await, Outcome::Refused(Refusal::Conflict));
     assert!(board.written().await.meta().annotations.is_empty());

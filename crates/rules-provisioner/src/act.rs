@@ -3,8 +3,8 @@ use alloc::sync::Arc;
 use core::fmt;
 
 use api::{
-    Kind, Object, ObjectKey, ObjectRef, Patch, PersistentVolume, PersistentVolumeClaim, Precondition, SecretReference, Write,
-    names,
+    Kind, Object, ObjectKey, ObjectRef, Patch, PersistentVolume, PersistentVolumeClaim, Precondition, SecretReference,
+    Write, names,
 };
 use control::{Effect, Outcome, Permission, Secrets};
 use csi::Call;

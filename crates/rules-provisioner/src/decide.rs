@@ -87,7 +87,9 @@ fn ours(step: &Step) -> Decision<Action> {
     let recorded = matches!(step.work.slot, Slot::Filled { .. }) || step.memory.stage == Stage::Committed;
     if recorded {
         return lingers(step, place).unwrap_or_else(|| {
-            drop_intent(step.work, "VolumeRecorded", "the volume is recorded, so that the intent has served")
+            // Nobody waits for this.
+            let why = Why::settled("VolumeRecorded", "the volume is recorded, so that the intent has served");
+            Decision::Do(Action::DropIntent { claim: step.work.claim.clone(), place: place.clone() }, why)
         });
     }
     match &step.work.course {
@@ -104,8 +106,9 @@ fn ours(step: &Step) -> Decision<Action> {
 fn lingers(step: &Step, place: &Place) -> Option<Decision<Action>> {
     let (Place::Journal(page), Slot::Filled { since }) = (place, &step.work.slot) else { return None };
     let until = since.after_millis(LINGER_MILLIS);
-    (!page.crowded && *since <= step.now && step.now < until)
-        .then(|| Decision::Wait(until, Why::settled("EntryServed", "the volume is made; its entry leaves the journal soon")))
+    (!page.crowded && *since <= step.now && step.now < until).then(|| {
+        Decision::Wait(until, Why::settled("EntryServed", "the volume is made; its entry leaves the journal soon"))
+    })
 }
 
 fn without_intent(step: &Step) -> Decision<Action> {

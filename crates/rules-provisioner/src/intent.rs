@@ -13,8 +13,8 @@ use control::{Cache, Effect};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::terms::{requested, usage};
 use crate::journal::{self, Page};
+use crate::terms::{requested, usage};
 use crate::{ContentSource, Local, Request, Requirement, SecretRefs, Terms};
 
 /// A requirement longer than this is not written down, because an object can carry only so much. It is made anew from the

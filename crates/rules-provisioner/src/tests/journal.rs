@@ -267,7 +267,11 @@ fn a_claim_that_had_its_volume_is_looked_at_before_it_gets_another() {
     assert_eq!(format!("{again:?}"), "RecordIntent(n/data)");
     let bound = json!({ "spec": { "volumeName": world.pv_name() } });
     for gone in [false, true] {
-        if gone { world.delete(CLAIM, "data") } else { world.patch(CLAIM, "data", false, bound.clone()) }
+        if gone {
+            world.delete(CLAIM, "data")
+        } else {
+            world.patch(CLAIM, "data", false, bound.clone())
+        }
         let spared = memory(&mut world);
         let Decision::Wait(_, why) = Provisioner::decide(world.now, &view, &spared) else { panic!("{spared:?}") };
         assert_eq!(why.code, "ClaimChanged");

@@ -222,7 +222,9 @@ fn the_record_gives_back_the_same_terms() {
 // What undoing needs is in the journal, so that it does not need the claim.
 #[test]
 fn a_claim_that_is_gone_is_described_well_enough_to_ask_for_the_same_volume() {
-    for more in [json!({}), json!({ "spec": { "volumeMode": "Block", "accessModes": ["ReadWriteMany", "ReadOnlyMany"] } })] {
+    for more in
+        [json!({}), json!({ "spec": { "volumeMode": "Block", "accessModes": ["ReadWriteMany", "ReadOnlyMany"] } })]
+    {
         let claim = claim(more);
         let terms = Terms { class: String::new(), ..good(&[]) };
         let record = record_for(&claim, &terms);

@@ -165,7 +165,8 @@ impl World {
             let finalizers = claim.value["metadata"]["finalizers"].to_string();
             finalizers.contains(names::PROVISIONING_INTENT) && *name == self.local.volume_name(claim.uid())
         });
-        let entry = |entry: &String| entry.strip_prefix(names::JOURNAL_ENTRY)?.rsplit_once('.').map(|(uid, _)| uid.to_string());
+        let entry =
+            |entry: &String| entry.strip_prefix(names::JOURNAL_ENTRY)?.rsplit_once('.').map(|(uid, _)| uid.to_string());
         on_claim || self.entries().keys().filter_map(entry).any(|uid| self.local.volume_name(&uid) == name)
     }
 

@@ -73,12 +73,13 @@ fn the_go_provisioner_and_ours_take_over_from_each_other_in_the_middle_of_a_batc
     trial.wait_bound(&claims.iter().map(String::as_str).collect::<Vec<_>>());
     let (volumes, _) = backend::contents(&trial.stand.socket);
     assert_eq!((volumes.len(), trial.volumes().len()), (BATCH, BATCH));
-    // What ours was about when it was killed it still says on the claims, and on no others.
+    // What ours was about when it was killed is in its journal, and nothing of it on the claims.
     let finalizers = trial.kubectl(&["get", "pvc", "--output=jsonpath={.items[*].metadata.finalizers}"]).unwrap();
-    let intents = finalizers.matches(api::names::PROVISIONING_INTENT).count();
-    assert!(intents <= AT_ONCE, "{intents} claims say that ours works on them");
+    assert!(!finalizers.contains(api::names::PROVISIONING_INTENT), "{finalizers}");
+    let intents = journal(&trial);
+    assert!(intents <= AT_ONCE, "the journal says that ours works on {intents} claims");
 
-    // The Go provisioner knows nothing of that and leaves it alone; ours, back again, takes it off.
+    // The Go provisioner knows nothing of that; ours, back again, clears it up.
     trial.kubectl(&["delete", "pvc", "--all", "--wait=false"]).unwrap();
     wait_for(&trial, "the Go provisioner to delete", |held| held <= 3 * BATCH / 4);
     kill_in_the_middle(&mut trial, third);
@@ -90,4 +91,27 @@ fn the_go_provisioner_and_ours_take_over_from_each_other_in_the_middle_of_a_batc
     kill_in_the_middle(&mut trial, fifth);
     ours(&mut trial);
     life::end(&trial);
+    assert_eq!(journal(&trial), 0);
+}
+
+// Reliability 1, 7: a claim can be deleted while nobody works, and what was made for it is undone by whoever comes next.
+#[test]
+fn what_a_killed_provisioner_made_for_claims_deleted_meanwhile_is_undone_by_the_next() {
+    let mut trial = Trial::new("undone", Driver::Go, &[]);
+    let place = trial.place;
+    let objects: String = (0..BATCH).map(|number| objects::claim(place, &format!("claim-{number}"), "")).collect();
+    trial.apply(&objects);
+    let first = ours(&mut trial);
+    wait_for(&trial, "ours to begin", |held| held >= BATCH / 4);
+    kill_in_the_middle(&mut trial, first);
+    trial.kubectl(&["delete", "pvc", "--all", "--wait=true", "--timeout=60s"]).unwrap();
+    ours(&mut trial);
+    life::end(&trial);
+    assert_eq!(journal(&trial), 0);
+}
+
+/// How many intents the journal tells of.
+fn journal(trial: &Trial) -> usize {
+    let leases = ["get", "leases", "--output=jsonpath={.items[*].metadata.annotations}"];
+    trial.kubectl(&leases).unwrap().matches(api::names::JOURNAL_ENTRY).count()
 }

@@ -1,17 +1,17 @@
 //! Two ways to write down that a volume is being made, measured as the writes they are.
 //!
 //! On the claim: one write adds a finalizer and the terms, another takes both off later. In a journal: one object holds the
-//! entries of all volumes being made; whoever comes while a write is under way goes into the next one together, and entries
-//! leave with a later write. Both are made durable before anybody goes on.
+//! entries of all volumes being made; whoever comes while a write is under way goes into the next one together. Both are made
+//! durable before anybody goes on.
 
 use std::io;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use api::{Kind, ObjectKey, ObjectRef};
+use api::names::JOURNAL_ENTRY;
+use api::{Kind, Note, ObjectKey, ObjectRef, Write};
+use control::{Outcome, Reply};
 use io_kube::Kube;
-use serde_json::{Map, Value, json};
-use tokio::sync::{mpsc, oneshot};
+use serde_json::json;
 use tokio::task::JoinSet;
 
 use super::objects::{self, create, patch, write};
@@ -63,88 +63,63 @@ pub async fn on_claims(kube: &Kube, claims: usize, at_once: usize) -> io::Result
     Ok(cost(&waits, began.elapsed(), 2.0, bytes))
 }
 
-/// One entry on its way into the journal.
-type Entry = (String, oneshot::Sender<()>);
-
-/// Intents in one object, written together.
+/// Intents in one object, written together by the hands the provisioner has.
 pub async fn in_journal(kube: &Kube, claims: usize, at_once: usize) -> io::Result<Cost> {
     let target = ObjectRef { kind: Kind::Lease, key: ObjectKey::new("default", JOURNAL) };
     write(kube, create(Kind::Lease, "default", JOURNAL, json!({ "metadata": {}, "spec": {} }))).await?;
-    let (send, entries) = mpsc::unbounded_channel::<Entry>();
-    let (leave, left) = mpsc::unbounded_channel::<String>();
-    let journal = tokio::spawn(keep(kube.clone(), target.clone(), entries, left));
+    let Outcome::Done(Reply::Object(journal)) = kube.read(&target).await else {
+        return Err(io::Error::other("the journal cannot be read"));
+    };
+    let (uid, seen) = (journal.meta().uid.clone(), journal.meta().resource_version.clone());
+    let note = |name: &str, text: Option<&str>| {
+        let annotations = [(format!("{JOURNAL_ENTRY}{name}.{seen}"), text.map(String::from))].into();
+        Note { target: target.clone(), uid: uid.clone(), seen: seen.clone(), annotations }
+    };
     let names: Vec<String> = (0..claims).map(|number| format!("00000000-0000-0000-0000-{number:012}")).collect();
-    let began = Instant::now();
-    let senders = Arc::new((send, leave));
-    let waits = crowd(names, at_once, move |name| {
-        let senders = senders.clone();
+    let notes: Vec<(Note, Note)> = names.iter().map(|name| (note(name, Some(TERMS)), note(name, None))).collect();
+    let bytes: usize = notes.iter().map(|(add, drop)| length(add) + length(drop)).sum();
+    let (began, before) = (Instant::now(), patches(kube));
+    let kept = kube.clone();
+    let waits = crowd(notes, at_once, move |(add, drop)| {
+        let kube = kept.clone();
         async move {
-            let gone = || io::Error::other("the journal ended");
             let began = Instant::now();
-            let (say, heard) = oneshot::channel();
-            senders.0.send((name.clone(), say)).map_err(|_| gone())?;
-            heard.await.map_err(|_| gone())?;
+            write(&kube, Write::Note(add)).await?;
             let waited = began.elapsed();
-            senders.1.send(name).map_err(|_| gone())?;
+            // The removal is waited for by nobody, but it is made.
+            write(&kube, Write::Note(drop)).await?;
             Ok(waited)
         }
     })
     .await?;
-    let took = began.elapsed();
-    let (writes, bytes) = journal.await??;
+    let (took, written) = (began.elapsed(), patches(kube) - before);
     write(kube, objects::delete(target)).await?;
     let each = claims as f64;
-    Ok(cost(&waits, took, writes as f64 / each, bytes as f64 / each))
+    Ok(cost(&waits, took, written as f64 / each, bytes as f64 / each))
 }
 
-/// Writes whatever has come together, one write at a time. Answers how many writes and bytes it took.
-async fn keep(
-    kube: Kube,
-    target: ObjectRef,
-    mut entries: mpsc::UnboundedReceiver<Entry>,
-    mut left: mpsc::UnboundedReceiver<String>,
-) -> io::Result<(usize, usize)> {
-    let (mut writes, mut bytes) = (0, 0);
-    while let Some(first) = entries.recv().await {
-        // Those that are ready to run have their say before the write.
-        tokio::task::yield_now().await;
-        let (mut change, mut waiting) = (Map::new(), Vec::new());
-        while let Ok(name) = left.try_recv() {
-            change.insert(format!("longshore.dev/{name}"), Value::Null);
-        }
-        let mut next = Some(first);
-        while let Some((name, say)) = next {
-            change.insert(format!("longshore.dev/{name}"), TERMS.into());
-            waiting.push(say);
-            next = entries.try_recv().ok();
-        }
-        let body = json!({ "metadata": { "annotations": change } });
-        (writes, bytes) = (writes + 1, bytes + body.to_string().len());
-        write(&kube, patch(target.clone(), false, body)).await?;
-        for say in waiting {
-            let _ = say.send(());
-        }
-    }
-    Ok((writes, bytes))
+fn length(note: &Note) -> usize {
+    note.patch(None).to_json()["metadata"]["annotations"].to_string().len()
+}
+
+fn patches(kube: &Kube) -> u64 {
+    let counted = kube.counts().all();
+    counted.iter().find(|(what, _)| *what == ("patch", Kind::Lease, "")).map_or(0, |(_, count)| *count)
 }
 
 /// Does something for each, so many at once, and says how long each waited.
-async fn crowd<F>(
-    names: Vec<String>,
-    at_once: usize,
-    act: impl Fn(String) -> F + Send + 'static,
-) -> io::Result<Vec<Duration>>
+async fn crowd<T, F>(each: Vec<T>, at_once: usize, act: impl Fn(T) -> F + Send + 'static) -> io::Result<Vec<Duration>>
 where
     F: Future<Output = io::Result<Duration>> + Send + 'static,
 {
     let (mut running, mut waits) = (JoinSet::new(), Vec::new());
-    for name in names {
+    for one in each {
         if running.len() >= at_once
             && let Some(ended) = running.join_next().await
         {
             waits.push(ended??);
         }
-        running.spawn(act(name));
+        running.spawn(act(one));
     }
     while let Some(ended) = running.join_next().await {
         waits.push(ended??);
