@@ -7,9 +7,13 @@
 
 mod connect;
 mod count;
+mod credential;
+mod failure;
 mod gate;
 mod lease;
 mod path;
+mod plugin;
+mod proxy;
 mod request;
 mod stack;
 mod throttle;

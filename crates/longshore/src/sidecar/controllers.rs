@@ -219,7 +219,7 @@ pub async fn work(
 pub async fn connect(cluster: &Cluster) -> Result<Kube> {
     Ok(match (&cluster.kubeconfig, &cluster.master) {
         (Some(path), _) => Kube::from_kubeconfig(std::path::Path::new(path)).await?,
-        (None, Some(url)) => Kube::from_url(url)?,
+        (None, Some(url)) => Kube::from_url(url).await?,
         (None, None) => Kube::from_environment().await?,
     })
 }
