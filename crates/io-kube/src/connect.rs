@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 
 use crate::gate::Gate;
 use crate::throttle::Throttle;
-use crate::{Counts, proxy, stack};
+use crate::{Counts, failure, proxy, stack};
 
 /// What a pod is told of its cluster, and where.
 const SERVICE_HOST: &str = "KUBERNETES_SERVICE_HOST";
@@ -42,6 +42,9 @@ pub enum ConnectError {
     /// No kubeconfig and not inside a cluster.
     #[error("found no way to reach a cluster: {0}; name a kubeconfig with --kubeconfig or KUBECONFIG")]
     Nowhere(String),
+    /// The server and we do not trust each other.
+    #[error("{0}")]
+    Distrust(String),
 }
 
 impl Kube {
@@ -101,6 +104,17 @@ impl Kube {
         let proxy = proxy::on_the_way(&config.cluster_url, proxy, |name| std::env::var(name).ok())?;
         let client = stack::client(config, proxy).await.map_err(|error| chain(error.as_ref()))?;
         Ok(Kube::over(client))
+    }
+
+    /// Asks the server something that everybody may, only to hear of what waiting does not cure: that one of us does not trust
+    /// the other. A server that is away is no reason to give up.
+    pub async fn greet(&self) -> Result<(), ConnectError> {
+        let question = http::Request::get("/version").body(Body::empty());
+        let Ok(question) = question else { return Ok(()) };
+        match self.client.send(question).await {
+            Ok(_) => Ok(()),
+            Err(error) => failure::lasting(&error).map_or(Ok(()), |sentence| Err(ConnectError::Distrust(sentence))),
+        }
     }
 
     /// Talks to a server in this process, without a socket.

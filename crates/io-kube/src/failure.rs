@@ -9,11 +9,13 @@ use crate::credential::NoCredential;
 
 /// A sentence. What is known to be wrong with names and certificates says what to check.
 pub(crate) fn why(error: &(dyn Error + 'static)) -> String {
-    let text = chain(error);
-    causes(error).find_map(explained).or_else(|| turned_away(&text)).unwrap_or_else(|| {
-        // Of anything else the words are all there is.
-        format!("the API server did not answer: {text}")
-    })
+    // Of what is not known the words are all there is.
+    lasting(error).unwrap_or_else(|| format!("the API server did not answer: {}", chain(error)))
+}
+
+/// A sentence about what waiting does not cure: names, certificates and credentials.
+pub(crate) fn lasting(error: &(dyn Error + 'static)) -> Option<String> {
+    causes(error).find_map(explained).or_else(|| turned_away(&chain(error)))
 }
 
 /// The server ended the connection for the certificate it was shown. After the handshake HTTP/2 keeps only the words of that.

@@ -7,6 +7,7 @@ mod backend;
 mod deploy;
 mod hostile;
 mod life;
+mod metrics;
 mod objects;
 mod plane;
 mod rights;
