@@ -3,7 +3,7 @@
 
 mod stand;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -69,15 +69,19 @@ impl Ledger {
 #[tokio::test]
 async fn a_hundred_requests_at_once_share_one_connection() {
     let authority = Authority::new();
-    let (all, used) = (Arc::new(Barrier::new(100)), Arc::<Mutex<BTreeSet<(usize, bool)>>>::default());
+    let (all, used) = (Arc::new(Barrier::new(100)), Arc::<Mutex<Vec<(usize, bool)>>>::default());
     let seen = used.clone();
     let router = Router::new().fallback(move |Extension(peer): Extension<Peer>, request: Request| async move {
-        seen.lock().unwrap().insert((peer.connection, request.version() == Version::HTTP_2));
-        // Nobody is answered before everybody has asked.
-        all.wait().await;
+        seen.lock().unwrap().push((peer.connection, request.version() == Version::HTTP_2));
+        if request.uri().path() != "/version" {
+            // Nobody is answered before everybody has asked.
+            all.wait().await;
+        }
         empty_list()
     });
-    let kube = connect(serve(speaking(&authority, &BOTH), router).await, &authority).await;
+    let port = serve(speaking(&authority, &BOTH), router).await;
+    let kube = connect(port, &authority).await;
+    kube.greet().await.unwrap();
     let asking: Vec<_> = (0..100)
         .map(|_| {
             let kube = kube.clone();
@@ -87,8 +91,11 @@ async fn a_hundred_requests_at_once_share_one_connection() {
     for asked in asking {
         asked.await.unwrap().unwrap();
     }
+    // Connections are numbered as they come: nobody else made one before this.
+    connect(port, &authority).await.greet().await.unwrap();
     let used = used.lock().unwrap();
-    assert!(used.len() == 1 && used.iter().all(|(_, http2)| *http2), "{used:?}");
+    assert_eq!((used.len(), used.last()), (102, Some(&(1, true))));
+    assert!(used[..101].iter().all(|one| *one == (0, true)), "{used:?}");
 }
 
 #[tokio::test]

@@ -127,23 +127,19 @@ async fn roles(shared: Arc<Shared>) -> Result<()> {
     };
     tracing::info!("the driver at {} is {name}", settings.socket);
     let _ = shared.name.set(name.clone());
-    let greeted = kube.clone();
-    let greeting = async {
-        match greeted {
-            Some(kube) => Ok(kube.greet().await?),
-            None => Ok(()),
-        }
-    };
     let controlling = async {
         let Some(kube) = kube else {
             shared.stopped().await;
             return Ok(());
         };
-        let profile = driver.profile(timeout).await.map_err(|status| anyhow::anyhow!("the driver {name}: {status}"))?;
+        // The first request alone, so that all the others find a connection and none makes one of its own.
+        let (greeted, profile) = tokio::join!(kube.greet(), driver.profile(timeout));
+        greeted?;
+        let profile = profile.map_err(|status| anyhow::anyhow!("the driver {name}: {status}"))?;
         controllers::work(&shared, kube, driver.clone(), &profile, lives.clone()).await
     };
-    // Whoever works ends early only by failing.
-    tokio::try_join!(greeting, register(&shared, &name, lives.clone()), controlling)?;
+    // Either ends early only by failing.
+    tokio::try_join!(register(&shared, &name, lives.clone()), controlling)?;
     Ok(())
 }
 
