@@ -3,6 +3,7 @@
 //!
 //! The tests share one control plane and take turns on it, because a driver's name can be served only once.
 
+mod as_pod;
 mod backend;
 mod deploy;
 mod hostile;

@@ -18,10 +18,10 @@ const CANARY: &str = "canary-7c1f0e55d2";
 const REFUSED: &str = "the driver refused with";
 
 /// One thing that may be done or was: verb, group, resource.
-type Deed = (String, String, String);
+pub type Deed = (String, String, String);
 
 /// What `longshore deploy rbac` prints for a role, with a service account of its name in the trial's namespace.
-fn printed(trial: &Trial, role: &str, more: &[&str]) -> String {
+pub fn printed(trial: &Trial, role: &str, more: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_longshore"))
         .args(["deploy", "rbac", "--roles", role, "--service-account", role, "--driver-name", trial.driver])
         .args(["--namespace", trial.place, "--secret", &format!("{}/key", trial.place)])
@@ -50,7 +50,7 @@ fn kubeconfig(trial: &Trial, account: &str) -> PathBuf {
 }
 
 /// What the account asked for: what was granted, and what was refused.
-fn asked(trial: &Trial, account: &str) -> (BTreeSet<Deed>, BTreeSet<Deed>) {
+pub fn asked(trial: &Trial, account: &str) -> (BTreeSet<Deed>, BTreeSet<Deed>) {
     let user = format!("system:serviceaccount:{}:{account}", trial.place);
     let text = std::fs::read_to_string(trial.plane().audit()).unwrap();
     let (mut granted, mut refused) = (BTreeSet::new(), BTreeSet::new());

@@ -60,6 +60,25 @@ impl Trial {
         self.start(&format!("ours-{}", roles.replace(',', "-")), Path::new(env!("CARGO_BIN_EXE_longshore")), &flags)
     }
 
+    /// Our sidecar as a pod runs it: these variables say where the cluster is, and the service account is in this folder.
+    pub fn ours_as_pod(&mut self, roles: &str, account: &Path, variables: &[String]) -> usize {
+        const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+        let mount =
+            "mount -t tmpfs tmpfs /run && mkdir -p \"$0\" && mount --bind \"$1\" \"$0\" && shift && exec env \"$@\"";
+        let mut words: Vec<String> =
+            ["--mount", "--propagation=private", "sh", "-c", mount, ACCOUNT].map(String::from).into();
+        words.push(account.display().to_string());
+        words.extend(["-u", "KUBECONFIG", "HOME=/nonexistent"].map(String::from));
+        words.extend(variables.iter().cloned());
+        words.push(env!("CARGO_BIN_EXE_longshore").into());
+        words.extend([
+            "sidecar".into(),
+            format!("--roles={roles}"),
+            format!("--csi-address={}", self.stand.socket.display()),
+        ]);
+        self.start(&format!("pod-{roles}"), Path::new("unshare"), &words)
+    }
+
     /// A Go sidecar with limits lifted.
     pub fn go(&mut self, program: &str, more: &[&str]) -> usize {
         let mut flags = self.common(None);
