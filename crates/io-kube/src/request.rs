@@ -10,7 +10,7 @@ use http_body_util::BodyExt;
 use kube::client::Body;
 use serde_json::json;
 
-use crate::connect::chain;
+use crate::failure::why;
 use crate::{Kube, path};
 
 /// A field manager for what we write, so that users see who it was.
@@ -126,10 +126,9 @@ impl Kube {
         }
         let request =
             request.body(Body::from(body.to_vec())).map_err(|error| format!("cannot ask for {path}: {error}"))?;
-        let lost = |error: &dyn std::error::Error| format!("the API server did not answer: {}", chain(error));
-        let response = self.client.send(request).await.map_err(|error| lost(&error))?;
+        let response = self.client.send(request).await.map_err(|error| why(&error))?;
         let (status, pause) = (response.status(), pause(response.headers()));
-        let body = response.into_body().collect().await.map_err(|error| lost(&error))?.to_bytes();
+        let body = response.into_body().collect().await.map_err(|error| why(&error))?.to_bytes();
         Ok((status, pause, body))
     }
 }

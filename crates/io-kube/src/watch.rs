@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
-use crate::connect::chain;
+use crate::failure::why;
 use crate::{Kube, path};
 
 /// One piece of news from a watch.
@@ -222,7 +222,7 @@ impl Kube {
         };
         let response = match self.client.send(request).await {
             Ok(response) => response,
-            Err(error) => return Stopped::Failed(chain(&error)),
+            Err(error) => return Stopped::Failed(why(&error)),
         };
         if response.status() == StatusCode::GONE {
             return Stopped::TooOld;
@@ -235,7 +235,7 @@ impl Kube {
         while let Some(frame) = body.frame().await {
             let data = match frame {
                 Ok(frame) => frame.into_data().unwrap_or_default(),
-                Err(error) => return Stopped::Failed(chain(&error)),
+                Err(error) => return Stopped::Failed(why(&error)),
             };
             buffer.extend_from_slice(&data);
             while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {

@@ -8,7 +8,7 @@ use api::{Object, Write};
 use control::{Action, Cache, Change, Decision, Effect, Outcome, Queue, Reply, Rules, Tick, Why};
 use tokio::sync::{Notify, watch};
 
-use crate::{Clock, Events, Facts, Listener, Metrics};
+use crate::{Clock, Ended, Events, Facts, Listener, Metrics};
 
 mod tell;
 
@@ -292,12 +292,19 @@ where
         };
         let began = Instant::now();
         let outcome = self.parts.hands.perform(effect).await;
-        let ended = match &outcome {
+        let how = match &outcome {
             Outcome::Done(_) => "done",
             Outcome::Refused(_) => "refused",
             Outcome::Unknown(_) => "unknown",
         };
-        self.parts.metrics.acted(R::NAME, action.name(), ended, began.elapsed());
+        self.parts.metrics.acted(&Ended {
+            controller: R::NAME,
+            about: &R::about(&key),
+            action: action.name(),
+            outcome: how,
+            failed: action.failure(&outcome).is_some(),
+            took: began.elapsed(),
+        });
         self.fold(written.as_ref(), &outcome);
         self.tell_of_end(&key, &action, &why, &outcome);
         let now = self.parts.clock.now();

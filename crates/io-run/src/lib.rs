@@ -10,9 +10,10 @@ mod controller;
 mod events;
 mod facts;
 mod metrics;
+mod volumes;
 
 pub use clock::Clock;
 pub use controller::{Controller, Explanation, Hands, Parts, Verdict};
 pub use events::Events;
 pub use facts::{Facts, Listener};
-pub use metrics::{CallLabels, Metrics};
+pub use metrics::{CallLabels, Counts, Ended, Metrics};

@@ -1,15 +1,18 @@
 //! What is counted and timed, under the names the Go sidecars use, plus why decisions were made.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use api::ObjectRef;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+
+use crate::volumes::VolumeMetrics;
 
 /// The buckets of the Go sidecars' calls (C7).
 const CALL_BUCKETS: [f64; 13] = [0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 25.0, 50.0, 120.0, 300.0, 600.0];
@@ -53,6 +56,29 @@ struct ActionLabels {
 
 type MakeHistogram = fn() -> Histogram;
 
+/// An action that has ended.
+#[derive(Clone, Debug)]
+pub struct Ended<'a> {
+    /// Whose.
+    pub controller: &'static str,
+    /// What it was about.
+    pub about: &'a ObjectRef,
+    /// Its name.
+    pub action: &'static str,
+    /// `done`, `refused` or `unknown`.
+    pub outcome: &'static str,
+    /// What it was for did not come about.
+    pub failed: bool,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// Somebody who counts what actions mean, beyond how they ended.
+pub trait Counts: Send + Sync {
+    /// An action has ended; what it wrote is not in the cache yet.
+    fn ended(&self, metrics: &Metrics, ended: &Ended<'_>);
+}
+
 /// Everything that is counted in a process.
 pub struct Metrics {
     registry: Mutex<Registry>,
@@ -64,6 +90,8 @@ pub struct Metrics {
     leads: Family<LeaseLabels, Gauge>,
     decisions: Family<DecisionLabels, Counter>,
     actions: Family<ActionLabels, Counter>,
+    volumes: VolumeMetrics,
+    counts: OnceLock<Arc<dyn Counts>>,
 }
 
 impl Default for Metrics {
@@ -80,6 +108,8 @@ impl Default for Metrics {
             leads: Family::default(),
             decisions: Family::default(),
             actions: Family::default(),
+            volumes: VolumeMetrics::default(),
+            counts: OnceLock::new(),
         };
         metrics.register();
         metrics
@@ -97,6 +127,7 @@ impl Metrics {
         registry.register("leader_election_master_status", "1 while this process leads", self.leads.clone());
         registry.register("longshore_decisions", "decisions of the rules, with their reason", self.decisions.clone());
         registry.register("longshore_actions", "actions performed, and how they ended", self.actions.clone());
+        self.volumes.register(&mut registry);
         let started = Gauge::<f64, AtomicU64>::default();
         started.set(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64()));
         registry.register("process_start_time_seconds", "when this process began, since 1970", started);
@@ -122,12 +153,36 @@ impl Metrics {
         self.decisions.get_or_create(&DecisionLabels { controller, decision, reason }).inc();
     }
 
-    pub(crate) fn acted(&self, controller: &'static str, action: &'static str, outcome: &'static str, took: Duration) {
+    pub(crate) fn acted(&self, ended: &Ended<'_>) {
+        let Ended { controller, action, outcome, took, .. } = *ended;
         self.worked.get_or_create(&QueueLabels { name: controller }).observe(took.as_secs_f64());
         self.actions.get_or_create(&ActionLabels { controller, action, outcome }).inc();
         if outcome != "done" {
             self.retries.get_or_create(&QueueLabels { name: controller }).inc();
         }
+        if let Some(counts) = self.counts.get() {
+            counts.ended(self, ended);
+        }
+    }
+
+    /// Has every action told to somebody; the first one it is said to is the only one.
+    pub fn counted_by(&self, counts: Arc<dyn Counts>) {
+        let _ = self.counts.set(counts);
+    }
+
+    /// An attempt to make a claim's volume has ended: after so long, or in failure.
+    pub fn provisioned(&self, class: &str, source: &str, took: Option<Duration>) {
+        self.volumes.provisioned(class, source, took);
+    }
+
+    /// An attempt to delete a volume has ended: after so long, or in failure.
+    pub fn deleted(&self, class: &str, took: Option<Duration>) {
+        self.volumes.deleted(class, took);
+    }
+
+    /// Capacity objects: how many there should be, how many of those there are, and how many there should not be.
+    pub fn capacities(&self, goal: usize, current: usize, obsolete: usize) {
+        self.volumes.capacities(&self.registry, [goal, current, obsolete]);
     }
 
     /// Everything, as it is scraped.
@@ -157,7 +212,14 @@ mod tests {
         metrics.called(&labels, Duration::from_millis(200));
         metrics.leads("the-lease", true);
         metrics.queued("attacher", 3, 2);
-        metrics.acted("attacher", "Publish", "unknown", Duration::from_millis(1));
+        metrics.acted(&Ended {
+            controller: "attacher",
+            about: &ObjectRef::cluster(api::Kind::VolumeAttachment, "a"),
+            action: "Publish",
+            outcome: "unknown",
+            failed: true,
+            took: Duration::from_millis(1),
+        });
         let text = metrics.text();
         let call = r#"driver_name="d",method_name="/csi.v1.Controller/CreateVolume",grpc_status_code="OK""#;
         for line in [
@@ -169,6 +231,34 @@ mod tests {
             "workqueue_adds_total{name=\"attacher\"} 2",
             "workqueue_retries_total{name=\"attacher\"} 1",
             "longshore_actions_total{controller=\"attacher\",action=\"Publish\",outcome=\"unknown\"} 1",
+        ] {
+            assert!(text.contains(line), "{line} is not in\n{text}");
+        }
+    }
+
+    // Sidecars 2.11, 2.13.
+    #[test]
+    fn volumes_and_capacities_are_told_as_the_go_provisioner_does() {
+        let metrics = Metrics::default();
+        metrics.provisioned("fast", "VolumeSnapshot", Some(Duration::from_millis(20)));
+        metrics.provisioned("fast", "", None);
+        metrics.deleted("fast", Some(Duration::from_secs(20)));
+        metrics.deleted("slow", None);
+        metrics.capacities(3, 2, 1);
+        let text = metrics.text();
+        let claim = "controller_persistentvolumeclaim_provision";
+        let volume = "controller_persistentvolume_delete";
+        for line in [
+            &format!("{claim}_total{{class=\"fast\",source=\"VolumeSnapshot\"}} 1"),
+            &format!("{claim}_failed_total{{class=\"fast\",source=\"\"}} 1"),
+            &format!("{claim}_duration_seconds_bucket{{le=\"0.025\",class=\"fast\",source=\"VolumeSnapshot\"}} 1"),
+            &format!("{claim}_duration_seconds_bucket{{le=\"0.01\",class=\"fast\",source=\"VolumeSnapshot\"}} 0"),
+            &format!("{volume}_total{{class=\"fast\"}} 1"),
+            &format!("{volume}_failed_total{{class=\"slow\"}} 1"),
+            &format!("{volume}_duration_seconds_bucket{{le=\"10.0\",class=\"fast\"}} 0"),
+            "csistoragecapacities_desired_goal 3",
+            "csistoragecapacities_desired_current 2",
+            "csistoragecapacities_obsolete 1",
         ] {
             assert!(text.contains(line), "{line} is not in\n{text}");
         }

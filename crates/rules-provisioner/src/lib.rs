@@ -71,7 +71,9 @@ use api::{Kind, ObjectKey, ObjectRef};
 use control::{Cache, Change, Decision, Outcome, Rules, Tick, Tone, Why};
 
 pub use act::Action;
-pub use capacity::{Capacity, CapacityAction, CapacityKey, CapacityMemory, CapacityView, Owned, OwnerStep, owner};
+pub use capacity::{
+    Capacity, CapacityAction, CapacityKey, CapacityMemory, CapacityTally, CapacityView, Owned, OwnerStep, owner, tally,
+};
 pub use decide_volume::is_condemned;
 pub use intent::Place;
 pub use journal::Page;

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use crate::out;
-use crate::sidecar::Role;
+use crate::sidecar::{Role, gates};
 
 /// Where kubelet keeps its folders unless it was told otherwise.
 const KUBELET_DIR: &str = "/var/lib/kubelet";
@@ -73,15 +73,18 @@ pub struct Driver {
     /// Where everything lives that lives in a namespace; it must exist, and admit privileged pods
     #[arg(long, short, value_name = "NAMESPACE", default_value = NAMESPACE)]
     namespace: String,
-    /// One DaemonSet for controller and node alike, for drivers whose volumes stay on their node; the leader's sidecar works
+    /// One DaemonSet for controller and node alike, for drivers that need no place of their own; the leader's sidecar works
     #[arg(long)]
     all_in_one: bool,
-    /// What the controller's sidecar does
-    #[arg(long, value_name = "ROLES", value_delimiter = ',', default_value = "provisioner,attacher,resizer")]
+    /// What the controller's sidecar does [default: provisioner,attacher,resizer; provisioner with --node-deployment]
+    #[arg(long, value_name = "ROLES", value_delimiter = ',')]
     roles: Vec<String>,
-    /// Whether volumes are attached to a node before it can use them; false leaves the attacher out
-    #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
-    attach_required: bool,
+    #[command(flatten)]
+    uses: Uses,
+    /// Whether volumes are attached to a node before it can use them; false leaves the attacher out [default: true; false
+    /// with --node-deployment]
+    #[arg(long, value_name = "BOOL")]
+    attach_required: Option<bool>,
     /// Tell the driver about the pod when a volume is published
     #[arg(long)]
     pod_info: bool,
@@ -111,6 +114,35 @@ pub struct Driver {
     kubelet_dir: String,
 }
 
+/// What there is a use for.
+#[derive(Args, Clone)]
+pub struct Uses {
+    /// A provisioner on every node, for drivers that make volumes on their own node alone
+    #[arg(long)]
+    node_deployment: bool,
+    /// Gates of the sidecar, such as CrossNamespaceVolumeDataSource=true; rights that a gate leaves no use for are left out
+    #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]
+    feature_gates: String,
+    /// Whether the driver makes snapshots; false leaves out the rights to volumes' snapshots
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
+    snapshots: bool,
+}
+
+impl Uses {
+    fn extras(&self) -> Result<rights::Extras, String> {
+        let gates = gates(&self.feature_gates)?;
+        let on = |name: &str, usual: bool| gates.get(name).copied().unwrap_or(usual);
+        Ok(rights::Extras {
+            per_node: self.node_deployment,
+            snapshots: self.snapshots,
+            other_namespaces: on("CrossNamespaceVolumeDataSource", false),
+            attributes_classes: on("VolumeAttributesClass", true),
+            topology: on("Topology", true),
+            ..rights::Extras::default()
+        })
+    }
+}
+
 /// `longshore deploy rbac`.
 #[derive(Args, Clone)]
 pub struct Rbac {
@@ -135,6 +167,8 @@ pub struct Rbac {
     /// Also what the registrar needs with --mark-node
     #[arg(long)]
     mark_node: bool,
+    #[command(flatten)]
+    uses: Uses,
 }
 
 /// Prints; what is wrong with the arguments is one sentence.
@@ -167,18 +201,17 @@ fn rbac(args: &Rbac) -> Result<String, String> {
         (None, None) => "longshore".into(),
     };
     let holder = rbac::Holder { account, namespace: check::label("--namespace", &args.namespace)?, driver };
-    let rights = rights::of(&roles, rights::Extras { capacity: args.capacity, mark_node: args.mark_node });
-    Ok(rbac::document(&holder, &roles, &rights, &check::secrets(&args.secrets)?))
+    let extras = rights::Extras { capacity: args.capacity, mark_node: args.mark_node, ..args.uses.extras()? };
+    let secrets = check::secrets(&args.secrets)?;
+    Ok(rbac::document(&holder, &rights::electing(&roles, extras), &rights::of(&roles, extras), &secrets))
 }
 
 fn manifests(args: &Driver) -> Result<String, String> {
     let name =
         args.driver_name.as_deref().ok_or("--driver-name is missing; give the name the driver tells of itself")?;
     let image = args.driver_image.as_deref().ok_or("--driver-image is missing; give the image the driver runs from")?;
-    let mut roles = roles_of(&args.roles)?;
-    if !args.attach_required {
-        roles.remove(&Role::Attacher);
-    }
+    let attach_required = args.attach_required.unwrap_or(!args.uses.node_deployment);
+    let roles = controller_roles(args, attach_required)?;
     if let Some(role) = roles.iter().find(|role| role.lease("").is_none()) {
         return Err(format!(
             "--roles names what the controller does, and the {role} is on every node anyway; leave it out"
@@ -196,7 +229,10 @@ fn manifests(args: &Driver) -> Result<String, String> {
     if class.is_none() && args.default_class {
         return Err("--default-class needs a class; leave --storage-class out or name one with it".into());
     }
+    let extras = rights::Extras { capacity: args.capacity, ..args.uses.extras()? };
     let plan = objects::Plan {
+        extras,
+        gates: args.uses.feature_gates.clone(),
         name: check::object_name(args.name.as_deref(), &driver)?,
         namespace: check::label("--namespace", &args.namespace)?,
         driver_image: check::image("--driver-image", image)?,
@@ -204,7 +240,7 @@ fn manifests(args: &Driver) -> Result<String, String> {
         controller_args: [args.driver_args.clone(), args.controller_args.clone()].concat(),
         node_args: [args.driver_args.clone(), args.node_args.clone()].concat(),
         all_in_one: args.all_in_one,
-        attach_required: args.attach_required,
+        attach_required,
         pod_info: args.pod_info,
         ephemeral: args.ephemeral,
         fs_group_policy: check::one_of(
@@ -215,13 +251,35 @@ fn manifests(args: &Driver) -> Result<String, String> {
         class,
         default_class: args.default_class,
         wait_for_consumer: args.wait_for_consumer,
-        capacity: args.capacity,
         secrets: check::secrets(&args.secrets)?,
         kubelet_dir: check::folder("--kubelet-dir", &args.kubelet_dir)?,
         driver,
         roles,
     };
     Ok(objects::document(&plan))
+}
+
+/// What the controller's sidecar does, or that of every node where each has its own.
+fn controller_roles(args: &Driver, attach_required: bool) -> Result<BTreeSet<Role>, String> {
+    let per_node = args.uses.node_deployment;
+    if per_node && args.all_in_one {
+        return Err("--node-deployment is one set already; leave --all-in-one out".into());
+    }
+    if per_node && attach_required {
+        return Err("--node-deployment is for volumes that never leave their node; leave --attach-required out".into());
+    }
+    let mut roles = match (args.roles.is_empty(), per_node) {
+        (false, _) => roles_of(&args.roles)?,
+        (true, true) => [Role::Provisioner].into(),
+        (true, false) => [Role::Provisioner, Role::Attacher, Role::Resizer].into(),
+    };
+    if !attach_required {
+        roles.remove(&Role::Attacher);
+    }
+    if per_node && !roles.contains(&Role::Provisioner) {
+        return Err("--node-deployment is about the provisioner; add it to --roles".into());
+    }
+    Ok(roles)
 }
 
 fn roles_of(names: &[String]) -> Result<BTreeSet<Role>, String> {

@@ -42,8 +42,10 @@ pub struct Plan {
     pub default_class: bool,
     /// Volumes wait for a pod.
     pub wait_for_consumer: bool,
-    /// What the driver can still provide is published.
-    pub capacity: bool,
+    /// What the sidecars do besides, or leave.
+    pub extras: rights::Extras,
+    /// Gates of the sidecars, as they were given.
+    pub gates: String,
     /// What may be read that is secret.
     pub secrets: Vec<SecretName>,
     /// Kubelet's folder.
@@ -54,13 +56,14 @@ pub struct Plan {
 pub fn document(plan: &Plan) -> String {
     let mut objects = vec![csi_driver(plan)];
     objects.extend(plan.class.as_deref().map(|name| class(plan, name)));
-    let parts: &[Part] = if plan.all_in_one { &[Part::AllInOne] } else { &[Part::Controller, Part::Node] };
+    let one_set = plan.all_in_one || plan.extras.per_node;
+    let parts: &[Part] = if one_set { &[Part::AllInOne] } else { &[Part::Controller, Part::Node] };
     for part in parts {
         let roles = part.roles(plan);
-        let extras = rights::Extras { capacity: plan.capacity, mark_node: false };
         let account = format!("{}-{}", plan.name, part.suffix());
         let holder = rbac::Holder { account, namespace: plan.namespace.clone(), driver: Some(plan.driver.clone()) };
-        objects.push(rbac::document(&holder, &roles, &rights::of(&roles, extras), &plan.secrets));
+        let (rights, electing) = (rights::of(&roles, plan.extras), rights::electing(&roles, plan.extras));
+        objects.push(rbac::document(&holder, &electing, &rights, &plan.secrets));
         objects.push(workload(plan, *part));
     }
     objects.join("---\n")
@@ -75,7 +78,7 @@ fn csi_driver(plan: &Plan) -> String {
         plan.attach_required,
         plan.pod_info,
         quoted_none(&plan.fs_group_policy),
-        plan.capacity,
+        plan.extras.capacity,
     )
 }
 

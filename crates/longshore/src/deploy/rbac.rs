@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::check::{SecretName, scalar};
-use super::rights::{Rights, Verbs};
+use super::rights::{Journal, Rights, Verbs};
 use crate::sidecar::Role;
 
 /// Who gets rights.
@@ -38,9 +38,7 @@ pub fn document(holder: &Holder, roles: &BTreeSet<Role>, rights: &Rights, secret
         text.push_str(&binding(holder, "ClusterRole", account, None));
     }
     let mut own = rules(&rights.own_namespace);
-    if rights.leases {
-        own.push_str(&leases(holder, roles, rights.journal));
-    }
+    own.push_str(&leases(holder, roles, rights));
     if !own.is_empty() {
         text.push_str(&role(namespace, account, &own));
         text.push_str(&binding(holder, "Role", account, Some(namespace)));
@@ -59,22 +57,29 @@ pub fn document(holder: &Holder, roles: &BTreeSet<Role>, rights: &Rights, secret
     text
 }
 
-/// Leases by name where the names are known: making one cannot be narrowed so.
-fn leases(holder: &Holder, roles: &BTreeSet<Role>, journal: bool) -> String {
+/// Leases, by name where the names are known; making one cannot be narrowed so.
+fn leases(holder: &Holder, roles: &BTreeSet<Role>, rights: &Rights) -> String {
     const GROUP: &str = "coordination.k8s.io";
-    match &holder.driver {
-        Some(driver) => {
-            let names: Vec<String> = roles.iter().filter_map(|role| role.lease(driver)).collect();
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            let elected =
-                rule(GROUP, "leases", None, &["create"]) + &rule(GROUP, "leases", Some(&names), &["get", "update"]);
-            let name = api::names::journal(driver, None);
-            let kept = rule(GROUP, "leases", Some(&[&name]), &["get", "list", "patch", "watch"]);
-            if journal { elected + &kept } else { elected }
-        }
-        None if journal => rule(GROUP, "leases", None, &["create", "get", "list", "patch", "update", "watch"]),
-        None => rule(GROUP, "leases", None, &["create", "get", "update"]),
+    const KEEPING: [&str; 4] = ["get", "list", "patch", "watch"];
+    let on = |names: Option<&[&str]>, verbs: &[&str]| rule(GROUP, "leases", names, verbs);
+    if !rights.leases && rights.journal.is_none() {
+        return String::new();
     }
+    let mut text = on(None, &["create"]);
+    if rights.leases {
+        let names: Option<Vec<String>> =
+            holder.driver.as_ref().map(|driver| roles.iter().filter_map(|role| role.lease(driver)).collect());
+        let names: Option<Vec<&str>> = names.as_ref().map(|names| names.iter().map(String::as_str).collect());
+        text.push_str(&on(names.as_deref(), &["get", "update"]));
+    }
+    match (rights.journal, &holder.driver) {
+        (Some(Journal::Driver), Some(driver)) => {
+            text.push_str(&on(Some(&[&api::names::journal(driver, None)]), &KEEPING));
+        }
+        (Some(Journal::Nodes), _) | (Some(Journal::Driver), None) => text.push_str(&on(None, &KEEPING)),
+        (None, _) => {}
+    }
+    text
 }
 
 fn role(namespace: &str, name: &str, rules: &str) -> String {

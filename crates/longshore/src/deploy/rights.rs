@@ -26,47 +26,104 @@ pub struct Rights {
     /// They hold leases.
     pub leases: bool,
     /// They keep a journal, which is a Lease of its own.
-    pub journal: bool,
+    pub journal: Option<Journal>,
 }
 
-/// What roles do only when told to.
-#[derive(Clone, Copy, Debug, Default)]
+/// Whose journal is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Journal {
+    /// The driver's.
+    Driver,
+    /// Every node its own: which nodes there are nobody knows.
+    Nodes,
+}
+
+/// What roles do only when told to, or unless told not to.
+#[derive(Clone, Copy, Debug)]
 pub struct Extras {
     /// The provisioner publishes capacities.
     pub capacity: bool,
     /// The registrar writes on its Node.
     pub mark_node: bool,
+    /// Every node has a provisioner, which asks nobody where its node is and waits for no other.
+    pub per_node: bool,
+    /// Volumes may be made from snapshots.
+    pub snapshots: bool,
+    /// Volumes may be made from what is in another namespace.
+    pub other_namespaces: bool,
+    /// Classes of attributes are looked at.
+    pub attributes_classes: bool,
+    /// It counts where volumes can be reached from.
+    pub topology: bool,
+}
+
+impl Default for Extras {
+    fn default() -> Extras {
+        Extras {
+            capacity: false,
+            mark_node: false,
+            per_node: false,
+            snapshots: true,
+            other_namespaces: false,
+            attributes_classes: true,
+            topology: true,
+        }
+    }
+}
+
+impl Extras {
+    /// Whether the provisioner has a use for a kind: that without one it neither watches nor writes.
+    fn provisioner_uses(self, kind: Kind) -> bool {
+        match kind {
+            Kind::CSINode | Kind::Node => self.topology && !self.per_node,
+            Kind::VolumeSnapshot | Kind::VolumeSnapshotContent => self.snapshots,
+            Kind::ReferenceGrant => self.other_namespaces,
+            Kind::VolumeAttributesClass => self.attributes_classes,
+            _always => true,
+        }
+    }
+
+    fn resizer_uses(self, kind: Kind) -> bool {
+        kind != Kind::VolumeAttributesClass || self.attributes_classes
+    }
+}
+
+/// Those of some roles that wait for a lease.
+pub fn electing(roles: &BTreeSet<Role>, extras: Extras) -> BTreeSet<Role> {
+    let alone = |role: Role| role == Role::Provisioner && extras.per_node;
+    roles.iter().copied().filter(|role| role.lease("").is_some() && !alone(*role)).collect()
 }
 
 /// What these roles may do together.
 pub fn of(roles: &BTreeSet<Role>, extras: Extras) -> Rights {
-    let mut rights = Rights::default();
+    let mut rights = Rights { leases: !electing(roles, extras).is_empty(), ..Rights::default() };
     for role in roles {
         match role {
             Role::Provisioner => {
-                rights.take::<Provisioner>();
-                rights.take::<Sources>();
+                let uses = |kind| extras.provisioner_uses(kind);
+                rights.take::<Provisioner>(uses);
+                rights.journal = Some(if extras.per_node { Journal::Nodes } else { Journal::Driver });
+                rights.take::<Sources>(uses);
                 rights.speak();
                 if extras.capacity {
-                    rights.take::<Capacity>();
+                    rights.take::<Capacity>(uses);
                     // Whose disappearance takes the capacity objects along: our pod's owner.
                     rights.allow(Permission { kind: Kind::Pod, subresource: "", verb: "get" }, Reach::OwnNamespace);
                 }
             }
             // What it has to say it says in the attachment.
-            Role::Attacher => rights.take::<Attacher>(),
+            Role::Attacher => rights.take::<Attacher>(|_| true),
             Role::Resizer => {
-                rights.take::<Resizer>();
+                rights.take::<Resizer>(|kind| extras.resizer_uses(kind));
                 rights.speak();
             }
             Role::Registrar if extras.mark_node => {
-                rights.take::<Marker>();
+                rights.take::<Marker>(|_| true);
                 rights.speak();
             }
             // These talk to kubelet and the driver alone.
             Role::Registrar | Role::Liveness => {}
         }
-        rights.leases |= role.lease("").is_some();
     }
     rights
 }
@@ -88,19 +145,18 @@ fn reach(kind: Kind) -> Reach {
 }
 
 impl Rights {
-    fn take<R: Rules>(&mut self) {
+    fn take<R: Rules>(&mut self, uses: impl Fn(Kind) -> bool) {
         // The journal is granted by name.
-        self.journal |= R::watches().contains(&Kind::Lease);
-        for kind in R::watches().iter().filter(|kind| **kind != Kind::Lease) {
+        for kind in R::watches().iter().filter(|kind| **kind != Kind::Lease && uses(**kind)) {
             for verb in ["list", "watch"] {
                 self.allow(Permission { kind: *kind, subresource: "", verb }, reach(*kind));
             }
         }
-        for permission in R::Action::permissions() {
-            // Secrets are granted by name.
+        for permission in R::Action::permissions().iter().filter(|permission| uses(permission.kind)) {
+            // Secrets, too.
             match permission.kind {
                 Kind::Secret => self.secrets = true,
-                Kind::Lease => self.journal = true,
+                Kind::Lease => {}
                 kind => self.allow(*permission, reach(kind)),
             }
         }
@@ -147,7 +203,7 @@ mod tests {
 
     #[test]
     fn no_role_may_read_secrets_everywhere_or_change_what_it_does_not_own() {
-        let all = of(&Role::ALL.into(), Extras { capacity: true, mark_node: false });
+        let all = of(&Role::ALL.into(), Extras { capacity: true, other_namespaces: true, ..Extras::default() });
         assert!(all.secrets && all.cluster.keys().all(|(_, resource)| resource != "secrets"));
         let writes = |resource: &str| {
             let found = all.cluster.iter().filter(|((_, name), _)| name == resource);
@@ -162,9 +218,37 @@ mod tests {
     #[test]
     fn roles_that_talk_to_kubelet_alone_may_nothing() {
         let (roles, capacity) = ([Role::Registrar, Role::Liveness].into(), true);
-        assert_eq!(of(&roles, Extras { capacity, mark_node: false }), Rights::default());
-        let marks = of(&roles, Extras { capacity, mark_node: true });
+        assert_eq!(of(&roles, Extras { capacity, ..Extras::default() }), Rights::default());
+        let marks = of(&roles, Extras { capacity, mark_node: true, ..Extras::default() });
         assert_eq!(marks.cluster.len(), 2, "nodes and events: {marks:?}");
         assert!(!marks.leases && !marks.secrets);
+    }
+
+    // Sidecars 2.2: what a gate or the driver leaves no use for is not granted.
+    #[test]
+    fn what_nobody_has_a_use_for_is_not_granted() {
+        let resources = |extras: Extras| -> BTreeSet<String> {
+            let rights = of(&[Role::Provisioner, Role::Resizer].into(), extras);
+            rights.cluster.into_keys().map(|(_, resource)| resource).collect()
+        };
+        let usual = resources(Extras::default());
+        let less = |extras: Extras| usual.difference(&resources(extras)).cloned().collect::<Vec<_>>();
+        assert!(!usual.contains("referencegrants"));
+        let more = resources(Extras { other_namespaces: true, ..Extras::default() });
+        assert_eq!(more.difference(&usual).collect::<Vec<_>>(), ["referencegrants"]);
+        let without = less(Extras { snapshots: false, ..Extras::default() });
+        assert_eq!(without, ["volumesnapshotcontents", "volumesnapshots"]);
+        let without = less(Extras { attributes_classes: false, ..Extras::default() });
+        assert_eq!(without, ["volumeattributesclasses"]);
+        assert_eq!(less(Extras { topology: false, ..Extras::default() }), ["csinodes", "nodes"]);
+    }
+
+    // P93.
+    #[test]
+    fn a_provisioner_of_a_node_needs_no_lease_and_no_other_node() {
+        let own = of(&[Role::Provisioner].into(), Extras { per_node: true, capacity: true, ..Extras::default() });
+        assert!(!own.leases && own.cluster.keys().all(|(_, resource)| resource != "nodes" && resource != "csinodes"));
+        let both = of(&[Role::Provisioner, Role::Resizer].into(), Extras { per_node: true, ..Extras::default() });
+        assert!(both.leases, "the resizer waits for its own");
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::check::{quoted, scalar};
 use super::objects::Plan;
+use super::rights;
 use crate::sidecar::Role;
 
 /// Where the driver's socket is, in every container (S0-67).
@@ -22,7 +23,7 @@ pub enum Part {
     Controller,
     /// A pod on every node that serves kubelet.
     Node,
-    /// Both in a pod on every node (S0-71).
+    /// Both in a pod on every node: of one leader (S0-71), or of each node for itself.
     AllInOne,
 }
 
@@ -133,10 +134,17 @@ fn sidecar(plan: &Plan, part: Part) -> String {
         format!("--csi-address={SOCKETS}/csi.sock"),
         format!("--http-endpoint=:{PORT}"),
     ];
-    if part.controls() {
+    if !rights::electing(&part.roles(plan), plan.extras).is_empty() {
         arguments.push("--leader-election".into());
     }
-    let publishes = part.controls() && plan.capacity;
+    let per_node = part.controls() && plan.extras.per_node;
+    if per_node {
+        arguments.push("--node-deployment".into());
+    }
+    if part.controls() && !plan.gates.is_empty() {
+        arguments.push(format!("--feature-gates={}", plan.gates));
+    }
+    let publishes = part.controls() && plan.extras.capacity;
     if publishes {
         arguments.push("--enable-capacity".into());
     }
@@ -145,13 +153,7 @@ fn sidecar(plan: &Plan, part: Part) -> String {
         arguments.push(format!("--plugin-registration-path={REGISTRATION}"));
     }
     let mut text = format!("- name: longshore\n  image: {}\n{}", quoted(&plan.image), args(&arguments));
-    if publishes {
-        text.push_str(
-            "  env: # whose capacity objects they are\n  \
-             - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}\n  \
-             - {name: NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}\n",
-        );
-    }
+    text.push_str(&environment(per_node, publishes));
     text.push_str(
         "  resources: {requests: {cpu: 10m, memory: 16Mi}}\n  securityContext:\n    \
          runAsUser: 0 # the owner of the driver's socket and of kubelet's folder, without any of root's capabilities\n    \
@@ -166,6 +168,19 @@ fn sidecar(plan: &Plan, part: Part) -> String {
         text.push_str(&format!("  - {{name: token, mountPath: {TOKEN}, readOnly: true}}\n"));
     }
     text
+}
+
+/// What the sidecar has to know of its node and its pod.
+fn environment(per_node: bool, publishes: bool) -> String {
+    let node = "  - {name: NODE_NAME, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}} # whose volumes it makes\n";
+    let pod = "  - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}} # whose capacity objects they are\n  \
+               - {name: NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}\n";
+    match (per_node, publishes) {
+        (false, false) => String::new(),
+        (true, false) => format!("  env:\n{node}"),
+        (false, true) => format!("  env:\n{pod}"),
+        (true, true) => format!("  env:\n{node}{pod}"),
+    }
 }
 
 fn volumes(plan: &Plan, part: Part) -> String {

@@ -12,6 +12,22 @@ use super::settings::Own;
 /// Between two tries while the cluster does not answer.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// The only form of these objects that is spoken here.
+const FORM: &str = "storage.k8s.io/v1";
+
+/// Whether the server has capacity objects at all, in the form that is spoken here: one that has not would be written to
+/// in vain for ever.
+pub async fn served(kube: &Kube) -> Result<()> {
+    let Ok((200, body)) = kube.get_raw(&root(FORM)).await else { return Ok(()) };
+    let all: Value = serde_json::from_slice(&body)?;
+    if named(&all, "CSIStorageCapacity").is_none() {
+        bail!(
+            "the API server has no CSIStorageCapacity in {FORM}, as Kubernetes has since 1.24; leave --enable-capacity out"
+        );
+    }
+    Ok(())
+}
+
 /// The owner at this level (P87): -1 nobody, 0 the pod, 1 what controls it, and so on.
 pub async fn owner(kube: &Kube, level: i64, own: &Own) -> Result<Option<OwnerReference>> {
     let mut level = i32::try_from(level)?;
@@ -45,10 +61,7 @@ fn root(version: &str) -> String {
 /// The name of a kind in paths, as the server says it.
 async fn resource(kube: &Kube, owner: &OwnerReference) -> Result<String> {
     let all = read(kube, &root(&owner.api_version)).await?;
-    let named = all["resources"].as_array().into_iter().flatten().find(|resource| {
-        resource["kind"] == owner.kind.as_str() && !resource["name"].as_str().unwrap_or("/").contains('/')
-    });
-    match named.and_then(|resource| resource["name"].as_str()) {
+    match named(&all, &owner.kind) {
         Some(name) => Ok(name.to_string()),
         None => bail!(
             "the API server does not know {} {}; use a smaller --capacity-ownerref-level",
@@ -56,6 +69,15 @@ async fn resource(kube: &Kube, owner: &OwnerReference) -> Result<String> {
             owner.kind
         ),
     }
+}
+
+/// What a list of resources calls a kind.
+fn named<'a>(all: &'a Value, kind: &str) -> Option<&'a str> {
+    let found = all["resources"]
+        .as_array()?
+        .iter()
+        .find(|resource| resource["kind"] == kind && !resource["name"].as_str().unwrap_or("/").contains('/'));
+    found?["name"].as_str()
 }
 
 /// What is at a path. A cluster that does not answer is asked again.
@@ -75,5 +97,31 @@ async fn read(kube: &Kube, path: &str) -> Result<Value> {
             Err(why) => tracing::warn!("{why}; asking again"),
         }
         tokio::time::sleep(PAUSE).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::{Json, Router};
+    use serde_json::json;
+
+    use super::*;
+
+    async fn served_by(kinds: &[&str]) -> Result<()> {
+        let resources: Vec<Value> =
+            kinds.iter().map(|kind| json!({ "name": kind.to_lowercase(), "kind": kind })).collect();
+        let answer = Json(json!({ "kind": "APIResourceList", "resources": resources }));
+        served(&Kube::in_process(Router::new().fallback(move || async { answer }))).await
+    }
+
+    // Sidecars 2.11: instead of the older form there is a sentence.
+    #[tokio::test]
+    async fn a_server_from_before_capacity_objects_is_told_from_others() {
+        served_by(&["StorageClass", "CSIStorageCapacity"]).await.unwrap();
+        let said = served_by(&["StorageClass", "CSINode"]).await.unwrap_err().to_string();
+        assert!(said.contains("1.24") && said.contains("--enable-capacity"), "{said}");
+        // Who may not look finds out otherwise.
+        let closed = Router::new().fallback(|| async { axum::http::StatusCode::FORBIDDEN });
+        served(&Kube::in_process(closed)).await.unwrap();
     }
 }

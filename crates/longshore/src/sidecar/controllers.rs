@@ -22,6 +22,7 @@ use super::hands::RoleHands;
 use super::run::Shared;
 use super::secrets::Waiting;
 use super::settings::Cluster;
+use super::tally::Tally;
 use super::{Role, locals};
 
 /// News of watches waiting to be taken in. The watches wait when it is full; a piece may be a whole page of a list.
@@ -219,7 +220,7 @@ pub async fn work(
 pub async fn connect(cluster: &Cluster) -> Result<Kube> {
     Ok(match (&cluster.kubeconfig, &cluster.master) {
         (Some(path), _) => Kube::from_kubeconfig(std::path::Path::new(path)).await?,
-        (None, Some(url)) => Kube::from_url(url)?,
+        (None, Some(url)) => Kube::from_url(url).await?,
         (None, None) => Kube::from_environment().await?,
     })
 }
@@ -341,6 +342,7 @@ impl Workshop {
         self.sight.see(Provisioner::watches(), &[&unseen[..], &[Kind::Lease]].concat());
         self.sight.see(Sources::watches(), &[&unseen[..], &[Kind::Lease]].concat());
         let parts = self.parts(role);
+        self.shared.metrics.counted_by(Arc::new(Tally::new(self.facts.clone())));
         let provisioner = Controller::<Provisioner>::new(&parts, local.clone());
         provisioner.at_once(self.limit(role, "worker-threads"));
         let mut all: Vec<Arc<dyn Worker>> = vec![provisioner, Controller::<Sources>::new(&parts, local.clone())];
@@ -357,6 +359,9 @@ impl Workshop {
             self.kube.clone()
         };
         let parts = Parts { events: None, ..self.parts_by(role, kube) };
+        let (facts, counted) = (self.facts.clone(), local.clone());
+        let look = move || facts.look(|cache| rules_provisioner::tally(cache, &counted));
+        let _ = self.shared.capacities.set(Box::new(look));
         let capacity = Controller::<Capacity>::new(&parts, local);
         capacity.at_once(usize::try_from(flags.int(role, "capacity-threads")).unwrap_or(1));
         all.push(capacity);

@@ -153,7 +153,8 @@ pub fn duration(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(nanos / 1e9).ok()
 }
 
-fn gates(value: &str) -> Result<BTreeMap<String, bool>, String> {
+/// Gates, as they are given: `Name=true,Other=false`. An error is a sentence.
+pub fn gates(value: &str) -> Result<BTreeMap<String, bool>, String> {
     let mut all = BTreeMap::new();
     for pair in value.split(',').filter(|pair| !pair.is_empty()) {
         let (name, on) = pair.split_once('=').unwrap_or((pair, ""));

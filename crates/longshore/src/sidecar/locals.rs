@@ -102,6 +102,7 @@ async fn own_node(shared: &Shared) -> Result<OwnNode> {
 }
 
 async fn capacities(shared: &Shared, kube: &Kube) -> Result<CapacitySettings> {
+    capacity::served(kube).await?;
     let settings = &shared.settings;
     let every = settings.flags.duration(Role::Provisioner, "capacity-poll-interval");
     let level = settings.flags.int(Role::Provisioner, "capacity-ownerref-level");

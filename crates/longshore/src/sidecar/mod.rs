@@ -15,12 +15,14 @@ mod run;
 mod secrets;
 mod settings;
 mod table;
+mod tally;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::ExitCode;
 
+pub use flags::gates;
 pub use role::Role;
 use settings::{Settings, Surroundings};
 

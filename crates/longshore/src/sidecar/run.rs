@@ -7,12 +7,16 @@ use axum::Router;
 use axum::routing::get;
 use io_csi::{CsiClient, Driver, Observation, Observe};
 use io_run::{CallLabels, Metrics};
+use rules_provisioner::CapacityTally;
 use rules_registrar::Place;
 use tokio::sync::{mpsc, watch};
 
 use super::registrar::{Registrar, Verdict};
 use super::settings::Settings;
 use super::{Role, controllers, driver, http, liveness};
+
+/// Looks how far published capacities are from what they should be.
+pub type Capacities = Box<dyn Fn() -> CapacityTally + Send + Sync>;
 
 /// What the parts of a process share.
 pub struct Shared {
@@ -22,6 +26,8 @@ pub struct Shared {
     pub client: Arc<CsiClient>,
     /// What is counted.
     pub metrics: Arc<Metrics>,
+    /// Counts capacity objects, where there are any to count.
+    pub capacities: OnceLock<Capacities>,
     /// The driver's name, once it has said it.
     pub name: Arc<OnceLock<String>>,
     /// True when everything is to end.
@@ -29,6 +35,15 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// Everything that is counted, as it is scraped.
+    fn count(&self) -> String {
+        if let Some(look) = self.capacities.get() {
+            let CapacityTally { goal, current, obsolete } = look();
+            self.metrics.capacities(goal, current, obsolete);
+        }
+        self.metrics.text()
+    }
+
     /// Ends when everything is to end.
     pub fn stopped(&self) -> impl Future<Output = ()> + Send + 'static {
         let mut stop = self.stop.clone();
@@ -71,7 +86,7 @@ async fn work(settings: Settings) -> Result<()> {
     let (metrics, name) = (Arc::<Metrics>::default(), Arc::default());
     let observer = Arc::new(Counting { metrics: metrics.clone(), driver: Arc::clone(&name) });
     let client = Arc::new(CsiClient::new().observed_by(observer));
-    let shared = Arc::new(Shared { settings, client, metrics, name, stop });
+    let shared = Arc::new(Shared { settings, client, metrics, capacities: OnceLock::new(), name, stop });
     let mut task = tokio::spawn(roles(shared));
     tokio::select! {
         ended = &mut task => ended?,
@@ -117,7 +132,10 @@ async fn roles(shared: Arc<Shared>) -> Result<()> {
             shared.stopped().await;
             return Ok(());
         };
-        let profile = driver.profile(timeout).await.map_err(|status| anyhow::anyhow!("the driver {name}: {status}"))?;
+        // The first request alone, so that all the others find a connection and none makes one of its own.
+        let (greeted, profile) = tokio::join!(kube.greet(), driver.profile(timeout));
+        greeted?;
+        let profile = profile.map_err(|status| anyhow::anyhow!("the driver {name}: {status}"))?;
         controllers::work(&shared, kube, driver.clone(), &profile, lives.clone()).await
     };
     // Either ends early only by failing.
@@ -129,9 +147,9 @@ async fn serve_http(shared: &Arc<Shared>) -> Result<()> {
     let settings = &shared.settings;
     let health = health_route(shared);
     if let Some(given) = &settings.http {
-        let metrics = shared.metrics.clone();
+        let counted = shared.clone();
         let mut routes =
-            Router::new().route(&given.metrics_path, get(move || async move { http::metrics(metrics.text()) }));
+            Router::new().route(&given.metrics_path, get(move || async move { http::metrics(counted.count()) }));
         if given.health {
             routes = routes.merge(health.clone());
             if settings.election.is_some() {

@@ -152,7 +152,7 @@ pub(crate) fn labels(local: &Local) -> Segments {
     .into()
 }
 
-fn is_managed(object: &CSIStorageCapacity, local: &Local) -> bool {
+pub(super) fn is_managed(object: &CSIStorageCapacity, local: &Local) -> bool {
     let Some(capacity) = &local.settings.capacity else { return false };
     object.metadata.namespace == capacity.namespace
         && labels(local).iter().all(|(key, value)| object.metadata.labels.get(key) == Some(value))

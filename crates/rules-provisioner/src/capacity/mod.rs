@@ -7,13 +7,14 @@
 //! Laws: exactly one object per class and place there is, none for others; nothing is written that says nothing new. A
 //! driver that cannot be asked leaves what it said before.
 //!
-//! Speaks `storage.k8s.io/v1` only; the older version of these objects went with Kubernetes 1.27.
+//! Speaks `storage.k8s.io/v1` only, which came with Kubernetes 1.24; the older version of these objects went with 1.27.
 
 mod act;
 mod decide;
 mod index;
 mod memory;
 mod owner;
+mod tally;
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -27,6 +28,7 @@ pub use act::CapacityAction;
 pub(crate) use index::labels;
 pub use memory::CapacityMemory;
 pub use owner::{Owned, OwnerStep, owner};
+pub use tally::{CapacityTally, tally};
 
 use crate::{Local, Segments};
 

@@ -294,3 +294,20 @@ fn a_nodes_provisioner_publishes_its_own_place() {
     let manager = &published(&world)[0]["metadata"]["labels"][names::CAPACITY_MANAGER];
     assert_eq!(manager, "external-provisioner-n2");
 }
+
+// Sidecars 2.11: the gauges of the Go provisioner.
+#[test]
+fn what_is_missing_and_what_is_too_much_is_counted() {
+    let mut world = world();
+    let counted = |world: &World| {
+        let tally = crate::tally(&world.cache, &world.local);
+        (tally.goal, tally.current, tally.obsolete)
+    };
+    assert_eq!(counted(&world), (2, 0, 0));
+    settle(&mut world);
+    assert_eq!(counted(&world), (2, 2, 0));
+    let mut second = published(&world)[0].clone();
+    second["metadata"] = json!({ "name": "second", "namespace": "n", "labels": second["metadata"]["labels"] });
+    world.create(CAPACITY, second);
+    assert_eq!(counted(&world), (2, 2, 1), "one that says what another says");
+}

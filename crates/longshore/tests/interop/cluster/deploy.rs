@@ -95,7 +95,7 @@ fn assert_arguments_are_known(pod: &Value) {
         .args(arguments)
         .arg("--version")
         .env_clear()
-        .envs([("POD_NAME", "p"), ("NAMESPACE", "n")])
+        .envs([("POD_NAME", "p"), ("NAMESPACE", "n"), ("NODE_NAME", "n")])
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -154,6 +154,28 @@ fn everything_in_one_set_elects_a_leader() {
         containers.contains("--leader-election")
             && containers.contains("--roles=provisioner,resizer,registrar,liveness")
     );
+    delete(&turn);
+    assert_eq!(kinds(&turn), Vec::<String>::new());
+}
+
+// P93, in the shape of S0-71: no leader, because each makes the volumes of its own node.
+#[test]
+fn every_node_makes_its_own_volumes() {
+    let turn = turn();
+    apply(&turn, &printed(&["--node-deployment", "--capacity", "--wait-for-consumer"]));
+    let all = kinds(&turn);
+    assert!(!all.iter().any(|name| name.contains("statefulset") || name.contains("-controller")), "{all:?}");
+    assert_eq!(get(&turn, &["csidriver", DRIVER])["spec"]["attachRequired"], false);
+    let pods = pods(&turn, 1);
+    assert_least_privilege(&pods[0]);
+    assert_arguments_are_known(&pods[0]);
+    let containers = pods[0]["spec"]["containers"].as_array().unwrap();
+    let sidecar = containers.iter().find(|container| container["name"] == "longshore").unwrap();
+    let environment = sidecar["env"].to_string();
+    assert!(environment.contains("NODE_NAME") && environment.contains("spec.nodeName"), "{environment}");
+    let arguments = sidecar["args"].to_string();
+    assert!(arguments.contains("--node-deployment") && arguments.contains("--roles=provisioner,registrar,liveness"));
+    assert!(!arguments.contains("--leader-election"), "{arguments}");
     delete(&turn);
     assert_eq!(kinds(&turn), Vec::<String>::new());
 }

@@ -3,10 +3,12 @@
 //!
 //! The tests share one control plane and take turns on it, because a driver's name can be served only once.
 
+mod as_pod;
 mod backend;
 mod deploy;
 mod hostile;
 mod life;
+mod metrics;
 mod objects;
 mod plane;
 mod rights;

@@ -18,10 +18,10 @@ const CANARY: &str = "canary-7c1f0e55d2";
 const REFUSED: &str = "the driver refused with";
 
 /// One thing that may be done or was: verb, group, resource.
-type Deed = (String, String, String);
+pub type Deed = (String, String, String);
 
 /// What `longshore deploy rbac` prints for a role, with a service account of its name in the trial's namespace.
-fn printed(trial: &Trial, role: &str, more: &[&str]) -> String {
+pub fn printed(trial: &Trial, role: &str, more: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_longshore"))
         .args(["deploy", "rbac", "--roles", role, "--service-account", role, "--driver-name", trial.driver])
         .args(["--namespace", trial.place, "--secret", &format!("{}/key", trial.place)])
@@ -50,7 +50,7 @@ fn kubeconfig(trial: &Trial, account: &str) -> PathBuf {
 }
 
 /// What the account asked for: what was granted, and what was refused.
-fn asked(trial: &Trial, account: &str) -> (BTreeSet<Deed>, BTreeSet<Deed>) {
+pub fn asked(trial: &Trial, account: &str) -> (BTreeSet<Deed>, BTreeSet<Deed>) {
     let user = format!("system:serviceaccount:{}:{account}", trial.place);
     let text = std::fs::read_to_string(trial.plane().audit()).unwrap();
     let (mut granted, mut refused) = (BTreeSet::new(), BTreeSet::new());
@@ -114,13 +114,18 @@ fn every_role_has_the_rights_it_uses_and_no_others() {
     ));
     let roles = ["provisioner", "attacher", "resizer"];
     let election = format!("--leader-election-namespace={place}");
+    let mut ports = Vec::new();
     for role in roles {
-        trial.apply(&printed(&trial, role, &[]));
+        let port = prove_cluster::free_port().unwrap();
+        let endpoint = format!("--http-endpoint=127.0.0.1:{port}");
+        ports.push(port);
+        // With everything that could be wanted of it.
+        let gate = "--feature-gates=CrossNamespaceVolumeDataSource=true";
+        trial.apply(&printed(&trial, role, &[gate]));
         let config = kubeconfig(&trial, role);
-        let mut flags = vec!["--leader-election", &election, "--leader-election-retry-period=1s", "-v=5"];
+        let mut flags = vec!["--leader-election", &election, "--leader-election-retry-period=1s", "-v=5", &endpoint];
         if role == "provisioner" {
-            // With everything that could be wanted of it.
-            flags.push("--feature-gates=CrossNamespaceVolumeDataSource=true");
+            flags.push(gate);
         }
         trial.ours(role, Some(&config), &flags);
     }
@@ -133,7 +138,7 @@ fn every_role_has_the_rights_it_uses_and_no_others() {
         let spare: BTreeSet<Deed> = allowed(&trial, role).difference(&granted).cloned().collect();
         assert_eq!(spare, BTreeSet::new(), "the {role} has rights it did not use");
     }
-    assert_canary_unseen(&trial);
+    assert_canary_unseen(&trial, &ports);
 }
 
 /// Something goes wrong in every role, with the secret in hand, and users hear of it: more is asked for than the driver has,
@@ -162,7 +167,7 @@ fn fail(trial: &Trial) {
     trial.kubectl(&["delete", "volumeattachment/unknown", "pv/unknown"]).unwrap();
 }
 
-fn assert_canary_unseen(trial: &Trial) {
+fn assert_canary_unseen(trial: &Trial, ports: &[u16]) {
     // As it is, and as a Secret's data has it.
     let coded = String::from_utf8(
         Command::new("sh").args(["-c", &format!("printf {CANARY} | base64")]).output().unwrap().stdout,
@@ -171,6 +176,13 @@ fn assert_canary_unseen(trial: &Trial) {
     let kinds = "pv,pvc,volumeattachment,events,storageclass,volumesnapshotcontent,lease,node,csinode";
     let mut texts = trial.logs();
     texts.push(("the API".into(), trial.kubectl(&["get", kinds, "--all-namespaces", "--output=yaml"]).unwrap()));
+    for (port, path) in
+        ports.iter().flat_map(|port| ["/metrics", "/healthz", "/healthz/leader-election"].map(|path| (port, path)))
+    {
+        texts.push((path.into(), trial.answer(*port, path)));
+    }
+    let counted = |text: &String| text.contains("csi_sidecar_operations_seconds_count{");
+    assert_eq!(texts.iter().filter(|(_, text)| counted(text)).count(), ports.len());
     assert!(texts.len() > 4 && texts.iter().any(|(_, text)| text.contains(REFUSED)));
     for (from, text) in texts {
         assert!(!text.contains(CANARY) && !text.contains(&coded), "a secret was told in {}", from.display());
@@ -228,4 +240,29 @@ fn a_right_taken_away_is_refused_and_named_in_an_event() {
     trial.wait_bound(&["data"]);
     assert_eq!(super::backend::contents(&trial.stand.socket).0.len(), 1);
     life::end(&trial);
+}
+
+/// A provisioner for its own node needs no lease and looks at no other node; without a use for grants it has no right to them.
+#[test]
+fn a_provisioner_on_every_node_has_the_rights_printed_for_it() {
+    let mut trial = Trial::new("per-node", Driver::Ours, &[]);
+    let place = trial.place;
+    trial.apply(&printed(&trial, "provisioner", &["--node-deployment", "--capacity"]));
+    let config = kubeconfig(&trial, "provisioner");
+    trial.apply(&objects::pod(place, "provisioner-0", "of-nobody"));
+    (trial.pod, trial.node) = (Some("provisioner-0"), Some("n1"));
+    let flags =
+        ["--node-deployment", "--enable-capacity", "--capacity-ownerref-level=0", "--capacity-for-immediate-binding"];
+    trial.ours("provisioner", Some(&config), &flags);
+    trial.apply(&objects::claim(place, "data", ""));
+    trial.wait_bound(&["data"]);
+    trial.wait_until("the capacity", &["get", "csistoragecapacity", "--output=name"], |said| !said.is_empty());
+    life::end(&trial);
+
+    let (_, refused) = asked(&trial, "provisioner");
+    assert_eq!(refused, BTreeSet::new());
+    let allowed = allowed(&trial, "provisioner");
+    for needless in ["nodes", "csinodes", "leases", "referencegrants"] {
+        assert!(allowed.iter().all(|deed| deed.2 != needless), "{needless}");
+    }
 }

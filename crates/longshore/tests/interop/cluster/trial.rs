@@ -1,5 +1,7 @@
 //! One driver with its sidecars in a namespace of its own.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -26,8 +28,10 @@ pub struct Trial {
     pub stand: Stand,
     pub place: &'static str,
     pub driver: &'static str,
-    /// The pod our sidecars believe to run in.
+    /// The pod the sidecars believe to run in.
     pub pod: Option<&'static str>,
+    /// The node our sidecars believe to run on.
+    pub node: Option<&'static str>,
     turn: Turn,
 }
 
@@ -38,7 +42,7 @@ impl Trial {
             Driver::Ours => (Stand::ours(&[]), "local.csi.longshore"),
             Driver::Go => (Stand::go(), "hostpath.csi.k8s.io"),
         };
-        let trial = Trial { sidecars: Vec::new(), stand, place, driver, pod: None, turn };
+        let trial = Trial { sidecars: Vec::new(), stand, place, driver, pod: None, node: None, turn };
         trial.apply(&objects::place(place, driver, parameters));
         trial.wait_until("the namespace's service account", &["get", "serviceaccount", "default"], |said| {
             said.contains("default")
@@ -53,12 +57,26 @@ impl Trial {
         flags.insert(0, "sidecar".into());
         flags.push(format!("--roles={roles}"));
         flags.extend(more.iter().map(|flag| flag.to_string()));
-        flags.insert(0, env!("CARGO_BIN_EXE_longshore").into());
-        if let Some(pod) = self.pod {
-            flags.insert(0, format!("POD_NAME={pod}"));
-            flags.insert(0, format!("NAMESPACE={}", self.place));
-        }
-        self.start(&format!("ours-{}", roles.replace(',', "-")), Path::new("env"), &flags)
+        self.start(&format!("ours-{}", roles.replace(',', "-")), Path::new(env!("CARGO_BIN_EXE_longshore")), &flags)
+    }
+
+    /// Our sidecar as a pod runs it: these variables say where the cluster is, and the service account is in this folder.
+    pub fn ours_as_pod(&mut self, roles: &str, account: &Path, variables: &[String]) -> usize {
+        const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+        let mount =
+            "mount -t tmpfs tmpfs /run && mkdir -p \"$0\" && mount --bind \"$1\" \"$0\" && shift && exec env \"$@\"";
+        let mut words: Vec<String> =
+            ["--mount", "--propagation=private", "sh", "-c", mount, ACCOUNT].map(String::from).into();
+        words.push(account.display().to_string());
+        words.extend(["-u", "KUBECONFIG", "HOME=/nonexistent"].map(String::from));
+        words.extend(variables.iter().cloned());
+        words.push(env!("CARGO_BIN_EXE_longshore").into());
+        words.extend([
+            "sidecar".into(),
+            format!("--roles={roles}"),
+            format!("--csi-address={}", self.stand.socket.display()),
+        ]);
+        self.start(&format!("pod-{roles}"), Path::new("unshare"), &words)
     }
 
     /// A Go sidecar with limits lifted.
@@ -77,13 +95,33 @@ impl Trial {
 
     fn start(&mut self, name: &str, program: &Path, flags: &[String]) -> usize {
         let name = format!("{}-{name}", self.sidecars.len());
-        self.sidecars.push(Process::start(&name, program, flags, self.stand.scratch.path()).unwrap());
+        let mut words: Vec<String> = self.pod.iter().map(|pod| format!("POD_NAME={pod}")).collect();
+        words.extend(self.pod.iter().map(|_| format!("NAMESPACE={}", self.place)));
+        words.extend(self.node.iter().map(|node| format!("NODE_NAME={node}")));
+        words.push(program.display().to_string());
+        words.extend(flags.iter().cloned());
+        self.sidecars.push(Process::start(&name, Path::new("env"), &words, self.stand.scratch.path()).unwrap());
         self.sidecars.len() - 1
     }
 
     /// Kills a sidecar with no warning.
     pub fn kill(&mut self, sidecar: usize) {
         self.sidecars[sidecar].kill().unwrap();
+    }
+
+    /// What a sidecar that serves at this port answers there, once it does.
+    pub fn answer(&self, port: u16, path: &str) -> String {
+        let ask = || -> std::io::Result<String> {
+            let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+            write!(stream, "GET {path} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")?;
+            let mut said = String::new();
+            stream.read_to_string(&mut said)?;
+            Ok(said)
+        };
+        prove_cluster::eventually(&format!("an answer at {path}"), PATIENCE, || {
+            ask().map_err(|error| error.to_string())
+        })
+        .unwrap()
     }
 
     /// Everything the driver and the sidecars wrote.
