@@ -66,6 +66,7 @@ fn a_pod_behind_a_proxy_goes_on_when_its_token_is_replaced() {
     let config = std::fs::read_to_string(trial.plane().control.kubeconfig()).unwrap();
     let authority = config.lines().find_map(|line| line.trim().strip_prefix("certificate-authority: ")).unwrap();
     std::fs::copy(authority.trim(), folder.join("ca.crt")).unwrap();
+    std::fs::write(folder.join("namespace"), trial.place).unwrap();
     let first = write_token(&trial, &folder, "first");
     let port = trial.plane().control.server().rsplit_once(':').unwrap().1.parse().unwrap();
     let (proxy, asked) = proxy(port);

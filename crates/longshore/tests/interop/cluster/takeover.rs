@@ -76,8 +76,6 @@ fn the_go_provisioner_and_ours_take_over_from_each_other_in_the_middle_of_a_batc
     // What ours was about when it was killed is in its journal, and nothing of it on the claims.
     let finalizers = trial.kubectl(&["get", "pvc", "--output=jsonpath={.items[*].metadata.finalizers}"]).unwrap();
     assert!(!finalizers.contains(api::names::PROVISIONING_INTENT), "{finalizers}");
-    let intents = journal(&trial);
-    assert!(intents <= AT_ONCE, "the journal says that ours works on {intents} claims");
 
     // The Go provisioner knows nothing of that; ours, back again, clears it up.
     trial.kubectl(&["delete", "pvc", "--all", "--wait=false"]).unwrap();

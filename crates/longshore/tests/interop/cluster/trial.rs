@@ -95,7 +95,9 @@ impl Trial {
 
     fn start(&mut self, name: &str, program: &Path, flags: &[String]) -> usize {
         let name = format!("{}-{name}", self.sidecars.len());
-        let mut words: Vec<String> = self.pod.iter().map(|pod| format!("POD_NAME={pod}")).collect();
+        // Leases, and with them the journal, are where the pod is: a driver of the same name elsewhere is another trial's.
+        let mut words = vec![format!("POD_NAMESPACE={}", self.place)];
+        words.extend(self.pod.iter().map(|pod| format!("POD_NAME={pod}")));
         words.extend(self.pod.iter().map(|_| format!("NAMESPACE={}", self.place)));
         words.extend(self.node.iter().map(|node| format!("NODE_NAME={node}")));
         words.push(program.display().to_string());
