@@ -63,6 +63,7 @@ fn objects_of_others_and_objects_out_of_bounds_change_nothing() {
     wait_error(&world, "climbing", "refused");
     wait_error(&world, "nowhere", "n9");
     wait_error(&world, "secretive", "secret");
+    wait_error(&world, "no-such-volume", "does not exist");
 
     // Others live on among them, and what was left alone still is.
     world.api.apply(&claim(place, "good", ""));
@@ -76,6 +77,7 @@ fn objects_of_others_and_objects_out_of_bounds_change_nothing() {
     for name in ["pods/climbing", "pods/nowhere?gracePeriodSeconds=0", "pods/secretive"] {
         world.api.delete(&world.path(name));
     }
+    world.api.delete(&format!("{ATTACHMENTS}/no-volume"));
     for name in ["foreign", "climbing", "nowhere", "secretive"] {
         world.api.delete(&format!("{claims}/{name}"));
         world.api.delete(&format!("{VOLUMES}/{name}"));

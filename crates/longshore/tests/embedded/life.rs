@@ -74,8 +74,10 @@ pub fn drop_snapshot(world: &World, name: &str, taken: &str) {
 
 fn call(world: &World, call: Call) -> Response {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let client = CsiClient::new();
-    runtime.block_on(client.call(world.socket().to_str().unwrap(), call, Duration::from_secs(10))).unwrap()
+    let (client, socket, patience) = (CsiClient::new(), world.socket(), Duration::from_secs(30));
+    // A driver that is at work on the volume for somebody else says so, and is asked again.
+    let ask = || runtime.block_on(client.call(socket.to_str().unwrap(), call.clone(), patience));
+    eventually("the driver's answer", patience, || ask().map_err(|status| status.message)).unwrap()
 }
 
 /// Grows a claim, and waits until its volume is as large.

@@ -14,8 +14,8 @@ const BATCH: usize = 40;
 const ELECTION: [&str; 6] = [
     "--leader-election",
     "--leader-election-namespace=takeover",
-    "--leader-election-lease-duration=3s",
-    "--leader-election-renew-deadline=2s",
+    "--leader-election-lease-duration=4s",
+    "--leader-election-renew-deadline=3s",
     "--leader-election-retry-period=500ms",
     "--worker-threads=4",
 ];
@@ -40,7 +40,7 @@ fn kill_in_the_middle(world: &mut World, sidecar: usize, call: &str, done: impl 
         let (asked, done) = (world.log(sidecar).matches(call).count(), done(world.api.list(VOLUMES).len()));
         if asked > done { Ok(()) } else { Err(format!("{asked} asked for, {done} done")) }
     })
-    .unwrap();
+    .unwrap_or_else(|error| panic!("{error}\n{}", world.told()));
     world.kill(sidecar);
     signal(world, "-CONT");
     let held = backend::contents(&world.socket()).0.len();
@@ -52,12 +52,11 @@ fn kill_in_the_middle(world: &mut World, sidecar: usize, call: &str, done: impl 
 fn a_standby_goes_on_where_the_killed_leader_stopped() {
     let mut world = World::new("takeover", &[]);
     let claims: Vec<String> = (0..BATCH).map(|number| format!("claim-{number}")).collect();
+    world.api.apply(&claims.iter().map(|name| objects::claim("takeover", name, "")).collect::<String>());
     let first = sidecar(&mut world);
     let led = "/apis/coordination.k8s.io/v1/namespaces/takeover/leases";
     world.wait("the first to lead", led, |leases| leases.iter().any(|lease| lease["spec"]["holderIdentity"] != ""));
     let second = sidecar(&mut world);
-    world.api.apply(&claims.iter().map(|name| objects::claim("takeover", name, "")).collect::<String>());
-
     kill_in_the_middle(&mut world, first, "action=\"CreateVolume\"", |volumes| volumes);
     world.wait_bound(&claims.iter().map(String::as_str).collect::<Vec<_>>());
     let handles = |volumes: Vec<Value>| {

@@ -162,7 +162,7 @@ impl World {
     }
 
     /// For a failure: the last words of everybody.
-    fn told(&self) -> String {
+    pub fn told(&self) -> String {
         let all = self.sidecars.iter().chain([&self.driver, &self._up]);
         all.map(|one| format!("--- {}\n{}\n", one.name(), one.log_tail())).collect()
     }
