@@ -19,10 +19,11 @@ const ROLES: [&str; 3] = ["provisioner", "attacher", "resizer"];
 type Deed = (String, String, String);
 
 /// What `longshore deploy rbac` prints for a role, with a service account of its name in the test's namespace.
-fn printed(world: &World, role: &str) -> String {
+fn printed(world: &World, role: &str, more: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_longshore"))
         .args(["deploy", "rbac", "--roles", role, "--service-account", role, "--driver-name", DRIVER])
         .args(["--namespace", world.place, "--secret", &format!("{}/key", world.place)])
+        .args(more)
         .output()
         .unwrap();
     assert!(output.status.success());
@@ -118,7 +119,7 @@ fn every_role_has_the_rights_it_uses_and_no_others() {
         "apiVersion: v1\nkind: Secret\nmetadata: {{name: key, namespace: {place}}}\nstringData: {{key: {canary}}}\n"
     ));
     for role in ROLES {
-        world.api.apply(&printed(&world, role));
+        world.api.apply(&printed(&world, role, &[]));
         let mut flags = vec![
             "--leader-election",
             "--leader-election-namespace=rights",
@@ -169,11 +170,44 @@ fn assert_canary_unseen(world: &World) {
     }
 }
 
+/// What is still to be had is published beside the provisioner's pod, which owns it (P86, P87, P90, P91).
+#[test]
+fn capacities_are_published_with_the_rights_printed_for_it() {
+    let mut world = World::new("capacity", &[]);
+    let place = world.place;
+    world.api.apply(&printed(&world, "provisioner", &["--capacity"]));
+    let config = kubeconfig(&world, "provisioner");
+    world.api.apply(&objects::pod(place, "provisioner-0", "of-nobody").replace("spec:\n", "spec:\n  nodeName: n9\n"));
+    world.pod = Some("provisioner-0");
+    let flags = ["--enable-capacity", "--capacity-ownerref-level=0", "--capacity-for-immediate-binding"];
+    world.sidecar("provisioner", &config, &[&flags[..], &["--capacity-poll-interval=1h"]].concat());
+    let published = format!("/apis/storage.k8s.io/v1/namespaces/{place}/csistoragecapacities");
+    let capacity = |all: &[&Value]| {
+        let ours = all.iter().find(|one| one["storageClassName"] == place);
+        ours.map(|one| one["capacity"].clone())
+    };
+    let before = world.wait("the capacity", &published, |all| capacity(all).is_some());
+    let before = capacity(&before.iter().collect::<Vec<_>>());
+    world.api.apply(&objects::claim(place, "data", ""));
+    world.wait("the capacity after a volume", &published, |all| capacity(all).is_some() && capacity(all) != before);
+    world.api.delete(&format!("/apis/storage.k8s.io/v1/storageclasses/{place}"));
+    world.wait("the capacity of no class to go", &published, |all| capacity(all).is_none());
+
+    assert_eq!(asked(&world, "provisioner", "refused"), BTreeSet::new());
+    let granted = asked(&world, "provisioner", "granted");
+    for deed in allowed(&world, "provisioner").into_iter().filter(|deed| deed.2 == "csistoragecapacities") {
+        assert!(granted.contains(&deed), "{deed:?} is not used");
+    }
+    assert!(granted.contains(&("get".into(), String::new(), "pods".into())));
+    world.api.delete(&world.path("pods/provisioner-0?gracePeriodSeconds=0"));
+    world.end();
+}
+
 /// Rights taken away are missed: the list above would notice. The sentence names the right, and where it is to be had.
 #[test]
 fn a_right_taken_away_is_refused_and_named_in_an_event() {
     let mut world = World::new("fewer-rights", &[]);
-    let all = printed(&world, "provisioner");
+    let all = printed(&world, "provisioner", &[]);
     let fewer =
         all.replace("resources: [persistentvolumes], verbs: [create, ", "resources: [persistentvolumes], verbs: [");
     assert_ne!(all, fewer);

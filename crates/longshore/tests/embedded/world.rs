@@ -27,6 +27,8 @@ pub struct World {
     pub scratch: Scratch,
     /// The namespace, class and snapshot class of this test.
     pub place: &'static str,
+    /// The pod in that namespace which sidecars believe to run in.
+    pub pod: Option<&'static str>,
 }
 
 impl World {
@@ -45,7 +47,7 @@ impl World {
         .unwrap();
         let driver = start("driver", &["driver", "--node-id=here"], scratch.path());
         let api = Client::new(&scratch.path().join("d/kubeconfig"));
-        let world = World { sidecars: Vec::new(), driver, _up: up, api, scratch, place };
+        let world = World { sidecars: Vec::new(), driver, _up: up, api, scratch, place, pod: None };
         world.wait("the driver to be registered", CSI_NODES, |nodes| {
             nodes.iter().any(|node| node["spec"]["drivers"][0]["name"] == DRIVER)
         });
@@ -72,7 +74,10 @@ impl World {
         flags.extend(more.iter().map(|flag| flag.to_string()));
         let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
         let name = format!("{}-{}", self.sidecars.len(), roles.replace(',', "-"));
-        self.sidecars.push(start(&name, &flags, self.scratch.path()));
+        let (namespace, pod) =
+            (format!("NAMESPACE={}", self.place), format!("POD_NAME={}", self.pod.unwrap_or_default()));
+        let environment: &[&str] = if self.pod.is_some() { &[&namespace, &pod] } else { &[] };
+        self.sidecars.push(start_in(environment, &name, &flags, self.scratch.path()));
         self.sidecars.len() - 1
     }
 
@@ -184,11 +189,14 @@ impl Drop for World {
     }
 }
 
-/// A process of our binary that keeps everything below the directory.
 fn start(name: &str, words: &[&str], directory: &Path) -> Process {
-    // The environment is empty but for this.
+    start_in(&[], name, words, directory)
+}
+
+/// A process of our binary that keeps everything below the directory, with this environment and no other.
+fn start_in(environment: &[&str], name: &str, words: &[&str], directory: &Path) -> Process {
     let data = format!("LONGSHORE_DATA={}", directory.join("d").display());
-    let line = [&[&*data, env!("CARGO_BIN_EXE_longshore")], words].concat();
+    let line = [environment, &[&*data, env!("CARGO_BIN_EXE_longshore")], words].concat();
     Process::start(name, Path::new("env"), &line, directory).unwrap()
 }
 
