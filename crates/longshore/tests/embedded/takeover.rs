@@ -10,19 +10,25 @@ use crate::{backend, objects};
 
 const BATCH: usize = 40;
 
-/// A killed holder leaves its Lease behind until that runs out. Few claims at once, so that there is a middle to be killed in.
-const ELECTION: [&str; 6] = [
+/// A killed holder leaves its Lease behind until that runs out.
+const ELECTION: [&str; 5] = [
     "--leader-election",
     "--leader-election-namespace=takeover",
     "--leader-election-lease-duration=4s",
     "--leader-election-renew-deadline=3s",
     "--leader-election-retry-period=500ms",
-    "--worker-threads=4",
 ];
 
-fn sidecar(world: &mut World) -> usize {
+fn sidecar(world: &mut World, more: &[&str]) -> usize {
     let kubeconfig = world.kubeconfig();
-    world.sidecar("provisioner", &kubeconfig, &[&ELECTION[..], &["-v=5"]].concat())
+    // Few claims at once, so that there is a middle to be killed in.
+    world.sidecar("provisioner", &kubeconfig, &[more, &["--worker-threads=4", "-v=5"]].concat())
+}
+
+fn claims(world: &World) -> Vec<String> {
+    let names: Vec<String> = (0..BATCH).map(|number| format!("claim-{number}")).collect();
+    world.api.apply(&names.iter().map(|name| objects::claim(world.place, name, "")).collect::<String>());
+    names
 }
 
 fn signal(world: &World, signal: &str) {
@@ -47,16 +53,28 @@ fn kill_in_the_middle(world: &mut World, sidecar: usize, call: &str, done: impl 
     assert!(0 < held && held < BATCH, "killed too late: the driver has {held} volumes");
 }
 
+// reliability 6, scenario 1: volumes that were asked for and never heard of, whose claims nobody wants any more.
+#[test]
+fn claims_deleted_while_nobody_works_leave_no_volume_behind() {
+    let mut world = World::new("orphans", &[]);
+    claims(&world);
+    let first = sidecar(&mut world, &[]);
+    kill_in_the_middle(&mut world, first, "action=\"CreateVolume\"", |volumes| volumes);
+    world.api.delete(&world.path("persistentvolumeclaims"));
+    sidecar(&mut world, &[]);
+    world.end();
+}
+
 // C6; reliability 1, 6, 7: across owners of the work, no volume is lost, none is made twice and none is left over.
 #[test]
 fn a_standby_goes_on_where_the_killed_leader_stopped() {
     let mut world = World::new("takeover", &[]);
-    let claims: Vec<String> = (0..BATCH).map(|number| format!("claim-{number}")).collect();
-    world.api.apply(&claims.iter().map(|name| objects::claim("takeover", name, "")).collect::<String>());
-    let first = sidecar(&mut world);
+    let claims = claims(&world);
+    let first = sidecar(&mut world, &ELECTION);
     let led = "/apis/coordination.k8s.io/v1/namespaces/takeover/leases";
-    world.wait("the first to lead", led, |leases| leases.iter().any(|lease| lease["spec"]["holderIdentity"] != ""));
-    let second = sidecar(&mut world);
+    let held = |lease: &Value| lease["spec"]["holderIdentity"].as_str().is_some_and(|holder| !holder.is_empty());
+    world.wait("the first to lead", led, |leases| leases.iter().any(|lease| held(lease)));
+    let second = sidecar(&mut world, &ELECTION);
     kill_in_the_middle(&mut world, first, "action=\"CreateVolume\"", |volumes| volumes);
     world.wait_bound(&claims.iter().map(String::as_str).collect::<Vec<_>>());
     let handles = |volumes: Vec<Value>| {
@@ -69,7 +87,7 @@ fn a_standby_goes_on_where_the_killed_leader_stopped() {
     held.sort();
     assert_eq!((held.len(), held), (BATCH, handles(world.api.list(VOLUMES))));
 
-    let third = sidecar(&mut world);
+    let third = sidecar(&mut world, &ELECTION);
     world.api.delete(&world.path("persistentvolumeclaims"));
     kill_in_the_middle(&mut world, second, "action=\"DeleteVolume\"", |volumes| BATCH - volumes);
     world.end();
