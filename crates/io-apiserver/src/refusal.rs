@@ -27,6 +27,7 @@ impl Refusal {
 
     pub(crate) fn forbidden(group: &str, resource: &str, name: &str, message: String) -> Refusal {
         let mut refusal = Refusal::new(403, "Forbidden", message);
+        refusal.0["details"] = json!({});
         for (key, value) in [("group", group), ("kind", resource), ("name", name)] {
             if !value.is_empty() {
                 refusal.0["details"][key] = value.into();
