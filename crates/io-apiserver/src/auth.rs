@@ -2,24 +2,29 @@
 
 use std::sync::Arc;
 
+use rules_store::{Asker, Deed, Store};
+
 use crate::refusal::Refusal;
 
 /// The group whose members may do everything.
 pub const MASTERS: &str = "system:masters";
+/// The group everybody is in who has proved a name.
+const AUTHENTICATED: &str = "system:authenticated";
 
 /// An authenticated caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The user's name; the common name of a client certificate.
     pub user: Arc<str>,
-    /// The groups; the organisations of a client certificate.
+    /// The groups; the organisations of a client certificate, and the one everybody is in.
     pub groups: Arc<[String]>,
 }
 
 impl Identity {
     /// A caller of this name in these groups.
     pub fn new(user: &str, groups: &[&str]) -> Identity {
-        Identity { user: user.into(), groups: groups.iter().map(|g| (*g).to_owned()).collect() }
+        let groups = groups.iter().copied().chain([AUTHENTICATED]).map(str::to_owned).collect();
+        Identity { user: user.into(), groups }
     }
 
     /// A part of this very process, which may do everything.
@@ -32,67 +37,133 @@ impl Identity {
     }
 }
 
-/// What a request wants to do, in the words role-based rules use.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Attributes<'a> {
-    pub verb: &'a str,
-    pub group: &'a str,
-    pub resource: &'a str,
-    pub subresource: &'a str,
-    pub namespace: &'a str,
-    pub name: &'a str,
-    /// The path, for requests that are about no resource.
-    pub path: &'a str,
-}
-
 /// Paths anyone may read: what a load balancer or a first `kubectl version` asks before it can show a certificate.
 pub(crate) fn is_open_to_all(path: &str) -> bool {
     matches!(path, "/healthz" | "/livez" | "/readyz" | "/version" | "/version/")
 }
 
-/// Decides whether a caller may do this. Role-based rules will be asked here.
-pub(crate) fn authorize(identity: &Identity, wants: &Attributes<'_>) -> Result<(), Refusal> {
-    if identity.belongs_to(MASTERS) {
+/// Decides whether a caller may do this: the masters everything, others what roles and bindings say.
+pub(crate) fn authorize(store: &Store, identity: &Identity, deed: &Deed<'_>) -> Result<(), Refusal> {
+    let Deed { verb, group, resource, subresource, namespace, name, path } = *deed;
+    let part = if subresource.is_empty() { resource.to_owned() } else { format!("{resource}/{subresource}") };
+    let user = &*identity.user;
+    if allowed(store, identity, deed) {
+        // What the masters do is no news: they may do everything.
+        if !identity.belongs_to(MASTERS) {
+            tracing::debug!(user, verb, group, resource = part, namespace, name, path, "granted");
+        }
         return Ok(());
     }
-    let Attributes { verb, group, resource, subresource, namespace, name, path } = *wants;
-    if resource.is_empty() {
-        return Err(Refusal::forbidden(format!("user \"{}\" may not {verb} path \"{path}\"", identity.user)));
+    tracing::info!(user, verb, group, resource = part, namespace, name, path, "refused");
+    Err(forbidden(identity, deed))
+}
+
+/// The same without the words.
+pub(crate) fn allowed(store: &Store, identity: &Identity, deed: &Deed<'_>) -> bool {
+    if identity.belongs_to(MASTERS) {
+        return true;
     }
-    let slash = if subresource.is_empty() { "" } else { "/" };
+    let asker = Asker { user: &identity.user, groups: &identity.groups };
+    store.allows(asker, deed) && (!hands_on_rights(deed) || may_hand_on(store, asker, deed))
+}
+
+/// Would this let the caller give itself, or anybody, more rights than it has?
+fn hands_on_rights(deed: &Deed<'_>) -> bool {
+    deed.group == "rbac.authorization.k8s.io" && matches!(deed.verb, "create" | "update" | "patch")
+}
+
+/// Stricter than Kubernetes, which also looks whether the caller has every right it hands on: here only the verbs that
+/// say so in general count.
+fn may_hand_on(store: &Store, asker: Asker<'_>, deed: &Deed<'_>) -> bool {
+    match deed.resource {
+        "roles" | "clusterroles" => store.allows(asker, &Deed { verb: "escalate", ..*deed }),
+        _bindings => store.allows(asker, &Deed { verb: "bind", resource: "clusterroles", name: "", ..*deed }),
+    }
+}
+
+/// The sentence and the details every Kubernetes client knows: tools look for its words.
+fn forbidden(identity: &Identity, deed: &Deed<'_>) -> Refusal {
+    let Deed { verb, group, resource, subresource, namespace, name, path } = *deed;
+    let user = &identity.user;
+    if resource.is_empty() {
+        return Refusal::forbidden("", "", "", format!("forbidden: User \"{user}\" cannot {verb} path \"{path}\""));
+    }
     let place = match namespace {
         "" => "at the cluster scope".to_owned(),
-        namespace => format!("in namespace \"{namespace}\""),
+        namespace => format!("in the namespace \"{namespace}\""),
     };
+    let part = if subresource.is_empty() { resource.to_owned() } else { format!("{resource}/{subresource}") };
+    let qualified = if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") };
     let named = if name.is_empty() { String::new() } else { format!(" \"{name}\"") };
-    Err(Refusal::forbidden(format!(
-        "user \"{}\" may not {verb} {resource}{slash}{subresource}{named} in API group \"{group}\" {place}",
-        identity.user
-    )))
+    let message = format!(
+        "{qualified}{named} is forbidden: User \"{user}\" cannot {verb} resource \"{part}\" in API group \"{group}\" {place}"
+    );
+    Refusal::forbidden(group, resource, name, message)
 }
 
 #[cfg(test)]
 mod tests {
+    use rules_store::{Context, Request, WriteOptions, find};
+    use serde_json::{Value, json};
+
     use super::*;
 
-    fn wants() -> Attributes<'static> {
-        Attributes {
-            verb: "get",
-            group: "",
-            resource: "pods",
-            subresource: "",
-            namespace: "default",
-            name: "p",
-            path: "",
+    fn deed() -> Deed<'static> {
+        Deed { verb: "get", resource: "pods", namespace: "default", name: "p", ..Deed::default() }
+    }
+
+    /// A store in which everybody has one role.
+    fn store(rules: Value) -> Store {
+        let mut store = Store::new();
+        let role = json!({"metadata": {"name": "r"}, "rules": rules});
+        let subject = json!({"kind": "Group", "name": AUTHENTICATED});
+        let binding = json!({
+            "metadata": {"name": "b"}, "roleRef": {"kind": "ClusterRole", "name": "r"}, "subjects": [subject],
+        });
+        for (plural, body) in [("clusterroles", role), ("clusterrolebindings", binding)] {
+            let resource = find("rbac.authorization.k8s.io", "v1", plural).unwrap();
+            let context = Context { now_millis: 1, new_uid: plural, actor: "t" };
+            let request =
+                Request::Create { resource, namespace: String::new(), body, options: WriteOptions::default() };
+            store.apply(&context, request).unwrap();
         }
+        store
     }
 
     #[test]
-    fn masters_may_and_others_get_403() {
+    fn masters_may_and_others_get_403_unless_a_role_says_so() {
         // reliability 126
-        assert!(authorize(&Identity::trusted("admin"), &wants()).is_ok());
-        let refused = authorize(&Identity::new("eve", &["people"]), &wants()).unwrap_err();
+        let (nobody, eve) = (Store::new(), Identity::new("eve", &["people"]));
+        assert!(authorize(&nobody, &Identity::trusted("admin"), &deed()).is_ok());
+        let refused = authorize(&nobody, &eve, &deed()).unwrap_err();
         assert_eq!(refused.code(), 403);
+        assert_eq!(
+            refused.message(),
+            "pods \"p\" is forbidden: User \"eve\" cannot get resource \"pods\" in API group \"\" in the namespace \"default\""
+        );
+        assert_eq!(refused.status()["details"], json!({"name": "p", "kind": "pods"}));
+        let store = store(json!([{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]));
+        assert!(authorize(&store, &eve, &deed()).is_ok());
+        assert!(authorize(&store, &eve, &Deed { verb: "delete", ..deed() }).is_err());
+    }
+
+    #[test]
+    fn whoever_may_write_roles_cannot_give_itself_rights() {
+        let group = "rbac.authorization.k8s.io";
+        let all = json!([{"apiGroups": [group], "resources": ["*"], "verbs": ["create", "get", "patch", "update"]}]);
+        let (store, eve) = (store(all), Identity::new("eve", &[]));
+        for (resource, namespace) in [("clusterroles", ""), ("clusterrolebindings", ""), ("rolebindings", "default")] {
+            for verb in ["create", "update", "patch"] {
+                let deed = Deed { verb, group, resource, namespace, ..Deed::default() };
+                assert!(!allowed(&store, &eve, &deed), "{verb} {resource}");
+            }
+            assert!(allowed(&store, &eve, &Deed { verb: "get", group, resource, namespace, ..Deed::default() }));
+        }
+        let more = json!([{"apiGroups": [group], "resources": ["*"], "verbs": ["create", "bind", "escalate"]}]);
+        let trusted = self::store(more);
+        for resource in ["clusterroles", "clusterrolebindings"] {
+            assert!(allowed(&trusted, &eve, &Deed { verb: "create", group, resource, ..Deed::default() }));
+        }
     }
 
     #[test]

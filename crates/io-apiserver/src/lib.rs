@@ -15,7 +15,11 @@
 //! - a watch tells every matching change once and in order, or says that it cannot (92 to 98);
 //! - keys and kubeconfigs are never readable by others, not even for an instant (122).
 //!
-//! Does not know: controllers, CSI, containers (a [`LogSource`] reads their logs), role-based rules, protobuf.
+//! Who may do what is read from the roles and bindings in the store, for everybody but the administrator's group; service
+//! accounts prove who they are by tokens this server signs.
+//!
+//! Does not know: controllers, CSI, containers (a [`LogSource`] reads their logs). Protobuf is read, for the kinds that
+//! kubectl sends in it, and never written.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod auth;
@@ -33,6 +37,7 @@ mod reserve;
 mod snapshots;
 mod start;
 mod tls;
+mod token;
 mod view;
 mod watch;
 mod writer;
@@ -69,6 +74,7 @@ pub(crate) struct Core {
     pub hub: Arc<hub::Hub>,
     pub writer: writer::Writer,
     pub snapshots: snapshots::Snapshots,
+    pub signer: token::Signer,
     pub logs: Option<Arc<dyn LogSource>>,
 }
 

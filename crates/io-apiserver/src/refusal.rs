@@ -22,11 +22,18 @@ impl Refusal {
     }
 
     pub(crate) fn unauthorized() -> Refusal {
-        Refusal::new(401, "Unauthorized", "a client certificate signed by this server is needed")
+        Refusal::new(401, "Unauthorized", "a client certificate or a service account's token of this server is needed")
     }
 
-    pub(crate) fn forbidden(message: impl Into<String>) -> Refusal {
-        Refusal::new(403, "Forbidden", message)
+    pub(crate) fn forbidden(group: &str, resource: &str, name: &str, message: String) -> Refusal {
+        let mut refusal = Refusal::new(403, "Forbidden", message);
+        refusal.0["details"] = json!({});
+        for (key, value) in [("group", group), ("kind", resource), ("name", name)] {
+            if !value.is_empty() {
+                refusal.0["details"][key] = value.into();
+            }
+        }
+        refusal
     }
 
     pub(crate) fn no_such_path() -> Refusal {

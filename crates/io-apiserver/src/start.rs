@@ -10,7 +10,7 @@ use crate::directory::DataDirectory;
 use crate::durable::{CommitError, DurableLog, Found, Row};
 use crate::pki::Pki;
 use crate::writer::{self, Writer, key_of, key_text};
-use crate::{ApiServer, Config, Core, Error, http_api, hub, snapshots, tls};
+use crate::{ApiServer, Config, Core, Error, http_api, hub, snapshots, tls, token};
 
 /// A cluster does not work without these.
 const NAMESPACES: [&str; 2] = ["default", "kube-system"];
@@ -19,13 +19,14 @@ pub(crate) fn open(config: Config) -> Result<ApiServer, Error> {
     let directory = DataDirectory::open(&config.data_dir)?;
     let pki = Pki::open(&directory.certificates(), &config.extra_names)?;
     let tls = tls::Tls::new(&pki).map_err(|reason| Error::Certificates { path: directory.certificates(), reason })?;
+    let signer = token::Signer::open(&directory.certificates())?;
     let database = directory.database();
     let (mut log, found, revision) = DurableLog::open(&database, config.max_database_bytes)?;
     let mut store = restore(&database, found, revision)?;
     ensure_namespaces(&mut store, &mut log, &database)?;
     let hub = Arc::new(hub::Hub::new(store.clone()));
     let writer = Writer::start(store, log, hub.clone(), directory)?;
-    let core = Arc::new(Core { hub, writer, snapshots: snapshots::Snapshots::default(), logs: config.logs });
+    let core = Arc::new(Core { hub, writer, snapshots: snapshots::Snapshots::default(), signer, logs: config.logs });
     let router = http_api::router(core.clone(), config.extra);
     Ok(ApiServer { core, pki: Arc::new(pki), tls: Arc::new(tls), router })
 }

@@ -18,6 +18,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tower::ServiceExt;
 
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
 fn run(test: impl AsyncFnOnce(ApiServer)) {
     let dir = tempfile::tempdir().unwrap();
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -110,7 +112,13 @@ fn what_cannot_be_understood_is_refused_with_a_status() {
             ("POST", MAPS, json, "{not json", 400),
             ("POST", MAPS, json, "[]", 400),
             ("POST", MAPS, json, long.as_str(), 413),
-            ("POST", MAPS, "application/vnd.kubernetes.protobuf", "k8s", 415),
+            ("POST", MAPS, "application/cbor", "k8s", 415),
+            ("POST", MAPS, PROTOBUF, "k8s", 400),
+            ("POST", MAPS, PROTOBUF, "{}", 400),
+            // A Pod, which is not read in this form; a Secret where ConfigMaps are; a Secret that ends too early.
+            ("POST", MAPS, PROTOBUF, "k8s\0\n\t\n\x02v1\x12\x03Pod", 415),
+            ("POST", MAPS, PROTOBUF, "k8s\0\n\x0c\n\x02v1\x12\x06Secret", 400),
+            ("POST", MAPS, PROTOBUF, "k8s\0\n\x0c\n\x02v1\x12\x06Secret\x12\x03\n\x09k", 400),
             ("PATCH", "/api/v1/namespaces/default/configmaps/x", json, "{}", 415),
             ("GET", "/api/v1/nonsense", json, "", 404),
             ("GET", "/nowhere", json, "", 404),

@@ -7,7 +7,7 @@ use core::cmp::Reverse;
 use api::{Quantity, names};
 use serde_json::{Map, Value, json};
 
-use crate::resource::{CLASSES, Id};
+use crate::resource::{CLASSES, Id, RBAC};
 use crate::store::Store;
 use crate::{Failure, Resource, encode, meta};
 
@@ -47,6 +47,11 @@ pub(crate) fn create(store: &Store, resource: &'static Resource, body: &mut Valu
         | Id::VolumeSnapshot
         | Id::VolumeSnapshotContent
         | Id::ReferenceGrant
+        | Id::VolumeSnapshotClass
+        | Id::ClusterRole
+        | Id::ClusterRoleBinding
+        | Id::Role
+        | Id::RoleBinding
         | Id::Lease => {}
     }
 }
@@ -136,6 +141,7 @@ pub(crate) fn defaults(resource: &'static Resource, body: &mut Value) {
         Id::CSINode => default(meta::object_at(body, "spec"), "drivers", json!([])),
         Id::Pod => pod(meta::object_at(body, "spec")),
         Id::Secret => secret(body),
+        Id::ClusterRoleBinding | Id::RoleBinding => binding(body),
         // The others say all they mean.
         Id::Node
         | Id::ConfigMap
@@ -146,6 +152,9 @@ pub(crate) fn defaults(resource: &'static Resource, body: &mut Value) {
         | Id::VolumeSnapshot
         | Id::VolumeSnapshotContent
         | Id::ReferenceGrant
+        | Id::VolumeSnapshotClass
+        | Id::ClusterRole
+        | Id::Role
         | Id::Lease => {}
     }
 }
@@ -237,6 +246,18 @@ fn secret(body: &mut Value) {
         let data = secret.entry("data").or_insert_with(|| json!({}));
         for (key, value) in plain {
             data[key] = encode::base64(value.as_str().unwrap_or_default().as_bytes()).into();
+        }
+    }
+}
+
+/// Users and groups are names of the group of roles itself; service accounts are objects of the core group.
+fn binding(body: &mut Value) {
+    default(meta::object_at(body, "roleRef"), "apiGroup", RBAC);
+    for subject in body.get_mut("subjects").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Value::Object(subject) = subject
+            && matches!(subject.get("kind").and_then(Value::as_str), Some("User" | "Group"))
+        {
+            default(subject, "apiGroup", RBAC);
         }
     }
 }

@@ -27,6 +27,11 @@ pub enum Id {
     VolumeSnapshot,
     VolumeSnapshotContent,
     ReferenceGrant,
+    VolumeSnapshotClass,
+    ClusterRole,
+    ClusterRoleBinding,
+    Role,
+    RoleBinding,
 }
 
 /// Static facts about a served resource. Two resources are the same if their table positions are.
@@ -75,8 +80,9 @@ impl Resource {
             | Id::CSIStorageCapacity
             | Id::VolumeAttributesClass => "storage.k8s.io/v1",
             Id::Lease => "coordination.k8s.io/v1",
-            Id::VolumeSnapshot | Id::VolumeSnapshotContent => "snapshot.storage.k8s.io/v1",
+            Id::VolumeSnapshot | Id::VolumeSnapshotContent | Id::VolumeSnapshotClass => "snapshot.storage.k8s.io/v1",
             Id::ReferenceGrant => "gateway.networking.k8s.io/v1beta1",
+            Id::ClusterRole | Id::ClusterRoleBinding | Id::Role | Id::RoleBinding => "rbac.authorization.k8s.io/v1",
         }
     }
 
@@ -128,11 +134,15 @@ const STORAGE: &str = "storage.k8s.io";
 const COORDINATION: &str = "coordination.k8s.io";
 const SNAPSHOT: &str = "snapshot.storage.k8s.io";
 const GATEWAY: &str = "gateway.networking.k8s.io";
+pub(crate) const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// The one version of each group that is served.
 const fn version_in(group: &str) -> &'static str {
-    // Texts cannot be compared in a constant; no other group's name is as long.
-    if group.len() == GATEWAY.len() { "v1beta1" } else { "v1" }
+    // Texts cannot be compared in a constant, but the bytes they are made of can be told apart.
+    match group.as_bytes() {
+        b"gateway.networking.k8s.io" => "v1beta1",
+        _all_others => "v1",
+    }
 }
 
 macro_rules! table {
@@ -166,12 +176,21 @@ static RESOURCES: [Resource; COUNT] = table! {
     SNAPSHOT "volumesnapshots" "volumesnapshot" VolumeSnapshot NAMESPACED STATUS ["vs"] [];
     SNAPSHOT "volumesnapshotcontents" "volumesnapshotcontent" VolumeSnapshotContent CLUSTER STATUS ["vsc"] [];
     GATEWAY "referencegrants" "referencegrant" ReferenceGrant NAMESPACED NO_STATUS ["refgrant"] [];
+    SNAPSHOT "volumesnapshotclasses" "volumesnapshotclass" VolumeSnapshotClass CLUSTER NO_STATUS ["vsclass", "vsclasses"] [];
+    RBAC "clusterroles" "clusterrole" ClusterRole CLUSTER NO_STATUS [] [];
+    RBAC "clusterrolebindings" "clusterrolebinding" ClusterRoleBinding CLUSTER NO_STATUS [] [];
+    RBAC "roles" "role" Role NAMESPACED NO_STATUS [] [];
+    RBAC "rolebindings" "rolebinding" RoleBinding NAMESPACED NO_STATUS [] [];
 };
 
-pub(crate) const COUNT: usize = 19;
+pub(crate) const COUNT: usize = 24;
 pub(crate) static NAMESPACES: &Resource = &RESOURCES[Id::Namespace as usize];
 pub(crate) static PODS: &Resource = &RESOURCES[Id::Pod as usize];
 pub(crate) static CLASSES: &Resource = &RESOURCES[Id::StorageClass as usize];
+pub(crate) static CLUSTER_ROLES: &Resource = &RESOURCES[Id::ClusterRole as usize];
+pub(crate) static CLUSTER_ROLE_BINDINGS: &Resource = &RESOURCES[Id::ClusterRoleBinding as usize];
+pub(crate) static ROLES: &Resource = &RESOURCES[Id::Role as usize];
+pub(crate) static ROLE_BINDINGS: &Resource = &RESOURCES[Id::RoleBinding as usize];
 
 /// Every resource served.
 pub fn resources() -> &'static [Resource] {

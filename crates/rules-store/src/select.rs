@@ -174,6 +174,11 @@ fn selectable(resource: &Resource) -> &'static [&'static str] {
         | Id::VolumeSnapshot
         | Id::VolumeSnapshotContent
         | Id::ReferenceGrant
+        | Id::VolumeSnapshotClass
+        | Id::ClusterRole
+        | Id::ClusterRoleBinding
+        | Id::Role
+        | Id::RoleBinding
         | Id::Lease => &[],
     }
 }

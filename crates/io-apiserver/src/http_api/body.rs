@@ -10,6 +10,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
+use super::protobuf;
 use crate::refusal::Refusal;
 
 /// The most a request body may hold.
@@ -41,6 +42,7 @@ pub(crate) fn object(media_type: &str, body: &[u8]) -> Result<Decoded, Refusal> 
     match media_type {
         "application/json" | "" => json(body),
         "application/yaml" => yaml(body),
+        protobuf::TYPE => Ok(Decoded { value: protobuf::object(body)?, doubled: Vec::new() }),
         other => Err(Refusal::unsupported_media(format!(
             "bodies of type \"{other}\" cannot be read; send application/json or application/yaml"
         ))),
@@ -187,6 +189,6 @@ mod tests {
 
     #[test]
     fn other_media_types_are_415() {
-        assert_eq!(object("application/vnd.kubernetes.protobuf", b"k8s\0").err().unwrap().code(), 415);
+        assert_eq!(object("application/cbor", b"\xa0").err().unwrap().code(), 415);
     }
 }

@@ -46,10 +46,16 @@ pub(crate) fn group(name: &str) -> Option<Value> {
     if name.is_empty() || !groups().contains(&name) {
         return None;
     }
-    let version = json!({"groupVersion": format!("{name}/v1"), "version": "v1"});
+    let version = version_of(name);
+    let version = json!({"groupVersion": format!("{name}/{version}"), "version": version});
     Some(json!({
         "kind": "APIGroup", "apiVersion": "v1", "name": name, "versions": [version.clone()], "preferredVersion": version,
     }))
+}
+
+/// The one version of a group that is served.
+fn version_of(group: &str) -> &'static str {
+    resources().iter().find(|r| r.group == group).map_or("v1", |r| r.version)
 }
 
 /// Resources of one group and version.
@@ -101,6 +107,9 @@ fn subresources(resource: &Resource) -> Vec<Part> {
         parts.push(Part { name: "log", kind: "Pod", verbs: &["get"] });
         parts.push(Part { name: "binding", kind: "Binding", verbs: &["create"] });
     }
+    if resource.group.is_empty() && resource.plural == "serviceaccounts" {
+        parts.push(Part { name: "token", kind: "TokenRequest", verbs: &["create"] });
+    }
     parts
 }
 
@@ -112,10 +121,11 @@ pub(crate) fn aggregated(core: bool) -> Value {
 }
 
 fn aggregated_group(name: &str) -> Value {
-    let resources: Vec<Value> = members(name, "v1").into_iter().map(aggregated_resource).collect();
+    let version = version_of(name);
+    let resources: Vec<Value> = members(name, version).into_iter().map(aggregated_resource).collect();
     json!({
         "metadata": if name.is_empty() { json!({}) } else { json!({"name": name}) },
-        "versions": [{"version": "v1", "freshness": "Current", "resources": resources}],
+        "versions": [{"version": version, "freshness": "Current", "resources": resources}],
     })
 }
 

@@ -1,11 +1,13 @@
 //! The HTTP face: one handler that reads the path by hand and sends each request to its verb.
 
+mod account;
 mod body;
 mod discovery;
 mod negotiate;
 mod openapi;
 mod options;
 mod path;
+mod protobuf;
 mod read;
 mod respond;
 mod write;
@@ -18,9 +20,10 @@ use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
+use rules_store::Deed;
 
 use crate::Core;
-use crate::auth::{self, Attributes, Identity};
+use crate::auth::{self, Identity};
 use crate::pki;
 use crate::refusal::Refusal;
 use crate::tls::{Closing, Peer};
@@ -42,24 +45,24 @@ pub(crate) struct Ask {
 pub(crate) fn router(core: Arc<Core>, extra: Router) -> Router {
     Router::new()
         .fallback(dispatch)
-        .with_state(core)
+        .with_state(core.clone())
         .merge(extra)
         // Outside of everything, so that no route can be reached around it.
-        .layer(middleware::from_fn(authenticate))
+        .layer(middleware::from_fn_with_state(core, authenticate))
 }
 
-async fn authenticate(mut request: Request, next: Next) -> Response<Body> {
+async fn authenticate(State(core): State<Arc<Core>>, mut request: Request, next: Next) -> Response<Body> {
     let path = request.uri().path();
     if auth::is_open_to_all(path) {
         return next.run(request).await;
     }
-    let Some(identity) = identity_of(&request) else { return Refusal::unauthorized().into_response() };
+    let Some(identity) = identity_of(&core, &request) else { return Refusal::unauthorized().into_response() };
     // Resources are judged once their path is understood; what is served here, every known caller may ask.
     let judged_later = ["/api", "/apis", "/openapi"].iter().any(|p| path == *p || path.starts_with(&format!("{p}/")));
     if !judged_later {
         let verb = request.method().as_str().to_ascii_lowercase();
-        let wants = Attributes { verb: &verb, group: "", resource: "", subresource: "", namespace: "", name: "", path };
-        if let Err(refusal) = auth::authorize(&identity, &wants) {
+        let deed = Deed { verb: &verb, path, ..Deed::default() };
+        if let Err(refusal) = core.hub.read(|store| auth::authorize(store, &identity, &deed)) {
             return refusal.into_response();
         }
     }
@@ -68,10 +71,13 @@ async fn authenticate(mut request: Request, next: Next) -> Response<Body> {
 }
 
 // Extensions are set by this process only: by the connection, or by `service_as`.
-fn identity_of(request: &Request) -> Option<Identity> {
+fn identity_of(core: &Core, request: &Request) -> Option<Identity> {
     if let Some(Some(peer)) = request.extensions().get::<Option<Peer>>() {
         // A connection may outlive the certificate it was opened with.
         return if peer.until > pki::unix_now() { Some(peer.identity.clone()) } else { None };
+    }
+    if let Some(header) = request.headers().get(http::header::AUTHORIZATION) {
+        return account::holder(core, header);
     }
     request.extensions().get::<Identity>().cloned()
 }
@@ -93,6 +99,9 @@ async fn handle(core: &Arc<Core>, parts: Parts, body: Body) -> Result<Response<B
             path,
         };
         return resource(core, &parts, ask, body).await;
+    }
+    if route == Route::AccessReview {
+        return account::review(core, &parts, body).await;
     }
     if route == Route::Unknown {
         return Err(Refusal::no_such_path());
@@ -133,7 +142,9 @@ fn document(parts: &Parts, route: &Route) -> Result<Response<Body>, Refusal> {
             let text = openapi::text(group, version).ok_or_else(Refusal::no_such_path)?;
             return Ok(respond::raw(StatusCode::OK, "application/json", Body::from(text)));
         }
-        Route::Health | Route::OpenApiV2 | Route::Resource(_) | Route::Unknown => return Err(Refusal::no_such_path()),
+        Route::Health | Route::OpenApiV2 | Route::AccessReview | Route::Resource(_) | Route::Unknown => {
+            return Err(Refusal::no_such_path());
+        }
     };
     respond::value(StatusCode::OK, wanted, &value)
 }
@@ -155,20 +166,29 @@ fn verb(method: &Method, ask: &Ask) -> Option<&'static str> {
     }
 }
 
+fn authorize(core: &Core, ask: &Ask, verb: &str) -> Result<(), Refusal> {
+    let ResourcePath { resource, namespace, name, subresource, .. } = &ask.path;
+    // A list of the one object with a name is allowed by whatever allows that object. No other verb is chosen by fields.
+    let chosen = match verb {
+        "list" | "watch" | "deletecollection" => {
+            Some(rules_store::select(resource, None, Some(&ask.options.field_selector))?)
+        }
+        _others => None,
+    };
+    let chosen = chosen.as_ref().and_then(|selector| selector.fields.name()).unwrap_or_default();
+    // A namespace lies in itself: a role in it may allow to look at it.
+    let namespace = if resource.plural == "namespaces" { name } else { namespace };
+    let name = if name.is_empty() { chosen } else { name };
+    let deed = Deed { verb, group: resource.group, resource: resource.plural, subresource, namespace, name, path: "" };
+    core.hub.read(|store| auth::authorize(store, &ask.identity, &deed))
+}
+
 async fn resource(core: &Arc<Core>, parts: &Parts, ask: Ask, body: Body) -> Result<Response<Body>, Refusal> {
     let verb = verb(&parts.method, &ask).ok_or_else(|| Refusal::method_not_allowed(&parts.method))?;
-    let wants = Attributes {
-        verb,
-        group: ask.path.resource.group,
-        resource: ask.path.resource.plural,
-        subresource: &ask.path.subresource,
-        namespace: &ask.path.namespace,
-        name: &ask.path.name,
-        path: "",
-    };
-    auth::authorize(&ask.identity, &wants)?;
+    authorize(core, &ask, verb)?;
     let closing = parts.extensions.get::<Closing>().cloned();
     let pods = ask.path.resource.group.is_empty() && ask.path.resource.plural == "pods";
+    let accounts = ask.path.resource.group.is_empty() && ask.path.resource.plural == "serviceaccounts";
     let homeless = ask.path.resource.namespaced && ask.path.namespace.is_empty();
     match (ask.path.subresource.as_str(), verb) {
         ("", "get") => read::get(core, &ask),
@@ -186,8 +206,10 @@ async fn resource(core: &Arc<Core>, parts: &Parts, ask: Ask, body: Body) -> Resu
         ("status", "patch") if ask.path.resource.status => write::patch(core, &ask, body::read(body).await?).await,
         ("log", "get") if pods => read::log(core, &ask, closing).await,
         ("binding", "create") if pods => write::bind(core, &ask, body::read(body).await?).await,
+        ("token", "create") if accounts => account::token(core, &ask, &body::read(body).await?),
         ("", _) => Err(Refusal::method_not_allowed(&parts.method)),
         ("status", _) if ask.path.resource.status => Err(Refusal::method_not_allowed(&parts.method)),
+        ("token", _) if accounts => Err(Refusal::method_not_allowed(&parts.method)),
         ("log" | "binding", _) if pods => Err(Refusal::method_not_allowed(&parts.method)),
         (_, _) => Err(Refusal::no_such_path()),
     }

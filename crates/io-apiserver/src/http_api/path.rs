@@ -10,10 +10,18 @@ pub(crate) enum Route {
     CoreVersions,
     Groups,
     Group(String),
-    GroupVersion { group: String, version: String },
+    GroupVersion {
+        group: String,
+        version: String,
+    },
     OpenApiV2,
     OpenApiIndex,
-    OpenApi { group: String, version: String },
+    OpenApi {
+        group: String,
+        version: String,
+    },
+    /// May I do this?
+    AccessReview,
     Resource(ResourcePath),
     Unknown,
 }
@@ -45,6 +53,7 @@ pub(crate) fn parse(path: &str) -> Route {
         ["openapi", "v3"] => Route::OpenApiIndex,
         ["openapi", "v3", "api", version] => open_api("", version),
         ["openapi", "v3", "apis", group, version] => open_api(group, version),
+        ["apis", "authorization.k8s.io", "v1", "selfsubjectaccessreviews"] => Route::AccessReview,
         ["api", version] => group_version("", version),
         ["apis", group] => Route::Group((*group).to_owned()),
         ["apis", group, version] => group_version(group, version),

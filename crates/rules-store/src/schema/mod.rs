@@ -9,6 +9,7 @@ mod decode;
 mod meta;
 mod pod;
 mod pod_volume;
+mod rights;
 mod snapshot;
 mod storage;
 mod volume;
@@ -115,6 +116,11 @@ static ROOTS: [&Type; crate::resource::COUNT] = [
     &snapshot::VOLUME_SNAPSHOT,
     &snapshot::VOLUME_SNAPSHOT_CONTENT,
     &snapshot::REFERENCE_GRANT,
+    &snapshot::VOLUME_SNAPSHOT_CLASS,
+    &rights::CLUSTER_ROLE,
+    &rights::CLUSTER_ROLE_BINDING,
+    &rights::ROLE,
+    &rights::ROLE_BINDING,
 ];
 
 #[cfg(test)]

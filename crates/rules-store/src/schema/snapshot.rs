@@ -1,6 +1,6 @@
 //! Snapshots, and leave to refer to objects of another namespace: kinds that a cluster has when they are installed.
 
-use super::Shape::{Boolean, Integer, Object, Objects, Quantity, Text, Time};
+use super::Shape::{Boolean, Integer, Object, Objects, Quantity, Text, TextMap, Time};
 use super::meta::{OBJECT_META, OBJECT_REFERENCE};
 use super::types;
 
@@ -36,6 +36,10 @@ types! {
     VOLUME_SNAPSHOT_CONTENT = "VolumeSnapshotContent" {
         apiVersion: Text, kind: Text, metadata: Object(&OBJECT_META), spec: Object(&CONTENT_SPEC),
         status: Object(&CONTENT_STATUS),
+    }
+    VOLUME_SNAPSHOT_CLASS = "VolumeSnapshotClass" {
+        apiVersion: Text, kind: Text, deletionPolicy: Text, driver: Text, metadata: Object(&OBJECT_META),
+        parameters: TextMap,
     }
     GRANT_FROM = "ReferenceGrantFrom" {
         group: Text, kind: Text, namespace: Text,

@@ -104,6 +104,10 @@ static SNAPSHOT_CONTENTS: [Column; 7] = [
     text("Age"),
 ];
 static GRANTS: [Column; 2] = [text("Name"), text("Age")];
+static SNAPSHOT_CLASSES: [Column; 4] = [text("Name"), text("Driver"), text("DeletionPolicy"), text("Age")];
+static ROLES: [Column; 2] = [text("Name"), text("Created At")];
+static BINDINGS: [Column; 6] =
+    [text("Name"), text("Role"), text("Age"), wide("Users"), wide("Groups"), wide("ServiceAccounts")];
 static LEASES: [Column; 3] = [text("Name"), text("Holder"), text("Age")];
 
 pub(super) fn columns(resource: &Resource) -> &'static [Column] {
@@ -127,6 +131,9 @@ pub(super) fn columns(resource: &Resource) -> &'static [Column] {
         Id::VolumeSnapshot => &SNAPSHOTS,
         Id::VolumeSnapshotContent => &SNAPSHOT_CONTENTS,
         Id::ReferenceGrant => &GRANTS,
+        Id::VolumeSnapshotClass => &SNAPSHOT_CLASSES,
+        Id::ClusterRole | Id::Role => &ROLES,
+        Id::ClusterRoleBinding | Id::RoleBinding => &BINDINGS,
     }
 }
 
@@ -178,6 +185,9 @@ pub(super) fn cells(resource: &Resource, object: &Value, now: u64) -> Vec<Value>
             age,
         ],
         Id::ReferenceGrant => vec![name, age],
+        Id::VolumeSnapshotClass => vec![name, show(&object["driver"]), show(&object["deletionPolicy"]), age],
+        Id::ClusterRole | Id::Role => vec![name, show(&object["metadata"]["creationTimestamp"])],
+        Id::ClusterRoleBinding | Id::RoleBinding => binding(object, name, age),
     }
 }
 
@@ -291,6 +301,20 @@ fn driver(object: &Value, name: Value, age: Value) -> Vec<Value> {
         texts(&spec["volumeLifecycleModes"]).join(",").into(),
         age,
     ]
+}
+
+fn binding(object: &Value, name: Value, age: Value) -> Vec<Value> {
+    let role = &object["roleRef"];
+    let role = format!("{}/{}", role["kind"].as_str().unwrap_or_default(), role["name"].as_str().unwrap_or_default());
+    let subjects = |kind: &str| {
+        let all = object["subjects"].as_array().into_iter().flatten();
+        let names = all.filter(|subject| subject["kind"].as_str() == Some(kind)).map(|subject| {
+            let name = subject["name"].as_str().unwrap_or_default();
+            subject["namespace"].as_str().map_or(name.into(), |namespace| format!("{namespace}/{name}"))
+        });
+        Value::from(names.collect::<Vec<_>>().join(", "))
+    };
+    vec![name, role.into(), age, subjects("User"), subjects("Group"), subjects("ServiceAccount")]
 }
 
 fn node(object: &Value, name: Value, age: Value) -> Vec<Value> {

@@ -21,7 +21,10 @@ pub(super) fn name(report: &mut Report, resource: &'static Resource, object: &Va
     let (fits, rule) = match resource.id {
         Id::Namespace => (is_label(name), "be at most 63 lower case letters, digits or dashes"),
         // Events are named after what they tell of, whatever its name.
-        Id::Event => (is_path_segment(name), "not be a dot, and hold neither a slash nor a percent sign"),
+        // Roles are named with colons, as in `system:node`.
+        Id::Event | Id::ClusterRole | Id::ClusterRoleBinding | Id::Role | Id::RoleBinding => {
+            (is_path_segment(name), "not be a dot, and hold neither a slash nor a percent sign")
+        }
         Id::Node
         | Id::Pod
         | Id::PersistentVolumeClaim
@@ -38,6 +41,7 @@ pub(super) fn name(report: &mut Report, resource: &'static Resource, object: &Va
         | Id::VolumeSnapshot
         | Id::VolumeSnapshotContent
         | Id::ReferenceGrant
+        | Id::VolumeSnapshotClass
         | Id::Lease => (is_subdomain(name), "be at most 253 lower case letters, digits, dashes or dots"),
     };
     if !fits {

@@ -3,6 +3,7 @@
 mod cluster;
 mod meta;
 mod pod;
+mod rights;
 mod storage;
 
 use alloc::format;
@@ -129,6 +130,13 @@ fn kind(report: &mut Report, resource: &'static Resource, object: &Value) {
             report.need(object, "spec.driver");
             report.one_of(object, "spec.deletionPolicy", &["Delete", "Retain"]);
         }
+        Id::VolumeSnapshotClass => {
+            report.need(object, "driver");
+            report.need(object, "deletionPolicy");
+            report.one_of(object, "deletionPolicy", &["Delete", "Retain"]);
+        }
+        Id::ClusterRole | Id::Role => rights::role(report, resource, object),
+        Id::ClusterRoleBinding | Id::RoleBinding => rights::binding(report, resource, object),
         Id::Pod => pod::pod(report, object),
         Id::Secret => cluster::secret(report, object),
         Id::Lease => cluster::lease(report, object),
@@ -170,6 +178,20 @@ fn kind_unchanged(report: &mut Report, resource: &'static Resource, old: &Value,
             report.immutable(old, new, "spec.driver");
             report.immutable(old, new, "spec.source");
         }
-        Id::Namespace | Id::Node | Id::ServiceAccount | Id::Event | Id::Lease | Id::ReferenceGrant => {}
+        Id::VolumeSnapshotClass => {
+            for field in ["driver", "deletionPolicy", "parameters"] {
+                report.immutable(old, new, field);
+            }
+        }
+        // Whoever may change a binding's subjects must not turn it into another role's.
+        Id::ClusterRoleBinding | Id::RoleBinding => report.immutable(old, new, "roleRef"),
+        Id::Namespace
+        | Id::Node
+        | Id::ServiceAccount
+        | Id::Event
+        | Id::Lease
+        | Id::ReferenceGrant
+        | Id::ClusterRole
+        | Id::Role => {}
     }
 }

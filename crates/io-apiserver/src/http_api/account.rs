@@ -1,0 +1,100 @@
+//! Tokens of service accounts, and the question what a caller may do.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use http::request::Parts;
+use http::{HeaderValue, Method, Response, StatusCode};
+use rules_store::{Deed, Failure, Store, find};
+use serde_json::{Value, json};
+
+use super::{Ask, body, negotiate, respond};
+use crate::Core;
+use crate::auth::{self, Identity};
+use crate::pki::unix_now;
+use crate::refusal::Refusal;
+use crate::token::{AUDIENCE, Account};
+
+/// How long a token lives if nobody says, and at least and at most, in seconds.
+const USUAL: i64 = 3600;
+const SHORTEST: i64 = 600;
+const LONGEST: i64 = 365 * 86_400;
+
+/// The account whose token a request carries. A token dies with its account: one that was made anew has another uid.
+pub(crate) fn holder(core: &Core, header: &HeaderValue) -> Option<Identity> {
+    let (scheme, token) = header.to_str().ok()?.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return None;
+    }
+    let account = core.signer.read(token.trim(), unix_now())?;
+    let uid = core.hub.read(|store| account_uid(store, &account.namespace, &account.name))?;
+    if uid == account.uid { Some(account.identity()) } else { None }
+}
+
+fn account_uid(store: &Store, namespace: &str, name: &str) -> Option<String> {
+    let stored = store.get(find("", "v1", "serviceaccounts")?, namespace, name)?;
+    if stored.is_deleting() { None } else { Some(stored.uid().to_owned()) }
+}
+
+/// POST to `serviceaccounts/{name}/token`.
+pub(crate) fn token(core: &Core, ask: &Ask, body: &[u8]) -> Result<Response<Body>, Refusal> {
+    let mut request = body::object(&ask.media_type, body)?.value;
+    let (namespace, name) = (ask.path.namespace.clone(), ask.path.name.clone());
+    let uid = core.hub.read(|store| account_uid(store, &namespace, &name));
+    let uid = uid.ok_or_else(|| Failure::NotFound { resource: ask.path.resource, name: name.clone() })?;
+    let spec = &request["spec"];
+    if !spec["boundObjectRef"].is_null() {
+        return Err(Refusal::bad_request("tokens cannot be bound to an object here; leave spec.boundObjectRef out"));
+    }
+    let seconds = spec["expirationSeconds"].as_i64().unwrap_or(USUAL);
+    if !(SHORTEST..=LONGEST).contains(&seconds) {
+        let told = format!("spec.expirationSeconds must be between {SHORTEST} and {LONGEST}");
+        return Err(Refusal::bad_request(told));
+    }
+    let named: Vec<String> =
+        spec["audiences"].as_array().into_iter().flatten().filter_map(|a| a.as_str().map(str::to_owned)).collect();
+    let audiences = if named.is_empty() { vec![AUDIENCE.to_owned()] } else { named };
+    let (now, account) = (unix_now(), Account { namespace, name, uid });
+    let token = core.signer.issue(&account, &audiences, now, now + seconds);
+    let until = api::Time::from_unix_millis(u64::try_from(now + seconds).unwrap_or(0) * 1000).0;
+    if !request.is_object() {
+        request = json!({});
+    }
+    request["apiVersion"] = json!("authentication.k8s.io/v1");
+    request["kind"] = json!("TokenRequest");
+    request["metadata"] = json!({"name": account.name, "namespace": account.namespace});
+    request["spec"] = json!({"audiences": audiences, "expirationSeconds": seconds});
+    request["status"] = json!({"token": token, "expirationTimestamp": until});
+    respond::value(StatusCode::CREATED, ask.wanted, &request)
+}
+
+/// POST to `selfsubjectaccessreviews`: everybody may ask what they may do.
+pub(crate) async fn review(core: &Arc<Core>, parts: &Parts, body: Body) -> Result<Response<Body>, Refusal> {
+    if parts.method != Method::POST {
+        return Err(Refusal::method_not_allowed(&parts.method));
+    }
+    let identity = parts.extensions.get::<Identity>().ok_or_else(Refusal::unauthorized)?;
+    let mut review = body::object(body::media_type(&parts.headers), &body::read(body).await?)?.value;
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (of, path) = (&review["spec"]["resourceAttributes"], &review["spec"]["nonResourceAttributes"]);
+    let resource = text(&of["resource"]);
+    let verb = text(if resource.is_empty() { &path["verb"] } else { &of["verb"] });
+    let [group, subresource, namespace, name] = ["group", "subresource", "namespace", "name"].map(|key| text(&of[key]));
+    let path = text(&path["path"]);
+    if verb.is_empty() || (resource.is_empty() == path.is_empty()) {
+        let told = "spec must say a verb and either resourceAttributes or nonResourceAttributes";
+        return Err(Refusal::bad_request(told));
+    }
+    let deed = Deed {
+        verb: &verb,
+        group: &group,
+        resource: &resource,
+        subresource: &subresource,
+        namespace: &namespace,
+        name: &name,
+        path: &path,
+    };
+    let allowed = core.hub.read(|store| auth::allowed(store, identity, &deed));
+    review["status"] = json!({ "allowed": allowed });
+    respond::value(StatusCode::CREATED, negotiate::wanted(&parts.headers)?, &review)
+}

@@ -1,0 +1,151 @@
+//! Service accounts, their tokens, and what roles let them do.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use axum::Router;
+use axum::body::Body;
+use common::{call, open};
+use http::Request;
+use http_body_util::BodyExt;
+use io_apiserver::{ApiServer, Identity};
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+const CORE: &str = "/api/v1/namespaces/default";
+const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
+
+/// The server as its administrator and as somebody who has proved nothing sees it.
+fn run(test: impl AsyncFnOnce(Router, Router)) {
+    let dir = tempfile::tempdir().unwrap();
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+        let server: ApiServer = open(dir.path());
+        test(server.service_as("admin"), server.service_for(Identity::new("nobody", &[]))).await;
+        server.close();
+    });
+}
+
+async fn made(admin: &Router, path: &str, body: Value) -> Value {
+    let (code, answer) = call(admin, "POST", path, &body.to_string()).await;
+    assert_eq!(code, 201, "{answer}");
+    answer
+}
+
+async fn token(admin: &Router, account: &str, spec: Value) -> String {
+    let answer = made(admin, &format!("{CORE}/serviceaccounts/{account}/token"), json!({ "spec": spec })).await;
+    answer["status"]["token"].as_str().unwrap().to_owned()
+}
+
+/// One request with these credentials.
+async fn with(service: &Router, credentials: &str, method: &str, path: &str, body: &str) -> (u16, Value) {
+    let request = Request::builder().method(method).uri(path).header("authorization", credentials);
+    let request = request.header("content-type", "application/json").body(Body::from(body.to_owned())).unwrap();
+    let answer = service.clone().oneshot(request).await.unwrap();
+    let code = answer.status().as_u16();
+    let bytes = answer.into_body().collect().await.unwrap().to_bytes();
+    (code, serde_json::from_slice(&bytes).unwrap())
+}
+
+/// The account `side` may get and list the secret `key` in its namespace, and make config maps called `key`.
+async fn prepare(admin: &Router) {
+    made(admin, &format!("{CORE}/serviceaccounts"), json!({"metadata": {"name": "side"}})).await;
+    let rule = |resource: &str, verbs: &[&str]| json!({"apiGroups": [""], "resources": [resource], "resourceNames": ["key"], "verbs": verbs});
+    let rules = [rule("secrets", &["get", "list", "deletecollection"]), rule("configmaps", &["create"])];
+    made(admin, &format!("{RBAC}/namespaces/default/roles"), json!({"metadata": {"name": "r"}, "rules": rules})).await;
+    let binding = json!({
+        "metadata": {"name": "b"}, "roleRef": {"kind": "Role", "name": "r"},
+        "subjects": [{"kind": "ServiceAccount", "name": "side", "namespace": "default"}],
+    });
+    made(admin, &format!("{RBAC}/namespaces/default/rolebindings"), binding).await;
+    for name in ["key", "other"] {
+        made(admin, &format!("{CORE}/secrets"), json!({"metadata": {"name": name}})).await;
+    }
+}
+
+#[test]
+fn a_token_is_its_account_until_the_account_goes() {
+    // reliability 126
+    run(async |admin, nobody| {
+        prepare(&admin).await;
+        let bearer = format!("Bearer {}", token(&admin, "side", json!({})).await);
+        let key = format!("{CORE}/secrets/key");
+        assert_eq!(with(&nobody, &bearer, "GET", &key, "").await.0, 200);
+        let elsewhere = token(&admin, "side", json!({"audiences": ["vault"]})).await;
+        for wrong in ["Bearer ", "Bearer x.y.z", "Basic YTpi", &bearer[7..], &format!("Bearer {elsewhere}")] {
+            assert_eq!(with(&nobody, wrong, "GET", &key, "").await.0, 401, "{wrong}");
+        }
+        call(&admin, "DELETE", &format!("{CORE}/serviceaccounts/side"), "").await;
+        assert_eq!(with(&nobody, &bearer, "GET", &key, "").await.0, 401);
+        made(&admin, &format!("{CORE}/serviceaccounts"), json!({"metadata": {"name": "side"}})).await;
+        assert_eq!(with(&nobody, &bearer, "GET", &key, "").await.0, 401, "another account of the same name");
+    });
+}
+
+#[test]
+fn tokens_are_made_for_accounts_that_exist_and_for_times_that_make_sense() {
+    run(async |admin, nobody| {
+        prepare(&admin).await;
+        let path = |name: &str| format!("{CORE}/serviceaccounts/{name}/token");
+        for (name, spec, code) in [
+            ("none", json!({}), 404),
+            ("side", json!({"expirationSeconds": 599}), 400),
+            ("side", json!({"expirationSeconds": i64::MAX}), 400),
+            ("side", json!({"boundObjectRef": {"kind": "Pod", "name": "p"}}), 400),
+        ] {
+            let answer = call(&admin, "POST", &path(name), &json!({ "spec": spec }).to_string()).await;
+            assert_eq!(answer.0, code, "{}", answer.1);
+        }
+        assert_eq!(call(&admin, "GET", &path("side"), "").await.0, 405);
+        // Whoever may do little cannot make itself a token of somebody who may do more.
+        let bearer = format!("Bearer {}", token(&admin, "side", json!({})).await);
+        assert_eq!(with(&nobody, &bearer, "POST", &path("side"), "{}").await.0, 403);
+    });
+}
+
+#[test]
+fn a_right_by_name_holds_for_that_name_alone() {
+    run(async |admin, nobody| {
+        prepare(&admin).await;
+        let bearer = format!("Bearer {}", token(&admin, "side", json!({})).await);
+        let secrets = format!("{CORE}/secrets");
+        for (method, query, code) in [
+            ("GET", "/key", 200),
+            ("GET", "/other", 403),
+            ("GET", "", 403),
+            // A list of the one that is named is no more than that one.
+            ("GET", "?fieldSelector=metadata.name%3Dkey", 200),
+            ("GET", "?fieldSelector=metadata.name%3Dother", 403),
+            ("GET", "?fieldSelector=metadata.name%21%3Dother", 403),
+            ("DELETE", "?fieldSelector=metadata.name%3Dother", 403),
+            ("DELETE", "", 403),
+        ] {
+            let (got, answer) = with(&nobody, &bearer, method, &format!("{secrets}{query}"), "").await;
+            assert_eq!(got, code, "{method} {query}: {answer}");
+        }
+        // What is made has no name before it is made, whatever the query pretends.
+        let maps = format!("{CORE}/configmaps?fieldSelector=metadata.name%3Dkey");
+        let (code, _) = with(&nobody, &bearer, "POST", &maps, r#"{"metadata":{"name":"another"}}"#).await;
+        assert_eq!(code, 403);
+    });
+}
+
+#[test]
+fn everybody_may_ask_what_they_may_do() {
+    run(async |admin, nobody| {
+        prepare(&admin).await;
+        let bearer = format!("Bearer {}", token(&admin, "side", json!({})).await);
+        let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+        for (of, allowed) in [
+            (json!({"verb": "get", "resource": "secrets", "name": "key", "namespace": "default"}), true),
+            (json!({"verb": "get", "resource": "secrets", "namespace": "default"}), false),
+            (json!({"verb": "get", "resource": "secrets", "name": "key"}), false),
+        ] {
+            let review = json!({"spec": {"resourceAttributes": of}}).to_string();
+            let (code, answer) = with(&nobody, &bearer, "POST", path, &review).await;
+            assert_eq!((code, &answer["status"]["allowed"]), (201, &json!(allowed)), "{review}");
+            assert_eq!(call(&admin, "POST", path, &review).await.1["status"]["allowed"], true);
+        }
+        assert_eq!(call(&nobody, "POST", path, "{}").await.0, 400);
+        assert_eq!(call(&nobody, "GET", path, "").await.0, 405);
+    });
+}
