@@ -119,17 +119,17 @@ fn every_role_has_the_rights_it_uses_and_no_others() {
         "apiVersion: v1\nkind: Secret\nmetadata: {{name: key, namespace: {place}}}\nstringData: {{key: {canary}}}\n"
     ));
     for role in ROLES {
-        world.api.apply(&printed(&world, role, &[]));
+        // With everything that could be wanted of it.
+        let gates: &[&str] =
+            if role == "provisioner" { &["--feature-gates=CrossNamespaceVolumeDataSource=true"] } else { &[] };
+        world.api.apply(&printed(&world, role, gates));
         let mut flags = vec![
             "--leader-election",
             "--leader-election-namespace=rights",
             "--leader-election-retry-period=1s",
             "-v=5",
         ];
-        if role == "provisioner" {
-            // With everything that could be wanted of it.
-            flags.push("--feature-gates=CrossNamespaceVolumeDataSource=true");
-        }
+        flags.extend(gates);
         let config = kubeconfig(&world, role);
         world.sidecar(role, &config, &flags);
     }
@@ -151,7 +151,11 @@ fn every_role_has_the_rights_it_uses_and_no_others() {
     for role in ROLES {
         assert_eq!(asked(&world, role, "refused"), BTreeSet::new(), "the {role} was refused");
         let granted = asked(&world, role, "granted");
-        let spare: BTreeSet<Deed> = allowed(&world, role).difference(&granted).cloned().collect();
+        let mut spare: BTreeSet<Deed> = allowed(&world, role).difference(&granted).cloned().collect();
+        if role == "provisioner" {
+            // A claim is read only when its volume seems to have gone as soon as it was made.
+            spare.remove(&("get".into(), String::new(), "persistentvolumeclaims".into()));
+        }
         assert_eq!(spare, BTreeSet::new(), "the {role} has rights it did not use");
     }
     assert_canary_unseen(&world);

@@ -74,10 +74,10 @@ impl World {
         flags.extend(more.iter().map(|flag| flag.to_string()));
         let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
         let name = format!("{}-{}", self.sidecars.len(), roles.replace(',', "-"));
-        let (namespace, pod) =
-            (format!("NAMESPACE={}", self.place), format!("POD_NAME={}", self.pod.unwrap_or_default()));
-        let environment: &[&str] = if self.pod.is_some() { &[&namespace, &pod] } else { &[] };
-        self.sidecars.push(start_in(environment, &name, &flags, self.scratch.path()));
+        let namespace = format!("POD_NAMESPACE={}", self.place);
+        let pod = self.pod.map(|pod| format!("POD_NAME={pod}"));
+        let environment: Vec<&str> = [Some(namespace.as_str()), pod.as_deref()].into_iter().flatten().collect();
+        self.sidecars.push(start_in(&environment, &name, &flags, self.scratch.path()));
         self.sidecars.len() - 1
     }
 

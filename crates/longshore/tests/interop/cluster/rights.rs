@@ -49,6 +49,11 @@ fn kubeconfig(trial: &Trial, account: &str) -> PathBuf {
     path
 }
 
+/// A claim is read only when its volume seems to have gone as soon as it was made: the news of the claim may be late.
+fn rarely() -> Deed {
+    ("get".into(), String::new(), "persistentvolumeclaims".into())
+}
+
 /// What the account asked for: what was granted, and what was refused.
 pub fn asked(trial: &Trial, account: &str) -> (BTreeSet<Deed>, BTreeSet<Deed>) {
     let user = format!("system:serviceaccount:{}:{account}", trial.place);
@@ -135,7 +140,10 @@ fn every_role_has_the_rights_it_uses_and_no_others() {
     for role in roles {
         let (granted, refused) = asked(&trial, role);
         assert_eq!(refused, BTreeSet::new(), "the {role} was refused");
-        let spare: BTreeSet<Deed> = allowed(&trial, role).difference(&granted).cloned().collect();
+        let mut spare: BTreeSet<Deed> = allowed(&trial, role).difference(&granted).cloned().collect();
+        if role == "provisioner" {
+            spare.remove(&rarely());
+        }
         assert_eq!(spare, BTreeSet::new(), "the {role} has rights it did not use");
     }
     assert_canary_unseen(&trial, &ports);
@@ -262,7 +270,7 @@ fn a_provisioner_on_every_node_has_the_rights_printed_for_it() {
     let (_, refused) = asked(&trial, "provisioner");
     assert_eq!(refused, BTreeSet::new());
     let allowed = allowed(&trial, "provisioner");
-    for needless in ["nodes", "csinodes", "leases", "referencegrants"] {
+    for needless in ["nodes", "csinodes", "referencegrants"] {
         assert!(allowed.iter().all(|deed| deed.2 != needless), "{needless}");
     }
 }
