@@ -22,10 +22,14 @@ pub(crate) struct Desk {
     piles: Mutex<BTreeMap<ObjectRef, Pile>>,
 }
 
-/// The notes about one object. A pile is there as long as somebody carries its notes.
+/// The notes about one object.
 #[derive(Debug, Default)]
 struct Pile {
     waiting: Vec<Waiting>,
+    /// Somebody carries them.
+    carried: bool,
+    /// The newest version known.
+    version: Option<String>,
 }
 
 #[derive(Debug)]
@@ -38,29 +42,30 @@ impl Desk {
     /// Puts a note on its pile. True if nobody carries that pile yet.
     fn put(&self, waiting: Waiting) -> bool {
         let mut piles = self.piles();
-        match piles.get_mut(&waiting.note.target) {
-            Some(pile) => {
-                pile.waiting.push(waiting);
-                false
-            }
-            None => {
-                piles.insert(waiting.note.target.clone(), Pile { waiting: vec![waiting] });
-                true
-            }
-        }
+        let pile = piles.entry(waiting.note.target.clone()).or_default();
+        pile.waiting.push(waiting);
+        !std::mem::replace(&mut pile.carried, true)
     }
 
-    /// What waits and means the same object as the first of them. Where nothing waits, the pile goes.
-    fn take(&self, target: &ObjectRef) -> Vec<Waiting> {
+    /// What waits and means the same object as the first of them, and the newest version known. Where nothing waits, nobody
+    /// carries the pile any more.
+    fn take(&self, target: &ObjectRef) -> Option<(Vec<Waiting>, Option<String>)> {
         let mut piles = self.piles();
-        let Some(pile) = piles.get_mut(target) else { return Vec::new() };
+        let pile = piles.get_mut(target)?;
         let Some(uid) = pile.waiting.first().map(|first| first.note.uid.clone()) else {
-            piles.remove(target);
-            return Vec::new();
+            pile.carried = false;
+            return None;
         };
         let (now, later) = std::mem::take(&mut pile.waiting).into_iter().partition(|one| one.note.uid == uid);
         pile.waiting = later;
-        now
+        Some((now, pile.version.clone()))
+    }
+
+    /// The object is at this version now.
+    fn written(&self, target: &ObjectRef, version: Option<String>) {
+        if let Some(pile) = self.piles().get_mut(target) {
+            pile.version = version;
+        }
     }
 
     fn piles(&self) -> MutexGuard<'_, BTreeMap<ObjectRef, Pile>> {
@@ -81,14 +86,10 @@ impl Kube {
     async fn carry(self, target: ObjectRef) {
         // There is one such request at a time, and much waits for it: it does not wait for its turn behind others.
         let kube = Kube { gate: None, ..self };
-        let mut version = None;
         loop {
             // Whoever is ready to run has their say before the request is made.
             tokio::task::yield_now().await;
-            let pile = kube.desk.take(&target);
-            if pile.is_empty() {
-                return;
-            }
+            let Some((pile, mut version)) = kube.desk.take(&target) else { return };
             let together = Note {
                 annotations: pile.iter().flat_map(|one| one.note.annotations.clone()).collect(),
                 ..pile[0].note.clone()
@@ -107,6 +108,7 @@ impl Kube {
                     }
                 }
             }
+            kube.desk.written(&target, version);
         }
     }
 

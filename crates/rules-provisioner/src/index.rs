@@ -46,7 +46,10 @@ pub(crate) fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
                     woken.keys.insert(Key::Volume(volume.into()));
                 }
             }
-            Object::VolumeSnapshot(snapshot) => woken.made_from("VolumeSnapshot", &snapshot.metadata.key()),
+            Object::VolumeSnapshot(snapshot) => {
+                woken.made_from("VolumeSnapshot", &snapshot.metadata.key());
+                woken.begun_from("VolumeSnapshot", &snapshot.metadata.key());
+            }
             Object::VolumeSnapshotContent(content) => {
                 let held = &content.spec.volume_snapshot_ref;
                 woken.made_from("VolumeSnapshot", &ObjectKey::new(held.namespace.as_str(), held.name.as_str()));
@@ -100,11 +103,19 @@ impl Woken<'_> {
             self.keys.insert(key_of(claim));
         }
         self.made_from("PersistentVolumeClaim", &claim.metadata.key());
+        if claim.metadata.has_finalizer(names::CLONE_PROTECTION) {
+            self.begun_from("PersistentVolumeClaim", &claim.metadata.key());
+        }
     }
 
     fn made_from(&mut self, kind: &str, source: &ObjectKey) {
         let term = format!("{kind}/{}/{}", source.namespace, source.name);
         self.cache.claims_by_source(&term).for_each(|claim| self.claim(claim));
+    }
+
+    /// Claims that are gone and whose volumes were being made from this. It means reading the journal, so it is asked only
+    /// where the answer may matter.
+    fn begun_from(&mut self, kind: &str, source: &ObjectKey) {
         self.keys.extend(begun_from(kind, source, self.cache, self.local));
     }
 
@@ -133,6 +144,9 @@ impl Woken<'_> {
         let Some(holder) = &volume.spec.claim_ref else { return self.namesakes(name) };
         let key = ObjectKey::new(holder.namespace.as_str(), holder.name.as_str());
         self.made_from("PersistentVolumeClaim", &key);
+        if volume.metadata.is_deleting() {
+            self.begun_from("PersistentVolumeClaim", &key);
+        }
         if let Some(claim) = self.cache.claim(&key) {
             self.claim(claim);
         }
