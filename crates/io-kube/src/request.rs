@@ -13,8 +13,9 @@ use serde_json::json;
 use crate::failure::why;
 use crate::{Kube, path};
 
-/// A field manager for what we write, so that users see who it was.
-const MANAGER: &str = "fieldManager=longshore";
+/// A field manager for what we write, so that users see who it was. Fields nobody knows are not looked for: what we write is
+/// tested against real servers, and the search costs the server time with every write.
+const MANAGER: &str = "fieldManager=longshore&fieldValidation=Ignore";
 /// How often a request is made while the server says that it is too busy.
 const BUSY_TRIES: usize = 5;
 /// For how long a busy server is left alone that does not say, and at most.

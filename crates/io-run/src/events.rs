@@ -40,7 +40,7 @@ const QUIET_MILLIS: u64 = 30_000;
 const REMEMBERED: usize = 4096;
 /// So many events may be written at once, and one more every [`REST`] after that: a handful of volumes is told in full, and
 /// of thousands made at once some. The Go programs come to the same by their limit on all requests.
-const AT_ONCE: u32 = 100;
+const AT_ONCE: u32 = 25;
 const REST: Duration = Duration::from_millis(100);
 /// How long the end of a process waits for what was said last.
 const LAST_WORDS: Duration = Duration::from_secs(1);
