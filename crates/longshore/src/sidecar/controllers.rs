@@ -30,6 +30,9 @@ const NEWS: usize = 4;
 
 /// Keys at once where nobody gave a number: far more than requests are ever under way, and still a bound.
 const UNLIMITED: usize = 512;
+/// Volumes made at once where nobody gave a number. Each has an entry in the journal, which the server reads and writes as a
+/// whole: more of them cost it more with every write, and make nothing faster.
+const MADE_AT_ONCE: usize = 128;
 
 /// A controller, whatever its rules.
 trait Worker: Send + Sync {
@@ -304,7 +307,11 @@ impl Workshop {
     /// Not told how many, there is no limit to speak of: the pace of the requests adapts to the server's answers.
     fn limit(&self, role: Role, name: &str) -> usize {
         let flags = &self.shared.settings.flags;
-        if flags.is_given(name) { usize::try_from(flags.int(role, name)).unwrap_or(1) } else { UNLIMITED }
+        match role {
+            _ if flags.is_given(name) => usize::try_from(flags.int(role, name)).unwrap_or(1),
+            Role::Provisioner => MADE_AT_ONCE,
+            Role::Attacher | Role::Resizer | Role::Registrar | Role::Liveness => UNLIMITED,
+        }
     }
 
     /// The controllers of a role, and what they watch.
