@@ -54,7 +54,7 @@ impl Kube {
     /// Connects as a kubeconfig says.
     pub async fn from_kubeconfig(path: &Path) -> Result<Kube, ConnectError> {
         let fail = |reason: String| ConnectError::Kubeconfig { path: path.display().to_string(), reason };
-        let mut kubeconfig = Kubeconfig::read_from(path).map_err(|error| fail(chain(&error)))?;
+        let mut kubeconfig = Kubeconfig::read_from(path).map_err(|error| fail(sentence(&error)))?;
         for plugin in kubeconfig.auth_infos.iter_mut().filter_map(|user| user.auth_info.as_mut()?.exec.as_mut()) {
             plugin.command = plugin.command.take().map(|command| beside(path, command));
         }
@@ -164,6 +164,11 @@ fn beside(kubeconfig: &Path, command: String) -> String {
         Some(folder) => folder.join(command).display().to_string(),
         None => command,
     }
+}
+
+/// What is wrong with a file, without the drawing of the place that a reader of YAML adds.
+fn sentence(error: &dyn std::error::Error) -> String {
+    chain(error).lines().next().unwrap_or_default().into()
 }
 
 /// An error and its causes in one line: the outermost alone often says only that something failed.

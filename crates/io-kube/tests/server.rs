@@ -168,3 +168,14 @@ async fn a_bad_kubeconfig_is_one_sentence() {
         assert!(said.contains(path.to_str().unwrap()) && said.contains("--kubeconfig"), "{said}");
     }
 }
+
+#[tokio::test]
+async fn a_kubeconfig_that_is_no_yaml_is_one_sentence() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kubeconfig");
+    std::fs::write(&path, "apiVersion: v1\nclusters: [\n").unwrap();
+    let Err(error) = Kube::from_kubeconfig(&path).await else { panic!("nobody can read it") };
+    let said = error.to_string();
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains("unclosed") && said.ends_with("name another with --kubeconfig"), "{said}");
+}

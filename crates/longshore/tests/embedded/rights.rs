@@ -72,16 +72,6 @@ fn allowed(world: &World, account: &str) -> BTreeSet<Deed> {
     all
 }
 
-/// Parameters by which the driver gets a secret with every call.
-fn with_secrets(place: &'static str) -> Vec<(&'static str, &'static str)> {
-    let calls = [
-        ["csi.storage.k8s.io/provisioner-secret-name", "csi.storage.k8s.io/provisioner-secret-namespace"],
-        ["csi.storage.k8s.io/controller-publish-secret-name", "csi.storage.k8s.io/controller-publish-secret-namespace"],
-        ["csi.storage.k8s.io/controller-expand-secret-name", "csi.storage.k8s.io/controller-expand-secret-namespace"],
-    ];
-    calls.iter().flat_map(|[name, namespace]| [(*name, "key"), (*namespace, place)]).collect()
-}
-
 /// Something goes wrong in every role, with the secret in hand, and users hear of it: more is asked for than the driver has,
 /// and a volume it does not know.
 fn fail(world: &World) {
@@ -112,7 +102,7 @@ fn fail(world: &World) {
 
 #[test]
 fn every_role_has_the_rights_it_uses_and_no_others() {
-    let mut world = World::new("rights", &with_secrets("rights"));
+    let mut world = World::new("rights", &objects::with_secrets("rights"));
     let place = world.place;
     let [canary, _] = CANARY;
     world.api.apply(&format!(

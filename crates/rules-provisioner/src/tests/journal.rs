@@ -58,37 +58,6 @@ fn an_entry_that_has_served_lingers_in_a_small_journal_only() {
     assert!(matches!(next(&world, &world.key()), crate::Action::DropIntent { .. }));
 }
 
-// Users suffer from claims that cannot be deleted (users.md): with the intent elsewhere, they can.
-#[test]
-fn a_claim_whose_volume_is_being_made_can_be_deleted_at_once_and_leaves_nothing() {
-    for steps in 0..=4 {
-        for crash in [false, true] {
-            let mut world = asked();
-            world.run_for(steps);
-            world.delete_claim();
-            assert!(world.get(CLAIM, "data").is_none(), "after {steps} steps");
-            if crash {
-                world.restart();
-            }
-            world.run_to_the_end();
-            assert!(world.is_empty(), "after {steps} steps, crash {crash}: {:?}", world.log);
-        }
-    }
-}
-
-#[test]
-fn a_lost_answer_while_undoing_for_a_claim_that_is_gone_leaves_nothing_behind() {
-    for lost in 2..=7 {
-        let mut world = asked();
-        world.run_for(2);
-        world.delete_claim();
-        world.restart();
-        world.lose_answer = Some(lost);
-        world.run_to_the_end();
-        assert!(world.is_empty(), "{lost}: {:?}", world.log);
-    }
-}
-
 // The claim, its class and its node are gone, and the driver is asked for the very same volume (reliability 14, 69).
 #[test]
 fn what_was_made_for_a_claim_that_is_gone_is_found_by_its_record_alone() {

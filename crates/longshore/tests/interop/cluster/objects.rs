@@ -169,3 +169,13 @@ spec: {{attacher: {attacher}, nodeName: {node}, source: {{persistentVolumeName: 
 "
     )
 }
+
+/// Parameters by which the driver gets a secret with every call.
+pub fn with_secrets(place: &'static str) -> Vec<(&'static str, &'static str)> {
+    let calls = [
+        ["csi.storage.k8s.io/provisioner-secret-name", "csi.storage.k8s.io/provisioner-secret-namespace"],
+        ["csi.storage.k8s.io/controller-publish-secret-name", "csi.storage.k8s.io/controller-publish-secret-namespace"],
+        ["csi.storage.k8s.io/controller-expand-secret-name", "csi.storage.k8s.io/controller-expand-secret-namespace"],
+    ];
+    calls.iter().flat_map(|[name, namespace]| [(*name, "key"), (*namespace, place)]).collect()
+}

@@ -100,19 +100,9 @@ fn allowed(trial: &Trial, account: &str) -> BTreeSet<Deed> {
     all
 }
 
-/// Parameters by which the driver gets a secret with every call.
-fn with_secrets(place: &'static str) -> Vec<(&'static str, &'static str)> {
-    let calls = [
-        ["csi.storage.k8s.io/provisioner-secret-name", "csi.storage.k8s.io/provisioner-secret-namespace"],
-        ["csi.storage.k8s.io/controller-publish-secret-name", "csi.storage.k8s.io/controller-publish-secret-namespace"],
-        ["csi.storage.k8s.io/controller-expand-secret-name", "csi.storage.k8s.io/controller-expand-secret-namespace"],
-    ];
-    calls.iter().flat_map(|[name, namespace]| [(*name, "key"), (*namespace, place)]).collect()
-}
-
 #[test]
 fn every_role_has_the_rights_it_uses_and_no_others() {
-    let mut trial = Trial::new("rights", Driver::Ours, &with_secrets("rights"));
+    let mut trial = Trial::new("rights", Driver::Ours, &objects::with_secrets("rights"));
     let place = trial.place;
     trial.apply(&format!(
         "apiVersion: v1\nkind: Secret\nmetadata: {{name: key, namespace: {place}}}\nstringData: {{key: {CANARY}}}\n"
