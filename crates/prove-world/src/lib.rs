@@ -34,7 +34,7 @@ pub mod worlds;
 
 pub use bounds::{Bounds, Budget};
 pub use explore::{Scenario, explore};
-pub use member::Seat;
+pub use member::{Actor, Seat};
 pub use report::{Counterexample, Report};
 pub use truth::{Host, LARGEST, Size, Truth};
 pub use wander::{Walks, wander};

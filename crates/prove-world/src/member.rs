@@ -20,6 +20,17 @@ use crate::truth::Truth;
 const REMEMBER: Tick = Tick(NOW_MILLIS);
 const DECIDE: Tick = Tick(NOW_MILLIS + 86_400_000);
 
+/// Rules that can be played in a pretend world.
+pub trait Actor:
+    Rules<Key: Send + Sync, Local: Clone + Send + Sync, Memory: Send + Sync, Action: Send + Sync> + 'static
+{
+}
+
+impl<R> Actor for R where
+    R: Rules<Key: Send + Sync, Local: Clone + Send + Sync, Memory: Send + Sync, Action: Send + Sync> + 'static
+{
+}
+
 /// How a controller learns about the world outside the API.
 pub struct Seat<R: Rules> {
     /// The local facts as a fresh start finds them.
@@ -110,14 +121,7 @@ impl<R: Rules> Clone for Doing<R> {
     }
 }
 
-impl<R> Instance<R>
-where
-    R: Rules + 'static,
-    R::Key: Send + Sync,
-    R::Local: Clone + Send + Sync,
-    R::Memory: Send + Sync,
-    R::Action: Send + Sync,
-{
+impl<R: Actor> Instance<R> {
     /// A controller that has just started.
     pub(crate) fn start(name: &str, node: &str, seat: Seat<R>, cluster: &Cluster, truth: &Truth) -> Arc<dyn Member> {
         let mut instance = Instance {
@@ -217,14 +221,7 @@ where
     }
 }
 
-impl<R> Member for Instance<R>
-where
-    R: Rules + 'static,
-    R::Key: Send + Sync,
-    R::Local: Clone + Send + Sync,
-    R::Memory: Send + Sync,
-    R::Action: Send + Sync,
-{
+impl<R: Actor> Member for Instance<R> {
     fn name(&self) -> &str {
         &self.name
     }

@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use api::{Kind, ObjectRef, Pod, Precondition, Write, names};
-use control::Rules;
 use rules_attachdetach::AttachDetach;
 use rules_attacher::Attacher;
 use rules_node::Node;
@@ -15,7 +14,7 @@ use serde_json::{Value, json};
 use crate::cluster::{Cluster, NAMESPACE};
 use crate::explore::Scenario;
 use crate::laws::{self, Broken};
-use crate::member::{Instance, Member, Seat};
+use crate::member::{Actor, Instance, Member, Seat};
 use crate::truth::{Host, Truth};
 use crate::world::{UserMove, World};
 use crate::worlds::{life_write, put};
@@ -69,31 +68,12 @@ pub(crate) const NODES: [&str; 2] = ["node-a", "node-b"];
 const LIVES: [u64; 2] = [80_000_001, 81_000_001];
 
 /// The world with other rules in the place of the attach/detach controller.
-pub fn start<R>(seat: Seat<R>) -> World
-where
-    R: Rules + 'static,
-    R::Key: Send + Sync,
-    R::Local: Clone + Send + Sync,
-    R::Memory: Send + Sync,
-    R::Action: Send + Sync,
-{
+pub fn start<R: Actor>(seat: Seat<R>) -> World {
     start_with(seat, attacher_seat())
 }
 
 /// The world with other rules in the places of the attach/detach controller and the attacher.
-pub fn start_with<R, A>(seat: Seat<R>, attacher: Seat<A>) -> World
-where
-    R: Rules + 'static,
-    R::Key: Send + Sync,
-    R::Local: Clone + Send + Sync,
-    R::Memory: Send + Sync,
-    R::Action: Send + Sync,
-    A: Rules + 'static,
-    A::Key: Send + Sync,
-    A::Local: Clone + Send + Sync,
-    A::Memory: Send + Sync,
-    A::Action: Send + Sync,
-{
+pub fn start_with<R: Actor, A: Actor>(seat: Seat<R>, attacher: Seat<A>) -> World {
     let mut cluster = Cluster::new();
     furnish(&mut cluster, &NODES);
     let mut truth = Truth::default();
@@ -112,14 +92,7 @@ where
 }
 
 /// The same, from the moment the first node has been told that the volume is attached and has not reacted yet.
-pub fn start_reported<R>(seat: Seat<R>) -> World
-where
-    R: Rules + 'static,
-    R::Key: Send + Sync,
-    R::Local: Clone + Send + Sync,
-    R::Memory: Send + Sync,
-    R::Action: Send + Sync,
-{
+pub fn start_reported<R: Actor>(seat: Seat<R>) -> World {
     reported(start(seat))
 }
 

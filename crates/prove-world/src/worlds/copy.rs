@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use api::{Kind, ObjectRef, Precondition, Write, names};
-use control::Rules;
 use rules_binding::Binding;
 use rules_provisioner::{Abilities, Local, Provisioner, Sources};
 use serde_json::{Value, json};
@@ -11,7 +10,7 @@ use serde_json::{Value, json};
 use crate::cluster::{Cluster, NAMESPACE};
 use crate::explore::Scenario;
 use crate::laws::{self, Broken};
-use crate::member::{Instance, Seat};
+use crate::member::{Actor, Instance, Seat};
 use crate::truth::Truth;
 use crate::world::{UserMove, World};
 use crate::worlds::provision::{lately, on_claim};
@@ -51,25 +50,11 @@ pub fn local() -> Local {
 }
 
 /// The world with other rules in the place of those that let sources go.
-pub fn start<R>(sources: Seat<R>) -> World
-where
-    R: Rules + 'static,
-    R::Key: Send + Sync,
-    R::Local: Clone + Send + Sync,
-    R::Memory: Send + Sync,
-    R::Action: Send + Sync,
-{
+pub fn start<R: Actor>(sources: Seat<R>) -> World {
     start_with(sources, |_, _| local())
 }
 
-fn start_with<R>(sources: Seat<R>, build: fn(&Truth, &str) -> Local) -> World
-where
-    R: Rules + 'static,
-    R::Key: Send + Sync,
-    R::Local: Clone + Send + Sync,
-    R::Memory: Send + Sync,
-    R::Action: Send + Sync,
-{
+fn start_with<R: Actor>(sources: Seat<R>, build: fn(&Truth, &str) -> Local) -> World {
     let mut cluster = Cluster::new();
     let class =
         json!({ "metadata": {}, "provisioner": DRIVER, "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate" });

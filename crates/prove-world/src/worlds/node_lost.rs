@@ -6,14 +6,13 @@
 use std::sync::Arc;
 
 use api::{Kind, ObjectRef, Precondition, Write};
-use control::Rules;
 use rules_attachdetach::AttachDetach;
 use rules_attacher::Attacher;
 
 use crate::cluster::{Cluster, NAMESPACE};
 use crate::explore::Scenario;
 use crate::laws::{self, Broken};
-use crate::member::{Instance, Seat};
+use crate::member::{Actor, Instance, Seat};
 use crate::truth::Truth;
 use crate::world::{UserMove, World};
 use crate::worlds::attach;
@@ -29,14 +28,7 @@ pub const SCENARIO: Scenario = Scenario {
 };
 
 /// The world with other rules in the place of the attacher, from the moment the volume is attached.
-pub fn start<A>(seat: Seat<A>) -> World
-where
-    A: Rules + 'static,
-    A::Key: Send + Sync,
-    A::Local: Clone + Send + Sync,
-    A::Memory: Send + Sync,
-    A::Action: Send + Sync,
-{
+pub fn start<A: Actor>(seat: Seat<A>) -> World {
     let mut cluster = Cluster::new();
     attach::furnish(&mut cluster, &attach::NODES[..1]);
     let truth = Arc::new(Truth::default());

@@ -4,7 +4,6 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use api::{Kind, ObjectRef, Precondition, Write, names};
-use control::Rules;
 use rules_binding::Binding;
 use rules_provisioner::{Intent, Local, Provisioner, Settings};
 use serde_json::{Value, json};
@@ -12,7 +11,7 @@ use serde_json::{Value, json};
 use crate::cluster::{Cluster, NAMESPACE};
 use crate::explore::Scenario;
 use crate::laws::{self, Broken};
-use crate::member::{Instance, Seat};
+use crate::member::{Actor, Instance, Seat};
 use crate::truth::Truth;
 use crate::world::{UserMove, World};
 use crate::worlds::put;
@@ -56,14 +55,7 @@ pub fn on_claim(local: Local) -> Local {
 }
 
 /// The world with other rules in the place of the provisioner.
-pub fn start<R>(seat: Seat<R>) -> World
-where
-    R: Rules + 'static,
-    R::Key: Send + Sync,
-    R::Local: Clone + Send + Sync,
-    R::Memory: Send + Sync,
-    R::Action: Send + Sync,
-{
+pub fn start<R: Actor>(seat: Seat<R>) -> World {
     let mut cluster = Cluster::new();
     let class =
         json!({ "metadata": {}, "provisioner": DRIVER, "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate" });

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use api::{Kind, ObjectRef, Patch, PersistentVolumeClaim, Quantity, ResourceList, Write, names};
-use control::Rules;
 use rules_resizer::{Expansion, Local, Resizer};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, NAMESPACE};
 use crate::explore::Scenario;
 use crate::laws::{self, Broken};
-use crate::member::{Instance, Seat};
+use crate::member::{Actor, Instance, Seat};
 use crate::truth::{LARGEST, Size, TIER, Truth};
 use crate::world::{UserMove, World};
 use crate::worlds::node_part::NodePart;
@@ -42,14 +41,7 @@ pub fn local() -> Local {
 }
 
 /// The world with other rules in the place of the resizer.
-pub fn start<R>(seat: Seat<R>) -> World
-where
-    R: Rules + 'static,
-    R::Key: Send + Sync,
-    R::Local: Clone + Send + Sync,
-    R::Memory: Send + Sync,
-    R::Action: Send + Sync,
-{
+pub fn start<R: Actor>(seat: Seat<R>) -> World {
     let mut cluster = Cluster::new();
     // Whether a claim may ask for more is for its class to say.
     let target = ObjectRef::cluster(Kind::StorageClass, "fast");
