@@ -1,6 +1,7 @@
 use crate::Tick;
 
-/// How many requests to one server may be under way at once. It begins boldly, grows while the server keeps up, and gives
+/// How many requests to one server may be under way at once. It begins boldly, grows while the server keeps up, stays
+/// where requests begin to wait for each other, and gives
 /// way when the server says that it is overloaded, answers late or not at all: additive increase, multiplicative decrease,
 /// as TCP shares a line among strangers.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,6 +43,8 @@ pub enum Turn {
 const FIRST: f64 = 64.0;
 /// Never fewer: the server's own queues need something to be fair with.
 const LEAST: f64 = 2.0;
+/// An answer that takes longer has waited for others.
+const SOON_MILLIS: u64 = 50;
 /// An answer that takes longer is a server in trouble.
 const LATE_MILLIS: u64 = 2_000;
 
@@ -70,16 +73,17 @@ impl Pace {
     pub fn ended(&mut self, begun: Tick, now: Tick, answer: Answer) {
         let was_full = self.under_way >= self.at_once();
         self.under_way = self.under_way.saturating_sub(1);
-        let late = now.0.saturating_sub(begun.0) > LATE_MILLIS;
+        let took = now.0.saturating_sub(begun.0);
         match answer {
             Answer::TooBusy(millis) => {
                 self.hold_until = self.hold_until.max(now.after_millis(millis));
                 self.cut(begun, now, 0.5);
             }
             Answer::Lost => self.cut(begun, now, 0.5),
-            Answer::Served if late => self.cut(begun, now, 0.75),
-            // An unused limit proves nothing, so that it does not grow.
-            Answer::Served if was_full => {
+            Answer::Served if took > LATE_MILLIS => self.cut(begun, now, 0.75),
+            // An unused limit proves nothing, so that it does not grow. Nor does it where requests wait for each other at
+            // the server: more of them would only wait longer, and others with them.
+            Answer::Served if was_full && took <= SOON_MILLIS => {
                 let more = if self.careful { 1.0 / self.limit } else { 1.0 };
                 self.limit = (self.limit + more).min(self.most);
             }
@@ -138,6 +142,17 @@ mod tests {
             full(&mut pace, Tick(10));
         }
         assert_eq!(pace.at_once(), 200);
+    }
+
+    #[test]
+    fn it_does_not_grow_while_requests_wait_for_each_other() {
+        let mut pace = Pace::new(200);
+        full(&mut pace, Tick(0));
+        for now in 60..1000 {
+            pace.ended(Tick(now - 60), Tick(now), Answer::Served);
+            full(&mut pace, Tick(now));
+        }
+        assert_eq!(pace.at_once(), 64);
     }
 
     #[test]

@@ -1,20 +1,26 @@
 //! Notes, carried together: while one request about an object is under way, the notes that come meanwhile wait for it and
 //! then go in the next one, as many as there are.
 //!
+//! Notes that only take away keep nobody waiting, so they wait a while for others that are made anyway.
+//!
 //! Each request says which version it changes, so that one that is given up and lands late changes nothing. Notes touch
 //! only names of their own, so whatever came in between they mean the same, and are sent again at the newer version.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use api::{Note, Object, ObjectRef, Write};
 use control::{Outcome, Refusal, Reply};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 use crate::Kube;
 
 /// How often notes are sent again because the object had changed. Nobody else should be writing to it.
 const TRIES: usize = 5;
+
+/// How long notes that only take away wait for others.
+const LEISURE: Duration = Duration::from_millis(100);
 
 /// Notes that wait for their turn, by object.
 #[derive(Debug, Default)]
@@ -30,6 +36,8 @@ struct Pile {
     carried: bool,
     /// The newest version known.
     version: Option<String>,
+    /// A note came that somebody waits for.
+    hurried: Arc<Notify>,
 }
 
 #[derive(Debug)]
@@ -38,13 +46,39 @@ struct Waiting {
     tell: oneshot::Sender<Outcome>,
 }
 
+impl Waiting {
+    /// Something is to be relied on from now on.
+    fn is_urgent(&self) -> bool {
+        self.note.annotations.values().any(Option::is_some)
+    }
+}
+
 impl Desk {
     /// Puts a note on its pile. True if nobody carries that pile yet.
     fn put(&self, waiting: Waiting) -> bool {
         let mut piles = self.piles();
         let pile = piles.entry(waiting.note.target.clone()).or_default();
+        if waiting.is_urgent() {
+            pile.hurried.notify_one();
+        }
         pile.waiting.push(waiting);
         !std::mem::replace(&mut pile.carried, true)
+    }
+
+    /// Returns when a note waits that somebody waits for, or after a while.
+    async fn company(&self, target: &ObjectRef) {
+        let Some(hurried) = self.piles().get(target).map(|pile| pile.hurried.clone()) else { return };
+        let only_leisurely = || {
+            let piles = self.piles();
+            let waiting = piles.get(target).map_or(&[][..], |pile| &pile.waiting);
+            !waiting.is_empty() && !waiting.iter().any(Waiting::is_urgent)
+        };
+        let until = tokio::time::Instant::now() + LEISURE;
+        while only_leisurely() {
+            if tokio::time::timeout_at(until, hurried.notified()).await.is_err() {
+                return;
+            }
+        }
     }
 
     /// What waits and means the same object as the first of them, and the newest version known. Where nothing waits, nobody
@@ -89,6 +123,7 @@ impl Kube {
         loop {
             // Whoever is ready to run has their say before the request is made.
             tokio::task::yield_now().await;
+            kube.desk.company(&target).await;
             let Some((pile, mut version)) = kube.desk.take(&target) else { return };
             let together = Note {
                 annotations: pile.iter().flat_map(|one| one.note.annotations.clone()).collect(),

@@ -77,6 +77,21 @@ async fn what_comes_together_goes_together_and_everybody_is_told() {
     assert_eq!(board.written().await.meta().annotations.len(), 0);
 }
 
+// Nobody relies on what is taken away, so it goes with what somebody relies on; alone it goes after a while.
+#[tokio::test]
+async fn what_is_taken_away_waits_for_company() {
+    let board = board().await;
+    board.kube.write(&board.note("example.org/a", Some("x"))).await;
+    let (kube, away) = (board.kube.clone(), board.note("example.org/a", None));
+    let taken_away = tokio::spawn(async move { kube.write(&away).await });
+    tokio::task::yield_now().await;
+    board.kube.write(&board.note("example.org/b", Some("x"))).await;
+    assert!(matches!(taken_away.await.unwrap(), Outcome::Done(_)));
+    assert_eq!(board.patches(), 2);
+    board.kube.write(&board.note("example.org/b", None)).await;
+    assert_eq!((board.patches(), board.written().await.meta().annotations.len()), (3, 0));
+}
+
 // What was seen is long out of date, by our own notes or by others': the note means the same.
 #[tokio::test]
 async fn a_note_lands_whatever_came_in_between() {

@@ -31,8 +31,9 @@ const NEWS: usize = 4;
 /// Keys at once where nobody gave a number: far more than requests are ever under way, and still a bound.
 const UNLIMITED: usize = 512;
 /// Volumes made at once where nobody gave a number. Each has an entry in the journal, which the server reads and writes as a
-/// whole: more of them cost it more with every write, and make nothing faster.
-const MADE_AT_ONCE: usize = 128;
+/// whole: with more of them every write costs it more, and large entries have no room; with fewer there is nothing left to
+/// make while the next ones are written down.
+const MADE_AT_ONCE: usize = 192;
 
 /// A controller, whatever its rules.
 trait Worker: Send + Sync {

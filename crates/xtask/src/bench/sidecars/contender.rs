@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 /// What is done with all volumes at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operation {
     Provision,
     Attach,
@@ -29,6 +29,10 @@ impl Operation {
             Operation::Resize => "resize",
             Operation::Delete => "delete",
         }
+    }
+
+    pub fn named(name: &str) -> Option<Operation> {
+        Operation::ALL.into_iter().find(|operation| operation.name() == name)
     }
 
     fn role(self) -> &'static str {

@@ -52,8 +52,8 @@ impl Settings {
             json: None,
             doc: None,
             rounds: 6,
-            size: Size { volumes: 1500, warm: 100 },
-            slow: Size { volumes: 40, warm: 5 },
+            size: Size { volumes: 1500, warm: 100, last: Operation::Delete },
+            slow: Size { volumes: 40, warm: 5, last: Operation::Delete },
             kept: vec![2000],
             intents: 400,
             has_intents: true,
@@ -73,11 +73,12 @@ impl Settings {
                     settings.has_intents = name == INTENT;
                     settings.only.retain(|contender| name != INTENT && contender.name().contains(name));
                 }
+                "--until" => settings.size.last = Operation::named(options.next()?)?,
                 "--fast" => settings.only.retain(|contender| *contender != Contender::GoDefault),
                 "--quick" => {
                     settings.rounds = 1;
-                    settings.size = Size { volumes: 100, warm: 10 };
-                    settings.slow = Size { volumes: 15, warm: 1 };
+                    (settings.size.volumes, settings.size.warm) = (100, 10);
+                    (settings.slow.volumes, settings.slow.warm) = (15, 1);
                     settings.kept = Vec::new();
                     settings.intents = 100;
                 }

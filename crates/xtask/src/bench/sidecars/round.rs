@@ -18,6 +18,14 @@ pub struct Size {
     /// Volumes with which everything is done once before, without being told: a server that has never done something is
     /// slower at it.
     pub warm: usize,
+    /// Where a volume's life is cut short.
+    pub last: Operation,
+}
+
+impl Size {
+    fn operations(&self) -> impl Iterator<Item = Operation> {
+        Operation::ALL.into_iter().filter(|operation| *operation <= self.last)
+    }
 }
 
 /// A contender and its control plane.
@@ -44,10 +52,10 @@ pub async fn run(
     Command::new("sync").status()?;
     for lane in &mut lanes {
         start(lane, figures).await?;
-        warm_up(lane, size.warm).await?;
+        warm_up(lane, size).await?;
     }
     tell(began, "    all are warm");
-    for (index, operation) in Operation::ALL.into_iter().enumerate() {
+    for (index, operation) in size.operations().enumerate() {
         let mut turn: Vec<&mut Lane> = lanes.iter_mut().filter(|lane| lane.contender.can(operation)).collect();
         if is_reversed(number, index) {
             turn.reverse();
@@ -100,10 +108,10 @@ async fn start(lane: &mut Lane, figures: &mut Figures) -> io::Result<()> {
 }
 
 /// Everything once with a few volumes.
-async fn warm_up(lane: &mut Lane, volumes: usize) -> io::Result<()> {
-    for operation in Operation::ALL.into_iter().filter(|operation| lane.contender.can(*operation)) {
-        lane.stand.prepare(operation, volumes).await?;
-        measure(&mut lane.stand, lane.contender, operation, volumes).await?;
+async fn warm_up(lane: &mut Lane, size: &Size) -> io::Result<()> {
+    for operation in size.operations().filter(|operation| lane.contender.can(*operation)) {
+        lane.stand.prepare(operation, size.warm).await?;
+        measure(&mut lane.stand, lane.contender, operation, size.warm).await?;
     }
     lane.stand.clear().await
 }
