@@ -1,7 +1,7 @@
 //! Notes, carried together: while one request about an object is under way, the notes that come meanwhile wait for it and
 //! then go in the next one, as many as there are.
 //!
-//! Notes that only take away keep nobody waiting, so they wait a while for others that are made anyway.
+//! Notes that only take away keep nobody waiting, so that in busy times they wait a while for others that are made anyway.
 //!
 //! Each request says which version it changes, so that one that is given up and lands late changes nothing. Notes touch
 //! only names of their own, so whatever came in between they mean the same, and are sent again at the newer version.
@@ -19,8 +19,11 @@ use crate::Kube;
 /// How often notes are sent again because the object had changed. Nobody else should be writing to it.
 const TRIES: usize = 5;
 
-/// How long notes that only take away wait for others.
+/// How long notes that only take away wait for others, in busy times.
 const LEISURE: Duration = Duration::from_millis(100);
+
+/// Times are busy when so many went together last: more will come soon.
+const BUSY: usize = 8;
 
 /// Notes that wait for their turn, by object.
 #[derive(Debug, Default)]
@@ -36,6 +39,8 @@ struct Pile {
     carried: bool,
     /// The newest version known.
     version: Option<String>,
+    /// How many went together last.
+    last: usize,
     /// A note came that somebody waits for.
     hurried: Arc<Notify>,
 }
@@ -71,7 +76,8 @@ impl Desk {
         let only_leisurely = || {
             let piles = self.piles();
             let waiting = piles.get(target).map_or(&[][..], |pile| &pile.waiting);
-            !waiting.is_empty() && !waiting.iter().any(Waiting::is_urgent)
+            let is_busy = piles.get(target).is_some_and(|pile| pile.last >= BUSY);
+            is_busy && !waiting.is_empty() && !waiting.iter().any(Waiting::is_urgent)
         };
         let until = tokio::time::Instant::now() + LEISURE;
         while only_leisurely() {
@@ -90,8 +96,10 @@ impl Desk {
             pile.carried = false;
             return None;
         };
-        let (now, later) = std::mem::take(&mut pile.waiting).into_iter().partition(|one| one.note.uid == uid);
+        let (now, later): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut pile.waiting).into_iter().partition(|one| one.note.uid == uid);
         pile.waiting = later;
+        pile.last = now.len();
         Some((now, pile.version.clone()))
     }
 
