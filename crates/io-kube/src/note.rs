@@ -58,6 +58,13 @@ impl Waiting {
     }
 }
 
+impl Pile {
+    /// There is something to carry, nobody waits for it, and more will come soon.
+    fn can_wait(&self) -> bool {
+        self.last >= BUSY && !self.waiting.is_empty() && !self.waiting.iter().any(Waiting::is_urgent)
+    }
+}
+
 impl Desk {
     /// Puts a note on its pile. True if nobody carries that pile yet.
     fn put(&self, waiting: Waiting) -> bool {
@@ -73,14 +80,9 @@ impl Desk {
     /// Returns when a note waits that somebody waits for, or after a while.
     async fn company(&self, target: &ObjectRef) {
         let Some(hurried) = self.piles().get(target).map(|pile| pile.hurried.clone()) else { return };
-        let only_leisurely = || {
-            let piles = self.piles();
-            let waiting = piles.get(target).map_or(&[][..], |pile| &pile.waiting);
-            let is_busy = piles.get(target).is_some_and(|pile| pile.last >= BUSY);
-            is_busy && !waiting.is_empty() && !waiting.iter().any(Waiting::is_urgent)
-        };
+        let can_wait = || self.piles().get(target).is_some_and(Pile::can_wait);
         let until = tokio::time::Instant::now() + LEISURE;
-        while only_leisurely() {
+        while can_wait() {
             if tokio::time::timeout_at(until, hurried.notified()).await.is_err() {
                 return;
             }
