@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::io;
 use std::num::NonZeroU64;
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -191,18 +192,22 @@ pub(crate) fn copy_content(from: &File, to: &File, pace: Pace) -> rustix::io::Re
     let size = rustix::fs::fstat(from)?.st_size.unsigned_abs();
     rustix::fs::ftruncate(to, size)?;
     let mut at = 0;
-    while at < size {
-        let data = match rustix::fs::seek(from, SeekFrom::Data(at)) {
-            Ok(data) => data,
-            // Only a hole is left.
-            Err(Errno::NXIO) => return Ok(()),
-            Err(errno) => return Err(errno),
-        };
-        let hole = rustix::fs::seek(from, SeekFrom::Hole(data))?;
-        copy_range(from, to, data, hole, pace)?;
-        at = hole;
+    while let Some(data) = data_after(from, at)?.filter(|data| data.start < size) {
+        copy_range(from, to, data.start, data.end.min(size), pace)?;
+        at = data.end;
     }
     Ok(())
+}
+
+/// Where the next bytes are that are no hole. None are left when somebody made the file shorter between two questions.
+pub(crate) fn data_after(file: &File, at: u64) -> rustix::io::Result<Option<Range<u64>>> {
+    let found = rustix::fs::seek(file, SeekFrom::Data(at))
+        .and_then(|data| Ok(data..rustix::fs::seek(file, SeekFrom::Hole(data))?));
+    match found {
+        Ok(data) => Ok(Some(data)),
+        Err(Errno::NXIO) => Ok(None),
+        Err(errno) => Err(errno),
+    }
 }
 
 fn copy_range(from: &File, to: &File, mut at: u64, end: u64, pace: Pace) -> rustix::io::Result<()> {
@@ -297,4 +302,32 @@ pub fn thaw_images_beneath(dir: &str) -> io::Result<Vec<String>> {
         }
     }
     Ok(thawed)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    // Every writer that replaces a file's content makes it shorter first, perhaps between two questions of ours.
+    #[test]
+    fn a_file_that_becomes_shorter_meanwhile_is_no_fault() {
+        let bench = tempfile::tempdir().unwrap();
+        let (from, to) = (bench.path().join("from"), File::create(bench.path().join("to")).unwrap());
+        std::fs::write(&from, "begun").unwrap();
+        let stop = AtomicBool::new(false);
+        let fault = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(Ordering::SeqCst) {
+                    std::fs::write(&from, "again").unwrap();
+                }
+            });
+            let reader = File::open(&from).unwrap();
+            let fault = (0..20_000).find_map(|_| copy_content(&reader, &to, Pace(None)).err());
+            stop.store(true, Ordering::SeqCst);
+            fault
+        });
+        assert_eq!(fault, None);
+    }
 }

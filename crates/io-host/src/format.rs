@@ -7,8 +7,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use rustix::fs::{OFlags, SeekFrom};
-use rustix::io::Errno;
+use rustix::fs::OFlags;
 
 use crate::error::{HostError, os};
 use crate::mount::FILESYSTEMS;
@@ -145,17 +144,11 @@ fn write_through(memory: &File, block: &File) -> io::Result<()> {
 
 fn write_range(memory: &File, block: &File, mut at: u64, end: u64) -> io::Result<()> {
     let mut room = vec![0; 1 << 20];
-    while at < end {
-        let data = match rustix::fs::seek(memory, SeekFrom::Data(at)) {
-            Ok(data) if data < end => data,
-            Ok(_) | Err(Errno::NXIO) => return Ok(()),
-            Err(errno) => return Err(errno.into()),
-        };
-        let hole = rustix::fs::seek(memory, SeekFrom::Hole(data))?.min(end);
-        let length = usize::try_from(hole - data).unwrap_or(usize::MAX).min(room.len());
-        memory.read_exact_at(&mut room[..length], data)?;
-        block.write_all_at(&room[..length], data)?;
-        at = data + length as u64;
+    while let Some(data) = crate::copy::data_after(memory, at)?.filter(|data| data.start < end) {
+        let length = usize::try_from(data.end.min(end) - data.start).unwrap_or(usize::MAX).min(room.len());
+        memory.read_exact_at(&mut room[..length], data.start)?;
+        block.write_all_at(&room[..length], data.start)?;
+        at = data.start + length as u64;
     }
     Ok(())
 }
