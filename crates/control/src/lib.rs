@@ -34,7 +34,7 @@ pub use decision::{Decision, Why};
 pub use effect::{Effect, Outcome, Refusal, Reply};
 pub use election::{Ask, Election, Terms};
 pub use pace::{Answer, Pace, Turn};
-pub use queue::Queue;
+pub use queue::{BEGUN, Queue};
 pub use retry::{Pauses, Retry};
 pub use rules::{Action, News, Permission, Rules, Tone};
 pub use secrets::Secrets;

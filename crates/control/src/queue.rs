@@ -2,6 +2,9 @@ use alloc::collections::{BTreeMap, BTreeSet};
 
 use crate::Tick;
 
+/// When a key is due that was begun and goes on: before all others.
+pub const BEGUN: Tick = Tick(0);
+
 /// Which keys to look at, and when. One look at a key at a time; a key woken while it is being looked at is looked at
 /// again afterwards.
 #[derive(Clone, Debug)]
@@ -57,7 +60,7 @@ impl<K: Clone + Ord> Queue<K> {
     /// possible are half done, whatever happens.
     pub fn go_on(&mut self, key: K) {
         self.busy.remove(&key);
-        self.wake(key, Tick(0));
+        self.wake(key, BEGUN);
     }
 
     /// When the next key is due.

@@ -25,6 +25,13 @@ const LEISURE: Duration = Duration::from_millis(100);
 /// Times are busy when so many went together last: more will come soon.
 const BUSY: usize = 8;
 
+/// So many of those who waited are told at once, and have made their next requests before more are told. Told all at once,
+/// they would all get ready before the first of them asked for anything, and the server would have nothing to do meanwhile.
+const TOLD: usize = 16;
+
+/// Turns from being told to the next request: the one who waited, who decides, who asks, who sends.
+const TURNS: usize = 4;
+
 /// Notes that wait for their turn, by object.
 #[derive(Debug, Default)]
 pub(crate) struct Desk {
@@ -132,7 +139,7 @@ impl Kube {
         let kube = Kube { gate: None, ..self };
         loop {
             // Whoever is ready to run has their say before the request is made.
-            tokio::task::yield_now().await;
+            take_turns(1).await;
             kube.desk.company(&target).await;
             let Some((pile, mut version)) = kube.desk.take(&target) else { return };
             let together = Note {
@@ -148,7 +155,10 @@ impl Kube {
                     }
                 }
                 outcome => {
-                    for Waiting { tell, .. } in pile {
+                    for (number, Waiting { tell, .. }) in pile.into_iter().enumerate() {
+                        if number > 0 && number % TOLD == 0 {
+                            take_turns(TURNS).await;
+                        }
                         let _ = tell.send(outcome.clone());
                     }
                 }
@@ -179,6 +189,13 @@ impl Kube {
             }
         }
         outcome
+    }
+}
+
+/// Lets everybody else who is ready to run do so, so many times.
+async fn take_turns(turns: usize) {
+    for _ in 0..turns {
+        tokio::task::yield_now().await;
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use api::{Object, Write};
-use control::{Action, Cache, Change, Decision, Effect, Outcome, Queue, Reply, Rules, Tick, Why};
+use control::{Action, BEGUN, Cache, Change, Decision, Effect, Outcome, Queue, Reply, Rules, Tick, Why};
 use tokio::sync::{Notify, watch};
 
 use crate::{Clock, Ended, Events, Facts, Listener, Metrics};
@@ -59,6 +59,8 @@ struct State<R: Rules> {
     /// Something may be begun. False while another process leads.
     leading: bool,
     at_once: usize,
+    /// How many of the keys being worked on wait for a note to be written.
+    noting: usize,
     last_wait: Duration,
 }
 
@@ -107,6 +109,7 @@ where
             stopping: false,
             leading: true,
             at_once: AT_ONCE,
+            noting: 0,
             last_wait: LAST_WAIT,
         };
         let controller = Arc::new(Controller {
@@ -243,10 +246,10 @@ where
                 // Locks are always taken in this order, facts before state.
                 let decided = self.parts.facts.look(|cache| {
                     let mut state = self.state();
-                    if state.stopping || !state.leading || state.queue.busy() >= state.at_once {
+                    if state.stopping || !state.leading {
                         return None;
                     }
-                    let key = state.queue.take(now)?;
+                    let key = state.take(now)?;
                     let view = R::view(&key, cache, &state.local);
                     let memory = state.memory.get(&key).cloned().unwrap_or_default();
                     Some((key, R::decide(now, &view, &memory)))
@@ -275,17 +278,22 @@ where
             };
             tracing::debug!(controller = R::NAME, %key, action = action.name(), "{why}");
             self.tell_of_beginning(&key, &action);
-            self.state().doing.insert(key.clone(), why.clone());
-            tokio::spawn(self.clone().act(key, action, why));
+            let effect = action.effect();
+            {
+                let mut state = self.state();
+                state.doing.insert(key.clone(), why.clone());
+                state.noting += usize::from(is_note(&effect));
+            }
+            tokio::spawn(self.clone().act(key, action, effect, why));
         }
         let state = self.state();
         // Nothing could be begun however much is due: an action that ends, or the lease, wakes us.
-        let blocked = !state.leading || state.queue.busy() >= state.at_once;
+        let blocked = !state.leading || state.is_full();
         if blocked { None } else { state.queue.next() }
     }
 
-    async fn act(self: Arc<Self>, key: R::Key, action: R::Action, why: Why) {
-        let effect = action.effect();
+    async fn act(self: Arc<Self>, key: R::Key, action: R::Action, effect: Effect, why: Why) {
+        let noted = is_note(&effect);
         let written = match &effect {
             Effect::Write(write) => Some(write.clone()),
             Effect::Read(_) | Effect::Call { .. } | Effect::Host(_) => None,
@@ -317,6 +325,7 @@ where
                 state.memory.insert(key.clone(), memory);
             }
             state.doing.remove(&key);
+            state.noting -= usize::from(noted);
             state.queue.go_on(key);
         }
         self.parts.facts.look(|cache| {
@@ -367,6 +376,29 @@ where
     fn state(&self) -> MutexGuard<'_, State<R>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl<R: Rules> State<R> {
+    /// The next key to look at, if one may be. Notes are carried together, so that whoever waits for one takes no place
+    /// from those who ask for something of their own: while these are being done, the next ones are noted. When enough are
+    /// noted, only what was begun goes on.
+    fn take(&mut self, now: Tick) -> Option<R::Key> {
+        match (self.queue.busy() - self.noting < self.at_once, self.noting < self.at_once) {
+            (true, true) => self.queue.take(now),
+            (true, false) => self.queue.take(BEGUN),
+            (false, _) => None,
+        }
+    }
+
+    /// Nothing new can be begun before something ends.
+    fn is_full(&self) -> bool {
+        self.noting >= self.at_once || self.queue.busy() - self.noting >= self.at_once
+    }
+}
+
+/// It goes along with others, in one request.
+fn is_note(effect: &Effect) -> bool {
+    matches!(effect, Effect::Write(Write::Note(_)))
 }
 
 fn explain_key<R: Rules>(now: Tick, state: &State<R>, cache: &Cache, key: &R::Key) -> Explanation {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use api::{Kind, Meta, Object, ObjectKey, ObjectRef, Patch, PersistentVolumeClaim, Write};
+use api::{Kind, Meta, Note, Object, ObjectKey, ObjectRef, Patch, PersistentVolumeClaim, Write};
 use control::{Action, Cache, Change, Decision, Effect, Outcome, Permission, Refusal, Reply, Retry, Rules, Tick, Why};
 use io_run::{Clock, Controller, Events, Facts, Hands, Parts, Verdict};
 use tokio::sync::Semaphore;
@@ -25,6 +25,10 @@ impl Action for Mark {
     }
     fn effect(&self) -> Effect {
         let target = ObjectRef { kind: Kind::PersistentVolumeClaim, key: self.0.metadata.key() };
+        if self.0.metadata.name.starts_with("noted") {
+            let (uid, seen) = (self.0.metadata.uid.clone(), self.0.metadata.resource_version.clone());
+            return Effect::Write(Write::Note(Note { target, uid, seen, annotations: [].into() }));
+        }
         Effect::Write(Write::Patch { target, subresource: None, patch: Patch::add_finalizer(&self.0.metadata, MARK) })
     }
     fn permissions() -> &'static [Permission] {
@@ -108,7 +112,13 @@ impl Hands for Slow {
                 self.events.lock().unwrap().push(body["message"].as_str().unwrap().to_string());
                 return Outcome::Done(Reply::Nothing);
             }
-            let Effect::Write(Write::Patch { target, patch, .. }) = effect else { panic!("{effect:?}") };
+            let (target, version) = match effect {
+                Effect::Write(Write::Patch { target, patch, .. }) => {
+                    (target, patch.to_json()["metadata"]["resourceVersion"].as_str().unwrap().parse::<u64>().unwrap())
+                }
+                Effect::Write(Write::Note(Note { target, seen, .. })) => (target, seen.parse().unwrap()),
+                effect => panic!("{effect:?}"),
+            };
             self.begun.fetch_add(1, Ordering::SeqCst);
             let at_once = self.at_once.fetch_add(1, Ordering::SeqCst) + 1;
             self.most_at_once.fetch_max(at_once, Ordering::SeqCst);
@@ -118,7 +128,6 @@ impl Hands for Slow {
                 self.fails.fetch_sub(1, Ordering::SeqCst);
                 return Outcome::Refused(Refusal::Denied("not today".into()));
             }
-            let version: u64 = patch.to_json()["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
             Outcome::Done(Reply::Object(claim(&target.key.name, version + 100, true)))
         })
     }
@@ -269,4 +278,26 @@ async fn a_controller_begins_nothing_while_another_process_leads() {
     controller.lead(true);
     settle().await;
     assert_eq!(hands.begun(), 2);
+}
+
+// Whoever waits for a note to be carried with others takes no place, or nothing could be done while the next are noted.
+#[tokio::test]
+async fn a_note_that_is_waited_for_takes_no_place() {
+    let hands = Slow::new(0);
+    let (facts, controller) = controller(&hands);
+    controller.at_once(2);
+    tokio::spawn(controller.clone().run());
+    facts.replace(Kind::PersistentVolumeClaim, 5, vec![]);
+    for name in ["noted-1", "a", "b", "c", "noted-2", "noted-3"] {
+        facts.set(claim(name, 6, false));
+        settle().await;
+    }
+    assert_eq!(hands.begun(), 3, "one note, and two of the others at once");
+    // The first note is answered, and its key rests.
+    hands.permits.add_permits(1);
+    settle().await;
+    assert_eq!(hands.begun(), 3, "there is no place for another");
+    hands.permits.add_permits(5);
+    settle().await;
+    assert_eq!(hands.begun(), 6);
 }
