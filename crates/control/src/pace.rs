@@ -1,9 +1,8 @@
 use crate::Tick;
 
 /// How many requests to one server may be under way at once. It begins boldly, grows while the server keeps up, stays
-/// where requests begin to wait for each other, and gives
-/// way when the server says that it is overloaded, answers late or not at all: additive increase, multiplicative decrease,
-/// as TCP shares a line among strangers.
+/// where requests begin to wait for each other, and gives way when the server says that it is overloaded, answers late or
+/// not at all: additive increase, multiplicative decrease, as TCP shares a line among strangers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pace {
     limit: f64,
