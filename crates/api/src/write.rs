@@ -66,8 +66,7 @@ impl Note {
     /// The note as a patch of the object at this version, or at any.
     pub fn patch(&self, version: Option<String>) -> Patch {
         let only_if = Precondition { uid: Some(self.uid.clone()), resource_version: version };
-        // Who set which annotation is not kept: with many of them it would be the most of the object, and of the work.
-        Patch::merge(only_if, json!({ "metadata": { "annotations": self.annotations, "managedFields": [{}] } }))
+        Patch::merge(only_if, json!({ "metadata": { "annotations": self.annotations } }))
     }
 }
 
