@@ -2,11 +2,13 @@
 
 # Start Longshore in the background; return when it is ready.
 up() {
-  longshore up --listen 127.0.0.1:0 --node-name here "$@" >"$W/out" 2>>"$W/log" &
+  # Empty before the child opens them: what is looked for below must be neither missing nor an earlier start's.
+  : >"$W/out" >>"$W/log"
+  longshore up --listen 127.0.0.1:0 --node-name here "$@" >>"$W/out" 2>>"$W/log" &
   local pid=$!
   disown
   echo $pid >"$W/pid"
-  for _ in $(seq 400); do
+  for _ in $(seq 1200); do
     grep -q "Longshore is up" "$W/out" && return 0
     kill -0 $pid 2>/dev/null || { tail -3 "$W/log"; return 1; }
     sleep 0.05
@@ -36,7 +38,7 @@ ended() {
 until_says() {
   local text=$1
   shift
-  for _ in $(seq 300); do
+  for _ in $(seq 1200); do
     "$@" 2>&1 | grep -F -m1 -- "$text" && return 0
     sleep 0.05
   done
@@ -47,7 +49,7 @@ until_says() {
 
 # Wait until nothing is left: no object, mount, loop device, image, record or directory.
 until_nothing() {
-  for _ in $(seq 300); do
+  for _ in $(seq 1200); do
     [ -z "$(leftovers)" ] && { echo "nothing left"; return 0; }
     sleep 0.05
   done
