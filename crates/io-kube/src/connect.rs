@@ -10,8 +10,9 @@ use tokio::sync::Semaphore;
 
 use crate::gate::Gate;
 use crate::note::Desk;
+use crate::stack::Client;
 use crate::throttle::Throttle;
-use crate::{Counts, failure, proxy, stack};
+use crate::{Counts, failure, proxy};
 
 /// What a pod is told of its cluster, and where.
 const SERVICE_HOST: &str = "KUBERNETES_SERVICE_HOST";
@@ -21,7 +22,7 @@ const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 /// A connection to an API server.
 #[derive(Clone)]
 pub struct Kube {
-    pub(crate) client: kube::Client,
+    pub(crate) client: Client,
     pub(crate) counts: Arc<Counts>,
     pub(crate) throttle: Option<Arc<Throttle>>,
     pub(crate) gate: Option<Arc<Gate>>,
@@ -105,7 +106,7 @@ impl Kube {
 
     async fn from_config(config: kube::Config, proxy: Option<&str>) -> Result<Kube, String> {
         let proxy = proxy::on_the_way(&config.cluster_url, proxy, |name| std::env::var(name).ok())?;
-        let client = stack::client(config, proxy).await.map_err(|error| chain(error.as_ref()))?;
+        let client = Client::to(config, proxy).await.map_err(|error| chain(error.as_ref()))?;
         Ok(Kube::over(client))
     }
 
@@ -129,10 +130,10 @@ impl Kube {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<tower::BoxError>,
     {
-        Kube::over(kube::Client::new(service, "default"))
+        Kube::over(Client::new(service))
     }
 
-    fn over(client: kube::Client) -> Kube {
+    fn over(client: Client) -> Kube {
         let lists = Arc::new(Semaphore::new(1));
         Kube { client, counts: Arc::default(), throttle: None, gate: None, desk: Arc::default(), lists }
     }

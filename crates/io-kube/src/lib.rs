@@ -13,6 +13,7 @@
 //! Does not know: any rules, what objects mean, what time it is for others.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod beside;
 mod connect;
 mod count;
 mod credential;

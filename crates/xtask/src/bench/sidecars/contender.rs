@@ -57,11 +57,19 @@ pub enum Contender {
     OursSingle,
     /// Ours without an intent before CreateVolume, as upstream.
     OursUpstream,
+    /// Another build of ours, all roles in one process.
+    OursOther,
 }
 
 impl Contender {
-    pub const ALL: [Contender; 5] =
-        [Contender::GoDefault, Contender::GoLifted, Contender::Ours, Contender::OursSingle, Contender::OursUpstream];
+    pub const ALL: [Contender; 6] = [
+        Contender::GoDefault,
+        Contender::GoLifted,
+        Contender::Ours,
+        Contender::OursSingle,
+        Contender::OursUpstream,
+        Contender::OursOther,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -70,6 +78,7 @@ impl Contender {
             Contender::Ours => "ours, all in one",
             Contender::OursSingle => "ours, one role",
             Contender::OursUpstream => "ours, no intent",
+            Contender::OursOther => "ours, other build",
         }
     }
 
@@ -86,7 +95,7 @@ impl Contender {
     pub fn can(self, operation: Operation) -> bool {
         match operation {
             Operation::Attach | Operation::Detach => {
-                matches!(self, Contender::Ours | Contender::OursSingle)
+                matches!(self, Contender::Ours | Contender::OursSingle | Contender::OursOther)
             }
             Operation::Resize => self != Contender::OursUpstream,
             Operation::Provision | Operation::Delete => true,
@@ -98,6 +107,7 @@ impl Contender {
 #[derive(Clone)]
 pub struct Programs {
     pub ours: PathBuf,
+    pub other: PathBuf,
     pub provisioner: PathBuf,
     pub resizer: PathBuf,
 }
@@ -114,7 +124,8 @@ impl Programs {
                 let flags = lifted.into_iter().chain([workers.to_string()]);
                 (program.clone(), if contender == Contender::GoLifted { flags.collect() } else { Vec::new() })
             }
-            Contender::Ours => (self.ours.clone(), ours("provisioner,attacher,resizer")),
+            Contender::Ours => (self.ours.clone(), ours(ALL_ROLES)),
+            Contender::OursOther => (self.other.clone(), ours(ALL_ROLES)),
             Contender::OursSingle => (self.ours.clone(), ours(role)),
             Contender::OursUpstream => {
                 let mut flags = ours(role);
@@ -124,6 +135,8 @@ impl Programs {
         }
     }
 }
+
+const ALL_ROLES: &str = "provisioner,attacher,resizer";
 
 fn ours(roles: &str) -> Vec<String> {
     vec!["sidecar".into(), format!("--roles={roles}")]

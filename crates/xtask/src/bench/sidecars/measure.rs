@@ -10,6 +10,7 @@ use super::audit::{Asked, moment};
 use super::contender::{Contender, Operation, Running};
 use super::nothing::Calls;
 use super::objects::list;
+use super::round::Size;
 use super::stand::Stand;
 use super::usage::Spent;
 
@@ -47,13 +48,14 @@ pub async fn measure(
     stand: &mut Stand,
     contender: Contender,
     operation: Operation,
-    volumes: usize,
+    size: &Size,
 ) -> io::Result<Measured> {
+    let volumes = size.volumes;
     stand.audit.news()?;
     stand.seen.take();
     let before = stand.spent(None)?;
     let mut running = stand.run(contender, operation)?;
-    let (mut asked, after) = follow(stand, &mut running, operation, volumes).await.map_err(|error| {
+    let (mut asked, after) = follow(stand, &mut running, operation, size).await.map_err(|error| {
         let who = format!("{} did not {} all volumes", contender.name(), operation.name());
         io::Error::other(format!("{who}: {error}; it said last:\n{}", running.said()))
     })?;
@@ -68,8 +70,9 @@ async fn follow(
     stand: &mut Stand,
     running: &mut Running,
     operation: Operation,
-    volumes: usize,
+    size: &Size,
 ) -> io::Result<(Vec<Asked>, Spent)> {
+    let (volumes, longest) = (size.volumes, if size.waits { LONGEST_QUIET } else { QUIET });
     let (mut asked, mut progress) = (Vec::new(), Progress::default());
     let began = Instant::now();
     let (mut heard, mut looked) = (began, began);
@@ -84,7 +87,7 @@ async fn follow(
         running.check()?;
         if progress.volumes() < volumes {
             looked = Instant::now();
-        } else if heard.elapsed().min(looked.elapsed()) >= QUIET || looked.elapsed() >= LONGEST_QUIET {
+        } else if heard.elapsed().min(looked.elapsed()) >= QUIET || looked.elapsed() >= longest {
             let spent = stand.spent(Some(running))?;
             if is_done(stand, operation, volumes).await? {
                 return Ok((asked, spent));

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use super::figures::{self, Figures};
 use contender::{Contender, Operation, Programs};
-use round::Size;
+use round::{Lanes, Size};
 use stand::Stand;
 
 /// How much is measured.
@@ -42,6 +42,8 @@ pub struct Settings {
     has_intents: bool,
     /// Contenders to measure.
     only: Vec<Contender>,
+    /// Another build of ours to measure beside this one, for working on it.
+    other: Option<PathBuf>,
 }
 
 impl Settings {
@@ -52,12 +54,13 @@ impl Settings {
             json: None,
             doc: None,
             rounds: 6,
-            size: Size { volumes: 1500, warm: 100, last: Operation::Delete },
-            slow: Size { volumes: 40, warm: 5, last: Operation::Delete },
+            size: Size { volumes: 1500, warm: 100, last: Operation::Delete, waits: true },
+            slow: Size { volumes: 40, warm: 5, last: Operation::Delete, waits: true },
             kept: vec![2000],
             intents: 400,
             has_intents: true,
             only: Contender::ALL.into(),
+            other: None,
         };
         let mut options = options.iter();
         while let Some(option) = options.next() {
@@ -71,8 +74,10 @@ impl Settings {
                 "--only" => {
                     let name = *options.next()?;
                     settings.has_intents = name == INTENT;
-                    settings.only.retain(|contender| name != INTENT && contender.name().contains(name));
+                    let wanted = |contender: &Contender| name.split('+').any(|part| contender.name().contains(part));
+                    settings.only.retain(|contender| name != INTENT && wanted(contender));
                 }
+                "--beside" => settings.other = Some(options.next()?.into()),
                 "--until" => settings.size.last = Operation::named(options.next()?)?,
                 "--fast" => settings.only.retain(|contender| *contender != Contender::GoDefault),
                 "--quick" => {
@@ -85,12 +90,18 @@ impl Settings {
                 _ => return None,
             }
         }
+        if settings.other.is_none() {
+            settings.only.retain(|contender| *contender != Contender::OursOther);
+        }
         Some(settings)
     }
 }
 
 /// What `--only` calls the ways to write an intent down; they are no contender.
 const INTENT: &str = "intent";
+/// Rounds in which requests and processor time are counted, to the last event. They differ little; rates differ much, so that
+/// those need more rounds.
+const COUNTED: usize = 2;
 /// Claims at once for which an intent is written.
 const CROWDS: [usize; 3] = [1, 16, 100];
 
@@ -99,6 +110,7 @@ pub fn run(settings: &Settings) -> io::Result<String> {
     let peer = |name: &str| prove_cluster::peer(name).map_err(io::Error::other);
     let programs = Programs {
         ours: settings.binary.clone(),
+        other: settings.other.clone().unwrap_or_default(),
         provisioner: peer("csi-provisioner")?,
         resizer: peer("csi-resizer")?,
     };
@@ -115,11 +127,16 @@ async fn all(settings: &Settings, programs: Programs, figures: &mut Figures) -> 
     let (slow, fast): (Vec<_>, Vec<_>) = settings.only.iter().partition(|who| **who == Contender::GoDefault);
     if !slow.is_empty() {
         tell(began, &format!("once: {}", Contender::GoDefault.name()));
-        round::run(&slow, 0, &settings.slow, &programs, figures, began).await?;
+        let mut lanes = Lanes::ready(&slow, &settings.slow, &programs, began).await?;
+        lanes.round(0, &settings.slow, figures, began).await?;
     }
-    for number in (0..settings.rounds).filter(|_| !fast.is_empty()) {
-        tell(began, &format!("round {} of {}", number + 1, settings.rounds));
-        round::run(&fast, number, &settings.size, &programs, figures, began).await?;
+    if !fast.is_empty() {
+        let mut lanes = Lanes::ready(&fast, &settings.size, &programs, began).await?;
+        for number in 0..settings.rounds {
+            tell(began, &format!("round {} of {}", number + 1, settings.rounds));
+            let size = Size { waits: number < COUNTED, ..settings.size };
+            lanes.round(number, &size, figures, began).await?;
+        }
     }
     if settings.has_intents {
         intents(&Stand::start(&programs).await?, settings, figures, began).await?;
@@ -216,7 +233,7 @@ mod tests {
     #[test]
     fn without_options_everything_is_measured() {
         let settings = read(&[]);
-        assert_eq!(settings.only, Contender::ALL);
+        assert_eq!(settings.only, Contender::ALL[..5]);
         assert!(settings.has_intents && settings.rounds.is_multiple_of(2));
         assert!(Settings::read("longshore", &["--no-such"]).is_none());
     }
@@ -229,6 +246,8 @@ mod tests {
 
     #[test]
     fn only_a_contender_is_that_contender_alone() {
+        assert_eq!(read(&["--only", "lifted+one role"]).only, [Contender::GoLifted, Contender::OursSingle]);
+        assert_eq!(read(&["--only", "ours", "--beside", "b"]).only.last(), Some(&Contender::OursOther));
         let settings = read(&["--only", "no intent"]);
         assert_eq!(settings.only, [Contender::OursUpstream]);
         assert!(!settings.has_intents);

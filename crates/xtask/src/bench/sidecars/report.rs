@@ -66,7 +66,7 @@ fn tables(settings: &Settings, figures: &Figures) -> String {
     let (volumes, slow, rounds) = (settings.size.volumes, settings.slow.volumes, settings.rounds);
     let _ = writeln!(
         text,
-        "{}; {volumes} volumes ({slow} for *Go, default*, once), {rounds} rounds. The median is told, and in parentheses the \
+        "{}; {volumes} volumes ({slow} for *Go, default*, once), {rounds} rounds, requests and processor time counted in the first two. The median is told, and in parentheses the \
          least and the most; a ratio is taken within each round.\n",
         document::machine()
     );
@@ -111,6 +111,13 @@ fn rates(figures: &Figures) -> String {
         "all in one : lifted",
     ];
     let mut text = table(&head, &rows);
+    for operation in Operation::ALL {
+        let (what, other) = (rate(operation), Contender::OursOther.name());
+        let pairs = ratios(figures.rounds(&what, Contender::Ours.name()), figures.rounds(&what, other));
+        if !pairs.is_empty() {
+            let _ = writeln!(text, "\n{}: all in one : {other} = {}", operation.name(), spread(&pairs, "×"));
+        }
+    }
     text.push_str(
         "\nWith ≈: the Go attacher is not here. The figure is the one known from a machine of this size (attach 1.8 and 152 a \
          second, detach 4.7 and 205), times what csi-provisioner with its limits lifted reached here against there \

@@ -1,5 +1,5 @@
-//! One round: every contender on a fresh control plane of its own, and operation by operation one right after the other, so
-//! that what the machine does meanwhile, and what is in the server from before, is the same for all.
+//! Rounds: every contender on a control plane of its own, and operation by operation one right after the other, so that what
+//! the machine does meanwhile, and what is in the server from before, is the same for all.
 
 use std::io;
 use std::process::Command;
@@ -12,6 +12,7 @@ use super::stand::Stand;
 use super::{report, tell, usage};
 
 /// How large a round is.
+#[derive(Clone, Copy)]
 pub struct Size {
     /// Volumes an operation is done with.
     pub volumes: usize,
@@ -20,6 +21,9 @@ pub struct Size {
     pub warm: usize,
     /// Where a volume's life is cut short.
     pub last: Operation,
+    /// Whether what comes after the last volume is waited for, such as events, and counted. Without that there is time for
+    /// many more rounds.
+    pub waits: bool,
 }
 
 impl Size {
@@ -34,43 +38,59 @@ struct Lane {
     stand: Stand,
 }
 
-/// Measures everything once for each contender. The number of the round decides who goes first.
-pub async fn run(
-    contenders: &[Contender],
-    number: usize,
-    size: &Size,
-    programs: &Programs,
-    figures: &mut Figures,
-    began: Instant,
-) -> io::Result<()> {
-    let mut lanes = Vec::new();
-    for &contender in contenders {
-        lanes.push(Lane { contender, stand: Stand::start(programs).await? });
-    }
-    tell(began, "    the control planes are ready");
-    // What was compiled or copied before goes to the disk now, and not while etcd waits for it.
-    Command::new("sync").status()?;
-    for lane in &mut lanes {
-        start(lane, figures).await?;
-        warm_up(lane, size).await?;
-    }
-    tell(began, "    all are warm");
-    for (index, operation) in size.operations().enumerate() {
-        let mut turn: Vec<&mut Lane> = lanes.iter_mut().filter(|lane| lane.contender.can(operation)).collect();
-        if is_reversed(number, index) {
-            turn.reverse();
+/// Everybody who is measured, ready to begin.
+pub struct Lanes(Vec<Lane>);
+
+impl Lanes {
+    /// Starts a control plane for each, and does everything once without telling.
+    pub async fn ready(
+        contenders: &[Contender],
+        size: &Size,
+        programs: &Programs,
+        began: Instant,
+    ) -> io::Result<Lanes> {
+        let mut lanes = Vec::new();
+        for &contender in contenders {
+            lanes.push(Lane { contender, stand: Stand::start(programs).await? });
         }
-        for lane in &mut turn {
-            lane.stand.prepare(operation, size.volumes).await?;
+        tell(began, "    the control planes are ready");
+        for lane in &mut lanes {
+            warm_up(lane, size).await?;
         }
-        for lane in turn {
-            lane.stand.rest().await?;
-            let measured = measure(&mut lane.stand, lane.contender, operation, size.volumes).await?;
-            tell(began, &line(operation, lane.contender, &measured));
-            remember(operation, lane.contender, &measured, figures);
-        }
+        tell(began, "    all are warm");
+        Ok(Lanes(lanes))
     }
-    Ok(())
+
+    /// Measures everything once for each, and leaves nothing behind. The number of the round decides who goes first.
+    pub async fn round(&mut self, number: usize, size: &Size, figures: &mut Figures, began: Instant) -> io::Result<()> {
+        // What was compiled or copied before goes to the disk now, and not while etcd waits for it.
+        Command::new("sync").status()?;
+        for lane in self.0.iter_mut().filter(|_| size.waits) {
+            start(lane, figures).await?;
+        }
+        for (index, operation) in size.operations().enumerate() {
+            let mut turn: Vec<&mut Lane> = self.0.iter_mut().filter(|lane| lane.contender.can(operation)).collect();
+            if is_reversed(number, index) {
+                turn.reverse();
+            }
+            for lane in &mut turn {
+                lane.stand.prepare(operation, size.volumes).await?;
+            }
+            for lane in turn {
+                lane.stand.rest().await?;
+                let measured = measure(&mut lane.stand, lane.contender, operation, size).await?;
+                tell(began, &line(operation, lane.contender, &measured));
+                figures.add(report::rate(operation), lane.contender.name(), measured.rate);
+                if size.waits {
+                    remember(operation, lane.contender, &measured, figures);
+                }
+            }
+        }
+        for lane in &self.0 {
+            lane.stand.clear().await?;
+        }
+        Ok(())
+    }
 }
 
 /// Who is first with an operation is last with the next one, and with the same one in the next round.
@@ -110,8 +130,9 @@ async fn start(lane: &mut Lane, figures: &mut Figures) -> io::Result<()> {
 /// Everything once with a few volumes.
 async fn warm_up(lane: &mut Lane, size: &Size) -> io::Result<()> {
     for operation in size.operations().filter(|operation| lane.contender.can(*operation)) {
-        lane.stand.prepare(operation, size.warm).await?;
-        measure(&mut lane.stand, lane.contender, operation, size.warm).await?;
+        let few = Size { volumes: size.warm, waits: false, ..*size };
+        lane.stand.prepare(operation, few.volumes).await?;
+        measure(&mut lane.stand, lane.contender, operation, &few).await?;
     }
     lane.stand.clear().await
 }
@@ -126,7 +147,6 @@ fn line(operation: Operation, contender: Contender, measured: &Measured) -> Stri
 
 fn remember(operation: Operation, contender: Contender, measured: &Measured, figures: &mut Figures) {
     let (what, who, spent) = (operation.name(), contender.name(), measured.spent);
-    figures.add(report::rate(operation), who, measured.rate);
     figures.add(format!("{what}: writes"), who, measured.writes);
     figures.add(format!("{what}: reads"), who, measured.reads);
     figures.add(format!("{what}: events"), who, measured.events);
