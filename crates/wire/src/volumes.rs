@@ -75,7 +75,7 @@ messages! {
     NODE_SELECTOR = "NodeSelector" { 1 "nodeSelectorTerms" Parts(&NODE_TERM) }
     AFFINITY = "VolumeNodeAffinity" { 1 "required" Part(&NODE_SELECTOR) }
     VOLUME_SPEC = "PersistentVolumeSpec" {
-        1 "capacity" Quantities, 2 "" Inlined(&SOURCE), 3 "accessModes" Texts, 4 "claimRef" Part(&CLAIM_REFERENCE),
+        1 "capacity" Quantities, 2 "persistentVolumeSource" Inlined(&SOURCE), 3 "accessModes" Texts, 4 "claimRef" Part(&CLAIM_REFERENCE),
         5 "persistentVolumeReclaimPolicy" Text, 6 "storageClassName" Text, 7 "mountOptions" Texts,
         8 "volumeMode" Set(&Text), 9 "nodeAffinity" Part(&AFFINITY), 10 "volumeAttributesClassName" Set(&Text),
     }
