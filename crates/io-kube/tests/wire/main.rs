@@ -74,6 +74,11 @@ fn by_name(objects: Vec<Object>) -> BTreeMap<String, Object> {
     objects.into_iter().map(|object| (object.meta().key().to_string(), object)).collect()
 }
 
+/// Those that nobody but the test writes: the server renews leases of its own.
+fn ours(objects: Vec<Object>) -> BTreeMap<String, Object> {
+    by_name(objects.into_iter().filter(|object| object.meta().namespace != "kube-system").collect())
+}
+
 /// A watch's own account of what there is and what happens.
 async fn watching(kube: &Kube, kind: Kind) -> (mpsc::Receiver<Feed>, BTreeMap<String, Object>) {
     let (send, mut news) = mpsc::channel(1024);
@@ -119,10 +124,9 @@ async fn what_is_read_in_either_form_is_the_same() {
     for kind in [Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::VolumeAttachment, Kind::Lease] {
         let (_, listed) = binary.list(kind).await.unwrap();
         let (_, wanted) = in_json.list(kind).await.unwrap();
+        let (listed, wanted) = (ours(listed), ours(wanted));
         assert!(!wanted.is_empty());
-        if kind != Kind::Lease {
-            assert_eq!(by_name(listed), by_name(wanted), "{kind}");
-        }
+        assert_eq!(listed, wanted, "{kind}");
     }
     assert!(stand.spoken().iter().any(|spoken| spoken.answer == wire::TYPE));
     for spoken in stand.spoken().iter().filter(|spoken| spoken.both) {

@@ -154,12 +154,9 @@ fn attachments() -> Vec<(Value, Option<Value>)> {
             "spec": { "attacher": "some.driver.test", "nodeName": "n", "source": source },
         })
     };
-    let inline = json!({ "accessModes": ["ReadWriteOnce"], "capacity": { "storage": "1Gi" }, "csi": csi() });
-    let in_tree = json!({
-        "accessModes": ["ReadWriteOnce"], "capacity": { "storage": "1Gi" }, "awsElasticBlockStore": { "volumeID": "vol-1" },
-    });
+    let inline = json!({ "accessModes": ["ReadWriteOnce"], "mountOptions": ["ro"], "csi": csi() });
     let failed = json!({
-        "attached": false, "attachError": { "message": "no room", "time": TIME },
+        "attached": false, "attachError": { "message": "no room", "time": TIME, "errorCode": 8 },
         "detachError": { "message": "still there", "time": TIME },
     });
     vec![
@@ -168,7 +165,6 @@ fn attachments() -> Vec<(Value, Option<Value>)> {
             Some(json!({ "attached": true, "attachmentMetadata": { "device": "/dev/x", "empty": "" } })),
         ),
         (attachment("inline", json!({ "inlineVolumeSpec": inline })), Some(failed)),
-        (attachment("in-tree", json!({ "inlineVolumeSpec": in_tree })), None),
     ]
 }
 
