@@ -313,7 +313,7 @@ impl<'de> MapAccess<'de> for Entries<'de> {
 }
 
 /// The fields 1 and 2 of a small message, such as a map's entry; either may be left out when it is empty.
-fn two<'de>(mut bytes: &'de [u8], place: Place) -> Result<[&'de [u8]; 2], Error> {
+fn two(mut bytes: &[u8], place: Place) -> Result<[&[u8]; 2], Error> {
     let mut found = [&b""[..]; 2];
     while let Some((number, wire)) = next(&mut bytes, place.field)? {
         match (number, wire) {
