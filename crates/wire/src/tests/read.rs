@@ -124,6 +124,8 @@ fn nothing_is_lost_in_silence() {
     ] {
         let error = spec(&raw);
         assert!(error.contains(said), "{error} instead of {said}");
+        // A tree, as a claim's selector is one, does not look for doubles itself.
+        assert!(read::<Value>(Kind::PersistentVolume, &bytes(2, &raw)).is_err(), "{said}");
     }
     let late = bytes(1, &bytes(8, &number(1, u64::MAX)));
     assert!(volume(&late).unwrap_err().to_string().contains("creationTimestamp is no time"));
