@@ -15,8 +15,8 @@ DENY := 0.20.2
 # and the programs they run.
 export LONGSHORE_PEERS ?= $(HOME)/.cache/longshore/peers
 PEERS ?=
-INTEROP_FEATURES := prove-cluster/interop,longshore/interop,rules-translate/interop,tiny-driver/interop
-INTEROP_TESTS := --test control_plane --test peers --test interop --test sanity
+INTEROP_FEATURES := prove-cluster/interop,longshore/interop,io-kube/interop,rules-translate/interop,tiny-driver/interop
+INTEROP_TESTS := --test control_plane --test peers --test interop --test sanity --test wire
 INTEROP_PEERS := etcd kube-apiserver kube-controller-manager kube-scheduler csi-provisioner csi-resizer csi-snapshotter snapshot-controller csi-sanity hostpathplugin record-translations
 
 .PHONY: help

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use api::{Kind, Lease, LeaseSpec, ObjectKey, Time, Value};
+use api::{Kind, Lease, LeaseSpec, Object, ObjectKey, Time};
 use bytes::Bytes;
 use control::{Ask, Election, Terms, Tick};
 use http::{Method, StatusCode};
 use serde_json::json;
 use tokio::sync::watch;
 
+use crate::answer::Answer;
 use crate::{Kube, path};
 
 /// Where this process stands in an election.
@@ -117,11 +119,12 @@ impl Kube {
 
     async fn get_lease(&self, key: &ObjectKey) -> Result<Option<Lease>, String> {
         self.counts.add("get", Kind::Lease, "");
-        let (status, body) = self.send(Method::GET, &path::object(Kind::Lease, key, None), "", Bytes::new()).await?;
-        if status == StatusCode::NOT_FOUND {
+        let path = path::object(Kind::Lease, key, None);
+        let answer = self.send(Method::GET, &path, Some(Kind::Lease), "", Bytes::new()).await?;
+        if answer.status == StatusCode::NOT_FOUND {
             return Ok(None);
         }
-        understood(status, &body).map(Some)
+        understood(&answer).map(Some)
     }
 
     /// Makes or replaces the lease; nothing if somebody was faster.
@@ -150,20 +153,24 @@ impl Kube {
         self.counts.add(verb, Kind::Lease, "");
         let body =
             json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec });
-        let (status, body) = self.send(method, &path, "application/json", body.to_string().into()).await?;
-        if status == StatusCode::CONFLICT || status == StatusCode::NOT_FOUND && based_on.is_some() {
+        let answer = self.send_object(method, &path, Kind::Lease, &body).await?;
+        if answer.status == StatusCode::CONFLICT || answer.status == StatusCode::NOT_FOUND && based_on.is_some() {
             return Ok(None);
         }
-        understood(status, &body).map(Some)
+        understood(&answer).map(Some)
     }
 }
 
-fn understood(status: StatusCode, body: &[u8]) -> Result<Lease, String> {
-    if status.is_success() {
-        return serde_json::from_slice(body).map_err(|error| format!("cannot understand the lease: {error}"));
+fn understood(answer: &Answer) -> Result<Lease, String> {
+    if !answer.status.is_success() {
+        let said = answer.said();
+        return Err(format!("the API server refused: {}", said.message().unwrap_or(answer.status.as_str())));
     }
-    let said: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
-    Err(format!("the API server refused: {}", said["message"].as_str().unwrap_or(status.as_str())))
+    match answer.object(Kind::Lease) {
+        Ok(Object::Lease(lease)) => Ok(Arc::unwrap_or_clone(lease)),
+        Ok(other) => Err(format!("cannot understand the lease: it is a {}", other.kind())),
+        Err(error) => Err(format!("cannot understand the lease: {error}")),
+    }
 }
 
 async fn within<T>(patience: Duration, work: impl Future<Output = Result<T, String>>) -> Result<T, String> {

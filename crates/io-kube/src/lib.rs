@@ -7,16 +7,18 @@
 //! Owns: the connection, and who we are to the server: tokens, certificates and what plugins hand out are looked at again
 //! while we run. Writes: what it is told, each time once. Only reads: kubeconfigs and the files they name.
 //!
-//! Laws: a request is made again only if the server has certainly not begun with it (401, 429, or an HTTP/2 stream that it
-//! says it has not looked at); what may have happened is *unknown*. Nothing secret is in an error or a log.
+//! Laws: a request is made again only if the server has certainly not begun with it (401, 415, 429, or an HTTP/2 stream
+//! that it says it has not looked at); what may have happened is *unknown*. Nothing secret is in an error or a log.
 //!
 //! Does not know: any rules, what objects mean, what time it is for others.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod answer;
 mod beside;
 mod connect;
 mod count;
 mod credential;
+mod event;
 mod failure;
 mod gate;
 mod lease;

@@ -2,20 +2,22 @@
 
 use std::time::Duration;
 
-use api::{Kind, Object, ObjectRef, Patch, Value, Write};
+use api::{Kind, ObjectRef, Patch, Value, Write};
 use bytes::Bytes;
-use control::{Answer, Outcome, Refusal, Reply};
+use control::{Answer as Pacing, Outcome, Refusal, Reply};
 use http::{Method, StatusCode};
 use http_body_util::BodyExt;
 use kube::client::Body;
 use serde_json::json;
 
+use crate::answer::{Answer, Form, accept};
 use crate::failure::why;
 use crate::{Kube, path};
 
 /// A field manager for what we write, so that users see who it was. Fields nobody knows are not looked for: what we write is
 /// tested against real servers, and the search costs the server time with every write.
 const MANAGER: &str = "fieldManager=longshore&fieldValidation=Ignore";
+const JSON: &str = "application/json";
 /// How often a request is made while the server says that it is too busy.
 const BUSY_TRIES: usize = 5;
 /// For how long a busy server is left alone that does not say, and at most.
@@ -27,13 +29,13 @@ impl Kube {
     pub async fn read(&self, target: &ObjectRef) -> Outcome {
         self.counts.add("get", target.kind, "");
         let path = path::object(target.kind, &target.key, None);
-        match self.send(Method::GET, &path, "", Bytes::new()).await {
-            Ok((StatusCode::NOT_FOUND, _)) => Outcome::Done(Reply::Gone),
-            Ok((status, body)) if status.is_success() => match Object::from_slice(target.kind, &body) {
+        match self.send(Method::GET, &path, Some(target.kind), "", Bytes::new()).await {
+            Ok(answer) if answer.status == StatusCode::NOT_FOUND => Outcome::Done(Reply::Gone),
+            Ok(answer) if answer.status.is_success() => match answer.object(target.kind) {
                 Ok(object) => Outcome::Done(Reply::Object(object)),
                 Err(error) => Outcome::Unknown(format!("cannot understand {target}: {error}")),
             },
-            Ok((status, body)) => refused(status, &body, false),
+            Ok(answer) => refused(&answer, false),
             Err(text) => Outcome::Unknown(text),
         }
     }
@@ -52,35 +54,63 @@ impl Kube {
     pub(crate) async fn write_alone(&self, write: &Write) -> Outcome {
         let target = write.target();
         self.counts.add(write.verb(), target.kind, write.subresource().unwrap_or(""));
-        let (method, path, content_type, body) = encode(write);
-        let (status, body) = match self.send(method, &path, content_type, body.into()).await {
+        let (method, path, content) = encode(write);
+        let answered = match content {
+            Content::Object(object) => self.send_object(method, &path, target.kind, object).await,
+            Content::Json(content_type, body) => {
+                self.send(method, &path, Some(target.kind), content_type, body.to_string().into()).await
+            }
+        };
+        let answered = match answered {
             Ok(answer) => answer,
             Err(text) => return Outcome::Unknown(text),
         };
-        if !status.is_success() {
-            return refused(status, &body, matches!(write, Write::Patch { patch: Patch::Json(_), .. }));
+        if !answered.status.is_success() {
+            return refused(&answered, matches!(write, Write::Patch { patch: Patch::Json(_), .. }));
         }
         match write {
             Write::Bind { .. } => Outcome::Done(Reply::Nothing),
             Write::Create { .. } | Write::Patch { .. } | Write::Delete { .. } | Write::Note(_) => {
-                Outcome::Done(answer(target.kind, write, &body))
+                Outcome::Done(reply(target.kind, write, &answered))
             }
         }
     }
 
     /// Asks for any path: for what is no API object.
     pub async fn get_raw(&self, path: &str) -> Result<(u16, Bytes), String> {
-        let (status, body) = self.send(Method::GET, path, "", Bytes::new()).await?;
-        Ok((status.as_u16(), body))
+        let answer = self.send(Method::GET, path, None, "", Bytes::new()).await?;
+        Ok((answer.status.as_u16(), answer.body))
+    }
+
+    /// Sends a whole object, in the binary form if it can be written so and the server has not turned that down.
+    pub(crate) async fn send_object(
+        &self,
+        method: Method,
+        path: &str,
+        kind: Kind,
+        object: &Value,
+    ) -> Result<Answer, String> {
+        if self.counts.binary_is_taken()
+            && let Some(body) = wire::encode(kind, object)
+        {
+            let answer = self.send(method.clone(), path, Some(kind), wire::TYPE, body.into()).await?;
+            if answer.status != StatusCode::UNSUPPORTED_MEDIA_TYPE {
+                return Ok(answer);
+            }
+            // Not read means that nothing was begun.
+            self.counts.binary_turned_down();
+        }
+        self.send(method, path, Some(kind), JSON, object.to_string().into()).await
     }
 
     pub(crate) async fn send(
         &self,
         method: Method,
         path: &str,
+        kind: Option<Kind>,
         content_type: &str,
         body: Bytes,
-    ) -> Result<(StatusCode, Bytes), String> {
+    ) -> Result<Answer, String> {
         let mut tries = 1;
         loop {
             if let Some(throttle) = &self.throttle {
@@ -90,47 +120,46 @@ impl Kube {
                 Some(gate) => Some(gate.pass().await),
                 None => None,
             };
-            let answered = self.send_once(&method, path, content_type, body.clone()).await;
-            let answer = match &answered {
-                Ok((StatusCode::TOO_MANY_REQUESTS, pause, _)) => Answer::TooBusy(pause.unwrap_or(SHORT_PAUSE_MILLIS)),
-                Ok(_) => Answer::Served,
-                Err(_) => Answer::Lost,
+            let answered = self.send_once(&method, path, kind, content_type, body.clone()).await;
+            let pacing = match &answered {
+                Ok((answer, pause)) if answer.status == StatusCode::TOO_MANY_REQUESTS => {
+                    Pacing::TooBusy(pause.unwrap_or(SHORT_PAUSE_MILLIS))
+                }
+                Ok(_) => Pacing::Served,
+                Err(_) => Pacing::Lost,
             };
             if let Some(passage) = passage {
-                passage.ended(answer);
+                passage.ended(pacing);
             }
-            match answer {
+            match pacing {
                 // Too busy means that nothing was begun, so that the same request may be made again.
-                Answer::TooBusy(millis) if tries < BUSY_TRIES => {
+                Pacing::TooBusy(millis) if tries < BUSY_TRIES => {
                     tries += 1;
                     tokio::time::sleep(Duration::from_millis(millis)).await;
                 }
-                Answer::TooBusy(_) | Answer::Served | Answer::Lost => {
-                    return answered.map(|(status, _, body)| (status, body));
-                }
+                Pacing::TooBusy(_) | Pacing::Served | Pacing::Lost => return answered.map(|(answer, _)| answer),
             }
         }
     }
 
-    /// One attempt: the status, for how long a busy server wants to be left alone, and the body.
+    /// One attempt: the answer, and for how long a busy server wants to be left alone.
     async fn send_once(
         &self,
         method: &Method,
         path: &str,
+        kind: Option<Kind>,
         content_type: &str,
         body: Bytes,
-    ) -> Result<(StatusCode, Option<u64>, Bytes), String> {
-        let mut request =
-            http::Request::builder().method(method.clone()).uri(path).header("accept", "application/json");
+    ) -> Result<(Answer, Option<u64>), String> {
+        let mut request = http::Request::builder().method(method.clone()).uri(path).header("accept", accept(kind));
         if !content_type.is_empty() {
             request = request.header("content-type", content_type);
         }
-        let request =
-            request.body(Body::from(body.to_vec())).map_err(|error| format!("cannot ask for {path}: {error}"))?;
+        let request = request.body(Body::from(body)).map_err(|error| format!("cannot ask for {path}: {error}"))?;
         let response = self.client.send(request).await.map_err(|error| why(&error))?;
-        let (status, pause) = (response.status(), pause(response.headers()));
+        let (status, form, pause) = (response.status(), Form::of(response.headers()), pause(response.headers()));
         let body = response.into_body().collect().await.map_err(|error| why(&error))?.to_bytes();
-        Ok((status, pause, body))
+        Ok((Answer { status, form, body }, pause))
     }
 }
 
@@ -140,22 +169,30 @@ fn pause(headers: &http::HeaderMap) -> Option<u64> {
     Some(seconds.min(LONGEST_PAUSE_SECONDS) * 1000)
 }
 
-fn encode(write: &Write) -> (Method, String, &'static str, String) {
+/// What a request carries.
+enum Content<'a> {
+    /// A whole object of the kind that is written.
+    Object(&'a Value),
+    /// Anything else, under this type.
+    Json(&'static str, Value),
+}
+
+fn encode(write: &Write) -> (Method, String, Content<'_>) {
     let target = write.target();
     let subresource = write.subresource();
     match write {
         Write::Create { body, .. } => {
             let path = format!("{}?{MANAGER}", path::collection(target.kind, &target.key.namespace));
-            (Method::POST, path, "application/json", body.to_string())
+            (Method::POST, path, Content::Object(body))
         }
         Write::Note(note) => {
             let path = format!("{}?{MANAGER}", path::object(target.kind, &target.key, None));
             let patch = note.patch(Some(note.seen.clone()));
-            (Method::PATCH, path, patch.content_type(), patch.to_json().to_string())
+            (Method::PATCH, path, Content::Json(patch.content_type(), patch.to_json()))
         }
         Write::Patch { patch, .. } => {
             let path = format!("{}?{MANAGER}", path::object(target.kind, &target.key, subresource));
-            (Method::PATCH, path, patch.content_type(), patch.to_json().to_string())
+            (Method::PATCH, path, Content::Json(patch.content_type(), patch.to_json()))
         }
         Write::Delete { only_if, grace_seconds, .. } => {
             let mut options = json!({ "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {} });
@@ -168,7 +205,7 @@ fn encode(write: &Write) -> (Method, String, &'static str, String) {
             if let Some(grace) = grace_seconds {
                 options["gracePeriodSeconds"] = json!(grace);
             }
-            (Method::DELETE, path::object(target.kind, &target.key, None), "application/json", options.to_string())
+            (Method::DELETE, path::object(target.kind, &target.key, None), Content::Json(JSON, options))
         }
         Write::Bind { uid, node, .. } => {
             let key = &target.key;
@@ -177,15 +214,15 @@ fn encode(write: &Write) -> (Method, String, &'static str, String) {
                 "metadata": { "name": key.name, "namespace": key.namespace, "uid": uid },
                 "target": { "apiVersion": "v1", "kind": "Node", "name": node },
             });
-            (Method::POST, path::object(target.kind, key, subresource), "application/json", body.to_string())
+            (Method::POST, path::object(target.kind, key, subresource), Content::Json(JSON, body))
         }
     }
 }
 
 /// What a successful write left behind. A delete answers with a `Status`, or with the object as it was last; the
 /// object is still there only if something holds it.
-fn answer(kind: Kind, write: &Write, body: &[u8]) -> Reply {
-    let Ok(object) = Object::from_slice(kind, body) else {
+fn reply(kind: Kind, write: &Write, answer: &Answer) -> Reply {
+    let Ok(object) = answer.object(kind) else {
         // A `Status` after a delete; or a kind the rules do not keep, such as events.
         return if matches!(write, Write::Delete { .. }) { Reply::Gone } else { Reply::Nothing };
     };
@@ -208,12 +245,12 @@ fn answer(kind: Kind, write: &Write, body: &[u8]) -> Reply {
 }
 
 /// Reads an unsuccessful answer. Overload and server errors leave it open whether the write happened.
-fn refused(status: StatusCode, body: &[u8], json_patch: bool) -> Outcome {
-    let said: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
-    let message = said["message"].as_str().unwrap_or("no reason given").to_string();
-    match status {
+fn refused(answer: &Answer, json_patch: bool) -> Outcome {
+    let said = answer.said();
+    let message = said.message().unwrap_or("no reason given").to_string();
+    match answer.status {
         StatusCode::NOT_FOUND => Outcome::Refused(Refusal::NotFound),
-        StatusCode::CONFLICT if said["reason"] == "AlreadyExists" => Outcome::Refused(Refusal::AlreadyExists),
+        StatusCode::CONFLICT if said.reason == "AlreadyExists" => Outcome::Refused(Refusal::AlreadyExists),
         StatusCode::CONFLICT => Outcome::Refused(Refusal::Conflict),
         // A failed `test` of a JSON patch: the belief it carried was wrong.
         StatusCode::UNPROCESSABLE_ENTITY if json_patch => Outcome::Refused(Refusal::Conflict),
@@ -228,21 +265,21 @@ mod tests {
     use super::*;
     use api::Precondition;
 
-    fn body(value: Value) -> Vec<u8> {
-        value.to_string().into_bytes()
+    fn answer(status: u16, body: impl Into<Bytes>) -> Answer {
+        Answer { status: StatusCode::from_u16(status).unwrap(), form: Form::Json, body: body.into() }
     }
 
     #[test]
     fn only_certain_answers_are_refusals() {
-        let conflict = refused(StatusCode::CONFLICT, &body(json!({ "reason": "Conflict" })), false);
+        let conflict = refused(&answer(409, json!({ "reason": "Conflict" }).to_string()), false);
         assert_eq!(conflict, Outcome::Refused(Refusal::Conflict));
-        let exists = refused(StatusCode::CONFLICT, &body(json!({ "reason": "AlreadyExists" })), false);
+        let exists = refused(&answer(409, json!({ "reason": "AlreadyExists" }).to_string()), false);
         assert_eq!(exists, Outcome::Refused(Refusal::AlreadyExists));
         for status in [500, 503, 504, 429] {
-            let outcome = refused(StatusCode::from_u16(status).unwrap(), b"garbage", false);
+            let outcome = refused(&answer(status, "garbage"), false);
             assert!(matches!(outcome, Outcome::Unknown(_)), "{status}");
         }
-        assert!(matches!(refused(StatusCode::FORBIDDEN, b"", false), Outcome::Refused(Refusal::Denied(_))));
+        assert!(matches!(refused(&answer(403, ""), false), Outcome::Refused(Refusal::Denied(_))));
     }
 
     #[test]
@@ -260,9 +297,8 @@ mod tests {
 
     #[test]
     fn a_failed_test_of_a_json_patch_is_a_conflict_and_an_invalid_object_is_not() {
-        let status = StatusCode::UNPROCESSABLE_ENTITY;
-        assert_eq!(refused(status, b"{}", true), Outcome::Refused(Refusal::Conflict));
-        assert!(matches!(refused(status, b"{}", false), Outcome::Refused(Refusal::Denied(_))));
+        assert_eq!(refused(&answer(422, "{}"), true), Outcome::Refused(Refusal::Conflict));
+        assert!(matches!(refused(&answer(422, "{}"), false), Outcome::Refused(Refusal::Denied(_))));
     }
 
     #[test]
@@ -270,19 +306,20 @@ mod tests {
         let target = ObjectRef::cluster(Kind::PersistentVolume, "v");
         let delete = Write::Delete { target, only_if: Precondition::default(), grace_seconds: None };
         let gone = json!({ "kind": "Status", "status": "Success" });
-        assert_eq!(answer(Kind::PersistentVolume, &delete, &body(gone)), Reply::Gone);
+        let answered = |json: Value| reply(Kind::PersistentVolume, &delete, &answer(200, json.to_string()));
+        assert_eq!(answered(gone), Reply::Gone);
         let held =
             json!({ "metadata": { "name": "v", "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["f"] } });
-        assert!(matches!(answer(Kind::PersistentVolume, &delete, &body(held)), Reply::Object(_)));
+        assert!(matches!(answered(held), Reply::Object(_)));
     }
 
     #[test]
     fn a_delete_carries_its_preconditions() {
         let target = ObjectRef::namespaced(Kind::Pod, "n", "p");
         let only_if = Precondition { uid: Some("u".into()), resource_version: Some("7".into()) };
-        let (method, path, _, body) = encode(&Write::Delete { target, only_if, grace_seconds: Some(0) });
+        let delete = Write::Delete { target, only_if, grace_seconds: Some(0) };
+        let (method, path, Content::Json(_, body)) = encode(&delete) else { unreachable!("a delete carries options") };
         assert_eq!((method, path.as_str()), (Method::DELETE, "/api/v1/namespaces/n/pods/p"));
-        let body: Value = serde_json::from_str(&body).unwrap();
         assert_eq!(body["preconditions"], json!({ "uid": "u", "resourceVersion": "7" }));
         assert_eq!(body["gracePeriodSeconds"], json!(0));
     }

@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use api::{Kind, Object, ObjectKey, Value};
-use bytes::{Buf, BytesMut};
+use api::{Kind, Object, ObjectKey};
+use bytes::Bytes;
 use http::{Method, StatusCode};
 use http_body_util::BodyExt;
 use kube::client::Body;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
+use crate::answer::{Form, accept};
+use crate::event::{Event, Events};
 use crate::failure::why;
 use crate::{Kube, path};
 
@@ -195,28 +195,29 @@ impl Kube {
         self.counts.add("list", kind, "");
         let token = if next.is_empty() { String::new() } else { format!("&continue={next}") };
         let path = format!("{}limit={PAGE}{token}", scope.path(kind));
-        let answered = self.send(Method::GET, &path, "", bytes::Bytes::new()).await;
-        let (status, body) = answered.map_err(NoList::Failed)?;
-        match status {
+        let answered = self.send(Method::GET, &path, Some(kind), "", Bytes::new()).await;
+        let answer = answered.map_err(NoList::Failed)?;
+        match answer.status {
             StatusCode::NOT_FOUND => return Err(NoList::Absent),
             StatusCode::GONE => return Err(NoList::TooOld),
             status if !status.is_success() => {
-                let said: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
-                let why = said["message"].as_str().unwrap_or(status.as_str());
+                let said = answer.said();
+                let why = said.message().unwrap_or(status.as_str());
                 return Err(NoList::Failed(format!("listing {} was refused: {why}", kind.plural())));
             }
             _ => {}
         }
-        let page: Page<'_> = serde_json::from_slice(&body)
+        let (metadata, items) = answer
+            .list(kind)
             .map_err(|error| NoList::Failed(format!("cannot understand the list of {}: {error}", kind.plural())))?;
-        let objects = page.items.into_iter().filter_map(|item| understood(kind, item)).collect();
-        Ok(Listed { version: page.metadata.resource_version, next: page.metadata.r#continue, objects })
+        let objects = items.into_iter().filter_map(|item| understood(kind, item)).collect();
+        Ok(Listed { version: metadata.resource_version, next: metadata.r#continue, objects })
     }
 
     async fn follow(&self, kind: Kind, scope: &Scope, version: &mut String, news: &mpsc::Sender<Feed>) -> Stopped {
         self.counts.add("watch", kind, "");
         let path = format!("{}watch=true&allowWatchBookmarks=true&resourceVersion={version}", scope.path(kind));
-        let request = match http::Request::get(path).header("accept", "application/json").body(Body::empty()) {
+        let request = match http::Request::get(path).header("accept", accept(Some(kind))).body(Body::empty()) {
             Ok(request) => request,
             Err(error) => return Stopped::Failed(error.to_string()),
         };
@@ -230,18 +231,24 @@ impl Kube {
         if !response.status().is_success() {
             return Stopped::Failed(format!("the API server answered {}", response.status()));
         }
-        let mut body = response.into_body();
-        let mut buffer = BytesMut::new();
+        let form = Form::of(response.headers());
+        let (mut body, mut events) = (response.into_body(), Events::new(form));
         while let Some(frame) = body.frame().await {
-            let data = match frame {
-                Ok(frame) => frame.into_data().unwrap_or_default(),
+            match frame {
+                Ok(frame) => events.came(&frame.into_data().unwrap_or_default()),
                 Err(error) => return Stopped::Failed(why(&error)),
-            };
-            buffer.extend_from_slice(&data);
-            while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
-                let line = buffer.split_to(end);
-                buffer.advance(1);
-                if let Err(stopped) = deliver(kind, &line, version, news).await {
+            }
+            loop {
+                let event = match events.next() {
+                    Ok(Some(event)) => Event::read(form, kind, &event),
+                    Ok(None) => break,
+                    Err(text) => Err(text),
+                };
+                let delivered = match event {
+                    Ok(event) => deliver(kind, event, version, news).await,
+                    Err(text) => Err(Stopped::Failed(text)),
+                };
+                if let Err(stopped) = delivered {
                     return stopped;
                 }
             }
@@ -257,50 +264,16 @@ struct Listed {
     objects: Vec<Object>,
 }
 
-#[derive(Deserialize)]
-struct Page<'a> {
-    #[serde(default)]
-    metadata: ListMeta,
-    #[serde(borrow, default)]
-    items: Vec<&'a RawValue>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-struct ListMeta {
-    resource_version: String,
-    r#continue: String,
-}
-
-#[derive(Deserialize)]
-struct Line<'a> {
-    r#type: &'a str,
-    #[serde(borrow)]
-    object: &'a RawValue,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Bookmark {
-    metadata: ListMeta,
-    code: u16,
-    message: String,
-}
-
-async fn deliver(kind: Kind, line: &[u8], version: &mut String, news: &mpsc::Sender<Feed>) -> Result<(), Stopped> {
-    let line: Line<'_> = serde_json::from_slice(line)
-        .map_err(|error| Stopped::Failed(format!("cannot understand an event: {error}")))?;
-    let feed = match line.r#type {
-        "ADDED" | "MODIFIED" => understood(kind, line.object).map(Feed::Set),
-        "DELETED" => understood(kind, line.object).map(Feed::Remove),
-        other => {
-            let said: Bookmark = serde_json::from_str(line.object.get()).unwrap_or_default();
-            if other == "BOOKMARK" {
-                *version = said.metadata.resource_version;
-                return Ok(());
-            }
-            return Err(if said.code == 410 { Stopped::TooOld } else { Stopped::Failed(said.message) });
+async fn deliver(kind: Kind, event: Event, version: &mut String, news: &mpsc::Sender<Feed>) -> Result<(), Stopped> {
+    let feed = match event {
+        Event::Set(object) => understood(kind, object).map(Feed::Set),
+        Event::Removed(object) => understood(kind, object).map(Feed::Remove),
+        Event::Bookmark(at) => {
+            *version = at;
+            return Ok(());
         }
+        Event::Error { code: 410, .. } => return Err(Stopped::TooOld),
+        Event::Error { message, .. } => return Err(Stopped::Failed(message)),
     };
     if let Some(feed) = feed {
         let (Feed::Set(object) | Feed::Remove(object)) = &feed else { return Ok(()) };
@@ -311,8 +284,8 @@ async fn deliver(kind: Kind, line: &[u8], version: &mut String, news: &mpsc::Sen
 }
 
 /// An object that cannot be understood is left out and said once: it must not stop the others (reliability 110).
-fn understood(kind: Kind, json: &RawValue) -> Option<Object> {
-    match Object::from_slice(kind, json.get().as_bytes()) {
+fn understood(kind: Kind, read: Result<Object, String>) -> Option<Object> {
+    match read {
         Ok(object) => Some(object),
         Err(error) => {
             tracing::warn!(kind = kind.name(), "left out an object that cannot be understood: {error}");

@@ -1,5 +1,8 @@
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use prost::encoding::{WireType, encode_key, encode_varint};
 use serde_json::json;
+use wire::MAGIC;
 
 use super::*;
 

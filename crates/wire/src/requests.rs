@@ -1,31 +1,13 @@
-//! Numbers, names and forms of the fields of the kinds that kubectl sends in protobuf. The numbers are Kubernetes' wire
-//! format and never change.
+//! The kinds that kubectl sends in this form. They are read strictly, so these tables are complete. The numbers are
+//! Kubernetes' wire format and never change.
 
-use Form::{BytesMap, Number, Part, Parts, Text, TextMap, Texts, Time, Truth, Unread};
-
-/// A message: its name for people, and its fields.
-pub(super) struct Message {
-    pub name: &'static str,
-    pub fields: &'static [(u32, &'static str, Form)],
-}
-
-/// What a field holds.
-pub(super) enum Form {
-    Text,
-    Truth,
-    Number,
-    Time,
-    Texts,
-    TextMap,
-    BytesMap,
-    Part(&'static Message),
-    Parts(&'static Message),
-    /// Taken and left out: nobody keeps it here.
-    Unread,
-}
+use crate::Form::{BytesMap, Number, Part, Parts, Text, TextMap, Texts, Time, Truth};
+use crate::Message;
+use crate::form::messages;
+use crate::meta::{META, SELECTOR};
 
 /// The message of a kind; deletions say their options in any version.
-pub(super) fn find(api_version: &str, kind: &str) -> Option<&'static Message> {
+pub fn find(api_version: &str, kind: &str) -> Option<&'static Message> {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     match (group, kind) {
         ("", "Namespace") => Some(&NAMESPACE),
@@ -42,23 +24,7 @@ pub(super) fn find(api_version: &str, kind: &str) -> Option<&'static Message> {
     }
 }
 
-macro_rules! messages {
-    ($($id:ident = $name:literal { $($number:literal $field:literal $form:expr),* $(,)? })*) => { $(
-        static $id: Message = Message { name: $name, fields: &[$(($number, $field, $form)),*] };
-    )* };
-}
-
 messages! {
-    OWNER = "OwnerReference" {
-        1 "kind" Text, 3 "name" Text, 4 "uid" Text, 5 "apiVersion" Text, 6 "controller" Truth,
-        7 "blockOwnerDeletion" Truth,
-    }
-    META = "ObjectMeta" {
-        1 "name" Text, 2 "generateName" Text, 3 "namespace" Text, 4 "selfLink" Text, 5 "uid" Text,
-        6 "resourceVersion" Text, 7 "generation" Number, 8 "creationTimestamp" Time, 9 "deletionTimestamp" Time,
-        10 "deletionGracePeriodSeconds" Number, 11 "labels" TextMap, 12 "annotations" TextMap,
-        13 "ownerReferences" Parts(&OWNER), 14 "finalizers" Texts, 17 "managedFields" Unread,
-    }
     NAMESPACE_SPEC = "NamespaceSpec" { 1 "finalizers" Texts }
     NAMESPACE_CONDITION = "NamespaceCondition" {
         1 "type" Text, 2 "status" Text, 4 "lastTransitionTime" Time, 5 "reason" Text, 6 "message" Text,
@@ -81,8 +47,6 @@ messages! {
     POLICY_RULE = "PolicyRule" {
         1 "verbs" Texts, 2 "apiGroups" Texts, 3 "resources" Texts, 4 "resourceNames" Texts, 5 "nonResourceURLs" Texts,
     }
-    REQUIREMENT = "LabelSelectorRequirement" { 1 "key" Text, 2 "operator" Text, 3 "values" Texts }
-    SELECTOR = "LabelSelector" { 1 "matchLabels" TextMap, 2 "matchExpressions" Parts(&REQUIREMENT) }
     AGGREGATION = "AggregationRule" { 1 "clusterRoleSelectors" Parts(&SELECTOR) }
     ROLE = "Role" { 1 "metadata" Part(&META), 2 "rules" Parts(&POLICY_RULE) }
     CLUSTER_ROLE = "ClusterRole" {
