@@ -20,6 +20,9 @@ const MANAGER: &str = "fieldManager=longshore&fieldValidation=Ignore";
 const JSON: &str = "application/json";
 /// How often a request is made while the server says that it is too busy.
 const BUSY_TRIES: usize = 5;
+/// A server ends what takes it longer than a minute. What is not there then has been lost behind a load balancer that still
+/// answers for a dead server, which no question to the connection tells.
+const LATEST: Duration = Duration::from_secs(90);
 /// For how long a busy server is left alone that does not say, and at most.
 const SHORT_PAUSE_MILLIS: u64 = 1_000;
 const LONGEST_PAUSE_SECONDS: u64 = 30;
@@ -156,10 +159,14 @@ impl Kube {
             request = request.header("content-type", content_type);
         }
         let request = request.body(Body::from(body)).map_err(|error| format!("cannot ask for {path}: {error}"))?;
-        let response = self.client.send(request).await.map_err(|error| why(&error))?;
-        let (status, form, pause) = (response.status(), Form::of(response.headers()), pause(response.headers()));
-        let body = response.into_body().collect().await.map_err(|error| why(&error))?.to_bytes();
-        Ok((Answer { status, form, body }, pause))
+        let asking = async {
+            let response = self.client.send(request).await.map_err(|error| why(&error))?;
+            let (status, form, pause) = (response.status(), Form::of(response.headers()), pause(response.headers()));
+            let body = response.into_body().collect().await.map_err(|error| why(&error))?.to_bytes();
+            Ok((Answer { status, form, body }, pause))
+        };
+        let late = |_| Err(format!("the API server did not answer within {} s", LATEST.as_secs()));
+        tokio::time::timeout(LATEST, asking).await.unwrap_or_else(late)
     }
 }
 
@@ -267,6 +274,15 @@ mod tests {
 
     fn answer(status: u16, body: impl Into<Bytes>) -> Answer {
         Answer { status: StatusCode::from_u16(status).unwrap(), form: Form::Json, body: body.into() }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_never_answers_leaves_it_open_what_happened() {
+        let nobody = tower::service_fn(|_: http::Request<Body>| {
+            std::future::pending::<Result<http::Response<Body>, std::convert::Infallible>>()
+        });
+        let asked = Kube::in_process(nobody).read(&ObjectRef::cluster(Kind::PersistentVolume, "v")).await;
+        assert_eq!(asked, Outcome::Unknown("the API server did not answer within 90 s".into()));
     }
 
     #[test]
