@@ -30,10 +30,10 @@ pub fn journal(driver: &str, node: Option<&str>) -> String {
         None => format!("longshore-journal-{driver}"),
         Some(node) => format!("longshore-journal-{driver}-{node}"),
     };
-    let name: String = whole.chars().map(plain).collect();
-    if name == whole && name.len() <= LONGEST && !name.ends_with(['-', '.']) {
-        return name;
+    if whole.len() <= LONGEST && !whole.ends_with(['-', '.']) && whole.chars().all(|c| plain(c) == c) {
+        return whole;
     }
+    let name: String = whole.chars().map(plain).collect();
     // Another driver or node may look the same in plain letters, so its hash makes the difference.
     let short: String = name.chars().take(LONGEST - 9).collect();
     format!("{short}-{:08x}", fnv1a_32(&whole))
@@ -80,7 +80,13 @@ pub fn fnv1_32(text: &str) -> u32 {
 
 /// FNV-1a: mix in, then multiply.
 pub fn fnv1a_32(text: &str) -> u32 {
-    text.bytes().fold(FNV_BASIS, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(FNV_PRIME))
+    fnv1a_32_of(&[text])
+}
+
+/// The same of several texts, one after the other.
+pub fn fnv1a_32_of(texts: &[&str]) -> u32 {
+    let bytes = texts.iter().flat_map(|text| text.bytes());
+    bytes.fold(FNV_BASIS, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(FNV_PRIME))
 }
 
 /// A name without dots: at most 63 lower-case letters, digits and dashes, a letter or digit at both ends.

@@ -97,7 +97,7 @@ fn an_entry_found_gets_a_name_that_no_earlier_note_knows() {
     let mut world = asked();
     world.run_for(1);
     let claim = world.cache.claim(&ObjectKey::new("n", "data")).unwrap().clone();
-    let page = crate::journal::page(&world.uid(), &world.cache, &world.local);
+    let page = crate::journal::page(&world.uid(), &world.cache, &world.local).into();
     let earlier = crate::Action::DropIntent { claim, place: Place::Journal(page) };
     world.restart();
     world.run_for(1);
@@ -118,7 +118,7 @@ fn a_late_recording_is_garbage_that_goes() {
         world.run();
         let record = match record {
             crate::Action::RecordIntent { claim, record, .. } => {
-                let page = crate::journal::page("nobody", &world.cache, &world.local);
+                let page = crate::journal::page("nobody", &world.cache, &world.local).into();
                 crate::Action::RecordIntent { claim, record, place: Place::Journal(page) }
             }
             other => panic!("{other:?}"),
@@ -160,7 +160,7 @@ fn what_the_journal_has_no_room_for_is_recorded_on_the_claim() {
         Kind::Lease,
         "longshore-journal-d",
         false,
-        json!({ "metadata": { "annotations": { "intent.longshore.dev/a.1": stuck, "intent.longshore.dev/b.1": "y".repeat(900) } } }),
+        json!({ "metadata": { "annotations": { "intent.longshore.dev/a.1": stuck, "intent.longshore.dev/b.1": "y".repeat(960) } } }),
     );
     world.run_for(1);
     assert!(world.claim("data")["metadata"]["finalizers"].to_string().contains(names::PROVISIONING_INTENT));
