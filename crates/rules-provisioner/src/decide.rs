@@ -73,7 +73,7 @@ fn claim(now: Tick, view: &ClaimView, memory: &Memory) -> Decision<Action> {
         }
         ClaimView::Recorded { claim, intent: Some(place), since } => served(now, claim, place, *since),
         ClaimView::Recorded { claim, intent: None, .. } if claim.metadata.is_deleting() => being_deleted(),
-        ClaimView::Recorded { .. } => made(),
+        ClaimView::Recorded { intent: None, .. } => made(),
         ClaimView::Ours(work) => {
             let memory = memory.about(&work.claim.metadata.uid);
             let step = Step { now, work, memory: &memory };
@@ -88,6 +88,7 @@ fn claim(now: Tick, view: &ClaimView, memory: &Memory) -> Decision<Action> {
 
 fn ours(step: &Step) -> Decision<Action> {
     let Some(place) = &step.work.intent else { return without_intent(step) };
+    // The API has confirmed the PersistentVolume, even if it is gone again by now.
     if step.memory.stage == Stage::Committed {
         return leave(&step.work.claim, place);
     }

@@ -9,7 +9,6 @@
 //! what was made for it when the claim is gone.
 
 use alloc::collections::BTreeMap;
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::ops::Bound;
@@ -65,7 +64,7 @@ pub(crate) fn room(cache: &Cache, local: &Local) -> usize {
 }
 
 fn of_claim<'a>(lease: &'a Lease, uid: &str) -> impl Iterator<Item = (&'a String, &'a String)> {
-    let first = format!("{}{uid}.", names::JOURNAL_ENTRY);
+    let first = [names::JOURNAL_ENTRY, uid, "."].concat();
     let from = lease.metadata.annotations.range::<str, _>((Bound::Included(first.as_str()), Bound::Unbounded));
     from.take_while(move |(name, _)| name.starts_with(&first))
 }
@@ -145,7 +144,7 @@ impl Page {
 
     fn name(&self, uid: &str) -> String {
         let version = if self.version.is_empty() { "0" } else { &self.version };
-        format!("{}{uid}.{version}", names::JOURNAL_ENTRY)
+        [names::JOURNAL_ENTRY, uid, ".", version].concat()
     }
 
     fn note(&self, annotations: BTreeMap<String, Option<String>>) -> Effect {

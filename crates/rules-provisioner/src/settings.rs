@@ -45,7 +45,7 @@ impl Lately {
     pub fn note(&mut self, uid: &str) {
         let uid: Arc<str> = uid.into();
         if !self.known.insert(uid.clone()) {
-            return;
+            self.order.retain(|one| *one != uid);
         }
         self.order.push_back(uid);
         if self.order.len() > Lately::MOST

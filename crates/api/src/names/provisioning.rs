@@ -27,8 +27,8 @@ pub fn journal(driver: &str, node: Option<&str>) -> String {
     const LONGEST: usize = 253;
     let plain = |c: char| if c == '.' || c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let whole = match node {
-        None => format!("longshore-journal-{driver}"),
-        Some(node) => format!("longshore-journal-{driver}-{node}"),
+        None => ["longshore-journal-", driver].concat(),
+        Some(node) => ["longshore-journal-", driver, "-", node].concat(),
     };
     if whole.len() <= LONGEST && !whole.ends_with(['-', '.']) && whole.chars().all(|c| plain(c) == c) {
         return whole;
@@ -43,7 +43,7 @@ pub fn journal(driver: &str, node: Option<&str>) -> String {
 /// so many characters of the uid without its dashes.
 pub fn volume_name(prefix: &str, length: Option<usize>, claim_uid: &str) -> String {
     match length {
-        None => format!("{prefix}-{claim_uid}"),
+        None => [prefix, "-", claim_uid].concat(),
         Some(length) => {
             let short: String = claim_uid.chars().filter(|c| *c != '-').take(length).collect();
             format!("{prefix}-{short}")

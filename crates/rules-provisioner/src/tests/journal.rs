@@ -46,6 +46,16 @@ fn a_volume_is_made_without_a_word_on_the_claim() {
     assert!(world.get(Kind::Lease, "longshore-journal-d").is_some());
 }
 
+// Looks cost more than anything else that these rules do, so that nothing is looked at that cannot have changed.
+#[test]
+fn a_claim_is_looked_at_once_for_every_step() {
+    let mut world = asked();
+    world.run();
+    let steps = world.log.len();
+    // The entry lingers, the claim rests, and so does its volume.
+    assert_eq!((steps, world.looks), (4, steps + 3));
+}
+
 // The entry that has served leaves with others that served in the same second, unless there are many.
 #[test]
 fn an_entry_that_has_served_lingers_in_a_small_journal_only() {
