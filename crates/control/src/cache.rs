@@ -344,7 +344,7 @@ fn each_term(object: &Object, mut tell: impl FnMut(Index, &Term<'_>)) {
     match object {
         Object::Pod(pod) => {
             for claim in pod.claim_names() {
-                tell(Index::PodByClaim, &Term(&[&pod.metadata.namespace, "/", &claim]));
+                tell(Index::PodByClaim, &Term(&[&pod.metadata.namespace, "/", claim]));
             }
             if !pod.spec.node_name.is_empty() {
                 tell(Index::PodByNode, &Term(&[&pod.spec.node_name]));
