@@ -9,7 +9,8 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::core_v1::part;
 use crate::{SecretReference, Value};
@@ -149,11 +150,34 @@ impl InTreeSource {
         }
     }
 
-    pub(crate) fn each(self) -> Vec<InTreeSource> {
+    fn each(&self) -> &[InTreeSource] {
         match self {
             InTreeSource::Several(sources) => sources,
-            one => alloc::vec![one],
+            one => core::slice::from_ref(one),
         }
+    }
+}
+
+/// Each source is a field of its own.
+impl Serialize for InTreeSource {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_map(None)?;
+        for source in self.each() {
+            match source {
+                InTreeSource::AwsElasticBlockStore(source) => {
+                    fields.serialize_entry("awsElasticBlockStore", source)?;
+                }
+                InTreeSource::GcePersistentDisk(source) => fields.serialize_entry("gcePersistentDisk", source)?,
+                InTreeSource::AzureDisk(source) => fields.serialize_entry("azureDisk", source)?,
+                InTreeSource::AzureFile(source) => fields.serialize_entry("azureFile", source)?,
+                InTreeSource::Cinder(source) => fields.serialize_entry("cinder", source)?,
+                InTreeSource::VsphereVolume(source) => fields.serialize_entry("vsphereVolume", source)?,
+                InTreeSource::PortworxVolume(source) => fields.serialize_entry("portworxVolume", source)?,
+                InTreeSource::Rbd(source) => fields.serialize_entry("rbd", source)?,
+                InTreeSource::Several(_) => {} // Never within itself.
+            }
+        }
+        fields.end()
     }
 }
 
@@ -180,38 +204,26 @@ macro_rules! sourced {
     ) => {
         $(#[$doc])*
         #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-        #[serde(from = $text, into = $text)]
+        #[serde(from = $text, rename_all = "camelCase")]
         #[allow(missing_docs, reason = "fields are the Kubernetes fields of the same name")]
         pub struct $name {
-            $($(#[$attr])* pub $field: $type,)*
+            $($(#[$attr])* #[serde(skip_serializing_if = "is_default")] pub $field: $type,)*
             /// The source, if it is one of those that CSI drivers have taken over.
+            #[serde(flatten, skip_serializing_if = "Option::is_none")]
             pub in_tree: Option<Box<crate::InTreeSource>>,
         }
 
-        #[derive(Clone, Default, Serialize, Deserialize)]
+        #[derive(Default, Deserialize)]
         #[serde(rename_all = "camelCase", default)]
         struct $wire {
-            $(#[serde(skip_serializing_if = "is_default")] $field: $type,)*
-            $(#[serde(skip_serializing_if = "Option::is_none")] $source: Option<crate::$plugin>,)*
+            $($field: $type,)*
+            $($source: Option<crate::$plugin>,)*
         }
 
         impl From<$wire> for $name {
             fn from(wire: $wire) -> Self {
                 let in_tree = crate::InTreeSource::gather([$(wire.$source.map(crate::InTreeSource::$plugin),)*]);
                 $name { $($field: wire.$field,)* in_tree }
-            }
-        }
-
-        impl From<$name> for $wire {
-            fn from(part: $name) -> Self {
-                let mut wire = $wire { $($field: part.$field,)* ..$wire::default() };
-                for source in part.in_tree.into_iter().flat_map(|source| source.each()) {
-                    match source {
-                        $(crate::InTreeSource::$plugin(source) => wire.$source = Some(source),)*
-                        crate::InTreeSource::Several(_) => {} // Never within itself.
-                    }
-                }
-                wire
             }
         }
     };

@@ -93,7 +93,7 @@ pub fn attachment_name(handle: &str, driver: &str, node: &str) -> String {
 
 /// The name of the volume provisioned for a claim, for the object and for CreateVolume alike.
 pub fn volume_name_for_claim(claim_uid: &str) -> String {
-    format!("pvc-{claim_uid}")
+    ["pvc-", claim_uid].concat()
 }
 
 /// The directory name under which a volume is staged.

@@ -19,7 +19,7 @@ use api::{
 /// A large cluster costs little: of most objects only the difference from a sample is kept, and an index holds numbers.
 #[derive(Clone, Debug, Default)]
 pub struct Cache {
-    places: BTreeMap<(Kind, ObjectKey), u32>,
+    places: BTreeMap<Kind, BTreeMap<ObjectKey, u32>>,
     shelf: Shelf,
     /// A way, the hash of a term, and where an object is that may be found so.
     index: BTreeSet<(Index, u32, u32)>,
@@ -33,7 +33,7 @@ pub struct Cache {
 /// Caches are the same if they hold the same, wherever they hold it.
 impl PartialEq for Cache {
     fn eq(&self, other: &Cache) -> bool {
-        self.seen == other.seen && self.places.len() == other.places.len() && self.entries().eq(other.entries())
+        self.seen == other.seen && self.entries().eq(other.entries())
     }
 }
 
@@ -110,10 +110,10 @@ impl Cache {
         if self.gone.get(&id) == Some(&object.meta().uid) {
             self.gone.remove(&id);
         }
-        if self.look(&id)?.meta().version() > version {
+        if self.get(id.0, &id.1)?.meta().version() > version {
             return None; // A namesake created since, known to us from the answer to a write.
         }
-        self.take(&id)
+        self.take(id.0, &id.1)
     }
 
     /// The answer to one of our writes. It counts unless the watch has already gone past it.
@@ -126,12 +126,11 @@ impl Cache {
 
     /// The answer to one of our writes: the object is gone.
     pub fn fold_gone(&mut self, kind: Kind, key: &ObjectKey, uid: &str) -> Option<Change> {
-        let id = (kind, key.clone());
-        if self.look(&id)?.meta().uid != uid {
+        if self.get(kind, key)?.meta().uid != uid {
             return None;
         }
-        self.gone.insert(id.clone(), uid.into());
-        self.take(&id)
+        self.gone.insert((kind, key.clone()), uid.into());
+        self.take(kind, key)
     }
 
     /// A list at this version: these objects of this kind exist and no others, save those we wrote since.
@@ -155,13 +154,13 @@ impl Cache {
     ) -> Vec<Change> {
         let mut listed = before;
         listed.extend(objects.iter().map(|object| object.meta().key()));
-        let missing = self.ids(kind).filter(|((_, key), _)| !listed.contains(key));
-        let gone: Vec<(Kind, ObjectKey)> = missing
+        let missing = self.ids(kind).filter(|(key, _)| !listed.contains(key));
+        let gone: Vec<ObjectKey> = missing
             .filter(|(_, place)| self.shelf.copy(**place).is_some_and(|held| held.meta().version() <= version))
-            .map(|(id, _)| id.clone())
+            .map(|(key, _)| key.clone())
             .collect();
         self.gone.retain(|(of, key), _| *of != kind || listed.contains(key));
-        let mut changes: Vec<Change> = gone.iter().filter_map(|id| self.take(id)).collect();
+        let mut changes: Vec<Change> = gone.iter().filter_map(|key| self.take(kind, key)).collect();
         changes.extend(self.part(objects));
         let seen = self.seen.entry(kind).or_default();
         *seen = version.max(*seen);
@@ -173,44 +172,41 @@ impl Cache {
         if self.gone.get(&id) == Some(&object.meta().uid) {
             return None;
         }
-        if let Some(held) = self.look(&id)
+        let (kind, key) = id;
+        if let Some(held) = self.get(kind, &key)
             && held.meta().version() >= object.meta().version()
         {
             return None;
         }
-        let before = self.take(&id).and_then(|change| change.before);
+        let before = self.take(kind, &key).and_then(|change| change.before);
         let place = self.shelf.put(object.clone());
-        for (index, term) in terms(&object) {
-            self.index.insert((index, names::fnv1a_32(&term), place));
-        }
-        self.places.insert(id, place);
+        each_term(&object, |index, term| {
+            self.index.insert((index, term.hash(), place));
+        });
+        self.places.entry(kind).or_default().insert(key, place);
         Some(Change { before, after: Some(object) })
     }
 
-    fn take(&mut self, id: &(Kind, ObjectKey)) -> Option<Change> {
-        let place = self.places.remove(id)?;
+    fn take(&mut self, kind: Kind, key: &ObjectKey) -> Option<Change> {
+        let place = self.places.get_mut(&kind)?.remove(key)?;
         let before = self.shelf.take(place)?;
-        for (index, term) in terms(&before) {
-            self.index.remove(&(index, names::fnv1a_32(&term), place));
-        }
+        each_term(&before, |index, term| {
+            self.index.remove(&(index, term.hash(), place));
+        });
         Some(Change { before: Some(before), after: None })
     }
 
-    fn look(&self, id: &(Kind, ObjectKey)) -> Option<&Object> {
-        self.shelf.get(*self.places.get(id)?)
+    fn ids(&self, kind: Kind) -> impl Iterator<Item = (&ObjectKey, &u32)> {
+        self.places.get(&kind).into_iter().flatten()
     }
 
-    fn ids(&self, kind: Kind) -> impl Iterator<Item = (&(Kind, ObjectKey), &u32)> {
-        self.places.range((kind, ObjectKey::default())..).take_while(move |((of, _), _)| *of == kind)
-    }
-
-    fn entries(&self) -> impl Iterator<Item = (&(Kind, ObjectKey), Option<Object>)> {
-        self.places.iter().map(|(id, place)| (id, self.shelf.copy(*place)))
+    fn entries(&self) -> impl Iterator<Item = (&ObjectKey, Option<Object>)> {
+        self.places.values().flatten().map(|(key, place)| (key, self.shelf.copy(*place)))
     }
 
     /// Any object.
     pub fn get(&self, kind: Kind, key: &ObjectKey) -> Option<&Object> {
-        self.look(&(kind, key.clone()))
+        self.shelf.get(*self.places.get(&kind)?.get(key)?)
     }
 
     /// Every object of a kind, by key.
@@ -224,7 +220,11 @@ impl Cache {
         let found = self.index.range((index, hash, 0)..=(index, hash, u32::MAX));
         let objects = found.filter_map(|(_, _, place)| self.shelf.get(*place));
         // Another term may have the same hash.
-        let is_meant = |object: &&Object| terms(object).iter().any(|(by, found)| *by == index && found == term);
+        let is_meant = |object: &&Object| {
+            let mut meant = false;
+            each_term(object, |by, found| meant |= by == index && found.is(term));
+            meant
+        };
         let mut meant: Vec<&Object> = objects.filter(is_meant).collect();
         meant.sort_by(|one, other| {
             let (one, other) = (one.meta(), other.meta());
@@ -322,44 +322,57 @@ lookups! {
     attachments_by_node, AttachmentByNode, VolumeAttachment;
 }
 
-fn terms(object: &Object) -> Vec<(Index, String)> {
+/// What an object is found under: some texts, one after the other.
+struct Term<'a>(&'a [&'a str]);
+
+impl Term<'_> {
+    fn hash(&self) -> u32 {
+        names::fnv1a_32_of(self.0)
+    }
+
+    fn is(&self, text: &str) -> bool {
+        let mut rest = Some(text);
+        for part in self.0 {
+            rest = rest.and_then(|rest| rest.strip_prefix(part));
+        }
+        rest == Some("")
+    }
+}
+
+/// Every way an object is found, told one by one: most changes change none of them, so that nothing is made for them.
+fn each_term(object: &Object, mut tell: impl FnMut(Index, &Term<'_>)) {
     match object {
         Object::Pod(pod) => {
-            let mut terms: Vec<_> = pod
-                .claim_names()
-                .map(|claim| (Index::PodByClaim, alloc::format!("{}/{claim}", pod.metadata.namespace)))
-                .collect();
-            if !pod.spec.node_name.is_empty() {
-                terms.push((Index::PodByNode, pod.spec.node_name.clone()));
+            for claim in pod.claim_names() {
+                tell(Index::PodByClaim, &Term(&[&pod.metadata.namespace, "/", claim]));
             }
-            terms
+            if !pod.spec.node_name.is_empty() {
+                tell(Index::PodByNode, &Term(&[&pod.spec.node_name]));
+            }
         }
         Object::PersistentVolumeClaim(claim) => {
-            let mut terms = alloc::vec![(Index::ClaimByClass, claim.class().unwrap_or("").into())];
+            tell(Index::ClaimByClass, &Term(&[claim.class().unwrap_or("")]));
             if !claim.spec.volume_name.is_empty() {
-                terms.push((Index::ClaimByVolume, claim.spec.volume_name.clone()));
+                tell(Index::ClaimByVolume, &Term(&[&claim.spec.volume_name]));
             }
             if let Some((source, namespace)) = claim.source() {
-                terms.push((Index::ClaimBySource, alloc::format!("{}/{namespace}/{}", source.kind, source.name)));
+                tell(Index::ClaimBySource, &Term(&[&source.kind, "/", namespace, "/", &source.name]));
             }
-            terms
         }
         Object::PersistentVolume(volume) => {
-            let mut terms = alloc::vec![(Index::VolumeByClass, volume.class().into())];
+            tell(Index::VolumeByClass, &Term(&[volume.class()]));
             if let Some(claim) = &volume.spec.claim_ref {
-                terms.push((Index::VolumeByClaim, alloc::format!("{}/{}", claim.namespace, claim.name)));
+                tell(Index::VolumeByClaim, &Term(&[&claim.namespace, "/", &claim.name]));
             }
             if let Some(csi) = &volume.spec.csi {
-                terms.push((Index::VolumeByHandle, alloc::format!("{}^{}", csi.driver, csi.volume_handle)));
+                tell(Index::VolumeByHandle, &Term(&[&csi.driver, "^", &csi.volume_handle]));
             }
-            terms
         }
         Object::VolumeAttachment(attachment) => {
-            let mut terms = alloc::vec![(Index::AttachmentByNode, attachment.spec.node_name.clone())];
+            tell(Index::AttachmentByNode, &Term(&[&attachment.spec.node_name]));
             if let Some(volume) = attachment.volume() {
-                terms.push((Index::AttachmentByVolume, volume.into()));
+                tell(Index::AttachmentByVolume, &Term(&[volume]));
             }
-            terms
         }
         Object::StorageClass(_)
         | Object::CSIDriver(_)
@@ -371,7 +384,7 @@ fn terms(object: &Object) -> Vec<(Index, String)> {
         | Object::VolumeSnapshot(_)
         | Object::VolumeSnapshotContent(_)
         | Object::ReferenceGrant(_)
-        | Object::Lease(_) => Vec::new(),
+        | Object::Lease(_) => {}
     }
 }
 

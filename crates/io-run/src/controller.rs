@@ -49,12 +49,13 @@ pub struct Controller<R: Rules> {
     stopping: Notify,
 }
 
+/// Keys are shared by all who have to do with them.
 struct State<R: Rules> {
     local: R::Local,
-    queue: Queue<R::Key>,
-    memory: BTreeMap<R::Key, R::Memory>,
+    queue: Queue<Arc<R::Key>>,
+    memory: BTreeMap<Arc<R::Key>, R::Memory>,
     /// What is being done, and why, for `explain`.
-    doing: BTreeMap<R::Key, Why>,
+    doing: BTreeMap<Arc<R::Key>, Why>,
     stopping: bool,
     /// Something may be begun. False while another process leads.
     leading: bool,
@@ -231,7 +232,7 @@ where
         self.parts.facts.look(|cache| {
             let mut state = self.state();
             for key in R::keys(cache, &state.local) {
-                state.queue.wake(key, now);
+                state.queue.wake(Arc::new(key), now);
             }
         });
         self.woken.notify_one();
@@ -250,9 +251,8 @@ where
                         return None;
                     }
                     let key = state.take(now)?;
-                    let view = R::view(&key, cache, &state.local);
-                    let memory = state.memory.get(&key).cloned().unwrap_or_default();
-                    Some((key, R::decide(now, &view, &memory)))
+                    let decision = state.decide(now, &key, cache);
+                    Some((key, decision))
                 });
                 let Some((key, decision)) = decided else { break };
                 let (name, metrics) = (R::NAME, &self.parts.metrics);
@@ -292,12 +292,8 @@ where
         if blocked { None } else { state.queue.next() }
     }
 
-    async fn act(self: Arc<Self>, key: R::Key, action: R::Action, effect: Effect, why: Why) {
-        let noted = is_note(&effect);
-        let written = match &effect {
-            Effect::Write(write) => Some(write.clone()),
-            Effect::Read(_) | Effect::Call { .. } | Effect::Host(_) => None,
-        };
+    async fn act(self: Arc<Self>, key: Arc<R::Key>, action: R::Action, effect: Effect, why: Why) {
+        let (noted, written) = (is_note(&effect), matches!(effect, Effect::Write(_)));
         let began = Instant::now();
         let outcome = self.parts.hands.perform(effect).await;
         let how = match &outcome {
@@ -313,7 +309,9 @@ where
             failed: action.failure(&outcome).is_some(),
             took: began.elapsed(),
         });
-        self.fold(written.as_ref(), &outcome);
+        if written {
+            self.fold(&action, &outcome);
+        }
         self.tell_of_end(&key, &action, &why, &outcome);
         let now = self.parts.clock.now();
         {
@@ -331,7 +329,7 @@ where
         self.parts.facts.look(|cache| {
             let mut state = self.state();
             for key in R::stirs(&action, &outcome, cache, &state.local) {
-                state.queue.wake(key, now);
+                state.queue.wake(Arc::new(key), now);
             }
         });
         self.learned.send_modify(|count| *count += 1);
@@ -339,22 +337,20 @@ where
     }
 
     /// The answer to our own write is a fact at once: no decision sees anything older (reliability 104).
-    fn fold(&self, written: Option<&Write>, outcome: &Outcome) {
-        match (written, outcome) {
-            (Some(_), Outcome::Done(Reply::Object(object))) => self.parts.facts.fold(object.clone()),
-            (Some(write), Outcome::Done(Reply::Gone)) => {
+    fn fold(&self, action: &R::Action, outcome: &Outcome) {
+        match outcome {
+            Outcome::Done(Reply::Object(object)) => self.parts.facts.fold(object.clone()),
+            Outcome::Done(Reply::Gone) => {
+                // The same action always gives the same effect, so that nobody has to keep what was written.
+                let Effect::Write(write) = action.effect() else { return };
                 // A namesake may have been created since: only the very object written to is gone.
                 if let Some(uid) = write.uid() {
                     self.parts.facts.fold_gone(write.target().kind, &write.target().key, uid);
                 }
             }
-            (
-                Some(_),
-                Outcome::Done(Reply::Nothing | Reply::Csi(_) | Reply::Host(_))
-                | Outcome::Refused(_)
-                | Outcome::Unknown(_),
-            )
-            | (None, _) => {}
+            Outcome::Done(Reply::Nothing | Reply::Csi(_) | Reply::Host(_))
+            | Outcome::Refused(_)
+            | Outcome::Unknown(_) => {}
         }
     }
 
@@ -382,11 +378,19 @@ impl<R: Rules> State<R> {
     /// The next key to look at, if one may be. Notes are carried together, so that whoever waits for one takes no place
     /// from those who ask for something of their own: while these are being done, the next ones are noted. When enough are
     /// noted, only what was begun goes on.
-    fn take(&mut self, now: Tick) -> Option<R::Key> {
+    fn take(&mut self, now: Tick) -> Option<Arc<R::Key>> {
         match (self.queue.busy() - self.noting < self.at_once, self.noting < self.at_once) {
             (true, true) => self.queue.take(now),
             (true, false) => self.queue.take(BEGUN),
             (false, _) => None,
+        }
+    }
+
+    fn decide(&self, now: Tick, key: &R::Key, cache: &Cache) -> Decision<R::Action> {
+        let view = R::view(key, cache, &self.local);
+        match self.memory.get(key) {
+            Some(memory) => R::decide(now, &view, memory),
+            None => R::decide(now, &view, &R::Memory::default()),
         }
     }
 
@@ -407,9 +411,7 @@ fn explain_key<R: Rules>(now: Tick, state: &State<R>, cache: &Cache, key: &R::Ke
     if let Some(why) = state.doing.get(key) {
         return Explanation { controller, key: printed, verdict: Verdict::Doing, why: why.clone() };
     }
-    let view = R::view(key, cache, &state.local);
-    let memory = state.memory.get(key).cloned().unwrap_or_default();
-    let (verdict, why) = match R::decide(now, &view, &memory) {
+    let (verdict, why) = match state.decide(now, key, cache) {
         Decision::Rest(why) => (Verdict::Rests, why),
         Decision::Wait(until, why) => (Verdict::Waits(until.0.saturating_sub(now.0)), why),
         Decision::Do(action, why) => (Verdict::WillDo(action.name()), why),
@@ -438,7 +440,7 @@ where
         let woken = R::wakes(change, cache, &state.local);
         let added = woken.len();
         for key in woken {
-            state.queue.wake(key, now);
+            state.queue.wake(Arc::new(key), now);
         }
         self.parts.metrics.queued(R::NAME, state.queue.waiting(), added);
         drop(state);

@@ -1,4 +1,4 @@
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use core::fmt;
 
@@ -56,7 +56,7 @@ pub enum Action {
         /// The claim's uid.
         uid: String,
         /// The driver's socket.
-        socket: String,
+        socket: Arc<str>,
         /// The request.
         request: Request,
         /// What goes with it.
@@ -93,7 +93,7 @@ pub enum Action {
         /// The claim's uid.
         uid: String,
         /// The driver's socket.
-        socket: String,
+        socket: Arc<str>,
         /// The request it would get.
         request: Request,
         /// This node.
@@ -132,7 +132,7 @@ pub enum Action {
         /// Of the claim or PersistentVolume it is done for.
         uid: String,
         /// The driver's socket.
-        socket: String,
+        socket: Arc<str>,
         /// The driver's name for it.
         volume_id: String,
         /// What goes with it.
@@ -206,11 +206,11 @@ impl control::Action for Action {
             Action::HoldSource { source, finalizer, .. } => patch(source.reference(), hold(source, finalizer)),
             Action::ReadSecret { secret, .. } => Secrets::read(secret),
             Action::CreateVolume { socket, request, secrets, .. } => {
-                Effect::Call { socket: socket.clone(), call: Call::CreateVolume(request.to_csi(secrets)) }
+                Effect::Call { socket: socket.to_string(), call: Call::CreateVolume(request.to_csi(secrets)) }
             }
             Action::CreatePv { claim, local, terms, made, in_tree } => pv::create(claim, local, terms, made, *in_tree),
             Action::AskCapacity { socket, request, node, .. } => {
-                Effect::Call { socket: socket.clone(), call: Call::GetCapacity(capacity_request(request, node)) }
+                Effect::Call { socket: socket.to_string(), call: Call::GetCapacity(capacity_request(request, node)) }
             }
             Action::TakeClaim { claim, node } => {
                 let body = json!({ "metadata": { "annotations": { names::SELECTED_NODE: node } } });
@@ -224,7 +224,7 @@ impl control::Action for Action {
                 Effect::Read(ObjectRef::cluster(Kind::PersistentVolume, name.as_str()))
             }
             Action::DeleteVolume { socket, volume_id, secrets, .. } => Effect::Call {
-                socket: socket.clone(),
+                socket: socket.to_string(),
                 call: Call::DeleteVolume(DeleteVolumeRequest {
                     volume_id: volume_id.clone(),
                     secrets: secrets.0.clone(),

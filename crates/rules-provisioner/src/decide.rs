@@ -1,7 +1,9 @@
 use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use api::PersistentVolumeClaim;
 use control::{Decision, Tick, Why};
 
 use crate::find::selected_node;
@@ -69,6 +71,9 @@ fn claim(now: Tick, view: &ClaimView, memory: &Memory) -> Decision<Action> {
         ClaimView::OnAnotherNode(node) => {
             Decision::Rest(Why::settled("OnAnotherNode", format!("the claim's volume is made on node {node}")))
         }
+        ClaimView::Recorded { claim, intent: Some(place), since } => served(now, claim, place, *since),
+        ClaimView::Recorded { claim, intent: None, .. } if claim.metadata.is_deleting() => being_deleted(),
+        ClaimView::Recorded { intent: None, .. } => made(),
         ClaimView::Ours(work) => {
             let memory = memory.about(&work.claim.metadata.uid);
             let step = Step { now, work, memory: &memory };
@@ -83,14 +88,9 @@ fn claim(now: Tick, view: &ClaimView, memory: &Memory) -> Decision<Action> {
 
 fn ours(step: &Step) -> Decision<Action> {
     let Some(place) = &step.work.intent else { return without_intent(step) };
-    // A volume that a PersistentVolume accounts for needs no intent any more, whatever becomes of the claim.
-    let recorded = matches!(step.work.slot, Slot::Filled { .. }) || step.memory.stage == Stage::Committed;
-    if recorded {
-        return lingers(step, place).unwrap_or_else(|| {
-            // Nobody waits for this.
-            let why = Why::settled("VolumeRecorded", "the volume is recorded, so that the intent has served");
-            Decision::Do(Action::DropIntent { claim: step.work.claim.clone(), place: place.clone() }, why)
-        });
+    // The API has confirmed the PersistentVolume, even if it is gone again by now.
+    if step.memory.stage == Stage::Committed {
+        return leave(&step.work.claim, place);
     }
     match &step.work.course {
         // Nothing was made, and nothing is to be made before a node is selected.
@@ -102,21 +102,29 @@ fn ours(step: &Step) -> Decision<Action> {
     }
 }
 
-/// An entry that has served leaves the journal with those that serve about the same time, in one write.
-fn lingers(step: &Step, place: &Place) -> Option<Decision<Action>> {
-    let (Place::Journal(page), Slot::Filled { since }) = (place, &step.work.slot) else { return None };
+/// A volume that a PersistentVolume accounts for needs no intent any more, whatever becomes of the claim. An entry of the
+/// journal leaves it with those that serve about the same time, in one write.
+fn served(now: Tick, claim: &Arc<PersistentVolumeClaim>, place: &Place, since: Tick) -> Decision<Action> {
     let until = since.after_millis(LINGER_MILLIS);
-    (!page.crowded && *since <= step.now && step.now < until).then(|| {
-        Decision::Wait(until, Why::settled("EntryServed", "the volume is made; its entry leaves the journal soon"))
-    })
+    match place {
+        Place::Journal(page) if !page.crowded && since <= now && now < until => {
+            Decision::Wait(until, Why::settled("EntryServed", "the volume is made; its entry leaves the journal soon"))
+        }
+        Place::Journal(_) | Place::Claim => leave(claim, place),
+    }
+}
+
+/// Nobody waits for this.
+fn leave(claim: &Arc<PersistentVolumeClaim>, place: &Place) -> Decision<Action> {
+    let why = Why::settled("VolumeRecorded", "the volume is recorded, so that the intent has served");
+    Decision::Do(Action::DropIntent { claim: claim.clone(), place: place.clone() }, why)
 }
 
 fn without_intent(step: &Step) -> Decision<Action> {
     let work = step.work;
     match (&work.course, &work.slot) {
-        (Course::Deleted, _) => Decision::Rest(Why::settled("ClaimBeingDeleted", "the claim is being deleted")),
+        (Course::Deleted, _) => being_deleted(),
         (Course::Bound(volume), _) => bound(volume),
-        (Course::Provide | Course::AwaitNode | Course::Contest { .. }, Slot::Filled { .. }) => made(),
         (Course::Provide | Course::AwaitNode | Course::Contest { .. }, Slot::Taken(holder)) => name_taken(work, holder),
         (Course::AwaitNode, Slot::Empty) => awaiting_node(work),
         (course @ (Course::Provide | Course::Contest { .. }), Slot::Empty) => match &work.offer {
@@ -136,6 +144,10 @@ fn without_intent(step: &Step) -> Decision<Action> {
 
 pub(crate) fn bound(volume: &str) -> Decision<Action> {
     Decision::Rest(Why::settled("Bound", format!("the claim is bound to volume {volume}")))
+}
+
+fn being_deleted() -> Decision<Action> {
+    Decision::Rest(Why::settled("ClaimBeingDeleted", "the claim is being deleted"))
 }
 
 pub(crate) fn made() -> Decision<Action> {
@@ -171,12 +183,12 @@ fn record_intent(step: &Step, terms: &Terms) -> Decision<Action> {
     let (place, record) = match work.local.settings.intent {
         Intent::InJournal => {
             let record = intent::record_for(&work.claim, terms);
-            match record.len() <= work.page.room {
+            match record.len() <= work.room {
                 true => (Place::Journal(work.page.clone()), record),
-                false => (Place::Claim, intent::record(terms)),
+                false => (Place::Claim, intent::record(&work.claim, terms)),
             }
         }
-        Intent::OnClaim | Intent::InMemory => (Place::Claim, intent::record(terms)),
+        Intent::OnClaim | Intent::InMemory => (Place::Claim, intent::record(&work.claim, terms)),
     };
     Decision::Do(
         Action::RecordIntent { claim: work.claim.clone(), place, record },
@@ -187,7 +199,7 @@ fn record_intent(step: &Step, terms: &Terms) -> Decision<Action> {
 /// A claim whose volume was recorded lately is more likely bound, or gone, and the news of it late.
 fn look_again(step: &Step) -> Option<Decision<Action>> {
     let meta = &step.work.claim.metadata;
-    if !step.work.local.lately.has(&meta.uid) {
+    if !step.work.lately {
         return None;
     }
     match &step.memory.fresh {
@@ -300,7 +312,7 @@ fn undo(step: &Step) -> Decision<Action> {
 fn trace(work: &Work) -> String {
     match &work.intent {
         Some(Place::Journal(page)) => {
-            let names: Vec<&str> = page.entries.keys().map(String::as_str).collect();
+            let names: Vec<&str> = page.entries.iter().map(|(name, _)| name.as_str()).collect();
             format!("annotation {} from Lease {}", names.join(" and "), page.journal)
         }
         Some(Place::Claim) | None => format!("finalizer {} from the claim", api::names::PROVISIONING_INTENT),

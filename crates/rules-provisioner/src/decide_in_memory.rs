@@ -14,6 +14,8 @@ use crate::{Action, ClaimView, Course, Hold, Job, Memory, Offer, Slot, Stage, Te
 pub(crate) fn left_over(view: &ClaimView, memory: &Memory) -> Option<Work> {
     let job = memory.job.as_ref()?;
     let same = match view {
+        // P6: the volume that is being made is there already.
+        ClaimView::Recorded { claim, .. } => claim.metadata.uid == job.claim.metadata.uid,
         ClaimView::Ours(work) => work.claim.metadata.uid == job.claim.metadata.uid,
         ClaimView::Gone
         | ClaimView::NobodyAsked
@@ -25,9 +27,11 @@ pub(crate) fn left_over(view: &ClaimView, memory: &Memory) -> Option<Work> {
     (!same).then(|| Work {
         claim: job.claim.clone(),
         local: job.local.clone(),
+        lately: false,
         name: job.terms.request.name.clone(),
         intent: None,
-        page: crate::Page::default(),
+        page: Arc::default(),
+        room: 0,
         course: Course::Provide,
         slot: Slot::Empty,
         offer: Offer::Standing(job.terms.clone()),
@@ -39,7 +43,6 @@ pub(crate) fn left_over(view: &ClaimView, memory: &Memory) -> Option<Work> {
 pub(crate) fn ours(step: &Step) -> Decision<Action> {
     let work = step.work;
     match (&work.course, &work.slot) {
-        (_, Slot::Filled { .. }) => made(), // P6
         (Course::Bound(volume), Slot::Empty | Slot::Taken(_)) => bound(volume),
         (_, Slot::Taken(holder)) => name_taken(work, holder),
         (Course::AwaitNode, Slot::Empty) => awaiting_node(work),

@@ -16,7 +16,7 @@ use crate::terms::terms;
 use crate::{ClaimView, Course, Local, Obstacle, Offer, OwnNode, Page, Slot, Terms, Unfit, VolumeView, Work, secrets};
 
 pub(crate) fn claim(key: &ObjectKey, uid: &str, cache: &Cache, local: &Local) -> ClaimView {
-    let page = journal::page(uid, cache, local);
+    let page = Arc::new(journal::page(uid, cache, local));
     match cache.claim(key).filter(|claim| claim.metadata.uid == uid) {
         Some(claim) => asked_for(claim, page, cache, local),
         // What was begun for a claim that is gone is in the journal alone.
@@ -27,7 +27,7 @@ pub(crate) fn claim(key: &ObjectKey, uid: &str, cache: &Cache, local: &Local) ->
     }
 }
 
-fn asked_for(claim: &Arc<PersistentVolumeClaim>, page: Page, cache: &Cache, local: &Local) -> ClaimView {
+fn asked_for(claim: &Arc<PersistentVolumeClaim>, page: Arc<Page>, cache: &Cache, local: &Local) -> ClaimView {
     match asked(claim) {
         None => return ClaimView::NobodyAsked,
         Some(other) if !is_asked(claim, local) => return ClaimView::AnotherAsked(other.into()),
@@ -36,7 +36,7 @@ fn asked_for(claim: &Arc<PersistentVolumeClaim>, page: Page, cache: &Cache, loca
     ours(claim, page, cache, local)
 }
 
-fn ours(claim: &Arc<PersistentVolumeClaim>, page: Page, cache: &Cache, local: &Local) -> ClaimView {
+fn ours(claim: &Arc<PersistentVolumeClaim>, page: Arc<Page>, cache: &Cache, local: &Local) -> ClaimView {
     let (intent, record) = intent::find(claim, &page);
     let name = claim.class().unwrap_or("");
     let class = cache.class(&ObjectKey::cluster(name));
@@ -60,18 +60,26 @@ fn ours(claim: &Arc<PersistentVolumeClaim>, page: Page, cache: &Cache, local: &L
     if let (Course::Bound(volume), None) = (&course, &intent) {
         return ClaimView::Bound(volume.clone());
     }
+    let slot = match slot(claim, &volume, cache) {
+        Found::Ours { since } => return ClaimView::Recorded { claim: claim.clone(), intent, since },
+        Found::Other(slot) => slot,
+    };
     let own = local.settings.node.as_ref().map(|own| own.name.as_str());
     let node = match &course {
         Course::Contest { .. } => own,
         Course::Provide | Course::AwaitNode | Course::Deleted | Course::Bound(_) => selected,
     };
-    let offer = offer(claim, name, node, record, cache, local);
+    let offer = offer(claim, class, node, record, cache, local);
     let source = terms_in(&offer).and_then(|terms| terms.request.source.as_ref());
     ClaimView::Ours(Work {
         claim: claim.clone(),
-        local: local.clone(),
-        slot: slot(claim, &volume, cache),
+        local: local.in_view(),
+        // Only who has no intent yet asks.
+        lately: intent.is_none() && local.lately.has(&claim.metadata.uid),
+        slot,
         name: volume,
+        // Who has an intent needs no room for another.
+        room: if intent.is_none() { journal::room(cache, local) } else { 0 },
         intent,
         page,
         course,
@@ -132,31 +140,42 @@ impl OwnNode {
     }
 }
 
-fn slot(claim: &PersistentVolumeClaim, name: &str, cache: &Cache) -> Slot {
-    let Some(volume) = cache.volume(&ObjectKey::cluster(name)) else { return Slot::Empty };
+/// What has the name of a claim's volume.
+enum Found {
+    /// The volume made for this very claim.
+    Ours {
+        since: Tick,
+    },
+    Other(Slot),
+}
+
+fn slot(claim: &PersistentVolumeClaim, name: &str, cache: &Cache) -> Found {
+    let Some(volume) = cache.volume(&ObjectKey::cluster(name)) else { return Found::Other(Slot::Empty) };
     match &volume.spec.claim_ref {
         Some(holder) if holder.uid == claim.metadata.uid => {
             let recorded = volume.metadata.creation_timestamp.as_ref().and_then(Time::unix_millis);
-            Slot::Filled { since: Tick(recorded.unwrap_or(0)) }
+            Found::Ours { since: Tick(recorded.unwrap_or(0)) }
         }
-        Some(holder) => Slot::Taken(format!("claim {}/{} with another uid", holder.namespace, holder.name)),
-        None => Slot::Taken("nobody".into()),
+        Some(holder) => {
+            Found::Other(Slot::Taken(format!("claim {}/{} with another uid", holder.namespace, holder.name)))
+        }
+        None => Found::Other(Slot::Taken("nobody".into())),
     }
 }
 
+/// What the class that has the name offers, if there is one.
 fn offer(
     claim: &PersistentVolumeClaim,
-    name: &str,
+    named: Option<&Arc<StorageClass>>,
     node: Option<&str>,
     record: Option<Recorded>,
     cache: &Cache,
     local: &Local,
 ) -> Offer {
-    let named = cache.class(&ObjectKey::cluster(name));
     let class = named.filter(|class| local.answers_to(&class.provisioner));
     let withdrawn = |replaced: bool, record: Option<Recorded>| {
         let recorded = record.map(|recorded| recorded.terms);
-        Offer::Withdrawn { class: String::from(name), replaced, recorded }
+        Offer::Withdrawn { class: claim.class().unwrap_or("").into(), replaced, recorded }
     };
     match (class, record) {
         (None, record) => withdrawn(named.is_some(), record),
@@ -219,7 +238,7 @@ pub(crate) fn volume(name: &str, cache: &Cache, local: &Local) -> VolumeView {
     let attachments = cache.attachments_by_volume(name).filter(|_| local.abilities.publishes);
     VolumeView::Ours {
         volume: Arc::clone(volume),
-        local: local.clone(),
+        local: local.in_view(),
         attachments: attachments.map(|attachment| attachment.metadata.name.clone()).collect(),
         secret: deletion_secret(volume, cache, local),
     }

@@ -199,13 +199,13 @@ pub(crate) fn asked(claim: &PersistentVolumeClaim) -> Option<&str> {
 
 /// We were asked: by name, or because our driver has taken over from the plugin that was (S4-44).
 pub(crate) fn is_asked(claim: &PersistentVolumeClaim, local: &Local) -> bool {
-    let taken_over = claim.metadata.migrated_to() == Some(local.driver.as_str());
+    let taken_over = claim.metadata.migrated_to() == Some(&*local.driver);
     asked(claim).is_some_and(|name| local.is_known(name) || (taken_over && local.answers_to(name)))
 }
 
 /// The name the claim's volume has or would get. What was recorded counts, whatever the settings are now.
 pub(crate) fn volume_name(claim: &PersistentVolumeClaim, cache: &Cache, local: &Local) -> String {
-    let page = journal::page(&claim.metadata.uid, cache, local);
+    let page = Arc::new(journal::page(&claim.metadata.uid, cache, local));
     match intent::find(claim, &page).1 {
         Some(recorded) => recorded.terms.request.name,
         None => local.volume_name(&claim.metadata.uid),
@@ -230,6 +230,6 @@ pub(crate) fn is_ours(volume: &PersistentVolume, local: &Local) -> bool {
     let given = volume.metadata.migrated_to().is_some_and(|name| local.answers_to(name));
     match volume.metadata.annotation(names::PROVISIONED_BY) {
         Some(name) => local.answers_to(name) || given,
-        None => given || volume.spec.csi.as_ref().is_some_and(|source| source.driver == local.driver),
+        None => given || volume.spec.csi.as_ref().is_some_and(|source| *source.driver == *local.driver),
     }
 }

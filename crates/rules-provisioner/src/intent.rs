@@ -1,8 +1,10 @@
 //! The write-ahead intent: how it is recorded, found again, taken over and withdrawn. Nothing else in these rules knows
 //! that it is an entry in the driver's journal (`journal.rs`), or a finalizer and two annotations on the claim.
 
+use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
-use alloc::string::{String, ToString};
+use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use api::{
@@ -27,17 +29,24 @@ pub enum Place {
     /// On the claim itself, which cannot go before the intent does.
     Claim,
     /// In the driver's journal.
-    Journal(Page),
+    Journal(Arc<Page>),
 }
 
 /// What the class and the cluster said, so that every later attempt says the same.
+///
+/// All entries of the journal are written anew with every note, so that what nearly every record says has a short name, and
+/// what it says nearly always is left out. The longer names are those of versions before this one, and still read.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Record {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "c", alias = "claim", default, skip_serializing_if = "Option::is_none")]
     claim: Option<Asked>,
-    name: String,
-    class: String,
+    /// Left out if it is the usual one of the claim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(rename = "u", alias = "class")]
+    class_uid: String,
+    #[serde(default = "usual_policy", skip_serializing_if = "is_usual_policy")]
     reclaim_policy: String,
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     tells_writers_apart: bool,
@@ -65,14 +74,53 @@ struct Record {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Asked {
+    #[serde(rename = "ns", alias = "namespace")]
     namespace: String,
+    #[serde(rename = "n", alias = "name")]
     name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "k", alias = "class", default, skip_serializing_if = "Option::is_none")]
     class: Option<String>,
+    #[serde(rename = "s", alias = "storage")]
     storage: Quantity,
+    #[serde(default = "usual_modes", skip_serializing_if = "is_usual_modes")]
     modes: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     volume_mode: Option<String>,
+}
+
+/// As much of a record as tells whom it concerns. Nothing of it is copied unless it must be.
+#[derive(Deserialize)]
+struct Concerns<'a> {
+    #[serde(rename = "c", alias = "claim", borrow)]
+    claim: Option<ClaimName<'a>>,
+    source: Option<ContentSource>,
+}
+
+#[derive(Deserialize)]
+struct ClaimName<'a> {
+    #[serde(rename = "ns", alias = "namespace", borrow)]
+    namespace: Cow<'a, str>,
+    #[serde(rename = "n", alias = "name", borrow)]
+    name: Cow<'a, str>,
+}
+
+const USUAL_POLICY: &str = "Delete";
+const USUAL_MODE: &str = "ReadWriteOnce";
+
+fn usual_policy() -> String {
+    USUAL_POLICY.into()
+}
+
+fn is_usual_policy(policy: &str) -> bool {
+    policy == USUAL_POLICY
+}
+
+fn usual_modes() -> Vec<String> {
+    alloc::vec![USUAL_MODE.into()]
+}
+
+fn is_usual_modes(modes: &[String]) -> bool {
+    modes == [USUAL_MODE]
 }
 
 /// What was recorded with an intent.
@@ -84,7 +132,7 @@ pub(crate) struct Recorded {
 }
 
 /// Where the claim's intent is, if there is one, and what was recorded.
-pub(crate) fn find(claim: &PersistentVolumeClaim, page: &Page) -> (Option<Place>, Option<Recorded>) {
+pub(crate) fn find(claim: &PersistentVolumeClaim, page: &Arc<Page>) -> (Option<Place>, Option<Recorded>) {
     if is_on(claim) {
         let record = claim.metadata.annotation(names::PROVISIONING_TERMS);
         return (Some(Place::Claim), record.and_then(|record| recorded(claim, record)));
@@ -105,8 +153,8 @@ fn is_on(claim: &PersistentVolumeClaim) -> bool {
 }
 
 /// The terms as they are recorded on the claim.
-pub(crate) fn record(terms: &Terms) -> String {
-    text(terms, None)
+pub(crate) fn record(claim: &PersistentVolumeClaim, terms: &Terms) -> String {
+    text(claim, terms, None)
 }
 
 /// The terms as they are recorded in the journal, with what undoing needs to know of the claim.
@@ -119,19 +167,19 @@ pub(crate) fn record_for(claim: &PersistentVolumeClaim, terms: &Terms) -> String
         modes: claim.spec.access_modes.clone(),
         volume_mode: claim.spec.volume_mode.clone().filter(|mode| mode != "Filesystem"),
     };
-    text(terms, Some(asked))
+    text(claim, terms, Some(asked))
 }
 
-fn text(terms: &Terms, claim: Option<Asked>) -> String {
+fn text(claim: &PersistentVolumeClaim, terms: &Terms, asked: Option<Asked>) -> String {
     let request = &terms.request;
     let topology = request
         .topology
         .clone()
         .filter(|topology| serde_json::to_string(topology).is_ok_and(|text| text.len() <= LONGEST_TOPOLOGY));
     let record = Record {
-        claim,
-        name: request.name.clone(),
-        class: terms.class_uid.clone(),
+        claim: asked,
+        name: Some(&request.name).filter(|name| **name != usual_name(&claim.metadata.uid)).cloned(),
+        class_uid: terms.class_uid.clone(),
         reclaim_policy: terms.reclaim_policy.clone(),
         tells_writers_apart: request.tells_writers_apart,
         fs_type: request.fs_type.clone(),
@@ -144,7 +192,13 @@ fn text(terms: &Terms, claim: Option<Asked>) -> String {
         topology_left_out: topology.is_none() && request.topology.is_some(),
         topology,
     };
-    serde_json::to_value(record).unwrap_or(Value::Null).to_string()
+    // Text, numbers and lists of them always have a form in JSON.
+    serde_json::to_string(&record).unwrap_or_default()
+}
+
+/// What the volume of a claim is called under the default settings.
+fn usual_name(uid: &str) -> String {
+    names::volume_name_for_claim(uid)
 }
 
 /// The claim an entry of the journal is about, as one that is being deleted: nothing more is made for it.
@@ -172,14 +226,15 @@ pub(crate) fn claim_in(uid: &str, record: &str) -> Option<PersistentVolumeClaim>
 
 /// What the volume of an entry is made from.
 pub(crate) fn source_in(record: &str) -> Option<ContentSource> {
-    let record: Record = serde_json::from_str(record).ok()?;
-    record.source
+    // Most volumes are made from nothing, and looking for a word costs less than reading.
+    let record: Option<Concerns> = record.contains("source").then(|| serde_json::from_str(record).ok()).flatten();
+    record?.source
 }
 
 /// Where the claim of an entry was.
 pub(crate) fn key_in(record: &str) -> Option<ObjectKey> {
-    let record: Record = serde_json::from_str(record).ok()?;
-    record.claim.map(|asked| ObjectKey::new(asked.namespace, asked.name))
+    let record: Concerns = serde_json::from_str(record).ok()?;
+    record.claim.map(|claim| ObjectKey::new(claim.namespace, claim.name))
 }
 
 /// Reads what was recorded. What is not in the record cannot change while the claim has no volume.
@@ -187,7 +242,7 @@ pub(crate) fn recorded(claim: &PersistentVolumeClaim, record: &str) -> Option<Re
     let record: Record = serde_json::from_str(record).ok()?;
     let (block, modes) = usage(claim, record.tells_writers_apart).ok()?;
     let request = Request {
-        name: record.name,
+        name: record.name.unwrap_or_else(|| usual_name(&claim.metadata.uid)),
         required_bytes: requested(claim).ok()?,
         modes,
         tells_writers_apart: record.tells_writers_apart,
@@ -201,7 +256,7 @@ pub(crate) fn recorded(claim: &PersistentVolumeClaim, record: &str) -> Option<Re
     };
     let terms = Terms {
         class: claim.class().unwrap_or_default().into(),
-        class_uid: record.class,
+        class_uid: record.class_uid,
         reclaim_policy: record.reclaim_policy,
         attributes_class: record.attributes_class,
         secrets: record.secrets,

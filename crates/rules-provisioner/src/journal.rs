@@ -9,9 +9,9 @@
 //! what was made for it when the claim is gone.
 
 use alloc::collections::BTreeMap;
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::ops::Bound;
 
 use api::{Kind, Lease, Note, Object, ObjectKey, ObjectRef, PersistentVolumeClaim, Write, names};
 use control::{Cache, Change, Effect};
@@ -33,10 +33,8 @@ pub struct Page {
     pub uid: String,
     /// The version it was seen at.
     pub version: String,
-    /// The claim's entries, by name. There is one, or none; several after a note that landed late.
-    pub entries: BTreeMap<String, String>,
-    /// How many bytes it has room for.
-    pub room: usize,
+    /// Names and texts of the claim's entries. There is one, or none; several after a note that landed late.
+    pub entries: Vec<(String, String)>,
     /// It has so many entries that none should stay longer than it must.
     pub crowded: bool,
 }
@@ -45,29 +43,29 @@ pub struct Page {
 pub(crate) fn page(uid: &str, cache: &Cache, local: &Local) -> Page {
     let journal = local.journal();
     let Some(lease) = cache.lease(&journal) else {
-        return Page { journal, room: MOST_BYTES, ..Page::default() };
+        return Page { journal, ..Page::default() };
     };
-    let all = &lease.metadata.annotations;
-    let entries: BTreeMap<String, String> =
+    let entries: Vec<(String, String)> =
         of_claim(lease, uid).map(|(name, text)| (name.clone(), text.clone())).collect();
-    // Who has an entry needs no room, and adding up is the most of the work.
-    let used: usize = match entries.is_empty() {
-        true => all.iter().map(|(name, text)| name.len() + text.len()).sum(),
-        false => 0,
-    };
     Page {
         uid: lease.metadata.uid.clone(),
         version: lease.metadata.resource_version.clone(),
         entries,
-        room: MOST_BYTES.saturating_sub(used),
-        crowded: all.len() > MANY,
+        crowded: lease.metadata.annotations.len() > MANY,
         journal,
     }
 }
 
+/// How many bytes the journal has room for. To be asked only by those who need some: it means adding up.
+pub(crate) fn room(cache: &Cache, local: &Local) -> usize {
+    let annotations = cache.lease(&local.journal()).map(|lease| &lease.metadata.annotations);
+    let used = annotations.into_iter().flatten().map(|(name, text)| name.len() + text.len()).sum();
+    MOST_BYTES.saturating_sub(used)
+}
+
 fn of_claim<'a>(lease: &'a Lease, uid: &str) -> impl Iterator<Item = (&'a String, &'a String)> {
-    let first = format!("{}{uid}.", names::JOURNAL_ENTRY);
-    let from = lease.metadata.annotations.range(first.clone()..);
+    let first = [names::JOURNAL_ENTRY, uid, "."].concat();
+    let from = lease.metadata.annotations.range::<str, _>((Bound::Included(first.as_str()), Bound::Unbounded));
     from.take_while(move |(name, _)| name.starts_with(&first))
 }
 
@@ -111,7 +109,7 @@ pub(crate) fn changed<'a>(change: &'a Change, local: &Local) -> Vec<(&'a str, &'
 impl Page {
     /// The first of the claim's entries.
     pub(crate) fn text(&self) -> Option<&str> {
-        self.entries.values().next().map(String::as_str)
+        self.entries.first().map(|(_, text)| text.as_str())
     }
 
     /// Records the intent for a claim. Where there is no journal, one is made with the intent in it.
@@ -141,12 +139,12 @@ impl Page {
     }
 
     fn without_entries(&self) -> BTreeMap<String, Option<String>> {
-        self.entries.keys().map(|name| (name.clone(), None)).collect()
+        self.entries.iter().map(|(name, _)| (name.clone(), None)).collect()
     }
 
     fn name(&self, uid: &str) -> String {
         let version = if self.version.is_empty() { "0" } else { &self.version };
-        format!("{}{uid}.{version}", names::JOURNAL_ENTRY)
+        [names::JOURNAL_ENTRY, uid, ".", version].concat()
     }
 
     fn note(&self, annotations: BTreeMap<String, Option<String>>) -> Effect {

@@ -1,3 +1,4 @@
+use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
@@ -137,8 +138,8 @@ const NO_ROOM_MILLIS: u64 = 60_000;
 
 impl Memory {
     /// What is remembered about this uid: nothing, if the memory is about a namesake.
-    pub(crate) fn about(&self, uid: &str) -> Memory {
-        if self.uid == uid { self.clone() } else { Memory::default() }
+    pub(crate) fn about(&self, uid: &str) -> Cow<'_, Memory> {
+        if self.uid == uid { Cow::Borrowed(self) } else { Cow::Owned(Memory::default()) }
     }
 
     pub(crate) fn after(self, now: Tick, did: &Action, got: &Outcome) -> Memory {

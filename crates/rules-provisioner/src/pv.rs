@@ -2,7 +2,7 @@
 //! taken over it is the one the plugin would have written.
 
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 
 use api::{
     ClaimRef, CsiSource, Meta, NodeRequirement, NodeSelector, NodeSelectorTerm, Object, PersistentVolume,
@@ -38,7 +38,7 @@ fn as_the_plugin_would(volume: PersistentVolume, in_tree: InTree, local: &Local)
     // What cannot be translated never comes here: the driver's answer was looked at in that light.
     let mut volume = rules_translate::volume_to_in_tree(&volume).map_or(volume, |translated| translated.object);
     volume.metadata.annotations.insert(names::PROVISIONED_BY.into(), in_tree.plugin.name().into());
-    volume.metadata.annotations.insert(names::MIGRATED_TO.into(), local.driver.clone());
+    volume.metadata.annotations.insert(names::MIGRATED_TO.into(), local.driver.to_string());
     volume
 }
 
@@ -66,7 +66,7 @@ fn metadata(local: &Local, terms: &Terms) -> Meta {
     // P31: present even if there is no secret, so that nobody has to ask the class later on.
     let (name, namespace) = parts(terms.secrets.provision.as_ref());
     metadata.annotations = [
-        (names::PROVISIONED_BY.into(), local.driver.clone()),
+        (names::PROVISIONED_BY.into(), local.driver.to_string()),
         (names::DELETION_SECRET_NAME.into(), name),
         (names::DELETION_SECRET_NAMESPACE.into(), namespace),
     ]
@@ -119,7 +119,7 @@ fn source(local: &Local, terms: &Terms, made: &Made) -> CsiSource {
         volume_attributes.entry(names::PROVISIONER_IDENTITY.into()).or_insert(local.settings.identity.clone());
     }
     CsiSource {
-        driver: local.driver.clone(),
+        driver: local.driver.to_string(),
         volume_handle: made.volume_id.clone(),
         read_only: local.settings.controller_publish_readonly && request.modes == [Mode::MultiNodeReader],
         fs_type: if request.block { String::new() } else { request.fs_type.clone() }, // P14

@@ -1,6 +1,6 @@
 //! What the role was told at its start: flags, the driver's abilities, and where it runs.
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::sync::Arc;
 
@@ -17,9 +17,9 @@ use rules_translate::{Migration, Plugin};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Local {
     /// The driver's name.
-    pub driver: String,
+    pub driver: Arc<str>,
     /// The path of its socket.
-    pub socket: String,
+    pub socket: Arc<str>,
     /// What it can do.
     pub abilities: Abilities,
     /// What the operator wants.
@@ -31,7 +31,11 @@ pub struct Local {
 /// Claims whose volumes this process recorded lately. One of them that seems to need a volume again is more likely to be
 /// bound or gone, and the news of it late; a journal would not notice.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Lately(Arc<VecDeque<Arc<str>>>);
+pub struct Lately {
+    known: BTreeSet<Arc<str>>,
+    /// The oldest first.
+    order: VecDeque<Arc<str>>,
+}
 
 impl Lately {
     /// As many as a watch may be behind by, within reason.
@@ -39,22 +43,27 @@ impl Lately {
 
     /// The volume of the claim with this uid was recorded.
     pub fn note(&mut self, uid: &str) {
-        let uids = Arc::make_mut(&mut self.0);
-        if uids.len() == Lately::MOST {
-            uids.pop_front();
+        let uid: Arc<str> = uid.into();
+        if !self.known.insert(uid.clone()) {
+            self.order.retain(|one| *one != uid);
         }
-        uids.push_back(uid.into());
+        self.order.push_back(uid);
+        if self.order.len() > Lately::MOST
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
     }
 
     /// It was recorded lately.
     pub fn has(&self, uid: &str) -> bool {
-        self.0.iter().any(|one| **one == *uid)
+        self.known.contains(uid)
     }
 }
 
 impl Local {
     /// A driver that makes, deletes and publishes volumes, under the default settings.
-    pub fn new(driver: impl Into<String>, socket: impl Into<String>) -> Local {
+    pub fn new(driver: impl Into<Arc<str>>, socket: impl Into<Arc<str>>) -> Local {
         Local {
             driver: driver.into(),
             socket: socket.into(),
@@ -62,6 +71,12 @@ impl Local {
             settings: Arc::new(Settings::default()),
             lately: Lately::default(),
         }
+    }
+
+    /// As decisions see it: what was recorded lately concerns them only as far as their claim goes.
+    pub(crate) fn in_view(&self) -> Local {
+        let (driver, socket, settings) = (self.driver.clone(), self.socket.clone(), self.settings.clone());
+        Local { driver, socket, abilities: self.abilities, settings, lately: Lately::default() }
     }
 
     /// The name of the volume made for a claim.
@@ -77,7 +92,7 @@ impl Local {
 
     /// The driver's own name.
     pub fn is_known(&self, provisioner: &str) -> bool {
-        provisioner == self.driver
+        *provisioner == *self.driver
     }
 
     /// The labels by which this provisioner knows its capacity objects again (P86).

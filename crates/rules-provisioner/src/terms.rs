@@ -202,7 +202,7 @@ fn attributes(
     let Some(class) = cache.attributes_class(&ObjectKey::cluster(name)) else {
         return Err(Obstacle::new("AttributesClassMissing", format!("volume attributes class {name} does not exist")));
     };
-    if class.driver_name != local.driver {
+    if *class.driver_name != *local.driver {
         let text = format!("volume attributes class {name} is for driver {}, not {}", class.driver_name, local.driver);
         return Err(Obstacle::new("AttributesClassOfAnother", text));
     }

@@ -38,6 +38,15 @@ pub enum ClaimView {
     Bound(String),
     /// The provisioner of this node makes it.
     OnAnotherNode(String),
+    /// A PersistentVolume accounts for its volume, so that nothing else about it matters any more.
+    Recorded {
+        /// The claim.
+        claim: Arc<PersistentVolumeClaim>,
+        /// What is left of our intent.
+        intent: Option<Place>,
+        /// When it was recorded.
+        since: Tick,
+    },
     /// It is ours to care for.
     Ours(Work),
 }
@@ -49,12 +58,16 @@ pub struct Work {
     pub claim: Arc<PersistentVolumeClaim>,
     /// The driver.
     pub local: Local,
+    /// This process recorded a volume for the claim lately.
+    pub lately: bool,
     /// The name of the claim's volume.
     pub name: String,
     /// Where our intent is, if there is one.
     pub intent: Option<Place>,
     /// The journal, as far as this claim goes.
-    pub page: Page,
+    pub page: Arc<Page>,
+    /// How many more bytes the journal has room for.
+    pub room: usize,
     /// Whether a volume is wanted.
     pub course: Course,
     /// What has the name the volume would get.
@@ -85,16 +98,11 @@ pub enum Course {
     Bound(String),
 }
 
-/// What has the name the volume would get.
+/// What has the name the volume would get, if that is not the volume made for this very claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Slot {
     /// Nothing.
     Empty,
-    /// The volume made for this very claim.
-    Filled {
-        /// When it was recorded.
-        since: Tick,
-    },
     /// A volume that is not for this claim; the text says for whom.
     Taken(String),
 }

@@ -27,13 +27,13 @@ pub fn journal(driver: &str, node: Option<&str>) -> String {
     const LONGEST: usize = 253;
     let plain = |c: char| if c == '.' || c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let whole = match node {
-        None => format!("longshore-journal-{driver}"),
-        Some(node) => format!("longshore-journal-{driver}-{node}"),
+        None => ["longshore-journal-", driver].concat(),
+        Some(node) => ["longshore-journal-", driver, "-", node].concat(),
     };
-    let name: String = whole.chars().map(plain).collect();
-    if name == whole && name.len() <= LONGEST && !name.ends_with(['-', '.']) {
-        return name;
+    if whole.len() <= LONGEST && !whole.ends_with(['-', '.']) && whole.chars().all(|c| plain(c) == c) {
+        return whole;
     }
+    let name: String = whole.chars().map(plain).collect();
     // Another driver or node may look the same in plain letters, so its hash makes the difference.
     let short: String = name.chars().take(LONGEST - 9).collect();
     format!("{short}-{:08x}", fnv1a_32(&whole))
@@ -43,7 +43,7 @@ pub fn journal(driver: &str, node: Option<&str>) -> String {
 /// so many characters of the uid without its dashes.
 pub fn volume_name(prefix: &str, length: Option<usize>, claim_uid: &str) -> String {
     match length {
-        None => format!("{prefix}-{claim_uid}"),
+        None => [prefix, "-", claim_uid].concat(),
         Some(length) => {
             let short: String = claim_uid.chars().filter(|c| *c != '-').take(length).collect();
             format!("{prefix}-{short}")
@@ -80,7 +80,13 @@ pub fn fnv1_32(text: &str) -> u32 {
 
 /// FNV-1a: mix in, then multiply.
 pub fn fnv1a_32(text: &str) -> u32 {
-    text.bytes().fold(FNV_BASIS, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(FNV_PRIME))
+    fnv1a_32_of(&[text])
+}
+
+/// The same of several texts, one after the other.
+pub fn fnv1a_32_of(texts: &[&str]) -> u32 {
+    let bytes = texts.iter().flat_map(|text| text.bytes());
+    bytes.fold(FNV_BASIS, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(FNV_PRIME))
 }
 
 /// A name without dots: at most 63 lower-case letters, digits and dashes, a letter or digit at both ends.

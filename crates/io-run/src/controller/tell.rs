@@ -35,6 +35,9 @@ where
     /// An action has ended.
     pub(super) fn tell_of_end(&self, key: &R::Key, action: &R::Action, why: &Why, outcome: &Outcome) {
         let Some(failure) = action.failure(outcome) else {
+            if self.parts.events.is_none() {
+                return;
+            }
             if let Some((reason, text)) = action.news().done {
                 self.say(key, Tone::Normal, reason, || text);
             }

@@ -52,8 +52,8 @@ pub async fn provisioner(shared: &Shared, profile: &Profile, kube: &Kube) -> Res
         capacity: if is("enable-capacity") { Some(capacities(shared, kube).await?) } else { None },
     };
     Ok(rules_provisioner::Local {
-        driver: profile.name.clone(),
-        socket: shared.settings.socket.clone(),
+        driver: profile.name.as_str().into(),
+        socket: shared.settings.socket.as_str().into(),
         abilities: rules_provisioner::Abilities {
             controller: profile.can(Ability::Plugin(Service::ControllerService)),
             topology: profile.can(Ability::Plugin(Service::VolumeAccessibilityConstraints)),

@@ -1,5 +1,5 @@
 use alloc::collections::BTreeMap;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use core::fmt;
 
@@ -22,7 +22,7 @@ pub enum CapacityAction {
     /// Ask the driver what there is.
     Ask {
         /// The driver's socket.
-        socket: String,
+        socket: Arc<str>,
         /// The class's parameters, all of them.
         parameters: BTreeMap<String, String>,
         /// Where.
@@ -75,7 +75,7 @@ impl control::Action for CapacityAction {
                     accessible_topology: place,
                     ..GetCapacityRequest::default()
                 };
-                Effect::Call { socket: socket.clone(), call: Call::GetCapacity(request) }
+                Effect::Call { socket: socket.to_string(), call: Call::GetCapacity(request) }
             }
             CapacityAction::Publish { local, class, segments, available, largest } => {
                 publish(local, class, segments, *available, *largest)

@@ -1,6 +1,6 @@
 use alloc::collections::BTreeSet;
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -113,7 +113,7 @@ fn place_of(side: &Object, cache: &Cache, local: &Local) -> Option<Segments> {
     match side {
         Object::Node(node) => term(&cluster.keys_on(&node.metadata.name)?, &node.metadata.labels),
         Object::CSINode(node) => {
-            let entry = node.spec.drivers.iter().find(|entry| entry.name == local.driver)?;
+            let entry = node.spec.drivers.iter().find(|entry| *entry.name == *local.driver)?;
             term(entry.topology_keys.as_deref().unwrap_or_default(), cluster.labels(&node.metadata.name)?)
         }
         Object::PersistentVolumeClaim(_)
@@ -146,7 +146,7 @@ pub(super) fn segments(object: &CSIStorageCapacity) -> &Segments {
 pub(crate) fn labels(local: &Local) -> Segments {
     let node = local.settings.node.as_ref().map(|node| node.name.as_str());
     [
-        (names::CAPACITY_DRIVER.into(), local.driver.clone()),
+        (names::CAPACITY_DRIVER.into(), local.driver.to_string()),
         (names::CAPACITY_MANAGER.into(), names::capacity_manager(node)),
     ]
     .into()
@@ -189,7 +189,7 @@ fn is_place(segments: &Segments, cache: &Cache, local: &Local) -> bool {
     }
     let cluster = Cluster { cache, driver: &local.driver };
     cache.csi_nodes().any(|node| {
-        let entry = node.spec.drivers.iter().find(|entry| entry.name == local.driver);
+        let entry = node.spec.drivers.iter().find(|entry| *entry.name == *local.driver);
         let Some(keys) = entry.map(|entry| entry.topology_keys.as_deref().unwrap_or_default()) else { return false };
         let Some(labels) = cluster.labels(&node.metadata.name) else { return false };
         keys.len() == segments.len()

@@ -46,6 +46,16 @@ fn a_volume_is_made_without_a_word_on_the_claim() {
     assert!(world.get(Kind::Lease, "longshore-journal-d").is_some());
 }
 
+// Looks cost more than anything else that these rules do, so that nothing is looked at that cannot have changed.
+#[test]
+fn a_claim_is_looked_at_once_for_every_step() {
+    let mut world = asked();
+    world.run();
+    let steps = world.log.len();
+    // The entry lingers, the claim rests, and so does its volume.
+    assert_eq!((steps, world.looks), (4, steps + 3));
+}
+
 // The entry that has served leaves with others that served in the same second, unless there are many.
 #[test]
 fn an_entry_that_has_served_lingers_in_a_small_journal_only() {
@@ -97,7 +107,7 @@ fn an_entry_found_gets_a_name_that_no_earlier_note_knows() {
     let mut world = asked();
     world.run_for(1);
     let claim = world.cache.claim(&ObjectKey::new("n", "data")).unwrap().clone();
-    let page = crate::journal::page(&world.uid(), &world.cache, &world.local);
+    let page = crate::journal::page(&world.uid(), &world.cache, &world.local).into();
     let earlier = crate::Action::DropIntent { claim, place: Place::Journal(page) };
     world.restart();
     world.run_for(1);
@@ -118,7 +128,7 @@ fn a_late_recording_is_garbage_that_goes() {
         world.run();
         let record = match record {
             crate::Action::RecordIntent { claim, record, .. } => {
-                let page = crate::journal::page("nobody", &world.cache, &world.local);
+                let page = crate::journal::page("nobody", &world.cache, &world.local).into();
                 crate::Action::RecordIntent { claim, record, place: Place::Journal(page) }
             }
             other => panic!("{other:?}"),
@@ -160,7 +170,7 @@ fn what_the_journal_has_no_room_for_is_recorded_on_the_claim() {
         Kind::Lease,
         "longshore-journal-d",
         false,
-        json!({ "metadata": { "annotations": { "intent.longshore.dev/a.1": stuck, "intent.longshore.dev/b.1": "y".repeat(900) } } }),
+        json!({ "metadata": { "annotations": { "intent.longshore.dev/a.1": stuck, "intent.longshore.dev/b.1": "y".repeat(960) } } }),
     );
     world.run_for(1);
     assert!(world.claim("data")["metadata"]["finalizers"].to_string().contains(names::PROVISIONING_INTENT));

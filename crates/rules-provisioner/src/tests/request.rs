@@ -9,7 +9,6 @@ use csi::v1::CreateVolumeRequest;
 use csi::v1::volume_capability::{AccessType, access_mode::Mode};
 use serde_json::{Value, json};
 
-use crate::intent::{claim_in, record, record_for, recorded};
 use crate::terms::terms;
 use crate::{Abilities, Local, Obstacle, Settings, Terms, Unfit};
 
@@ -50,13 +49,13 @@ pub(super) fn under(
     })
 }
 
-fn local(change: impl FnOnce(&mut Settings)) -> Local {
+pub(super) fn local(change: impl FnOnce(&mut Settings)) -> Local {
     let mut settings = Settings::default();
     change(&mut settings);
     Local { settings: Arc::new(settings), ..Local::new("d", "s") }
 }
 
-fn good(parameters: &[(&str, &str)]) -> Terms {
+pub(super) fn good(parameters: &[(&str, &str)]) -> Terms {
     under(&claim(json!({})), &class(parameters), &local(|_| {}), &[]).unwrap()
 }
 
@@ -200,39 +199,4 @@ fn attributes_come_from_the_attributes_class_of_this_driver() {
     let off =
         Local { settings: Arc::new(Settings { attributes_classes: false, ..Settings::default() }), ..able.clone() };
     assert_eq!(under(&gold, &class(&[]), &off, &[]).unwrap().attributes_class, None);
-}
-
-// Reliability 14, 69: what is recorded gives back the very same terms.
-#[test]
-fn the_record_gives_back_the_same_terms() {
-    let parameters = [
-        ("csi.storage.k8s.io/fstype", "xfs"),
-        ("type", "ssd"),
-        ("csi.storage.k8s.io/secret-name", "s"),
-        ("csi.storage.k8s.io/secret-namespace", "n"),
-    ];
-    let terms = Terms { class: String::new(), ..good(&parameters) };
-    let claim = claim(json!({}));
-    for record in [record(&terms), record_for(&claim, &terms)] {
-        assert_eq!(recorded(&claim, &record).unwrap().terms, terms);
-    }
-    assert_eq!(recorded(&claim, "{}"), None);
-}
-
-// What undoing needs is in the journal, so that it does not need the claim.
-#[test]
-fn a_claim_that_is_gone_is_described_well_enough_to_ask_for_the_same_volume() {
-    for more in
-        [json!({}), json!({ "spec": { "volumeMode": "Block", "accessModes": ["ReadWriteMany", "ReadOnlyMany"] } })]
-    {
-        let claim = claim(more);
-        let terms = Terms { class: String::new(), ..good(&[]) };
-        let record = record_for(&claim, &terms);
-        let gone = claim_in(&claim.metadata.uid, &record).unwrap();
-        assert!(gone.metadata.is_deleting());
-        assert_eq!(gone.metadata.key(), claim.metadata.key());
-        assert_eq!(recorded(&gone, &record), recorded(&claim, &record));
-    }
-    assert_eq!(claim_in("u", &crate::intent::record(&good(&[]))), None);
-    assert_eq!(claim_in("u", "nonsense"), None);
 }

@@ -254,7 +254,7 @@ fn a_very_long_requirement_is_not_written_down() {
     assert!(terms.request.topology.is_some());
     let long = |at: usize| [(ZONE.to_string(), format!("a-zone-with-a-long-name-{at}"))].into();
     terms.request.topology = Some(crate::Requirement { requisite: (0..1_000).map(long).collect(), first: 7 });
-    let record = crate::intent::record(&terms);
+    let record = crate::intent::record(&claim, &terms);
     assert!(record.len() < 1_000);
     world.patch(CLAIM, "data", false, json!({ "metadata": { "annotations": { names::PROVISIONING_TERMS: record } } }));
     world.restart();

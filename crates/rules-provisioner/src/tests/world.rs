@@ -34,6 +34,8 @@ pub(super) struct World {
     pub(super) now: Tick,
     /// Every action done.
     pub(super) log: Vec<String>,
+    /// Decisions made.
+    pub(super) looks: usize,
     /// What the driver answers to CreateVolume, whatever its mood.
     pub(super) answer: Option<Outcome>,
     /// The action with this number happens, and its answer is lost.
@@ -60,6 +62,7 @@ impl World {
             due: BTreeSet::new(),
             now: Tick(1_000_000),
             log: Vec::new(),
+            looks: 0,
             answer: None,
             lose_answer: None,
         };
@@ -183,6 +186,7 @@ impl World {
     pub(super) fn run_for(&mut self, most: usize) -> bool {
         let mut done = 0;
         while let Some(key) = self.due.pop_first() {
+            self.looks += 1;
             match self.decide(&key) {
                 Decision::Rest(_) => {}
                 Decision::Wait(..) if done == most => {
