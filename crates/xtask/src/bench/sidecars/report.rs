@@ -171,6 +171,9 @@ fn processors(figures: &Figures) -> String {
         let fast = Contender::ALL.into_iter().filter(|who| *who != Contender::GoDefault && who.can(operation));
         for who in fast {
             let of = |part: &str, who: Contender| figures.rounds(&processor(operation, part), who.name());
+            if of(PARTS[0], who).is_empty() {
+                continue;
+            }
             let mut row = vec![operation.name().to_string(), who.name().to_string()];
             row.extend(PARTS.map(|part| spread(of(part, who), "")));
             row.push(spread(&ratios(of(PARTS[0], who), of(PARTS[0], Contender::GoLifted)), "×"));
