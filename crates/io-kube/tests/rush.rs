@@ -11,7 +11,7 @@ use api::{Kind, Meta, Object, StorageClass, Write};
 use axum::response::IntoResponse;
 use axum::{Json, Router};
 use control::{Outcome, Reply};
-use http::{Method, StatusCode};
+use http::{Method, StatusCode, Uri};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
@@ -51,6 +51,8 @@ struct Server {
     /// Answers to HTTP/2 wait for this.
     open: watch::Sender<bool>,
     created: Arc<Mutex<BTreeMap<String, usize>>>,
+    /// Watches that were asked for over HTTP/2, and over HTTP/1.1.
+    watches: watch::Sender<(usize, usize)>,
 }
 
 impl Server {
@@ -68,6 +70,7 @@ impl Server {
             shared: watch::Sender::new(0),
             open: watch::Sender::new(true),
             created: Arc::default(),
+            watches: watch::Sender::new((0, 0)),
         };
         let acceptor = TlsAcceptor::from(Arc::new(tls(&authority.sign(&["127.0.0.1"]), None, &BOTH)));
         let accepting = server.clone();
@@ -110,7 +113,11 @@ impl Server {
 
     async fn serve(&self, stream: TlsStream<TcpStream>, shared: bool) {
         let server = self.clone();
-        let router = Router::new().fallback(move |method: Method, body: String| async move {
+        let router = Router::new().fallback(move |method: Method, uri: Uri, body: String| async move {
+            if uri.query().unwrap_or_default().contains("watch=true") {
+                let count = |(two, one): &mut (usize, usize)| *(if shared { two } else { one }) += 1;
+                server.watches.send_modify(count);
+            }
             if shared {
                 server.open.subscribe().wait_for(|open| *open).await.unwrap();
             } else {
@@ -189,6 +196,30 @@ async fn connections_that_are_not_needed_any_more_are_closed() {
     }
     tokio::time::resume();
     seen(&server.there, |there| *there == 0).await;
+}
+
+// A watch has no end: it would keep a connection from everybody else.
+#[tokio::test]
+async fn a_watch_shares_however_crowded_it_is() {
+    let (server, kube) = Server::start().await;
+    let mut all = crowd(&server, &kube).await;
+    // The connection is there for the server before it is for us.
+    while *server.answered.borrow() == 0 {
+        all.push(writing(&kube, &format!("c{}", all.len())));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let kinds = [Kind::StorageClass, Kind::Node, Kind::CSINode, Kind::CSIDriver];
+    for kind in kinds {
+        let (send, mut news) = tokio::sync::mpsc::channel(1);
+        tokio::spawn(kube.clone().watch(kind, send));
+        // Its list needs no connection that is held up.
+        let listed = tokio::time::timeout(Duration::from_secs(60), news.recv()).await;
+        assert!(listed.unwrap().is_some());
+    }
+    let mut watches = server.watches.subscribe();
+    let all = watches.wait_for(|(two, one)| two + one == kinds.len());
+    let (two, one) = *tokio::time::timeout(Duration::from_secs(60), all).await.unwrap().unwrap();
+    assert_eq!((two, one), (kinds.len(), 0));
 }
 
 // Reliability 1 to 3: what may have happened is not repeated behind the rules' back.
