@@ -109,19 +109,8 @@ fn bare(kind: Kind, raw: &[u8]) -> Result<Object, String> {
         Kind::PersistentVolume => read::<PersistentVolume>(kind, raw),
         Kind::VolumeAttachment => read::<VolumeAttachment>(kind, raw),
         Kind::Lease => read::<Lease>(kind, raw),
-        Kind::StorageClass
-        | Kind::CSIDriver
-        | Kind::CSINode
-        | Kind::Node
-        | Kind::Pod
-        | Kind::Event
-        | Kind::Namespace
-        | Kind::Secret
-        | Kind::VolumeAttributesClass
-        | Kind::CSIStorageCapacity
-        | Kind::VolumeSnapshot
-        | Kind::VolumeSnapshotContent
-        | Kind::ReferenceGrant => Err(unread(kind)),
+        // Those that no table is for.
+        _other => Err(unread(kind)),
     }
 }
 

@@ -3,23 +3,22 @@
 
 mod stand;
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use api::{Kind, Meta, Object, StorageClass, Write};
+use api::Kind;
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json, Router};
 use control::{Outcome, Reply};
 use futures::StreamExt;
-use http::{Method, StatusCode, Version};
+use http::Version;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
 use io_kube::{Feed, Kube};
 use serde_json::{Value, json};
-use stand::{Authority, BOTH, Peer, cluster, empty_list, kubeconfig, serve, tls};
+use stand::{Authority, BOTH, Ledger, Peer, cluster, create, empty_list, kubeconfig, serve, tls};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Barrier, mpsc, watch};
@@ -34,37 +33,6 @@ async fn connect(port: u16, authority: &Authority) -> Kube {
 
 fn speaking(authority: &Authority, protocols: &[&str]) -> rustls::ServerConfig {
     tls(&authority.sign(&["127.0.0.1"]), None, protocols)
-}
-
-fn create(name: &str) -> Write {
-    let class = StorageClass { metadata: Meta::named(name), provisioner: "p".into(), ..Default::default() };
-    let object: Object = class.into();
-    Write::Create { target: object.reference(), body: object.to_json() }
-}
-
-/// How often each object was created.
-#[derive(Clone, Default)]
-struct Ledger(Arc<Mutex<BTreeMap<String, usize>>>);
-
-impl Ledger {
-    /// A server that creates whatever it is told to.
-    fn router(&self) -> Router {
-        let ledger = self.clone();
-        Router::new().fallback(move |method: Method, body: String| async move {
-            if method != Method::POST {
-                return empty_list();
-            }
-            let mut object: Value = serde_json::from_str(&body).unwrap();
-            let name = object["metadata"]["name"].as_str().unwrap().to_string();
-            *ledger.0.lock().unwrap().entry(name).or_default() += 1;
-            object["metadata"]["uid"] = json!("u");
-            (StatusCode::CREATED, Json(object)).into_response()
-        })
-    }
-
-    fn of(&self, name: &str) -> usize {
-        self.0.lock().unwrap().get(name).copied().unwrap_or_default()
-    }
 }
 
 #[tokio::test]

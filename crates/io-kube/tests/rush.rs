@@ -3,21 +3,18 @@
 
 mod stand;
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use api::{Kind, Meta, Object, StorageClass, Write};
-use axum::response::IntoResponse;
-use axum::{Json, Router};
+use api::Kind;
+use axum::Router;
 use control::{Outcome, Reply};
-use http::{Method, StatusCode, Uri};
+use http::{Method, Uri};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
 use io_kube::Kube;
-use serde_json::{Value, json};
-use stand::{Authority, BOTH, cluster, empty_list, kubeconfig, tls};
+use stand::{Authority, BOTH, Ledger, cluster, create, kubeconfig, tls};
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -50,7 +47,7 @@ struct Server {
     shared: watch::Sender<usize>,
     /// Answers to HTTP/2 wait for this.
     open: watch::Sender<bool>,
-    created: Arc<Mutex<BTreeMap<String, usize>>>,
+    ledger: Ledger,
     /// Watches that were asked for over HTTP/2, and over HTTP/1.1.
     watches: watch::Sender<(usize, usize)>,
 }
@@ -69,7 +66,7 @@ impl Server {
             swallowed: watch::Sender::new(0),
             shared: watch::Sender::new(0),
             open: watch::Sender::new(true),
-            created: Arc::default(),
+            ledger: Ledger::default(),
             watches: watch::Sender::new((0, 0)),
         };
         let acceptor = TlsAcceptor::from(Arc::new(tls(&authority.sign(&["127.0.0.1"]), None, &BOTH)));
@@ -123,24 +120,11 @@ impl Server {
             } else {
                 server.answered.send_modify(|count| *count += 1);
             }
-            if method != Method::POST {
-                return empty_list();
-            }
-            let mut object: Value = serde_json::from_str(&body).unwrap();
-            let name = object["metadata"]["name"].as_str().unwrap().to_string();
-            *server.created.lock().unwrap().entry(name).or_default() += 1;
-            object["metadata"]["uid"] = json!("u");
-            (StatusCode::CREATED, Json(object)).into_response()
+            server.ledger.answer(&method, &body)
         });
         let service = TowerToHyperService::new(router);
         let _ = auto::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), service).await;
     }
-}
-
-fn create(name: &str) -> Write {
-    let class = StorageClass { metadata: Meta::named(name), provisioner: "p".into(), ..Default::default() };
-    let object: Object = class.into();
-    Write::Create { target: object.reference(), body: object.to_json() }
 }
 
 /// Writes in the background.
@@ -237,7 +221,7 @@ async fn a_write_whose_own_connection_ends_is_unknown_and_not_made_again() {
     let mut lost = 0;
     for (number, one) in all.into_iter().enumerate() {
         let outcome = one.await.unwrap();
-        let created = server.created.lock().unwrap().get(&format!("c{number}")).copied().unwrap_or_default();
+        let created = server.ledger.of(&format!("c{number}"));
         match outcome {
             Outcome::Unknown(_) if created == 0 => lost += 1,
             Outcome::Done(Reply::Object(_)) if created == 1 => {}
@@ -265,5 +249,5 @@ async fn a_connection_that_ended_while_nobody_had_it_costs_nobody_anything() {
         let outcome = one.await.unwrap();
         assert!(matches!(outcome, Outcome::Done(Reply::Object(_))), "{outcome:?}");
     }
-    assert!(server.created.lock().unwrap().values().all(|times| *times == 1));
+    assert!(server.ledger.0.lock().unwrap().values().all(|times| *times == 1));
 }

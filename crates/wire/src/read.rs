@@ -13,6 +13,24 @@ use crate::error::Place;
 use crate::time::{self, Grain};
 use crate::{Error, Form, Message};
 
+/// The tables say what a thing is, so that it is the same whatever the reader would like it to be. It is there, too.
+macro_rules! itself_whatever_is_wanted {
+    () => {
+        fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+            visitor.visit_some(self)
+        }
+
+        fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
+            visitor.visit_newtype_struct(self)
+        }
+
+        forward_to_deserialize_any! {
+            bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
+            tuple_struct map struct enum identifier ignored_any
+        }
+    };
+}
+
 /// Reads one message. It goes no deeper than the tables do, none of which holds itself.
 #[derive(Clone, Copy)]
 pub struct Reader<'de> {
@@ -50,18 +68,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         visitor.visit_map(Fields { within, outside: None, current: None, manner: self.manner })
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_some(self)
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map struct enum identifier ignored_any
-    }
+    itself_whatever_is_wanted!();
 }
 
 /// A message being read, and which of its fields were there.
@@ -237,18 +244,7 @@ impl<'de> Deserializer<'de> for Field<'de> {
         }
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_some(self)
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map struct enum identifier ignored_any
-    }
+    itself_whatever_is_wanted!();
 }
 
 /// The fields of one number.

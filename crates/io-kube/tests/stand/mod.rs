@@ -1,17 +1,18 @@
 //! A TLS server of the tests' own, which knows who may ask and remembers who did.
 #![allow(dead_code, reason = "each test file uses its own part of it")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use api::{Meta, Object, StorageClass, Write};
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json, Router};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use http::{StatusCode, Version};
+use http::{Method, StatusCode, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
@@ -20,7 +21,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
@@ -191,4 +192,39 @@ pub fn cluster(port: u16, authority: &Authority) -> Vec<String> {
         format!("server: https://127.0.0.1:{port}"),
         format!("certificate-authority-data: {}", in_base64(&authority.certificate)),
     ]
+}
+
+/// A write that creates something of this name.
+pub fn create(name: &str) -> Write {
+    let class = StorageClass { metadata: Meta::named(name), provisioner: "p".into(), ..Default::default() };
+    let object: Object = class.into();
+    Write::Create { target: object.reference(), body: object.to_json() }
+}
+
+/// How often each object was created.
+#[derive(Clone, Default)]
+pub struct Ledger(pub Arc<Mutex<BTreeMap<String, usize>>>);
+
+impl Ledger {
+    /// A server that creates whatever it is told to.
+    pub fn router(&self) -> Router {
+        let ledger = self.clone();
+        Router::new().fallback(move |method: Method, body: String| async move { ledger.answer(&method, &body) })
+    }
+
+    /// Its answer to one request.
+    pub fn answer(&self, method: &Method, body: &str) -> Response {
+        if method != Method::POST {
+            return empty_list();
+        }
+        let mut object: Value = serde_json::from_str(body).unwrap();
+        let name = object["metadata"]["name"].as_str().unwrap().to_string();
+        *self.0.lock().unwrap().entry(name).or_default() += 1;
+        object["metadata"]["uid"] = json!("u");
+        (StatusCode::CREATED, Json(object)).into_response()
+    }
+
+    pub fn of(&self, name: &str) -> usize {
+        self.0.lock().unwrap().get(name).copied().unwrap_or_default()
+    }
 }
