@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     match run(cli.command) {
         Ok(code) => code,
         Err(error) => {
-            out::complain(&format!("{error:#}"));
+            out::complain(&out::sentence(&error));
             ExitCode::FAILURE
         }
     }

@@ -33,3 +33,40 @@ pub fn say(text: &str) {
 pub fn complain(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "longshore: {text}");
 }
+
+/// An error and its causes, each told once, and what to do where that is known.
+pub fn sentence(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    let is_full = |cause: &std::io::Error| cause.kind() == std::io::ErrorKind::StorageFull;
+    if error.chain().filter_map(|cause| cause.downcast_ref()).any(is_full) {
+        text.push_str("; make room there and try again");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Error, ErrorKind};
+
+    #[test]
+    fn a_cause_is_told_once_and_a_full_disk_says_what_to_do() {
+        let full = Error::from_raw_os_error(28);
+        let written = format!("cannot write the file: {full}");
+        let told = sentence(&anyhow::Error::from(full).context(written).context("cannot start"));
+        assert_eq!(
+            told,
+            "cannot start: cannot write the file: No space left on device (os error 28); make room there and try again"
+        );
+        let other =
+            sentence(&anyhow::Error::from(Error::new(ErrorKind::NotFound, "no such thing")).context("cannot start"));
+        assert_eq!(other, "cannot start: no such thing");
+    }
+}
