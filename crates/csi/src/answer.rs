@@ -48,21 +48,21 @@ impl Code {
         Code::Unauthenticated,
     ];
 
-    /// The code with this number; numbers nobody assigned mean `Unknown`.
+    /// The code with this number, or `Unknown` for a number that gRPC does not assign.
     pub fn from_number(number: i32) -> Code {
         usize::try_from(number).ok().and_then(|n| Code::ALL.get(n).copied()).unwrap_or(Code::Unknown)
     }
 }
 
-/// An unsuccessful answer, and who made it.
+/// A gRPC status other than OK, and who made it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "gRPC names")]
 pub struct Status {
-    /// The code.
     pub code: Code,
-    /// The words. They come from the driver and may be shown to users; our own client never puts secrets in them.
+    /// A text that may be shown to users. The client of `io-csi` removes secrets from it.
     pub message: String,
-    /// The status arrived in the driver's trailers. A status made on this side (connection lost, deadline passed)
-    /// says nothing about what the driver did.
+    /// True if the status arrived in the driver's headers or trailers. A status made on this side (connection lost,
+    /// deadline exceeded) says nothing about what the driver did.
     pub from_driver: bool,
 }
 
@@ -84,37 +84,37 @@ impl fmt::Display for Status {
     }
 }
 
-/// What an answer says about the effect.
+/// Whether an error is final, and what it says about the effect of the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reading {
-    /// It happened.
+pub enum Finality {
+    /// Final: the effect is there.
     Done,
-    /// It certainly did not happen and is not under way.
+    /// Final: the effect is not there, and no work on it is under way.
     Refused,
-    /// It may have happened, or may still be happening.
+    /// Not final: the effect may be there, or work on it may still be under way.
     Unknown,
 }
 
-/// Reads an unsuccessful answer. This is the only place that knows.
+/// Classifies an error. No other code may decide by a status code whether a call took effect.
 ///
-/// A status is final only if the driver sent it (reliability 70); everything made on this side is unknown.
-pub fn reading(method: Method, status: &Status) -> Reading {
+/// Only a status that the driver sent can be final (reliability 70). A status made on this side is unknown.
+pub fn classify(method: Method, status: &Status) -> Finality {
     if !status.from_driver {
-        return Reading::Unknown;
+        return Finality::Unknown;
     }
     match status.code {
-        Code::Ok => Reading::Done,
+        Code::Ok => Finality::Done,
         // The driver itself says that work may be going on.
-        Code::Cancelled | Code::DeadlineExceeded | Code::Unavailable | Code::Aborted => Reading::Unknown,
+        Code::Cancelled | Code::DeadlineExceeded | Code::Unavailable | Code::Aborted => Finality::Unknown,
         // Out of space is an end for CreateVolume, so that another place can be tried; elsewhere work may go on.
         Code::ResourceExhausted => match method {
-            Method::CreateVolume => Reading::Refused,
-            _ => Reading::Unknown,
+            Method::CreateVolume => Finality::Refused,
+            _ => Finality::Unknown,
         },
         // A volume or node unknown to the driver is not attached (reliability 33).
         Code::NotFound => match method {
-            Method::ControllerUnpublishVolume => Reading::Done,
-            _ => Reading::Refused,
+            Method::ControllerUnpublishVolume => Finality::Done,
+            _ => Finality::Refused,
         },
         Code::Unknown
         | Code::InvalidArgument
@@ -125,7 +125,7 @@ pub fn reading(method: Method, status: &Status) -> Reading {
         | Code::Unimplemented
         | Code::Internal
         | Code::DataLoss
-        | Code::Unauthenticated => Reading::Refused,
+        | Code::Unauthenticated => Finality::Refused,
     }
 }
 
@@ -138,7 +138,7 @@ mod tests {
     fn only_the_driver_can_give_a_final_answer() {
         for method in Method::ALL {
             for code in Code::ALL {
-                assert_eq!(reading(*method, &Status::local(code, "")), Reading::Unknown, "{method:?} {code:?}");
+                assert_eq!(classify(*method, &Status::local(code, "")), Finality::Unknown, "{method:?} {code:?}");
             }
         }
     }
@@ -147,7 +147,7 @@ mod tests {
     fn codes_that_mean_work_in_progress_are_never_final() {
         for method in Method::ALL {
             for code in [Code::Cancelled, Code::DeadlineExceeded, Code::Unavailable, Code::Aborted] {
-                assert_eq!(reading(*method, &Status::from_driver(code, "")), Reading::Unknown, "{method:?} {code:?}");
+                assert_eq!(classify(*method, &Status::from_driver(code, "")), Finality::Unknown, "{method:?} {code:?}");
             }
         }
     }
@@ -155,15 +155,15 @@ mod tests {
     #[test]
     fn out_of_space_ends_create_and_nothing_else() {
         let full = Status::from_driver(Code::ResourceExhausted, "");
-        assert_eq!(reading(Method::CreateVolume, &full), Reading::Refused);
-        assert_eq!(reading(Method::NodeStageVolume, &full), Reading::Unknown);
+        assert_eq!(classify(Method::CreateVolume, &full), Finality::Refused);
+        assert_eq!(classify(Method::NodeStageVolume, &full), Finality::Unknown);
     }
 
     #[test]
     fn an_unknown_volume_is_not_attached() {
         let unknown = Status::from_driver(Code::NotFound, "");
-        assert_eq!(reading(Method::ControllerUnpublishVolume, &unknown), Reading::Done);
-        assert_eq!(reading(Method::DeleteVolume, &unknown), Reading::Refused);
+        assert_eq!(classify(Method::ControllerUnpublishVolume, &unknown), Finality::Done);
+        assert_eq!(classify(Method::DeleteVolume, &unknown), Finality::Refused);
     }
 
     #[test]

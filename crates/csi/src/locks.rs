@@ -1,47 +1,43 @@
-//! What a call works on: the one table that says which calls must not run beside each other.
+//! What a call works on: the one place that says which calls must not run side by side.
 
 use alloc::format;
 use alloc::string::String;
-use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::Call;
-use crate::v1::volume_content_source::Type as Source;
+use crate::{Call, for_each_method};
 
-/// What has an id.
+/// A kind of thing that a driver gives ids to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "the names say it all")]
 pub enum Thing {
-    /// A volume.
     Volume,
-    /// A snapshot.
     Snapshot,
-    /// A group snapshot.
     Group,
 }
 
-/// Something a call needs to itself, or beside others that only read it.
+/// A lock on one volume, snapshot or group snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Lock {
-    /// What it is.
+    /// The kind of thing that is locked.
     pub thing: Thing,
-    /// Which one.
+    /// The id of the thing.
     pub id: String,
-    /// Others may hold it too, as long as all of them only read.
+    /// Whether other calls may hold the lock at the same time, as long as all of them share it.
     pub shared: bool,
 }
 
 impl Lock {
-    /// Nobody else may hold it.
+    /// A lock that excludes every other holder.
     pub fn alone(thing: Thing, id: impl Into<String>) -> Lock {
         Lock { thing, id: id.into(), shared: false }
     }
 
-    /// Others may hold it like this as well.
+    /// A lock that others may share.
     pub fn shared(thing: Thing, id: impl Into<String>) -> Lock {
         Lock { shared: true, ..Lock::alone(thing, id) }
     }
 
-    /// What is held, in one word for all processes and versions.
+    /// The name of the lock, the same in all processes and versions.
     pub fn key(&self) -> String {
         let thing = match self.thing {
             Thing::Volume => "volume",
@@ -52,69 +48,79 @@ impl Lock {
     }
 }
 
-/// What a call works on. One that makes something holds it under the id that `id_of` gives to its name, so that it excludes
-/// the calls that name it by that id.
-///
-/// Calls that only look (lists, usage, health, validation) hold nothing: one that hangs on a dead filesystem must not keep
-/// a volume from being unpublished. Sources of copies are shared.
-pub fn locks(call: &Call, id_of: &dyn Fn(Thing, &str) -> String) -> Vec<Lock> {
-    let volume = |id: &str| Lock::alone(Thing::Volume, id);
-    let made = |thing: Thing, name: &str| Lock::alone(thing, id_of(thing, name));
-    match call {
-        Call::CreateVolume(r) => {
-            let source = r.volume_content_source.as_ref().and_then(|source| source.r#type.as_ref());
-            let source = source.map(|source| match source {
-                Source::Snapshot(from) => Lock::shared(Thing::Snapshot, &*from.snapshot_id),
-                Source::Volume(from) => Lock::shared(Thing::Volume, &*from.volume_id),
-            });
-            [Some(made(Thing::Volume, &r.name)), source].into_iter().flatten().collect()
-        }
-        Call::CreateSnapshot(r) => {
-            vec![Lock::shared(Thing::Volume, &*r.source_volume_id), made(Thing::Snapshot, &r.name)]
-        }
-        Call::DeleteSnapshot(r) => vec![Lock::alone(Thing::Snapshot, &*r.snapshot_id)],
-        Call::CreateVolumeGroupSnapshot(r) => {
-            let sources = r.source_volume_ids.iter().map(|id| Lock::shared(Thing::Volume, &**id));
-            sources.chain([made(Thing::Group, &r.name)]).collect()
-        }
-        Call::DeleteVolumeGroupSnapshot(r) => {
-            let snapshots = r.snapshot_ids.iter().map(|id| Lock::alone(Thing::Snapshot, &**id));
-            snapshots.chain([Lock::alone(Thing::Group, &*r.group_snapshot_id)]).collect()
-        }
-        Call::DeleteVolume(_)
-        | Call::ControllerPublishVolume(_)
-        | Call::ControllerUnpublishVolume(_)
-        | Call::ControllerExpandVolume(_)
-        | Call::ControllerModifyVolume(_)
-        | Call::NodeStageVolume(_)
-        | Call::NodeUnstageVolume(_)
-        | Call::NodePublishVolume(_)
-        | Call::NodeUnpublishVolume(_)
-        | Call::NodeExpandVolume(_) => vec![volume(call.volume())],
-        Call::GetPluginInfo(_)
-        | Call::GetPluginCapabilities(_)
-        | Call::Probe(_)
-        | Call::ValidateVolumeCapabilities(_)
-        | Call::ListVolumes(_)
-        | Call::GetCapacity(_)
-        | Call::ControllerGetCapabilities(_)
-        | Call::ListSnapshots(_)
-        | Call::GetSnapshot(_)
-        | Call::ControllerGetVolume(_)
-        | Call::ControllerGetVolumeHealth(_)
-        | Call::ControllerListVolumeHealth(_)
-        | Call::GroupControllerGetCapabilities(_)
-        | Call::GetVolumeGroupSnapshot(_)
-        | Call::NodeGetVolumeStats(_)
-        | Call::NodeGetVolumeHealth(_)
-        | Call::NodeGetStorageHealth(_)
-        | Call::NodeGetCapabilities(_)
-        | Call::NodeGetInfo(_)
-        | Call::GetCSIDriverInfo(_)
-        | Call::GetInfo(_)
-        | Call::NotifyRegistrationStatus(_) => vec![],
+type IdOf<'a> = &'a dyn Fn(Thing, &str) -> String;
+
+/// One function for each kind of lock that the table names: it adds what the field's value stands for.
+mod take {
+    use super::*;
+    use crate::v1::VolumeContentSource;
+    use crate::v1::volume_content_source::Type as Source;
+
+    macro_rules! by_id {
+        ($($kind:ident => $lock:ident($thing:ident);)*) => {
+            $(pub fn $kind(id: &str, _: IdOf<'_>, locks: &mut Vec<Lock>) {
+                locks.push(Lock::$lock(Thing::$thing, id));
+            })*
+        };
+    }
+    by_id! {
+        volume => alone(Volume);
+        snapshot => alone(Snapshot);
+        group_snapshot => alone(Group);
+        source_volume => shared(Volume);
+    }
+
+    pub fn source_volumes(ids: &[String], id_of: IdOf<'_>, locks: &mut Vec<Lock>) {
+        ids.iter().for_each(|id| source_volume(id, id_of, locks));
+    }
+
+    pub fn snapshots(ids: &[String], id_of: IdOf<'_>, locks: &mut Vec<Lock>) {
+        ids.iter().for_each(|id| snapshot(id, id_of, locks));
+    }
+
+    pub fn content_source(source: &Option<VolumeContentSource>, _: IdOf<'_>, locks: &mut Vec<Lock>) {
+        locks.extend(source.as_ref().and_then(|source| source.r#type.as_ref()).map(|source| match source {
+            Source::Snapshot(from) => Lock::shared(Thing::Snapshot, &*from.snapshot_id),
+            Source::Volume(from) => Lock::shared(Thing::Volume, &*from.volume_id),
+        }));
+    }
+
+    macro_rules! by_name {
+        ($($kind:ident => $thing:ident;)*) => {
+            $(pub fn $kind(name: &str, id_of: IdOf<'_>, locks: &mut Vec<Lock>) {
+                locks.push(Lock::alone(Thing::$thing, id_of(Thing::$thing, name)));
+            })*
+        };
+    }
+    by_name! {
+        create_volume => Volume;
+        create_snapshot => Snapshot;
+        create_group_snapshot => Group;
     }
 }
+
+macro_rules! define {
+    ($($service:ident.$name:ident($request:ty) -> $response:ty {
+        capability: $capability:tt,
+        volume: $volume:tt,
+        locks: [$($kind:ident($field:ident)),*],
+        request: $fields:tt,
+        response: $answered:tt,
+    })*) => {
+        /// The locks that a call takes. A call that creates something locks the id that `id_of` gives to its name, so that
+        /// it excludes the calls that name the thing by that id.
+        ///
+        /// Calls that only read (lists, usage, health, validation) take no lock: one that hangs on a dead filesystem must
+        /// not keep a volume from being unpublished. Sources of copies are shared.
+        #[allow(unused_variables, reason = "some calls take no lock")]
+        pub fn locks(call: &Call, id_of: &dyn Fn(Thing, &str) -> String) -> Vec<Lock> {
+            let mut locks = Vec::new();
+            match call { $(Call::$name(request) => { $(take::$kind(&request.$field, id_of, &mut locks);)* })* }
+            locks
+        }
+    };
+}
+for_each_method!(define);
 
 #[cfg(test)]
 mod tests {

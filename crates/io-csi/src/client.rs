@@ -15,7 +15,7 @@ use tonic::transport::{Channel, Endpoint};
 use tower::{Service, ServiceExt};
 
 use crate::line::Line;
-use crate::observe::{self, Observation, Observe};
+use crate::observe::{Observation, Observe};
 use crate::reply;
 use crate::secrets::Secrets;
 use crate::wire;
@@ -23,10 +23,10 @@ use crate::wire;
 /// The longest deadline the header can carry, in milliseconds.
 const LONGEST_DEADLINE: u128 = 99_999_999;
 
-/// Calls drivers. One connection per socket, made when first needed and made anew after it failed, with growing pauses
-/// while it fails.
+/// A gRPC client for drivers. It has one connection per socket, connects when first needed, and connects again after the
+/// connection failed, with growing pauses while connecting fails.
 ///
-/// It sends what it is given and tells what comes back; [`Driver`](crate::Driver) is the careful caller on top of it.
+/// It sends any request and returns what comes back. [`Driver`](crate::Driver) adds the care that CSI asks for.
 #[derive(Default)]
 pub struct CsiClient {
     connections: Mutex<Connections>,
@@ -54,20 +54,30 @@ impl CsiClient {
         CsiClient::default()
     }
 
-    /// The same, with somebody who is told of every call.
+    /// The same client with an observer of every call.
     pub fn observed_by(self, observer: Arc<dyn Observe>) -> CsiClient {
         CsiClient { observer: Some(observer), ..self }
     }
 
-    /// How many connections were made to a socket so far. While the number stays the same, the same process answers.
-    pub fn connections_made(&self, socket: &str) -> u64 {
-        path_of(socket).ok().and_then(|path| self.lock().lines.get(path).map(|line| line.made())).unwrap_or(0)
+    /// The number of the open connection to a socket. While it stays the same, the same process answers.
+    pub fn connection(&self, socket: &str) -> Option<u64> {
+        self.line(socket)?.connection()
     }
 
-    /// Calls the driver at a socket (`/path` or `unix:///path`) and waits for its answer, but no longer than the
-    /// deadline.
+    /// Waits until a connection to a socket is no longer open, as when the driver at its other end has stopped.
+    pub async fn closed(&self, socket: &str, connection: u64) {
+        if let Some(line) = self.line(socket) {
+            line.closed(connection).await;
+        }
+    }
+
+    fn line(&self, socket: &str) -> Option<Arc<Line>> {
+        self.lock().lines.get(path_of(socket).ok()?).cloned()
+    }
+
+    /// Sends a request to the driver at a socket (`/path` or `unix:///path`) and waits for the response until the deadline.
     ///
-    /// The status of a failed call says whether the driver made it; secrets of the request are covered in its text.
+    /// The status of a failed call says whether the driver made it. Its message does not hold the request's secrets.
     pub async fn call(&self, socket: &str, call: Call, deadline: Duration) -> Result<Response, Status> {
         let begun = Instant::now();
         let answer = self.send(socket, &call, deadline).await;
@@ -75,7 +85,7 @@ impl CsiClient {
             observer.observed(&Observation {
                 method: call.method(),
                 volume: call.volume(),
-                node: observe::node(&call),
+                node: call.node(),
                 code: answer.as_ref().err().map_or(Code::Ok, |status| status.code),
                 took: begun.elapsed(),
             });
@@ -87,7 +97,7 @@ impl CsiClient {
         let path = path_of(socket)?;
         let method = call.method();
         let secrets = Secrets::of(call);
-        let connection = self.connection(path);
+        let connection = self.dialled(path);
         let exchange = exchange(connection.channel.clone(), path, call, deadline);
         let answer = match tokio::time::timeout(deadline, exchange).await {
             Ok(Ok(answer)) => answer,
@@ -106,7 +116,7 @@ impl CsiClient {
         answer.map_err(|status| Status { message: secrets.cover(status.message), ..status })
     }
 
-    fn connection(&self, path: &str) -> Connection {
+    fn dialled(&self, path: &str) -> Connection {
         let mut connections = self.lock();
         if let Some(connection) = connections.by_path.get(path) {
             return connection.clone();
@@ -123,6 +133,9 @@ impl CsiClient {
         let mut connections = self.lock();
         if connections.by_path.get(path).is_some_and(|connection| connection.number == number) {
             connections.by_path.remove(path);
+            if let Some(line) = connections.lines.get(path) {
+                line.close(line.connection());
+            }
         }
     }
 
@@ -142,7 +155,7 @@ fn path_of(socket: &str) -> Result<&str, Status> {
     }
 }
 
-/// A connection that is made when first used.
+/// A channel that connects when first used.
 fn dial(path: &str, line: Arc<Line>) -> Channel {
     let path = path.to_owned();
     // The authority; nobody looks at it on a Unix socket, but it has to be a plain name.

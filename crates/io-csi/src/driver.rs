@@ -1,13 +1,13 @@
-use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use csi::{Call, Code, Lock, Method, Response, Status, v1};
+use csi::{Call, Capabilities, Code, DriverCapability, Lock, Method, Response, Service, Status, v1};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::ability::{self, Ability};
 use crate::client::CsiClient;
-use crate::limits::Limits;
+use crate::limits::{Limits, TooLarge};
 use crate::locks::{Held, Locks};
 
 /// Between two attempts to connect, when waiting for a driver that is not there yet.
@@ -15,69 +15,74 @@ const CONNECT_PAUSE: Duration = Duration::from_millis(100);
 /// Between two probes of a driver that is not ready yet (sidecars 1.2).
 const PROBE_PAUSE: Duration = Duration::from_secs(1);
 
-/// What one incarnation of a driver says of itself.
+/// What one incarnation of a driver reports about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it all")]
 pub struct Profile {
-    /// Its name.
     pub name: String,
-    /// Its version.
     pub version: String,
-    /// What it offers.
-    pub abilities: BTreeSet<Ability>,
-    /// What it offered before the connection was made anew, and does not offer any more (reliability 72).
-    pub lost: BTreeSet<Ability>,
+    pub capabilities: Capabilities,
+    /// Capabilities of earlier incarnations that this one does not have (reliability 72).
+    pub lost: Capabilities,
+    /// The connection that carried the answers.
     connection: u64,
+    /// How often the driver had contradicted its capabilities before.
+    contradictions: u64,
 }
 
 impl Profile {
-    /// Whether it offers something.
-    pub fn can(&self, ability: Ability) -> bool {
-        self.abilities.contains(&ability)
+    /// Whether the driver has a capability.
+    pub fn can(&self, one: impl Into<DriverCapability>) -> bool {
+        self.capabilities.has(one)
     }
 }
 
-/// One driver and what is known of it: the careful way to call it.
+/// A client for one driver that keeps the rules of CSI.
 ///
-/// On top of [`CsiClient`] it asks for nothing the driver does not offer, sends no field that is too large, takes no
-/// answer that has one for an answer, and has one mutating call under way per volume. A second one *waits*, within its own
-/// deadline: the driver would answer it with ABORTED, and a refusal made here would only be repeated after a pause, though
-/// the first call mostly ends long before.
+/// In addition to what [`CsiClient`] does, it sends no RPC whose capability the driver lacks, sends no field that is larger
+/// than CSI allows, accepts no response with such a field, and has one mutating call per volume under way. A second one
+/// *waits*, within its own deadline: the driver would answer it with ABORTED, and a refusal made here would only be repeated
+/// after a pause, though the first call mostly ends long before.
+///
+/// It asks the driver for its capabilities when they are first needed, and again after the driver was restarted. The crate's
+/// page says how to use it for a driver of which nothing is known yet.
 pub struct Driver {
     client: Arc<CsiClient>,
     socket: String,
     limits: Limits,
-    known: Mutex<Known>,
-    /// Held while the driver is asked what it offers.
+    profile: Mutex<Option<Arc<Profile>>>,
+    /// How often the driver contradicted its capabilities. Each time it is asked again before the next call.
+    contradictions: watch::Sender<u64>,
+    /// Held while the driver is asked, so that only one caller asks.
     asking: tokio::sync::Mutex<()>,
     busy: Locks,
 }
 
-#[derive(Default)]
-struct Known {
-    profile: Option<Arc<Profile>>,
-    /// An answer contradicted it.
-    stale: bool,
-}
-
 impl Driver {
-    /// The driver at a socket (`/path` or `unix:///path`). Nothing is sent before the first call.
+    /// A client for the driver at a socket (`/path` or `unix:///path`). It sends nothing before it is used.
     pub fn new(client: Arc<CsiClient>, socket: impl Into<String>) -> Driver {
         Driver {
             client,
             socket: socket.into(),
             limits: Limits::SPEC,
-            known: Mutex::default(),
+            profile: Mutex::default(),
+            contradictions: watch::Sender::new(0),
             asking: tokio::sync::Mutex::default(),
             busy: Locks::default(),
         }
     }
 
-    /// The same, with other limits than those of CSI.
+    /// The same client with other limits than those of CSI.
     pub fn with_limits(self, limits: Limits) -> Driver {
         Driver { limits, ..self }
     }
 
-    /// Waits until somebody serves at the socket, but no longer than `within`.
+    /// The driver's socket, as it was given.
+    pub fn socket(&self) -> &str {
+        &self.socket
+    }
+
+    /// Waits until a server answers at the socket, but no longer than `within`.
     pub async fn connected(&self, within: Duration) -> Result<(), Status> {
         let until = Instant::now() + within;
         loop {
@@ -87,7 +92,7 @@ impl Driver {
                 Err(status) if status.code == Code::Unavailable && !status.from_driver && Instant::now() < until => {
                     tokio::time::sleep(CONNECT_PAUSE).await;
                 }
-                // Whatever it says, somebody says it.
+                // Any answer shows that there is a server.
                 Ok(_) => return Ok(()),
                 Err(status) if status.from_driver => return Ok(()),
                 Err(status) => return Err(status),
@@ -95,8 +100,8 @@ impl Driver {
         }
     }
 
-    /// Probes until the driver is ready. A driver that says it is not ready, or does not answer in time, is asked again for
-    /// as long as it takes; any other answer ends the waiting (C2). One that does not say whether it is ready, is.
+    /// Probes until the driver is ready. A driver that is not ready, or does not answer in time, is probed again for as long
+    /// as it takes; any other answer ends the waiting (C2). A driver that does not say whether it is ready, is ready.
     pub async fn ready(&self, deadline: Duration) -> Result<(), Status> {
         loop {
             match self.client.call(&self.socket, Call::Probe(v1::ProbeRequest {}), deadline).await {
@@ -109,10 +114,18 @@ impl Driver {
         }
     }
 
-    /// What the driver says of itself: asked once per connection, and again when the connection was made anew.
+    /// The driver's capabilities, as [`Driver::profile`] knows them.
+    pub async fn capabilities(&self, deadline: Duration) -> Result<Capabilities, Status> {
+        self.profile(deadline).await.map(|profile| profile.capabilities)
+    }
+
+    /// The driver's name, version and capabilities. It is asked once per connection, and again after the connection ended or
+    /// the driver answered UNIMPLEMENTED to something that it has the capability for.
+    ///
+    /// While the driver is not there this fails with a local UNAVAILABLE, and succeeds soon after the driver is back.
     pub async fn profile(&self, deadline: Duration) -> Result<Arc<Profile>, Status> {
         let asking = async {
-            // Whoever comes meanwhile waits for the answers instead of asking as well.
+            // Others wait here for the answers instead of asking as well.
             let _one = self.asking.lock().await;
             loop {
                 if let Some(known) = self.known() {
@@ -130,60 +143,96 @@ impl Driver {
         tokio::time::timeout(deadline, asking).await.unwrap_or_else(|_| Err(self.out_of_time(deadline)))
     }
 
-    /// What is known of the driver that is connected now.
+    /// Calls `changed` with the driver's profile, and again each time it may have changed: with the error when the driver is
+    /// gone, and with the new profile when it is back. Runs until it is dropped.
+    ///
+    /// `deadline` is for each attempt to ask the driver. An error that repeats itself is reported once.
+    pub async fn follow(
+        &self,
+        deadline: Duration,
+        mut changed: impl FnMut(Result<Arc<Profile>, Status>),
+    ) -> Infallible {
+        let mut failure = None;
+        loop {
+            match self.profile(deadline).await {
+                Ok(profile) => {
+                    failure = None;
+                    changed(Ok(profile.clone()));
+                    self.outdated(&profile).await;
+                }
+                Err(status) => {
+                    if failure.as_ref() != Some(&status) {
+                        failure = Some(status.clone());
+                        changed(Err(status));
+                    }
+                    tokio::time::sleep(CONNECT_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    /// Waits until a profile no longer describes the driver at the socket.
+    async fn outdated(&self, profile: &Profile) {
+        let mut contradictions = self.contradictions.subscribe();
+        tokio::select! {
+            () = self.client.closed(&self.socket, profile.connection) => {}
+            _ = contradictions.wait_for(|count| *count != profile.contradictions) => {}
+        }
+    }
+
+    /// The profile of the driver that is connected now.
     fn known(&self) -> Option<Arc<Profile>> {
-        let known = self.lock();
-        let current =
-            |profile: &&Arc<Profile>| !known.stale && profile.connection == self.client.connections_made(&self.socket);
-        known.profile.as_ref().filter(current).cloned()
+        let current = |profile: &&Arc<Profile>| {
+            self.client.connection(&self.socket) == Some(profile.connection)
+                && *self.contradictions.borrow() == profile.contradictions
+        };
+        self.lock().as_ref().filter(current).cloned()
     }
 
     fn learn(&self, mut profile: Profile) {
         let mut known = self.lock();
-        if let Some(before) = &known.profile {
-            let offered = before.abilities.union(&before.lost);
-            profile.lost = offered.filter(|one| !profile.can(**one)).copied().collect();
+        if let Some(before) = &*known {
+            profile.lost = before.capabilities.union(before.lost).difference(profile.capabilities);
         }
-        *known = Known { profile: Some(Arc::new(profile)), stale: false };
+        *known = Some(Arc::new(profile));
     }
 
-    /// Calls the driver and waits for its answer, but no longer than the deadline.
+    /// Calls the driver and waits for its response until the deadline.
     ///
-    /// A call that is refused here was not sent; its status is one made here. An answer with a field that is too large is
-    /// *unknown*, not a refusal: the driver did what it was asked to, so a volume may exist, and the caller goes on
-    /// asking for it under the same name instead of forgetting it.
+    /// A call that is refused here was not sent; its status is a local one. A response with a field that is too large is
+    /// *unknown*, not a refusal: the driver did what it was asked to, so a volume may exist, and the caller goes on asking
+    /// for it under the same name instead of forgetting it.
     pub async fn call(&self, call: Call, deadline: Duration) -> Result<Response, Status> {
         let begun = Instant::now();
         let method = call.method();
         self.limits
-            .check_call(&call)
+            .check(&call)
             .map_err(|what| Status::local(Code::InvalidArgument, format!("{} is not sent: {what}", method.name())))?;
-        self.offered(method, deadline).await?;
+        self.check_capability(method, deadline).await?;
         let wanted = csi::locks(&call, &|_, name| format!("named {name}"));
         let _held = self.hold(&call, &wanted, deadline.saturating_sub(begun.elapsed())).await?;
         let answer = self.client.call(&self.socket, call, deadline.saturating_sub(begun.elapsed())).await;
         match answer {
-            Ok(response) => match self.limits.check_response(&response) {
+            Ok(response) => match self.limits.check(&response) {
                 Ok(()) => Ok(response),
-                Err(what) => Err(self.too_large(method, &what)),
+                Err(what) => Err(self.too_large(method, what)),
             },
             Err(status) => {
                 if status.from_driver && status.code == Code::Unimplemented {
-                    // It does not offer what it said it offers; ask again before the next call.
-                    self.lock().stale = true;
+                    self.contradictions.send_modify(|count| *count += 1);
                 }
                 Err(status)
             }
         }
     }
 
-    async fn offered(&self, method: Method, deadline: Duration) -> Result<(), Status> {
-        let Some(needed) = ability::needed(method) else { return Ok(()) };
+    async fn check_capability(&self, method: Method, deadline: Duration) -> Result<(), Status> {
+        let Some(needed) = method.capability() else { return Ok(()) };
         let profile = self.profile(deadline).await?;
         if profile.can(needed) {
             return Ok(());
         }
-        let any_more = if profile.lost.contains(&needed) { " any more" } else { "" };
+        let any_more = if profile.lost.has(needed) { " any more" } else { "" };
         let text =
             format!("{} is not sent: the driver {} does not offer {needed}{any_more}", method.name(), profile.name);
         Err(Status::local(Code::Unimplemented, text))
@@ -200,57 +249,56 @@ impl Driver {
         })
     }
 
-    /// Asks everything; nothing if the connection was made anew meanwhile.
+    /// Asks the driver for everything; `None` if the connection changed meanwhile.
     async fn ask(&self, deadline: Duration) -> Result<Option<Profile>, Status> {
-        let Some(Response::GetPluginInfo(info)) =
-            self.tell(Call::GetPluginInfo(v1::GetPluginInfoRequest {}), deadline).await?
-        else {
-            return Err(self.nameless());
+        let contradictions = *self.contradictions.borrow();
+        let info = Call::GetPluginInfo(v1::GetPluginInfoRequest {});
+        let info = match self.tell(info, deadline).await? {
+            Some(Response::GetPluginInfo(info)) if !info.name.is_empty() => info,
+            Some(_) | None => return Err(self.nameless()),
         };
-        if info.name.is_empty() {
-            return Err(self.nameless());
+        let Some(connection) = self.client.connection(&self.socket) else { return Ok(None) };
+        let mut capabilities = Capabilities::NONE;
+        let calls = [
+            Call::GetPluginCapabilities(v1::GetPluginCapabilitiesRequest {}),
+            Call::ControllerGetCapabilities(v1::ControllerGetCapabilitiesRequest {}),
+            Call::GroupControllerGetCapabilities(v1::GroupControllerGetCapabilitiesRequest {}),
+            Call::NodeGetCapabilities(v1::NodeGetCapabilitiesRequest {}),
+        ];
+        for call in calls {
+            // Only the answer shows whether there is a node service; the others are among the plugin's capabilities.
+            let service = call.method().service();
+            if service != Service::Node && !capabilities.has_service(service) {
+                continue;
+            }
+            let reported = match self.tell(call, deadline).await? {
+                Some(Response::GetPluginCapabilities(answer)) => (&answer).into(),
+                Some(Response::ControllerGetCapabilities(answer)) => (&answer).into(),
+                Some(Response::GroupControllerGetCapabilities(answer)) => (&answer).into(),
+                Some(Response::NodeGetCapabilities(answer)) => (&answer).into(),
+                Some(_) | None => Capabilities::NONE,
+            };
+            capabilities = capabilities.union(reported);
         }
-        let connection = self.client.connections_made(&self.socket);
-        let mut abilities = BTreeSet::new();
-        let plugin = Call::GetPluginCapabilities(v1::GetPluginCapabilitiesRequest {});
-        if let Some(Response::GetPluginCapabilities(told)) = self.tell(plugin, deadline).await? {
-            abilities.extend(ability::plugin_told(&told));
-        }
-        let controller = Call::ControllerGetCapabilities(v1::ControllerGetCapabilitiesRequest {});
-        if abilities.contains(&Ability::Plugin(ability::PluginService::ControllerService))
-            && let Some(Response::ControllerGetCapabilities(told)) = self.tell(controller, deadline).await?
-        {
-            abilities.extend(ability::controller_told(&told));
-        }
-        let group = Call::GroupControllerGetCapabilities(v1::GroupControllerGetCapabilitiesRequest {});
-        if abilities.contains(&Ability::Plugin(ability::PluginService::GroupControllerService))
-            && let Some(Response::GroupControllerGetCapabilities(told)) = self.tell(group, deadline).await?
-        {
-            abilities.extend(ability::group_told(&told));
-        }
-        let node = Call::NodeGetCapabilities(v1::NodeGetCapabilitiesRequest {});
-        if let Some(Response::NodeGetCapabilities(told)) = self.tell(node, deadline).await? {
-            abilities.extend(ability::node_told(&told));
-        }
-        let profile =
-            Profile { name: info.name, version: info.vendor_version, abilities, lost: BTreeSet::new(), connection };
-        Ok(Some(profile).filter(|_| self.client.connections_made(&self.socket) == connection))
+        let (name, version, lost) = (info.name, info.vendor_version, Capabilities::NONE);
+        let profile = Profile { name, version, capabilities, lost, connection, contradictions };
+        Ok(Some(profile).filter(|_| self.client.connection(&self.socket) == Some(connection)))
     }
 
-    /// One answer; none if this socket does not serve it, as where controller and node are two processes.
+    /// The driver's answer; `None` if this socket does not serve the RPC, as where controller and node are two processes.
     async fn tell(&self, call: Call, deadline: Duration) -> Result<Option<Response>, Status> {
         let method = call.method();
         match self.client.call(&self.socket, call, deadline).await {
-            Ok(response) => match self.limits.check_response(&response) {
+            Ok(response) => match self.limits.check(&response) {
                 Ok(()) => Ok(Some(response)),
-                Err(what) => Err(self.too_large(method, &what)),
+                Err(what) => Err(self.too_large(method, what)),
             },
             Err(status) if status.from_driver && status.code == Code::Unimplemented => Ok(None),
             Err(status) => Err(status),
         }
     }
 
-    fn too_large(&self, method: Method, what: &str) -> Status {
+    fn too_large(&self, method: Method, what: TooLarge) -> Status {
         let text = format!(
             "the driver at {} answered {} beyond the limits of CSI: {what}; what it did stays done until it is asked again",
             self.socket,
@@ -270,7 +318,7 @@ impl Driver {
         Status::local(Code::DeadlineExceeded, text)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<Profile>>> {
+        self.profile.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

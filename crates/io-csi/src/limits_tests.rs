@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::wire;
-use csi::Method;
+use csi::{Call, Method, v1};
 
 /// Fields without a bound: paths, and texts for people.
 const UNBOUNDED: [&str; 8] = [
@@ -122,13 +122,13 @@ fn every_string_and_map_of_the_wire_format_is_bounded() {
             for (path, bytes) in filled(&all, &request, text, map) {
                 let call = wire::decode_call(*method, &bytes).unwrap();
                 assert!(wire::encode_call(&call) == bytes, "{path} was not understood");
-                assert_eq!(Limits::SPEC.check_call(&call).is_err(), over, "{path} with {text} or {map} bytes");
+                assert_eq!(Limits::SPEC.check(&call).is_err(), over, "{path} with {text} or {map} bytes");
                 seen += 1;
             }
             for (path, bytes) in filled(&all, &format!("{}Response", method.name()), text, map) {
                 let response = wire::decode_response(*method, &bytes).unwrap();
                 assert!(wire::encode_response(&response) == bytes, "{path} was not understood");
-                assert_eq!(Limits::SPEC.check_response(&response).is_err(), over, "{path} with {text} or {map} bytes");
+                assert_eq!(Limits::SPEC.check(&response).is_err(), over, "{path} with {text} or {map} bytes");
                 seen += 1;
             }
         }
@@ -142,7 +142,7 @@ fn the_refusal_names_the_field_and_not_its_value() {
         volume_id: "v".into(),
         secrets: [("password".to_string(), "hunter2".repeat(1000))].into(),
     });
-    let words = Limits::SPEC.check_call(&call).unwrap_err();
-    assert_eq!(words, "secrets has 7008 bytes, and at most 4096 are allowed");
-    assert_eq!(Limits::WIDE.check_call(&call), Ok(()));
+    let words = Limits::SPEC.check(&call).unwrap_err();
+    assert_eq!(words.to_string(), "secrets has 7008 bytes, and at most 4096 are allowed");
+    assert_eq!(Limits::WIDE.check(&call), Ok(()));
 }

@@ -1,4 +1,4 @@
-//! Who works on what. A volume has one mutating call at a time; what calls only read they share.
+//! The locks of calls under way. A volume has one mutating call at a time; calls share what they only read.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,27 +6,27 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use csi::Lock;
 use tokio::sync::Notify;
 
-/// How something is held by calls under way.
+/// How calls under way hold a lock.
 enum Hold {
     Alone,
     Shared(usize),
 }
 
-/// The table of everything that is held.
+/// The table of all locks that are held.
 #[derive(Default)]
 pub struct Locks {
     held: Mutex<BTreeMap<String, Hold>>,
     freed: Notify,
 }
 
-/// Everything one call holds, until it is dropped.
+/// The locks of one call. They are released when it is dropped.
 pub struct Held<'a> {
     locks: &'a Locks,
     keys: Vec<String>,
 }
 
 impl Locks {
-    /// Takes all of it, or nothing if somebody is in the way.
+    /// Takes all of the locks, or none if another call holds one of them.
     pub fn take(&self, wanted: &[Lock]) -> Option<Held<'_>> {
         // The same thing may be named twice in one call; held alone once is enough.
         let mut merged: BTreeMap<String, bool> = BTreeMap::new();
@@ -53,7 +53,7 @@ impl Locks {
         Some(Held { locks: self, keys: merged.into_keys().collect() })
     }
 
-    /// Takes all of it as soon as nobody is in the way. Whoever waits holds nothing, so nobody waits in a circle.
+    /// Waits until all of the locks are free and takes them. A waiting call holds no lock, so calls cannot deadlock.
     pub async fn wait(&self, wanted: &[Lock]) -> Held<'_> {
         loop {
             let freed = self.freed.notified();

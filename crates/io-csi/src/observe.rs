@@ -1,42 +1,31 @@
-//! What may be told of a call to logs and metrics: this and nothing else.
+//! What logs and metrics may learn of a call: the fields of [`Observation`] and nothing else.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use csi::{Call, Code, Method};
+use csi::{Code, Method};
 
-/// One call that ended. There is no room in it for secrets, contexts or parameters.
+/// One call that ended. It has no field for secrets, contexts or parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it all")]
 pub struct Observation<'a> {
-    /// The method.
     pub method: Method,
     /// The volume's id, or the name it is to get; empty if the call is about none.
     pub volume: &'a str,
     /// The node's id; empty if the call names none.
     pub node: &'a str,
-    /// How it ended.
     pub code: Code,
-    /// How long it took.
     pub took: Duration,
 }
 
-/// Is told of every call when it has ended.
+/// An observer of calls, such as a metric.
 pub trait Observe: Send + Sync + 'static {
-    /// A call has ended.
+    /// The client calls this at the end of every call.
     fn observed(&self, call: &Observation<'_>);
 }
 
-/// The node a call names.
-pub fn node(call: &Call) -> &str {
-    match call {
-        Call::ControllerPublishVolume(r) => &r.node_id,
-        Call::ControllerUnpublishVolume(r) => &r.node_id,
-        _ => "",
-    }
-}
-
-/// How often calls took how long, by method and code, in the buckets of `csi_sidecar_operations_seconds` (C7).
+/// A histogram of latencies by method and code, with the buckets of `csi_sidecar_operations_seconds` (C7).
 #[derive(Default)]
 pub struct Latencies {
     by_call: Mutex<BTreeMap<(Method, i32), Latency>>,
@@ -47,9 +36,9 @@ pub struct Latencies {
 pub struct Latency {
     /// For each of [`Latencies::BUCKETS`], how many calls took no longer.
     pub at_most: [u64; Latencies::BUCKETS.len()],
-    /// How many there were.
+    /// The number of calls.
     pub count: u64,
-    /// What they took together.
+    /// The sum of their latencies.
     pub sum: Duration,
 }
 

@@ -1,17 +1,17 @@
 use control::{Outcome, Refusal, Reply};
-use csi::{Method, Reading, Response, Status, reading};
+use csi::{Finality, Method, Response, Status, classify};
 
-/// What a call's end means to the rules: the one place where answers become outcomes.
+/// Turns the result of a call into the outcome that rules decide by. This is the only place that does.
 pub fn outcome(method: Method, result: Result<Response, Status>) -> Outcome {
     let status = match result {
         Ok(response) => return Outcome::Done(Reply::Csi(response)),
         Err(status) => status,
     };
-    match reading(method, &status) {
-        Reading::Done => Outcome::Done(Reply::Nothing),
-        Reading::Refused => Outcome::Refused(Refusal::Driver(status.code, status.message)),
-        Reading::Unknown if status.from_driver => Outcome::Unknown(format!("the driver answered {status}")),
-        Reading::Unknown => Outcome::Unknown(status.message),
+    match classify(method, &status) {
+        Finality::Done => Outcome::Done(Reply::Nothing),
+        Finality::Refused => Outcome::Refused(Refusal::Driver(status.code, status.message)),
+        Finality::Unknown if status.from_driver => Outcome::Unknown(format!("the driver answered {status}")),
+        Finality::Unknown => Outcome::Unknown(status.message),
     }
 }
 

@@ -43,7 +43,7 @@ fn every_secret_field_of_the_wire_format_is_known() {
     let with_secrets: Vec<Method> = calls().iter().map(Call::method).collect();
     for method in Method::ALL {
         let call = wire::decode_call(*method, &[]).unwrap();
-        assert_eq!(maps(&call).0.is_some(), with_secrets.contains(method), "{}", method.name());
+        assert_eq!(call.secrets().is_some(), with_secrets.contains(method), "{}", method.name());
     }
 }
 
@@ -52,8 +52,8 @@ struct Loud;
 
 impl Answers for Loud {
     async fn answer(&self, call: Call) -> Result<Response, Status> {
-        let secrets: Vec<String> = maps(&call).0.into_iter().flat_map(|map| map.values().cloned()).collect();
-        assert!(!secrets.is_empty() || maps(&call).0.is_none(), "the canary did not arrive");
+        let secrets: Vec<String> = call.secrets().into_iter().flat_map(|map| map.values().cloned()).collect();
+        assert!(!secrets.is_empty() || call.secrets().is_none(), "the canary did not arrive");
         Err(Status::from_driver(Code::Internal, format!("login with {} failed", secrets.join(","))))
     }
 }

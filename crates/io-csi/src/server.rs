@@ -27,7 +27,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Trailers are limited; a longer text would cost the caller the whole status.
 const LONGEST_TEXT: usize = 2048;
 
-/// Answers calls: the one door for all methods.
+/// A service that answers calls of any method.
 pub trait Answers: Send + Sync + 'static {
     /// Answers a call. It runs to its end even if the caller hangs up.
     fn answer(&self, call: Call) -> impl Future<Output = Result<Response, Status>> + Send;
@@ -35,12 +35,11 @@ pub trait Answers: Send + Sync + 'static {
 
 /// The process at the other end of a connection, as the kernel knew it when it connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it all")]
 pub struct Caller {
-    /// Its user.
     pub uid: u32,
-    /// Its group.
     pub gid: u32,
-    /// Its number, if it can be seen from here. It may be another process's by now.
+    /// `None` if the process is in another pid namespace. The number may belong to another process by now.
     pub pid: Option<i32>,
 }
 
@@ -48,7 +47,7 @@ tokio::task_local! {
     static CALLER: Option<Caller>;
 }
 
-/// Who made the call that is being answered; nobody outside of [`Answers::answer`], or in tasks that it starts.
+/// The process that made the call which is being answered; `None` outside of [`Answers::answer`], and in tasks it spawns.
 pub fn caller() -> Option<Caller> {
     CALLER.try_with(|caller| *caller).ok().flatten()
 }
@@ -61,21 +60,21 @@ impl Caller {
     }
 }
 
-/// A server at work.
+/// A running server.
 pub struct Server {
     task: JoinHandle<io::Result<()>>,
 }
 
 impl Server {
-    /// Waits until the server was told to stop, removed its socket, and ended every call it had begun.
+    /// Waits until the server was stopped, removed its socket, and ended every call it had begun.
     pub async fn finished(self) -> io::Result<()> {
         self.task.await.map_err(io::Error::other)?
     }
 }
 
-/// Serves these methods at a socket until `shutdown` ends. When it returns, callers can connect.
+/// Serves these methods at a socket until `shutdown` ends. When it returns, clients can connect.
 ///
-/// Only our own user and root are let in. A method that is not listed is answered with UNIMPLEMENTED.
+/// Only this process's user and root can connect. A method that is not listed is answered with UNIMPLEMENTED.
 pub async fn serve<A: Answers>(
     path: &Path,
     methods: &'static [Method],

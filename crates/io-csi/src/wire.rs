@@ -1,13 +1,13 @@
-//! Bytes of every message, by method. One switch here instead of a generated client and server per method.
+//! Encodes and decodes the messages of every method, in place of a generated client and server for each.
 
 use csi::{Call, Method, Response, registration, v1};
 use prost::{DecodeError, Message};
 
-/// The largest message we take: lists of volumes outgrow the usual 4 MiB.
+/// The largest message that is accepted. Lists of volumes outgrow the usual 4 MiB.
 pub const LARGEST_MESSAGE: usize = 16 * 1024 * 1024;
 
 macro_rules! switch {
-    ($($name:ident($request:ty) -> $response:ty, $service:literal;)*) => {
+    ($($service:ident.$name:ident($request:ty) -> $response:ty { $($columns:tt)* })*) => {
         /// The bytes of a request.
         pub fn encode_call(call: &Call) -> Vec<u8> {
             match call { $(Call::$name(message) => message.encode_to_vec()),* }

@@ -9,15 +9,18 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{SOON, delete};
-use csi::{Call, Code, Method, Reading, Response, reading, v1};
+use csi::{
+    Call, Capabilities, Code, ControllerRpc, DriverCapability, Finality, Method, NodeRpc, PluginService, Response,
+    classify, v1,
+};
 use io_csi::kit::{self, CreateVolumeError, DeleteVolumeError, NodeGetInfoError, ProbeError};
-use io_csi::{Ability, Caller, ControllerRpc, CsiClient, Driver, NodeRpc, Observation, Observe, PluginService};
+use io_csi::{Caller, CsiClient, Driver, Observation, Observe};
 use tokio::sync::{Notify, oneshot};
 
 /// A driver on the kit whose behaviour the tests steer from outside.
 #[derive(Clone, Default)]
 struct Steered {
-    abilities: Vec<Ability>,
+    capabilities: Capabilities,
     asked_for_its_name: Arc<AtomicUsize>,
     probes: Arc<Mutex<Vec<Result<bool, ProbeError>>>>,
     at_once: Arc<AtomicUsize>,
@@ -36,8 +39,8 @@ impl kit::Identity for Steered {
     fn version(&self) -> String {
         "7".into()
     }
-    fn abilities(&self) -> Vec<Ability> {
-        self.abilities.clone()
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities
     }
     async fn probe(&self) -> Result<bool, ProbeError> {
         self.probes.lock().unwrap().pop().unwrap_or(Ok(true))
@@ -91,12 +94,12 @@ impl Running {
     }
 }
 
-const CREATES: Ability = Ability::Controller(ControllerRpc::CreateDeleteVolume);
-const LISTS: Ability = Ability::Controller(ControllerRpc::ListVolumes);
-const STAGES: Ability = Ability::Node(NodeRpc::StageUnstageVolume);
+const CREATES: DriverCapability = DriverCapability::Controller(ControllerRpc::CreateDeleteVolume);
+const LISTS: DriverCapability = DriverCapability::Controller(ControllerRpc::ListVolumes);
+const STAGES: DriverCapability = DriverCapability::Node(NodeRpc::StageUnstageVolume);
 
-fn steered(abilities: &[Ability]) -> Steered {
-    Steered { abilities: abilities.to_vec(), ..Default::default() }
+fn steered(capabilities: &[DriverCapability]) -> Steered {
+    Steered { capabilities: capabilities.iter().copied().collect(), ..Default::default() }
 }
 
 fn socket() -> (tempfile::TempDir, PathBuf) {
@@ -119,26 +122,98 @@ async fn a_driver_is_asked_once_and_again_when_it_came_back() {
     for _ in 0..3 {
         let profile = driver.profile(SOON).await.unwrap();
         assert_eq!((profile.name.as_str(), profile.version.as_str()), ("steered.example", "7"));
-        let all = [Ability::Plugin(PluginService::ControllerService), CREATES, LISTS, STAGES];
-        assert!(profile.abilities.iter().eq(&all), "{:?}", profile.abilities);
+        let all = [DriverCapability::Plugin(PluginService::ControllerService), CREATES, LISTS, STAGES];
+        assert_eq!(profile.capabilities, Capabilities::from_iter(all));
         driver.call(delete("a"), SOON).await.unwrap();
     }
     // Once when it was served, once by us.
     assert_eq!(rich.asked_for_its_name.load(Ordering::SeqCst), 2);
     running.stop().await;
 
-    // It comes back with less. The first call finds out by its answer, the next is not sent.
+    // It comes back with less: what it does not offer any more is not sent, at the latest when it has answered so once.
     let poor = steered(&[CREATES]);
     let running = Running::at(&path, &poor).await;
     let list = Call::ListVolumes(v1::ListVolumesRequest::default());
-    let status = driver.call(list.clone(), SOON).await.unwrap_err();
-    assert_eq!((status.code, status.from_driver), (Code::Unimplemented, true));
+    assert_eq!(driver.call(list.clone(), SOON).await.unwrap_err().code, Code::Unimplemented);
     let status = driver.call(list, SOON).await.unwrap_err();
     assert_eq!((status.code, status.from_driver), (Code::Unimplemented, false));
     assert!(status.message.contains("does not offer controller LIST_VOLUMES any more"), "{status}");
     let profile = driver.profile(SOON).await.unwrap();
-    assert!(profile.lost.iter().eq(&[LISTS, STAGES]), "{:?}", profile.lost);
-    assert_eq!(poor.asked_for_its_name.load(Ordering::SeqCst), 2);
+    assert_eq!(profile.lost, Capabilities::from_iter([LISTS, STAGES]));
+    assert!(poor.asked_for_its_name.load(Ordering::SeqCst) <= 3);
+    running.stop().await;
+}
+
+// Reliability 72: nobody calls what an old incarnation did not offer, so only the end of its connection can tell.
+#[tokio::test]
+async fn a_driver_that_comes_back_with_more_is_asked_before_a_call_is_refused() {
+    let (_dir, path) = socket();
+    let driver = driver(&path);
+    let running = Running::at(&path, &steered(&[CREATES])).await;
+    let list = Call::ListVolumes(v1::ListVolumesRequest::default());
+    let status = driver.call(list.clone(), SOON).await.unwrap_err();
+    assert_eq!((status.code, status.from_driver), (Code::Unimplemented, false));
+    running.stop().await;
+    let running = Running::at(&path, &steered(&[CREATES, LISTS])).await;
+    let served = async {
+        // It is written nowhere, so the driver itself says that it has no list.
+        while !driver.call(list.clone(), SOON).await.unwrap_err().from_driver {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(SOON, served).await.unwrap();
+    running.stop().await;
+}
+
+// Reliability 70 and 72, for a driver of which nothing is known yet.
+#[tokio::test]
+async fn a_driver_that_is_not_there_leaves_every_outcome_unknown() {
+    let (_dir, path) = socket();
+    let driver = driver(&path);
+    let stage = Call::NodePublishVolume(v1::NodePublishVolumeRequest { volume_id: "a".into(), ..Default::default() });
+    for call in [delete("a"), stage] {
+        let method = call.method();
+        let status = driver.call(call, Duration::from_secs(1)).await.unwrap_err();
+        assert_eq!((status.code, status.from_driver), (Code::Unavailable, false), "{status}");
+        assert_eq!(classify(method, &status), Finality::Unknown);
+    }
+    assert_eq!(driver.capabilities(Duration::from_secs(1)).await.unwrap_err().code, Code::Unavailable);
+    let running = Running::at(&path, &steered(&[CREATES])).await;
+    assert!(driver.capabilities(SOON).await.unwrap().has(ControllerRpc::CreateDeleteVolume));
+    driver.call(delete("a"), SOON).await.unwrap();
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_follower_hears_of_every_coming_and_going() {
+    let (_dir, path) = socket();
+    let driver = Arc::new(driver(&path));
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let following = tokio::spawn({
+        let driver = driver.clone();
+        async move { driver.follow(SOON, |heard| drop(tell.send(heard.map(|profile| profile.capabilities)))).await }
+    });
+    let next = async |told: &mut tokio::sync::mpsc::UnboundedReceiver<_>| {
+        tokio::time::timeout(SOON, told.recv()).await.unwrap().unwrap()
+    };
+    let gone = next(&mut told).await.unwrap_err();
+    assert_eq!((gone.code, gone.from_driver), (Code::Unavailable, false));
+    for lists in [false, true] {
+        let steered = steered(if lists { &[CREATES, LISTS] } else { &[CREATES] });
+        let running = Running::at(&path, &steered).await;
+        let capabilities: Capabilities = next(&mut told).await.unwrap();
+        assert_eq!(capabilities.has(ControllerRpc::ListVolumes), lists);
+        // Nobody calls it; the end of its connection is news enough.
+        running.stop().await;
+        assert_eq!(next(&mut told).await.unwrap_err().code, Code::Unavailable);
+    }
+    // A driver that contradicts itself is asked again as well.
+    let running = Running::at(&path, &steered(&[CREATES, LISTS])).await;
+    assert!(next(&mut told).await.is_ok());
+    let list = Call::ListVolumes(v1::ListVolumesRequest::default());
+    assert!(driver.call(list, SOON).await.unwrap_err().from_driver);
+    assert!(next(&mut told).await.is_ok());
+    following.abort();
     running.stop().await;
 }
 
@@ -194,7 +269,7 @@ async fn an_answer_that_is_too_large_leaves_the_outcome_unknown() {
     let _server = io_csi::serve(&path, Method::ALL, Large::default(), std::future::pending()).await.unwrap();
     let create = Call::CreateVolume(v1::CreateVolumeRequest { name: "a".into(), ..Default::default() });
     let status = driver(&path).call(create.clone(), SOON).await.unwrap_err();
-    assert_eq!(reading(Method::CreateVolume, &status), Reading::Unknown);
+    assert_eq!(classify(Method::CreateVolume, &status), Finality::Unknown);
     assert!(status.message.contains("volume_id has 170 bytes, and at most 128 are allowed"), "{status}");
     // Drivers that always did so can be put up with.
     let (_dir, path) = socket();

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use common::{Driver, METHODS, Running, SOON, delete, info};
-use csi::{Code, Method, Reading, reading};
+use csi::{Code, Finality, Method, classify};
 use http_body_util::{BodyExt, Full};
 use io_csi::CsiClient;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -64,7 +64,7 @@ async fn a_driver_killed_in_the_middle_of_a_call_has_said_nothing() {
         driver.wait().unwrap();
         let status = call.await.unwrap().unwrap_err();
         assert!(!status.from_driver, "{status}");
-        assert_eq!(reading(Method::DeleteVolume, &status), Reading::Unknown);
+        assert_eq!(classify(Method::DeleteVolume, &status), Finality::Unknown);
         assert!(status.message.contains("broke before it answered DeleteVolume"), "{status}");
     }
 }

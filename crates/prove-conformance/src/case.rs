@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{Context, Need};
 
-/// What a case is given.
+/// The argument of every case.
 pub type T = Arc<Context>;
 
 /// How a case ends before its end.
@@ -19,7 +19,7 @@ pub enum Problem {
 /// How a case ends.
 pub type Outcome<A = ()> = Result<A, Problem>;
 
-/// One judgement.
+/// One test of the driver.
 pub struct Case {
     /// Service, method and behaviour, such as `controller/create/no-name`.
     pub name: &'static str,
@@ -52,16 +52,16 @@ macro_rules! ensure {
     };
 }
 
-/// A table of cases: `parity "name" [needs] "why" |t| { judgement }`, where `parity` marks what csi-sanity judges
-/// too and `beyond` what it does not.
+/// A table of cases: `parity "name" [needs] "why" |t| { judgement }`. `parity` marks what csi-sanity judges too, `beyond` what
+/// it does not. A need is a capability as CSI names it, such as `Node(StageUnstageVolume)`, or another [`Need`].
 macro_rules! cases {
     (@kind parity) => { true };
     (@kind beyond) => { false };
-    ($($kind:ident $name:literal [$($need:ident),*] $why:literal |$t:ident| $body:block)*) => {
+    ($($kind:ident $name:literal [$($need:ident $(($capability:ident))?),*] $why:literal |$t:ident| $body:block)*) => {
         /// The cases of this file.
         pub const CASES: &[$crate::Case] = &[$($crate::Case {
             name: $name,
-            needs: &[$($crate::Need::$need),*],
+            needs: &[$($crate::need::need!($need $(($capability))?)),*],
             why: $why,
             parity: cases!(@kind $kind),
             run: |$t: $crate::case::T| Box::pin(async move { let () = $body; Ok(()) }),

@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use csi::{Call, Code, Response, Status};
+use csi::{Call, Code, DriverCapability, Response, Status};
 
 use crate::ask::Ask;
 use crate::case::fail;
 use crate::ledger::Ledger;
-use crate::{Case, Need, Outcome, Suite};
+use crate::{Case, Outcome, Suite};
 
 /// A driver may answer ABORTED while an earlier call is still being finished; so often is it asked again.
 const ASKED_AGAIN: u32 = 40;
@@ -45,9 +45,9 @@ impl Context {
         format!("{}-{}-{n}-{what}", self.suite.prefix, self.number)
     }
 
-    /// Whether the driver offers something.
-    pub fn has(&self, need: Need) -> bool {
-        self.suite.abilities.has(need)
+    /// Whether the driver has a capability.
+    pub fn can(&self, capability: impl Into<DriverCapability>) -> bool {
+        self.suite.capabilities.has(capability)
     }
 
     /// A finding that is no failure.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use csi::{Call, Reading, Response, Status, reading, v1};
+use csi::{Call, Finality, Response, Status, classify, v1};
 
 use crate::Suite;
 use crate::ask::Ask;
@@ -220,7 +220,7 @@ fn named(id: &str, place: &str) -> bool {
 }
 
 fn refused(call: &Call, status: &Status) -> bool {
-    reading(call.method(), status) == Reading::Refused
+    classify(call.method(), status) == Finality::Refused
 }
 
 fn words<A>(answer: &Result<A, Status>) -> String {
@@ -235,7 +235,7 @@ async fn patiently<R: Ask>(suite: &Suite, request: R) -> Result<R::Answer, Statu
     loop {
         match suite.ask(request.clone()).await {
             Err(status)
-                if tries < TRIES && suite.gone.get().is_none() && reading(R::METHOD, &status) == Reading::Unknown =>
+                if tries < TRIES && suite.gone.get().is_none() && classify(R::METHOD, &status) == Finality::Unknown =>
             {
                 tries += 1;
                 tokio::time::sleep(PAUSE).await;

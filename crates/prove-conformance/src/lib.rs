@@ -1,11 +1,13 @@
-//! Judges any CSI driver from outside: nothing is known of it but its socket and what the specification promises.
+//! A conformance suite for CSI drivers. It knows of a driver nothing but its socket and what the specification promises.
 //!
-//! It owns the cases ([`cases`]), the memory of everything they created, and the report. It writes only below the
-//! staging and target directories it is given, and through the driver; it reads the mount table.
+//! It owns the cases ([`cases`]), the list of everything they created, and the report. It writes only below the staging and
+//! target directories it is given, and through the driver; it reads the mount table.
 //!
-//! Laws: what a case creates is taken away again, also when the case fails, panics, runs out of time or the run is
-//! interrupted. A case is skipped only with a reason, and a driver is never judged by what it does not offer. Secrets
-//! are never printed. A run touches nothing that is not named after the run.
+//! Laws: the suite deletes what a case created, also when the case fails, panics, runs out of time or the run is interrupted.
+//! It skips a case only with a reason, and never judges a driver by a capability the driver does not have. It prints no
+//! secrets. A run touches nothing that is not named after the run.
+//!
+//! To test another RPC, add cases to a file of `cases`; a case names the capabilities it needs as CSI does.
 //!
 //! It does not know how any driver works, and never looks into a driver's own files.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -27,7 +29,7 @@ mod suite;
 pub use ask::Ask;
 pub use case::{Case, Outcome, Problem};
 pub use context::Context;
-pub use need::{Abilities, Need};
+pub use need::Need;
 pub use report::{Report, Verdict, Verdicts};
 pub use runner::{Progress, run};
-pub use suite::{Options, Restart, Suite};
+pub use suite::{Options, Reported, Restart, Suite};

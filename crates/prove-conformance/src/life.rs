@@ -3,38 +3,36 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use csi::{Code, v1};
+use csi::{Code, ControllerRpc, NodeRpc, v1};
 
 use crate::case::{fail, skip};
 use crate::context::said;
 use crate::requests::{detach, unpublish, unstage};
-use crate::{Context, Need, Outcome};
+use crate::{Context, Outcome};
 
-/// A volume of ours.
+/// A volume that a case created.
 #[derive(Clone)]
+#[allow(missing_docs, reason = "the names say it all")]
 pub struct Volume {
-    /// Its id.
     pub id: String,
-    /// What the driver wants to be told of it.
     pub context: BTreeMap<String, String>,
-    /// Its size as the driver says.
+    /// The size that the driver reported.
     pub capacity: i64,
-    /// What it was created for.
+    /// The capability that the volume was created with.
     pub capability: v1::VolumeCapability,
-    /// Its answer.
+    /// The volume in the response to CreateVolume.
     pub answer: v1::Volume,
 }
 
-/// A volume on its way; what it has not come to is empty.
+/// A volume that is attached, staged or published. A field is empty as long as its step is not done.
 #[derive(Clone)]
+#[allow(missing_docs, reason = "the names say it all")]
 pub struct Life {
-    /// The volume.
     pub volume: Volume,
-    /// What the driver said when it was attached.
     pub publish_context: BTreeMap<String, String>,
-    /// Where it is staged, if the driver stages.
+    /// The staging path, if the driver stages volumes.
     pub staging: String,
-    /// Where it is published.
+    /// The target path.
     pub target: String,
 }
 
@@ -83,7 +81,7 @@ impl Context {
 
     /// Attaches, where the driver attaches.
     pub async fn attach(&self, volume: &Volume) -> Outcome<BTreeMap<String, String>> {
-        if !self.has(Need::Attach) {
+        if !self.can(ControllerRpc::PublishUnpublishVolume) {
             return Ok(BTreeMap::new());
         }
         Ok(self.ok(self.attach_request(volume)).await?.publish_context)
@@ -92,7 +90,7 @@ impl Context {
     /// Attaches and stages, where the driver does so.
     pub async fn staged(&self, volume: &Volume) -> Outcome<Life> {
         let publish_context = self.attach(volume).await?;
-        let staging = if self.has(Need::Stage) { self.staging_path()? } else { String::new() };
+        let staging = if self.can(NodeRpc::StageUnstageVolume) { self.staging_path()? } else { String::new() };
         if !staging.is_empty() {
             self.ok(self.stage_request(volume, &publish_context, &staging)).await?;
         }
@@ -151,7 +149,7 @@ impl Context {
 
     /// Detaches, where the driver attaches.
     pub async fn detached(&self, volume: &Volume) -> Outcome {
-        if self.has(Need::Attach) {
+        if self.can(ControllerRpc::PublishUnpublishVolume) {
             self.ok(detach(&volume.id, &self.suite.node.node_id)).await?;
         }
         Ok(())

@@ -48,27 +48,22 @@ impl Verdict {
 }
 
 /// A case that has ended.
+#[allow(missing_docs, reason = "the names say it all")]
 pub struct Finished {
-    /// The case.
     pub case: &'static Case,
-    /// Its place.
+    /// The position of the case in the suite.
     pub number: usize,
-    /// How it ended.
     pub verdict: Verdict,
-    /// How long it took.
     pub took: Duration,
 }
 
-/// How many ended how. Warned cases are among the passed ones.
+/// The number of cases by verdict. Warned cases are among the passed ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it all")]
 pub struct Verdicts {
-    /// As promised.
     pub passed: usize,
-    /// Of these, with a warning.
     pub warned: usize,
-    /// Not as promised.
     pub failed: usize,
-    /// Not judged.
     pub skipped: usize,
 }
 

@@ -46,7 +46,7 @@ pub async fn run(
     let mut finished: Vec<Finished> = Vec::new();
     let mut waiting = Vec::new();
     for (number, case) in chosen.into_iter().enumerate() {
-        match case.needs.iter().find_map(|need| suite.abilities.lacks(*need)) {
+        match case.needs.iter().find_map(|need| suite.lacks(*need)) {
             Some(why) => {
                 let verdict = Verdict::Skipped(why);
                 progress(Progress::Ended(case.name, &verdict));

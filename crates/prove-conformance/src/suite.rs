@@ -6,19 +6,18 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use csi::{Call, Response, Status, v1};
+use csi::{Call, Capabilities, PluginService, Response, Service, Status, v1};
 use io_csi::CsiClient;
 
-use crate::Abilities;
-use crate::ask::{self, Ask};
+use crate::ask::Ask;
 
 /// How long a restarted driver may take until it answers again.
 const BACK_WITHIN: Duration = Duration::from_secs(30);
 
-/// A way to restart the driver; it returns when the driver was told to go.
+/// A function that restarts the driver. It returns once the old process was asked to stop.
 pub type Restart = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> + Send + Sync>;
 
-/// What the user said.
+/// The options of a run.
 #[derive(Clone)]
 pub struct Options {
     /// The driver's socket.
@@ -54,7 +53,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The usual ones for a driver at this socket.
+    /// The default options for a driver at this socket.
     pub fn new(endpoint: impl Into<String>) -> Options {
         Options {
             endpoint: endpoint.into(),
@@ -76,19 +75,31 @@ impl Options {
     }
 }
 
+/// The numbers of the capabilities as the driver reported them, with repetitions and those that CSI does not assign.
+#[derive(Clone, Default)]
+#[allow(missing_docs, reason = "the names say it all")]
+pub struct Reported {
+    pub services: Vec<i32>,
+    pub controller: Vec<i32>,
+    pub group: Vec<i32>,
+    pub node: Vec<i32>,
+}
+
 /// What all cases of a run share.
 pub struct Suite {
-    /// What the user said.
+    /// The options of the run.
     pub options: Options,
-    /// What the driver offers.
-    pub abilities: Abilities,
-    /// Who the driver says it is.
+    /// The driver's capabilities.
+    pub capabilities: Capabilities,
+    /// The same as the driver reported them.
+    pub reported: Reported,
+    /// The response to GetPluginInfo.
     pub driver: v1::GetPluginInfoResponse,
-    /// What the node says of itself.
+    /// The response to NodeGetInfo.
     pub node: v1::NodeGetInfoResponse,
-    /// Begins every name of this run.
+    /// The beginning of every name in this run.
     pub prefix: String,
-    /// The case in which the driver went away for good.
+    /// The case in which the driver went away and could not be started again.
     pub(crate) gone: OnceLock<&'static str>,
     /// Held while a driver that went away is started again.
     pub(crate) reviving: tokio::sync::Mutex<()>,
@@ -98,13 +109,14 @@ pub struct Suite {
 }
 
 impl Suite {
-    /// Asks the driver who it is and what it offers.
+    /// Asks the driver for its name, its capabilities and its node.
     pub async fn meet(options: Options) -> Result<Suite, String> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let prefix = format!("ls{:x}{:x}", since.as_micros() & 0xff_ffff_ffff, std::process::id() & 0xffff);
         let mut suite = Suite {
             options,
-            abilities: Abilities::default(),
+            capabilities: Capabilities::NONE,
+            reported: Reported::default(),
             driver: Default::default(),
             node: Default::default(),
             prefix,
@@ -120,50 +132,47 @@ impl Suite {
             Err(status) if status.from_driver => Default::default(),
             Err(status) => return Err(told("GetPluginInfo", status)),
         };
-        suite.abilities = suite.discover().await.map_err(|status| told("capability calls", status))?;
+        (suite.capabilities, suite.reported) =
+            suite.discover().await.map_err(|status| told("capability calls", status))?;
         // A driver for controllers alone has no node service; its node cases will skip or fail.
         suite.node = suite.ask(v1::NodeGetInfoRequest {}).await.unwrap_or_default();
         Ok(suite)
     }
 
-    async fn discover(&self) -> Result<Abilities, Status> {
-        use v1::plugin_capability::Type;
-        let mut found = Abilities {
-            root: self.options.root,
-            restart: self.options.restart.is_some(),
-            mutable_parameters: !self.options.mutable_parameters.is_empty(),
-            two_endpoints: self.options.controller_endpoint.is_some(),
-            ..Abilities::default()
-        };
-        for capability in self.ask(v1::GetPluginCapabilitiesRequest {}).await?.capabilities {
-            match capability.r#type {
-                Some(Type::Service(service)) => found.services.push(service.r#type),
-                Some(Type::VolumeExpansion(expansion)) => found.expansions.push(expansion.r#type),
-                None => {}
-            }
+    async fn discover(&self) -> Result<(Capabilities, Reported), Status> {
+        macro_rules! numbers {
+            ($answer:ident, $module:ident) => {
+                $answer
+                    .capabilities
+                    .iter()
+                    .filter_map(|one| one.r#type.as_ref())
+                    .map(|v1::$module::Type::Rpc(rpc)| rpc.r#type)
+                    .collect()
+            };
         }
-        if found.has(crate::Need::Controller) {
-            use v1::controller_service_capability::Type;
+        let mut reported = Reported::default();
+        let plugin = self.ask(v1::GetPluginCapabilitiesRequest {}).await?;
+        let mut all = Capabilities::from(&plugin);
+        reported.services = plugin.capabilities.iter().filter_map(service_number).collect();
+        if all.has(PluginService::ControllerService) {
             let answer = self.ask(v1::ControllerGetCapabilitiesRequest {}).await?;
-            found.controller =
-                answer.capabilities.iter().filter_map(|c| c.r#type.as_ref().map(|Type::Rpc(rpc)| rpc.r#type)).collect();
+            reported.controller = numbers!(answer, controller_service_capability);
+            all = all.union((&answer).into());
         }
-        if found.services.contains(&(v1::plugin_capability::service::Type::GroupControllerService as i32)) {
-            use v1::group_controller_service_capability::Type;
+        if all.has(PluginService::GroupControllerService) {
             let answer = self.ask(v1::GroupControllerGetCapabilitiesRequest {}).await?;
-            found.group =
-                answer.capabilities.iter().filter_map(|c| c.r#type.as_ref().map(|Type::Rpc(rpc)| rpc.r#type)).collect();
+            reported.group = numbers!(answer, group_controller_service_capability);
+            all = all.union((&answer).into());
         }
-        // Without a node service there is nothing to ask.
+        // Only the answer shows whether there is a node service.
         if let Ok(answer) = self.ask(v1::NodeGetCapabilitiesRequest {}).await {
-            use v1::node_service_capability::Type;
-            found.node =
-                answer.capabilities.iter().filter_map(|c| c.r#type.as_ref().map(|Type::Rpc(rpc)| rpc.r#type)).collect();
+            reported.node = numbers!(answer, node_service_capability);
+            all = all.union((&answer).into());
         }
-        Ok(found)
+        Ok((all, reported))
     }
 
-    /// Asks without remembering.
+    /// Calls the driver without adding what it created to the ledger.
     pub async fn ask<R: Ask>(&self, request: R) -> Result<R::Answer, Status> {
         let response = self.call(request.into_call(), self.options.call_timeout).await?;
         R::read(response).ok_or_else(|| Status::local(csi::Code::Internal, "the answer is another method's"))
@@ -173,14 +182,14 @@ impl Suite {
     pub async fn call(&self, mut call: Call, deadline: Duration) -> Result<Response, Status> {
         let method = call.method();
         let name = method.name();
-        if let Some(secrets) = ask::secrets(&mut call)
+        if let Some(secrets) = call.secrets_mut()
             && secrets.is_empty()
         {
             for key in ["", name] {
                 secrets.extend(self.options.secrets.get(key).cloned().unwrap_or_default());
             }
         }
-        let controller = method.path().contains("Controller/");
+        let controller = matches!(method.service(), Service::Controller | Service::GroupController);
         let endpoint = match &self.options.controller_endpoint {
             Some(endpoint) if controller => endpoint,
             Some(_) | None => &self.options.endpoint,
@@ -190,7 +199,7 @@ impl Suite {
         answer
     }
 
-    /// Asks the controller's endpoint who it is.
+    /// Calls GetPluginInfo at the controller's endpoint.
     pub async fn controller_info(&self) -> Result<v1::GetPluginInfoResponse, Status> {
         let endpoint = self.options.controller_endpoint.as_ref().unwrap_or(&self.options.endpoint);
         let call = v1::GetPluginInfoRequest {}.into_call();
@@ -199,7 +208,7 @@ impl Suite {
             .ok_or_else(|| Status::local(csi::Code::Internal, "the answer is another method's"))
     }
 
-    /// Whether anybody answers, whatever it is.
+    /// Whether a driver answers, whatever it answers.
     pub async fn is_there(&self) -> bool {
         let call = v1::ProbeRequest {}.into_call();
         match self.call(call, self.options.call_timeout).await {
@@ -232,5 +241,12 @@ impl Suite {
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
+    }
+}
+
+fn service_number(capability: &v1::PluginCapability) -> Option<i32> {
+    match capability.r#type.as_ref()? {
+        v1::plugin_capability::Type::Service(service) => Some(service.r#type),
+        v1::plugin_capability::Type::VolumeExpansion(_) => None,
     }
 }

@@ -1,4 +1,4 @@
-//! A volume brought up on this machine and taken down again: the part that is the same whoever names the place.
+//! Brings a volume up on this machine and takes it down again: the part that staging, publishing and copying share.
 //!
 //! The first time: record (begun), bytes, loop device, filesystem, record (there), mount. Whatever was made before the
 //! second record is nobody's and is made anew after an interruption; whatever comes after it is never made anew.
@@ -108,7 +108,7 @@ fn first_bytes(run: &Run, config: &Config, facts: &mut Facts, volume: &Volume) -
     }
 }
 
-/// From here on the volume's bytes may be somebody's: they are never made anew.
+/// From here on the volume may hold a user's data: the driver never replaces its bytes.
 fn written(config: &Config, facts: &mut Facts, volume: &Volume, formatted: Option<String>) -> Option<Step> {
     facts.volumes.put(Volume { bytes: Bytes::There, formatted, ..volume.clone() });
     facts.save_volume(config, &volume.id).map(Step::Do)

@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::record::Kind;
 
 const MIB: u64 = 1 << 20;
-/// The size of a volume nobody asked a size for.
+/// The size of a volume whose request has no capacity range.
 const USUAL_SIZE: u64 = 1 << 30;
 /// What CSI allows for a name.
 const LONGEST_NAME: usize = 128;

@@ -5,82 +5,10 @@ use alloc::vec::Vec;
 
 use control::host::Op;
 
+use crate::feature::Feature;
 use crate::record::Kind;
 
-/// Something the driver can do and can be told not to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Feature {
-    /// Volumes are attached to a node before they are staged.
-    Publish,
-    /// Volumes are staged once per node before they are published.
-    Stage,
-    /// Volumes can be listed.
-    List,
-    /// The room that is left can be asked for.
-    Capacity,
-    /// Snapshots, and volumes made from them.
-    Snapshots,
-    /// Volumes made from other volumes.
-    Clone,
-    /// Volumes can grow.
-    Expand,
-    /// One volume can be asked for.
-    Get,
-    /// Whether a volume is well can be asked for.
-    Health,
-    /// Some parameters of a volume can be changed.
-    Modify,
-    /// Snapshots of several volumes at one moment.
-    Groups,
-    /// Volumes that live and die with a pod.
-    Ephemeral,
-    /// How full a volume is can be asked for.
-    Stats,
-    /// Volumes say where they can be reached from.
-    Topology,
-}
-
-impl Feature {
-    /// Every feature, in the order they are told to users.
-    pub const ALL: &[Feature] = &[
-        Feature::Publish,
-        Feature::Stage,
-        Feature::List,
-        Feature::Capacity,
-        Feature::Snapshots,
-        Feature::Clone,
-        Feature::Expand,
-        Feature::Get,
-        Feature::Health,
-        Feature::Modify,
-        Feature::Groups,
-        Feature::Ephemeral,
-        Feature::Stats,
-        Feature::Topology,
-    ];
-
-    /// Its name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Feature::Publish => "publish",
-            Feature::Stage => "stage",
-            Feature::List => "list",
-            Feature::Capacity => "capacity",
-            Feature::Snapshots => "snapshots",
-            Feature::Clone => "clone",
-            Feature::Expand => "expand",
-            Feature::Get => "get",
-            Feature::Health => "health",
-            Feature::Modify => "modify",
-            Feature::Groups => "groups",
-            Feature::Ephemeral => "ephemeral",
-            Feature::Stats => "stats",
-            Feature::Topology => "topology",
-        }
-    }
-}
-
-/// Which services a process of the driver offers.
+/// The services that a process of the driver serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Services {
     /// Controller and node together.
@@ -93,25 +21,25 @@ pub enum Services {
     NodeWithoutController,
 }
 
-/// What the driver is told when it starts.
+/// The configuration of the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// The driver's name, such as `local.csi.longshore`.
     pub name: String,
     /// The driver's version, for people.
     pub version: String,
-    /// What this machine is called in calls to the controller.
+    /// The id of this node in calls to the controller.
     pub node_id: String,
     /// The directory that holds records and images: an absolute path without a slash at its end.
     pub state_dir: String,
-    /// Which services are offered.
+    /// The services of this process.
     pub services: Services,
-    /// What is not offered.
+    /// The features that are turned off.
     pub without: BTreeSet<Feature>,
-    /// What a volume is made of that nobody asked anything for. Where that is a directory, all are, and what directories
-    /// cannot do is not offered: read-ahead.
+    /// The kind of a volume whose class asks for none. If it is a directory, all volumes are directories, and the driver does
+    /// not offer what directories cannot do: read-ahead.
     pub kind: Kind,
-    /// The filesystem of a volume nobody asked one for: `ext4`, `xfs` or `btrfs`.
+    /// The filesystem of a volume whose class asks for none: `ext4`, `xfs` or `btrfs`.
     pub filesystem: String,
     /// How many bytes all volumes and snapshots together may promise.
     pub pool_bytes: u64,
@@ -120,28 +48,28 @@ pub struct Config {
 }
 
 impl Config {
-    /// The controller's methods are answered here.
+    /// Whether this process serves the controller's methods.
     pub fn controls(&self) -> bool {
         matches!(self.services, Services::All | Services::Controller)
     }
 
-    /// The node's methods are answered here.
+    /// Whether this process serves the node's methods.
     pub fn hosts(&self) -> bool {
         matches!(self.services, Services::All | Services::Node | Services::NodeWithoutController)
     }
 
-    /// A feature is offered.
+    /// Whether the driver has a feature.
     pub fn offers(&self, feature: Feature) -> bool {
         let of_images = feature == Feature::Modify;
         !(self.without.contains(&feature) || of_images && self.kind == Kind::Directory)
     }
 
-    /// No other process of the driver works on the same state.
+    /// Whether no other process of the driver works on the same state.
     pub fn alone(&self) -> bool {
         matches!(self.services, Services::All | Services::NodeWithoutController)
     }
 
-    /// Volumes have to be attached before they are used here.
+    /// Whether volumes must be attached before they are used here.
     pub(crate) fn attaches(&self) -> bool {
         self.offers(Feature::Publish) && self.services != Services::NodeWithoutController
     }

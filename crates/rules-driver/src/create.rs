@@ -16,9 +16,10 @@ use csi::v1::{
 use csi::{Code, Response, Status, Thing};
 
 use crate::check::{self, Range, Wish, invalid, required};
-use crate::config::{Config, Feature};
+use crate::config::Config;
 use crate::delete::finish_deleting;
 use crate::facts::Facts;
+use crate::feature::Feature;
 use crate::record::{Bytes, Kind, Source, State, Volume};
 use crate::run::{Run, Step, answer};
 
@@ -162,7 +163,7 @@ pub fn here(config: &Config) -> Topology {
     Topology { segments: [(config.topology_key(), config.node_id.clone())].into() }
 }
 
-/// Goes on making a volume nobody was told of; nothing when it is there and its record is on disk.
+/// The next step of creating a volume that is not acknowledged yet; `None` once it is there and its record is on disk.
 pub fn make(run: &Run, config: &Config, facts: &mut Facts, volume: Volume) -> Result<Option<Step>, Status> {
     let id = volume.id.clone();
     match volume.state {
@@ -199,7 +200,7 @@ pub fn make(run: &Run, config: &Config, facts: &mut Facts, volume: Volume) -> Re
 }
 
 /// Undoes what a call did that found the disk full, so that its refusal can be final. Nothing is written for it: the
-/// record of a volume nobody was told of goes as it is.
+/// record of a volume that was never acknowledged is removed as it is.
 fn give_up(run: &Run, config: &Config, facts: &mut Facts, id: &str) -> Option<Step> {
     let volume = facts.volumes().get(id).filter(|volume| !(volume.state == State::Ready && facts.volumes.saved(id)))?;
     let removal = volume.kind.removal(config.volume_path(volume.kind, id));

@@ -6,10 +6,11 @@ use alloc::string::{String, ToString};
 use csi::Status;
 
 use crate::check::{self, Range, Use, invalid};
-use crate::config::{Config, Feature};
+use crate::config::Config;
 use crate::create::{fits, make};
 use crate::delete::finish_deleting;
 use crate::facts::Facts;
+use crate::feature::Feature;
 use crate::record::{Bytes, Kind, State, Volume};
 use crate::run::{Run, Step};
 

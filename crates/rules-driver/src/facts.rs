@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use control::host::{Op, Reply};
 
 use crate::config::Config;
-use crate::record::{Group, Record, Snapshot, State, Volume, parse};
+use crate::record::{Group, Record, RecordError, Snapshot, State, Volume, parse};
 
 /// Something mounted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,25 +21,21 @@ pub struct Mount {
     pub block: bool,
 }
 
-/// The record files, each with its name.
+/// The names and contents of the record files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it all")]
 pub struct Files {
-    /// Those of volumes.
     pub volumes: Vec<(String, Vec<u8>)>,
-    /// Those of snapshots.
     pub snapshots: Vec<(String, Vec<u8>)>,
-    /// Those of group snapshots.
     pub groups: Vec<(String, Vec<u8>)>,
 }
 
-/// What a record is about.
+/// The kind of thing that a record describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it all")]
 pub enum RecordKind {
-    /// A volume.
     Volume,
-    /// A snapshot.
     Snapshot,
-    /// A group snapshot.
     Group,
 }
 
@@ -62,7 +58,7 @@ impl<T> Default for Shelf<T> {
 }
 
 impl<T: Record> Shelf<T> {
-    fn load(files: &[(String, Vec<u8>)]) -> Result<Shelf<T>, String> {
+    fn load(files: &[(String, Vec<u8>)]) -> Result<Shelf<T>, RecordError> {
         let mut shelf = Shelf::default();
         for (file, bytes) in files {
             shelf.reload(file, Some(bytes))?;
@@ -71,7 +67,7 @@ impl<T: Record> Shelf<T> {
     }
 
     /// Takes over what a record's file holds now, or that it is gone, except where ours is newer.
-    fn reload(&mut self, file: &str, bytes: Option<&[u8]>) -> Result<(), String> {
+    fn reload(&mut self, file: &str, bytes: Option<&[u8]>) -> Result<(), RecordError> {
         // What is left of a write that was cut off has another name, and never counted.
         let Some(id) = file.strip_suffix(".json").filter(|_| !file.starts_with('.')) else { return Ok(()) };
         if self.unsaved.contains(id) {
@@ -176,13 +172,13 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Facts after a start: the record files, mounts by target, and loop devices by image. An error is a sentence; until
-    /// it is put right the driver is not ready (`Facts::default()`).
+    /// Facts after a start: the record files, mounts by target, and loop devices by image. Until an error is put right the
+    /// driver is not ready (`Facts::default()`).
     pub fn load(
         files: &Files,
         mounts: BTreeMap<String, Mount>,
         loops: BTreeMap<String, String>,
-    ) -> Result<Facts, String> {
+    ) -> Result<Facts, RecordError> {
         let mut facts = Facts {
             loaded: true,
             volumes: Shelf::load(&files.volumes)?,
@@ -195,7 +191,7 @@ impl Facts {
     }
 
     /// Takes over what another process of this driver did to one record's file, which may be gone.
-    pub fn reload(&mut self, shelf: RecordKind, file: &str, bytes: Option<&[u8]>) -> Result<(), String> {
+    pub fn reload(&mut self, shelf: RecordKind, file: &str, bytes: Option<&[u8]>) -> Result<(), RecordError> {
         match shelf {
             RecordKind::Volume => self.volumes.reload(file, bytes),
             RecordKind::Snapshot => self.snapshots.reload(file, bytes),

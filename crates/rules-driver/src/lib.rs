@@ -1,21 +1,22 @@
-//! The reference driver's answer to any CSI request, one operation on the machine at a time.
+//! The rules of the reference driver: its response to any CSI request, one operation on the machine at a time.
 //!
 //! A volume is a record and a sparse image file (or a plain directory); on a node it is a loop device, a filesystem and
-//! mounts. A snapshot is a record and a copy of an image or directory. For every call a [`Run`] is asked for its next [`Step`] until
-//! that is the answer. Whoever asks performs the operations.
+//! mounts. A snapshot is a record and a copy of an image or directory. For every call the caller of this crate asks a [`Run`]
+//! for its next [`Step`], performs the operation, and asks again until the step is the response.
 //!
-//! It owns, in its state directory, the records of volumes, snapshots and group snapshots, the images and directories that
-//! are the first two, and the mounts of volumes nobody stages; it writes nothing else but the staging and
-//! target paths it is given. It only reads the mount table and the list of loop devices, handed in
-//! as [`Facts`].
+//! The driver owns, in its state directory, the records of volumes, snapshots and group snapshots, the images and directories
+//! of the first two, and the mounts of volumes that are not staged. It writes nothing else but the staging and target paths
+//! of its calls. It only reads the mount table and the list of loop devices, which it gets as [`Facts`].
 //!
-//! Laws (reliability 76 to 83): a call repeated after any interruption ends in the same answer. What was acknowledged is
-//! on disk. No id, name or path, whatever its bytes, reaches anything but the state directory and the given
-//! path. A volume in use is not deleted. Sizes add up to no more than the pool. No volume shows bytes of another.
-//! As long as the records are not loaded, nothing is claimed about any volume.
+//! To serve another RPC, add its capability to a [`Feature`] in `feature.rs`, and a line to the dispatch in `run.rs`.
 //!
-//! It does not know how operations are performed, which calls run side by side ([`locks`] says which may not), sockets,
-//! Kubernetes, or the time, which it is told.
+//! Laws (reliability 76 to 83): a call that is repeated after any interruption gets the same response. What the driver
+//! acknowledged is on disk. No id, name or path, whatever its bytes, reaches anything but the state directory and the path
+//! of the call. The driver does not delete a volume in use. Sizes add up to no more than the pool. No volume shows bytes of
+//! another. Until the records are loaded, the driver says nothing about any volume.
+//!
+//! This crate does not know how operations are performed, which calls run side by side ([`locks`] says which may not),
+//! sockets, Kubernetes, or the time, which it gets as an argument.
 #![no_std]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -29,6 +30,7 @@ mod create;
 mod delete;
 mod ephemeral;
 mod facts;
+mod feature;
 mod group;
 mod identity;
 mod list;
@@ -41,10 +43,9 @@ mod snapshot;
 mod tests;
 mod usage;
 
-pub use config::{Config, Feature, Services, folders, prepare};
+pub use config::{Config, Services, folders, prepare};
 pub use facts::{DIRECTORY, Facts, Files, Mount, RecordKind};
+pub use feature::{Feature, capabilities};
 pub use look::{Look, look};
-pub use record::{
-    Bytes, Group, Kind, Published, Snapshot, Source, State, Volume, parse_group, parse_record, parse_snapshot,
-};
+pub use record::{Bytes, Group, Kind, Published, RecordError, Snapshot, Source, State, Volume};
 pub use run::{METHODS, Run, Step, Trouble, busy, locks, promises, resumed, under_way};

@@ -23,7 +23,7 @@ use crate::controller::find;
 use crate::create::{describe, is_here};
 use crate::facts::Facts;
 use crate::record::{Bytes, Kind, State, Volume};
-use crate::run::{Run, Step, answer};
+use crate::run::{Measurement, Run, Step, answer};
 
 /// A page of any length must fit into a message.
 const LONGEST_PAGE: usize = 5000;
@@ -154,12 +154,14 @@ fn judge(run: &Run, config: &Config, volume: &Volume) -> Result<VolumeHealth, Op
     };
     let wrong = match run.measured(&path) {
         None => return Err(Op::Measure { path }),
-        Some(Err(_)) => vec![entry(VolumeHealthErrorType::Inaccessible, "Missing", "its bytes cannot be found")],
-        Some(Ok(Usage { bytes, .. })) if volume.kind == Kind::Image && *bytes < volume.size => {
+        Some(Measurement::Failed(_)) => {
+            vec![entry(VolumeHealthErrorType::Inaccessible, "Missing", "its bytes cannot be found")]
+        }
+        Some(Measurement::Usage(Usage { bytes, .. })) if volume.kind == Kind::Image && *bytes < volume.size => {
             let text = format!("its image has {bytes} bytes and should have {}", volume.size);
             vec![entry(VolumeHealthErrorType::DataLoss, "TooSmall", &text)]
         }
-        Some(Ok(_)) => vec![],
+        Some(Measurement::Usage(_)) => vec![],
     };
     Ok(VolumeHealth { volume_id: volume.id.clone(), health_statuses: wrong })
 }

@@ -14,13 +14,14 @@ use csi::{Code, Response, Status};
 
 use crate::bring::{bring, take_down};
 use crate::check::{self, Use, invalid, required};
-use crate::config::{Config, Feature};
+use crate::config::Config;
 use crate::controller::{READONLY, find, in_use};
 use crate::delete::finish_deleting;
 use crate::ephemeral;
 use crate::facts::{Facts, Mount};
+use crate::feature::Feature;
 use crate::record::{Kind, State, Volume};
-use crate::run::{Run, Step, answer};
+use crate::run::{Measurement, Run, Step, answer};
 
 /// What stands at a path, seen from one volume.
 pub enum Place {
@@ -254,7 +255,10 @@ fn give_back(run: &Run, config: &Config, volume: &Volume, staging: &str) -> Opti
             return Some(Step::Do(Op::Measure { path: path.into() }));
         }
     }
-    let used = |path: &str| run.measured(path).and_then(|usage| usage.as_ref().ok()).map(|usage| usage.bytes_used);
+    let used = |path: &str| match run.measured(path) {
+        Some(Measurement::Usage(usage)) => Some(usage.bytes_used),
+        Some(Measurement::Failed(_)) | None => None,
+    };
     let worth_it = used(&image)? > used(staging)?.saturating_add(WORTH_GIVING_BACK);
     run.once(Op::Discard { path: staging.into() }).filter(|_| worth_it)
 }

@@ -2,6 +2,7 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 
 use control::host::Op;
 use serde::de::DeserializeOwned;
@@ -18,7 +19,7 @@ const VERSION: u32 = 4;
 #[serde(deny_unknown_fields)]
 pub struct Volume {
     pub(crate) version: u32,
-    /// Its id, fit for a file name.
+    /// An id that is fit for a file name.
     pub id: String,
     /// The name it was asked for under.
     pub name: String,
@@ -62,9 +63,9 @@ pub struct Volume {
 pub enum Bytes {
     /// There are none; reading would show zeros.
     None,
-    /// They may be there or not, and nobody could write to them yet: whatever lies there is made anew.
+    /// They may be there or not. No user could write to them yet, so the driver replaces what it finds.
     Begun,
-    /// They are there, and somebody's.
+    /// They are there, and may hold a user's data.
     #[default]
     There,
 }
@@ -104,7 +105,7 @@ pub enum Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// Its bytes may or may not be there. Nobody was told of it.
+    /// Its bytes may or may not be there. The driver has not acknowledged it.
     Creating,
     /// Its bytes are there.
     Ready,
@@ -125,7 +126,7 @@ pub struct Published {
 #[serde(deny_unknown_fields)]
 pub struct Snapshot {
     pub(crate) version: u32,
-    /// Its id, fit for a file name.
+    /// An id that is fit for a file name.
     pub id: String,
     /// The name it was asked for under.
     pub name: String,
@@ -159,7 +160,7 @@ pub struct Snapshot {
 #[serde(deny_unknown_fields)]
 pub struct Group {
     pub(crate) version: u32,
-    /// Its id, fit for a file name.
+    /// An id that is fit for a file name.
     pub id: String,
     /// The name it was asked for under.
     pub name: String,
@@ -172,7 +173,7 @@ pub struct Group {
 }
 
 impl Volume {
-    /// A volume nobody was told of yet.
+    /// A volume that the driver has not acknowledged yet.
     pub fn creating(id: String, name: String, size: u64) -> Volume {
         Volume {
             version: VERSION,
@@ -199,7 +200,7 @@ impl Volume {
 }
 
 impl Snapshot {
-    /// A snapshot nobody was told of yet.
+    /// A snapshot that the driver has not acknowledged yet.
     pub fn creating(id: String, name: String, volume: &Volume, created_millis: u64) -> Snapshot {
         Snapshot {
             version: VERSION,
@@ -219,7 +220,7 @@ impl Snapshot {
 }
 
 impl Group {
-    /// A group snapshot nobody was told of yet.
+    /// A group snapshot that the driver has not acknowledged yet.
     pub fn creating(id: String, name: String, snapshots: BTreeMap<String, String>, created_millis: u64) -> Group {
         Group { version: VERSION, id, name, snapshots, created_millis, state: State::Creating }
     }
@@ -276,37 +277,56 @@ record! {
     Group, "group snapshot", |_| 0, |_| Vec::new();
 }
 
-/// Reads a volume's record. `file` is its name; the error is a sentence that names it.
-pub fn parse_record(file: &str, bytes: &[u8]) -> Result<Volume, String> {
-    parse(file, bytes)
+/// Why the file of a record was not read. `what` is the kind of thing that the record describes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it all")]
+pub enum RecordError {
+    /// The file does not hold a record.
+    Malformed { what: &'static str, file: String, why: String },
+    /// The record has another id than its file name says, or one that is not fit for a file name.
+    OtherId { what: &'static str, file: String },
+    /// Another version of the driver wrote it.
+    Version { what: &'static str, file: String, version: u32 },
 }
 
-/// Reads a snapshot's record.
-pub fn parse_snapshot(file: &str, bytes: &[u8]) -> Result<Snapshot, String> {
-    parse(file, bytes)
+impl fmt::Display for RecordError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RecordError::Malformed { what, file, why } => {
+                write!(f, "the {what} record {file} cannot be read: {why}; restore it from a backup")
+            }
+            RecordError::OtherId { what, file } => write!(
+                f,
+                "the {what} record {file} cannot be read: it is about another {what} than its file name says; restore it from a backup"
+            ),
+            RecordError::Version { what, file, version } => write!(
+                f,
+                "the {what} record {file} has version {version}, and this driver knows version {VERSION}; run the driver that wrote it"
+            ),
+        }
+    }
 }
 
-/// Reads the record of a group snapshot.
-pub fn parse_group(file: &str, bytes: &[u8]) -> Result<Group, String> {
-    parse(file, bytes)
-}
+impl core::error::Error for RecordError {}
 
-pub(crate) fn parse<T: Record>(file: &str, bytes: &[u8]) -> Result<T, String> {
+/// Reads a record. `file` is the name of its file.
+pub(crate) fn parse<T: Record>(file: &str, bytes: &[u8]) -> Result<T, RecordError> {
     #[derive(Deserialize)]
     struct Versioned {
         version: u32,
     }
-    let what = T::WHAT;
-    let unreadable = |why: String| format!("the {what} record {file} cannot be read: {why}; restore it from a backup");
-    let Versioned { version } = serde_json::from_slice(bytes).map_err(|error| unreadable(format!("{error}")))?;
+    let (what, file) = (T::WHAT, String::from(file));
+    let malformed = |error: serde_json::Error| {
+        let why = format!("{error}");
+        RecordError::Malformed { what, file: file.clone(), why }
+    };
+    let Versioned { version } = serde_json::from_slice(bytes).map_err(malformed)?;
     if !(1..=VERSION).contains(&version) {
-        return Err(format!(
-            "the {what} record {file} has version {version}, and this driver knows version {VERSION}; run the driver that wrote it"
-        ));
+        return Err(RecordError::Version { what, file, version });
     }
-    let mut record: T = serde_json::from_slice(bytes).map_err(|error| unreadable(format!("{error}")))?;
+    let mut record: T = serde_json::from_slice(bytes).map_err(malformed)?;
     if file.strip_suffix(".json") != Some(record.id()) || !check::is_id(record.id()) {
-        return Err(unreadable(format!("it is about another {what} than its file name says")));
+        return Err(RecordError::OtherId { what, file });
     }
     record.set_version(VERSION);
     Ok(record)

@@ -8,56 +8,21 @@ use csi::v1::{CreateSnapshotRequest, CreateVolumeGroupSnapshotRequest};
 use csi::{Call, Code, Lock, Method, Response, Status, Thing};
 
 use crate::check;
-use crate::config::{Config, Feature};
+use crate::config::Config;
 use crate::facts::Facts;
 use crate::record::{Snapshot, State};
-use crate::{controller, create, delete, ephemeral, group, identity, list, node, snapshot, usage};
+use crate::{controller, create, delete, ephemeral, feature, group, identity, list, node, snapshot, usage};
 
-/// The methods this driver answers. What a feature or service that is left out would need is answered with UNIMPLEMENTED.
-pub const METHODS: &[Method] = &[
-    Method::GetPluginInfo,
-    Method::GetPluginCapabilities,
-    Method::Probe,
-    Method::CreateVolume,
-    Method::DeleteVolume,
-    Method::ControllerPublishVolume,
-    Method::ControllerUnpublishVolume,
-    Method::ValidateVolumeCapabilities,
-    Method::ListVolumes,
-    Method::GetCapacity,
-    Method::ControllerGetCapabilities,
-    Method::CreateSnapshot,
-    Method::DeleteSnapshot,
-    Method::ListSnapshots,
-    Method::GetSnapshot,
-    Method::ControllerExpandVolume,
-    Method::ControllerGetVolume,
-    Method::ControllerModifyVolume,
-    Method::ControllerGetVolumeHealth,
-    Method::ControllerListVolumeHealth,
-    Method::GroupControllerGetCapabilities,
-    Method::CreateVolumeGroupSnapshot,
-    Method::DeleteVolumeGroupSnapshot,
-    Method::GetVolumeGroupSnapshot,
-    Method::NodeStageVolume,
-    Method::NodeUnstageVolume,
-    Method::NodePublishVolume,
-    Method::NodeUnpublishVolume,
-    Method::NodeGetVolumeStats,
-    Method::NodeGetVolumeHealth,
-    Method::NodeGetStorageHealth,
-    Method::NodeExpandVolume,
-    Method::NodeGetCapabilities,
-    Method::NodeGetInfo,
-];
+/// The methods of the driver's socket. The driver answers UNIMPLEMENTED to those that its configuration leaves out.
+pub const METHODS: &[Method] = Method::CSI;
 
-/// What comes next in a call.
+/// The next step of a call.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(clippy::large_enum_variant, reason = "steps are made one at a time and moved, never collected")]
 pub enum Step {
-    /// Perform this, say so with [`Run::did`] or [`Run::failed`], and ask again.
+    /// Perform this operation, report its end with [`Run::did`] or [`Run::failed`], and ask for the next step.
     Do(Op),
-    /// The end.
+    /// Answer the call.
     Answer(Result<Response, Status>),
 }
 
@@ -68,13 +33,21 @@ pub struct Run {
     now_millis: u64,
     /// What was done in this run. Operations that leave no trace in the facts are done once per run.
     done: Vec<Op>,
-    /// What was found by looking, or why nothing was.
-    measured: BTreeMap<String, Result<Usage, String>>,
-    /// The disk was found full, in words.
+    /// What was measured in this run, by path.
+    measured: BTreeMap<String, Measurement>,
+    /// The error of the operation that found the disk full.
     full: Option<String>,
 }
 
-/// Why an operation was not performed, as far as it makes a difference.
+/// The result of measuring a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Measurement {
+    Usage(Usage),
+    /// The path could not be measured, for this reason.
+    Failed(String),
+}
+
+/// Why an operation failed, as far as the rules care.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
     /// The disk is full.
@@ -84,13 +57,13 @@ pub enum Trouble {
 }
 
 impl Run {
-    /// A call that just arrived, in milliseconds since 1970.
+    /// A call that arrived now, in milliseconds since 1970.
     pub fn new(call: Call, now_millis: u64) -> Run {
         Run { call, now_millis, done: Vec::new(), measured: BTreeMap::new(), full: None }
     }
 
-    /// What comes next. A record that is about to be written changes in the facts at once, so ask with the one set of
-    /// facts that all calls share.
+    /// The next step. A record that is about to be written changes in the facts at once, so all calls must share one set of
+    /// facts.
     pub fn step(&self, config: &Config, facts: &mut Facts) -> Step {
         match self.next(config, facts) {
             Ok(step) => step,
@@ -98,20 +71,20 @@ impl Run {
         }
     }
 
-    /// The operation was performed.
+    /// Tells the run that the operation was performed.
     pub fn did(&mut self, config: &Config, facts: &mut Facts, op: Op, reply: &Reply) {
         facts.learn(config, &op, reply);
         if let (Op::Measure { path }, Reply::Usage(usage)) = (&op, reply) {
-            self.measured.insert(path.clone(), Ok(*usage));
+            self.measured.insert(path.clone(), Measurement::Usage(*usage));
         }
         self.done.push(op);
     }
 
-    /// The operation was not performed, or nobody knows. The answer to the call, or nothing if the call goes on all the
-    /// same. It is never a final one where part of the work may have been done.
+    /// Tells the run that the operation failed, or may have failed. Returns the answer to the call, or `None` if the call goes
+    /// on all the same. The answer is never final where part of the work may have been done.
     pub fn failed(&mut self, op: &Op, why: &str, trouble: Trouble) -> Option<Status> {
         if let Op::Measure { path } = op {
-            self.measured.insert(path.clone(), Err(why.to_string()));
+            self.measured.insert(path.clone(), Measurement::Failed(why.to_string()));
             return None;
         }
         // Room that is not given back now is the next time.
@@ -205,8 +178,8 @@ impl Run {
         self.done.contains(op)
     }
 
-    /// What a look at a path found in this run.
-    pub(crate) fn measured(&self, path: &str) -> Option<&Result<Usage, String>> {
+    /// What this run measured at a path, if it did.
+    pub(crate) fn measured(&self, path: &str) -> Option<&Measurement> {
         self.measured.get(path)
     }
 
@@ -216,25 +189,22 @@ impl Run {
     }
 
     fn next(&self, config: &Config, facts: &mut Facts) -> Result<Step, Status> {
-        if !offered(config, self.call.method()) {
+        if !feature::serves(config, self.call.method()) {
             let text = format!("{} does not offer {}", config.name, self.call.method().name());
             return Err(Status::from_driver(Code::Unimplemented, text));
         }
+        let capabilities = feature::capabilities(config);
         match &self.call {
             Call::GetPluginInfo(_) => return answer(Response::GetPluginInfo(identity::info(config))),
-            Call::GetPluginCapabilities(_) => {
-                return answer(Response::GetPluginCapabilities(identity::capabilities(config)));
-            }
+            Call::GetPluginCapabilities(_) => return answer(Response::GetPluginCapabilities(capabilities.into())),
             Call::Probe(_) => return answer(Response::Probe(identity::probe(facts))),
             Call::ControllerGetCapabilities(_) => {
-                return answer(Response::ControllerGetCapabilities(identity::controller_capabilities(config)));
+                return answer(Response::ControllerGetCapabilities(capabilities.into()));
             }
             Call::GroupControllerGetCapabilities(_) => {
-                return answer(Response::GroupControllerGetCapabilities(identity::group_capabilities()));
+                return answer(Response::GroupControllerGetCapabilities(capabilities.into()));
             }
-            Call::NodeGetCapabilities(_) => {
-                return answer(Response::NodeGetCapabilities(identity::node_capabilities(config)));
-            }
+            Call::NodeGetCapabilities(_) => return answer(Response::NodeGetCapabilities(capabilities.into())),
             Call::NodeGetInfo(_) => return answer(Response::NodeGetInfo(identity::node_info(config))),
             _ if !facts.loaded() => return Err(not_loaded()),
             _ => {}
@@ -281,41 +251,6 @@ impl Run {
                 Err(Status::from_driver(Code::Unimplemented, "the call has no answer here"))
             }
         }
-    }
-}
-
-/// A method is offered by this process as it is configured.
-fn offered(config: &Config, method: Method) -> bool {
-    let control = |feature: Option<Feature>| config.controls() && feature.is_none_or(|one| config.offers(one));
-    let host = |feature: Option<Feature>| config.hosts() && feature.is_none_or(|one| config.offers(one));
-    match method {
-        Method::GetPluginInfo | Method::GetPluginCapabilities | Method::Probe => true,
-        Method::CreateVolume
-        | Method::DeleteVolume
-        | Method::ValidateVolumeCapabilities
-        | Method::ControllerGetCapabilities => control(None),
-        Method::ControllerPublishVolume | Method::ControllerUnpublishVolume => control(Some(Feature::Publish)),
-        Method::ListVolumes => control(Some(Feature::List)),
-        Method::GetCapacity => control(Some(Feature::Capacity)),
-        Method::CreateSnapshot | Method::DeleteSnapshot | Method::ListSnapshots | Method::GetSnapshot => {
-            control(Some(Feature::Snapshots))
-        }
-        Method::ControllerExpandVolume => control(Some(Feature::Expand)),
-        Method::ControllerGetVolume => control(Some(Feature::Get)),
-        Method::ControllerModifyVolume => control(Some(Feature::Modify)),
-        Method::ControllerGetVolumeHealth | Method::ControllerListVolumeHealth => control(Some(Feature::Health)),
-        Method::GroupControllerGetCapabilities
-        | Method::CreateVolumeGroupSnapshot
-        | Method::DeleteVolumeGroupSnapshot
-        | Method::GetVolumeGroupSnapshot => control(Some(Feature::Groups)),
-        Method::NodePublishVolume | Method::NodeUnpublishVolume | Method::NodeGetCapabilities | Method::NodeGetInfo => {
-            host(None)
-        }
-        Method::NodeStageVolume | Method::NodeUnstageVolume => host(Some(Feature::Stage)),
-        Method::NodeGetVolumeStats => host(Some(Feature::Stats)),
-        Method::NodeGetVolumeHealth | Method::NodeGetStorageHealth => host(Some(Feature::Health)),
-        Method::NodeExpandVolume => host(Some(Feature::Expand)),
-        Method::GetInfo | Method::NotifyRegistrationStatus | Method::GetCSIDriverInfo => false,
     }
 }
 

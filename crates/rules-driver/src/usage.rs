@@ -21,7 +21,7 @@ use crate::facts::{Facts, Mount};
 use crate::list::entry;
 use crate::node::{Place, place, source_of};
 use crate::record::{Bytes, Kind, State, Volume};
-use crate::run::{Run, Step, answer};
+use crate::run::{Measurement, Run, Step, answer};
 
 /// A volume that is mounted or shown at a path, and how. Any path may be asked about: it is only looked up in the table.
 fn in_use_at<'a>(config: &Config, facts: &'a Facts, id: &str, path: &str) -> Result<(&'a Volume, Mount), Status> {
@@ -50,11 +50,13 @@ pub fn stats(run: &Run, config: &Config, facts: &Facts, request: &NodeGetVolumeS
     let (volume, mount) = in_use_at(config, facts, id, path)?;
     match run.measured(path) {
         None => Ok(Step::Do(Op::Measure { path: path.to_string() })),
-        Some(Ok(usage)) => {
+        Some(Measurement::Usage(usage)) => {
             let usage = told(volume, &mount, usage);
             answer(Response::NodeGetVolumeStats(NodeGetVolumeStatsResponse { usage }))
         }
-        Some(Err(why)) => Err(Status::from_driver(Code::Unavailable, format!("cannot measure the volume: {why}"))),
+        Some(Measurement::Failed(why)) => {
+            Err(Status::from_driver(Code::Unavailable, format!("cannot measure the volume: {why}")))
+        }
     }
 }
 
@@ -101,8 +103,8 @@ pub fn health(run: &Run, config: &Config, facts: &Facts, request: &NodeGetVolume
     };
     let health_statuses = match run.measured(&path) {
         None => return Ok(Step::Do(Op::Measure { path })),
-        Some(Ok(_)) => vec![],
-        Some(Err(why)) => vec![entry(VolumeHealthErrorType::Inaccessible, "Unreadable", why)],
+        Some(Measurement::Usage(_)) => vec![],
+        Some(Measurement::Failed(why)) => vec![entry(VolumeHealthErrorType::Inaccessible, "Unreadable", why)],
     };
     let volume_health = Some(VolumeHealth { volume_id: id.to_string(), health_statuses });
     answer(Response::NodeGetVolumeHealth(NodeGetVolumeHealthResponse { volume_health }))
@@ -117,11 +119,11 @@ pub fn storage_health(run: &Run, config: &Config) -> Result<Step, Status> {
     };
     let backend_health = match run.measured(&path) {
         None => return Ok(Step::Do(Op::Measure { path })),
-        Some(Err(why)) => wrong(StorageHealthErrorType::StorageUnreachable, "Unreadable", why),
-        Some(Ok(usage)) if usage.bytes_free == 0 => {
+        Some(Measurement::Failed(why)) => wrong(StorageHealthErrorType::StorageUnreachable, "Unreadable", why),
+        Some(Measurement::Usage(usage)) if usage.bytes_free == 0 => {
             wrong(StorageHealthErrorType::StorageDegraded, "Full", "the disk the volumes are on is full")
         }
-        Some(Ok(_)) => vec![],
+        Some(Measurement::Usage(_)) => vec![],
     };
     answer(Response::NodeGetStorageHealth(NodeGetStorageHealthResponse { backend_health }))
 }

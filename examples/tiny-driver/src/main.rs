@@ -12,8 +12,8 @@ use control::host::Op;
 use io_csi::kit::v1::volume_capability::{AccessType, access_mode::Mode};
 use io_csi::kit::v1::{self, VolumeCapability};
 use io_csi::kit::{
-    Ability, Controller, ControllerRpc, CreateVolumeError, DeleteVolumeError, GroupController, Identity, Ledger, Node,
-    NodeGetInfoError, NodePublishVolumeError, NodeUnpublishVolumeError, signalled,
+    Capabilities, Controller, ControllerRpc, CreateVolumeError, DeleteVolumeError, GroupController, Identity, Ledger,
+    Node, NodeGetInfoError, NodePublishVolumeError, NodeUnpublishVolumeError, signalled,
 };
 use io_host::{Holder, Host};
 
@@ -96,10 +96,8 @@ impl Identity for Tiny {
         env!("CARGO_PKG_VERSION").into()
     }
 
-    fn abilities(&self) -> Vec<Ability> {
-        [ControllerRpc::CreateDeleteVolume, ControllerRpc::ListVolumes, ControllerRpc::GetVolume]
-            .map(Ability::Controller)
-            .into()
+    fn capabilities(&self) -> Capabilities {
+        [ControllerRpc::CreateDeleteVolume, ControllerRpc::ListVolumes, ControllerRpc::GetVolume].into_iter().collect()
     }
 }
 

@@ -1,15 +1,14 @@
-//! What every call passes before its author sees it, and every answer before its caller does.
+//! What happens to every call before its author sees it, and to every answer before its caller does.
 
-use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use csi::{Call, Code, Method, Response, Status, v1};
+use csi::{Call, Capabilities, Code, Method, NodeRpc, Response, Service, Status, v1};
 
 use super::ledger::Finding;
-use super::{Ledger, Plugin, required, services, shelf};
-use crate::ability::{self, Ability, NodeRpc};
+use super::services::{controller, group_controller, node};
+use super::{Ledger, Plugin, required, shelf};
 use crate::limits::Limits;
 use crate::locks::Locks;
 use crate::secrets::Secrets;
@@ -18,7 +17,7 @@ use crate::server::Answers;
 /// A driver behind its door.
 pub struct Door<P> {
     plugin: P,
-    abilities: BTreeSet<Ability>,
+    capabilities: Capabilities,
     ready: Arc<AtomicBool>,
     busy: Locks,
 }
@@ -29,8 +28,8 @@ fn refuse<T>(code: Code, text: impl Into<String>) -> Result<T, Status> {
 
 impl<P: Plugin> Door<P> {
     pub fn new(plugin: P, ready: Arc<AtomicBool>) -> Door<P> {
-        let abilities = ability::completed(plugin.abilities());
-        Door { plugin, abilities, ready, busy: Locks::default() }
+        let capabilities = plugin.capabilities().with_implied_services();
+        Door { plugin, capabilities, ready, busy: Locks::default() }
     }
 
     /// The calls about the driver itself, which need nothing to be ready.
@@ -41,14 +40,12 @@ impl<P: Plugin> Door<P> {
                 vendor_version: self.plugin.version(),
                 ..Default::default()
             }),
-            Method::GetPluginCapabilities => Response::GetPluginCapabilities(ability::plugin_answer(&self.abilities)),
-            Method::ControllerGetCapabilities => {
-                Response::ControllerGetCapabilities(ability::controller_answer(&self.abilities))
-            }
+            Method::GetPluginCapabilities => Response::GetPluginCapabilities(self.capabilities.into()),
+            Method::ControllerGetCapabilities => Response::ControllerGetCapabilities(self.capabilities.into()),
             Method::GroupControllerGetCapabilities => {
-                Response::GroupControllerGetCapabilities(ability::group_answer(&self.abilities))
+                Response::GroupControllerGetCapabilities(self.capabilities.into())
             }
-            Method::NodeGetCapabilities => Response::NodeGetCapabilities(ability::node_answer(&self.abilities)),
+            Method::NodeGetCapabilities => Response::NodeGetCapabilities(self.capabilities.into()),
             Method::Probe => match self.is_ready().await {
                 Ok(ready) => Response::Probe(v1::ProbeResponse { ready: Some(ready) }),
                 Err(status) => return Some(Err(status)),
@@ -63,15 +60,13 @@ impl<P: Plugin> Door<P> {
 
     async fn judge(&self, call: Call) -> Result<Response, Status> {
         let method = call.method();
-        if let Some(needed) = ability::needed(method)
-            && !self.abilities.contains(&needed)
-        {
+        if !self.capabilities.serves(method) {
             return refuse(Code::Unimplemented, format!("this driver does not offer {}", method.name()));
         }
         if let Some(answer) = self.about(method).await {
             return answer;
         }
-        required::check(&call, self.abilities.contains(&Ability::Node(NodeRpc::StageUnstageVolume)))?;
+        required::check(&call, self.capabilities.has(NodeRpc::StageUnstageVolume))?;
         // An unknown volume is known to be unknown only once everything is loaded (reliability 79).
         if !self.ready.load(Ordering::Acquire) {
             return refuse(Code::Unavailable, "the driver is starting; call again");
@@ -80,12 +75,13 @@ impl<P: Plugin> Door<P> {
         let Some(_held) = self.busy.take(&wanted) else {
             return refuse(Code::Aborted, "another call is at work on the same volume or snapshot; call again");
         };
-        let changes = !wanted.is_empty();
         let response = self.work(call).await?;
-        match Limits::SPEC.check_response(&response) {
+        match Limits::SPEC.check(&response) {
             Ok(()) => Ok(response),
             // What was done is done, so this must not read as a refusal.
-            Err(what) if changes => refuse(Code::Unavailable, format!("the driver's answer is too large: {what}")),
+            Err(what) if method.changes_state() => {
+                refuse(Code::Unavailable, format!("the driver's answer is too large: {what}"))
+            }
             Err(what) => refuse(Code::Internal, format!("the driver's answer is too large: {what}")),
         }
     }
@@ -134,7 +130,7 @@ impl<P: Plugin> Door<P> {
             }
             Ok(_) => refuse(Code::Unavailable, "the driver made a volume and did not describe it"),
             Err(status) => {
-                if csi::reading(Method::CreateVolume, &status) == csi::Reading::Refused {
+                if csi::classify(Method::CreateVolume, &status) == csi::Finality::Refused {
                     // Nothing was made, says its author.
                     blocking(move || ledger.forget(&id)).await?;
                 }
@@ -154,13 +150,12 @@ impl<P: Plugin> Door<P> {
     }
 
     async fn dispatch(&self, call: Call) -> Result<Response, Status> {
-        let path = call.method().path();
-        if path.contains(".Controller/") {
-            services::controller(&self.plugin, call).await
-        } else if path.contains(".GroupController/") {
-            services::group_controller(&self.plugin, call).await
-        } else {
-            services::node(&self.plugin, call).await
+        match call.method().service() {
+            Service::Controller => controller::controller(&self.plugin, call).await,
+            Service::GroupController => group_controller::group_controller(&self.plugin, call).await,
+            Service::Node | Service::Identity | Service::Registration | Service::CSIRegistration => {
+                node::node(&self.plugin, call).await
+            }
         }
     }
 }

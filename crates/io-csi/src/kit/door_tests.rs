@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 /// A driver that counts what reaches it. What it does with a volume is written in the volume's name.
 #[derive(Default)]
 struct Tried {
-    abilities: Vec<Ability>,
+    capabilities: Capabilities,
     ledger: Option<Ledger>,
     reached: Mutex<Vec<&'static str>>,
     begun: Notify,
@@ -29,8 +29,8 @@ impl Identity for Tried {
     fn version(&self) -> String {
         "1".into()
     }
-    fn abilities(&self) -> Vec<Ability> {
-        self.abilities.clone()
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities
     }
     async fn probe(&self) -> Result<bool, ProbeError> {
         self.reached("probe");
@@ -73,16 +73,16 @@ impl Controller for Tried {
 impl Node for Tried {}
 impl GroupController for Tried {}
 
-const CREATES: Ability = Ability::Controller(ControllerRpc::CreateDeleteVolume);
+const CREATES: Capabilities = Capabilities::NONE.with(DriverCapability::Controller(ControllerRpc::CreateDeleteVolume));
 
 fn door(tried: Tried) -> Door<Tried> {
     Door::new(tried, Arc::new(AtomicBool::new(true)))
 }
 
 fn with_ledger(dir: &Path) -> Door<Tried> {
-    let reads = [ControllerRpc::ListVolumes, ControllerRpc::GetVolume].map(Ability::Controller);
-    let abilities = [CREATES].into_iter().chain(reads).collect();
-    door(Tried { abilities, ledger: Some(Ledger::open(dir).unwrap()), ..Tried::default() })
+    let mut capabilities = CREATES;
+    capabilities.extend([ControllerRpc::ListVolumes, ControllerRpc::GetVolume]);
+    door(Tried { capabilities, ledger: Some(Ledger::open(dir).unwrap()), ..Tried::default() })
 }
 
 fn create(name: &str) -> Call {
@@ -106,13 +106,13 @@ async fn code(door: &Door<Tried>, call: Call) -> Code {
     door.answer(call).await.err().map_or(Code::Ok, |status| status.code)
 }
 
-fn everything() -> Vec<Ability> {
-    Method::ALL.iter().filter_map(|method| ability::needed(*method)).collect()
+fn everything() -> Capabilities {
+    Method::ALL.iter().filter_map(|method| method.capability()).collect()
 }
 
 #[tokio::test]
 async fn what_is_not_written_is_unimplemented() {
-    let door = door(Tried { abilities: everything(), ..Tried::default() });
+    let door = door(Tried { capabilities: everything(), ..Tried::default() });
     for method in Method::ALL {
         let told = door.dispatch(wire::decode_call(*method, &[]).unwrap()).await;
         let written = matches!(method, Method::CreateVolume | Method::DeleteVolume);
@@ -132,21 +132,20 @@ async fn what_is_not_declared_is_not_answered_although_it_is_written() {
     );
     assert!(nothing.plugin.reached.lock().unwrap().is_empty());
 
-    let creates = door(Tried { abilities: vec![CREATES], ..Tried::default() });
+    let creates = door(Tried { capabilities: CREATES, ..Tried::default() });
     assert_eq!(code(&creates, create("a")).await, Code::Ok);
     let Ok(Response::GetPluginCapabilities(told)) =
         creates.answer(wire::decode_call(Method::GetPluginCapabilities, &[]).unwrap()).await
     else {
         panic!("no capabilities")
     };
-    let told: Vec<Ability> = ability::plugin_told(&told).collect();
-    assert_eq!(told, [Ability::Plugin(PluginService::ControllerService)]);
+    assert_eq!(Capabilities::from(&told), Capabilities::from_iter([PluginService::ControllerService]));
 }
 
 // Reliability 79.
 #[tokio::test]
 async fn a_driver_that_is_not_ready_says_so_and_does_nothing() {
-    let tried = Tried { abilities: vec![CREATES], ..Tried::default() };
+    let tried = Tried { capabilities: CREATES, ..Tried::default() };
     let door = Door::new(tried, Arc::new(AtomicBool::new(false)));
     let Ok(Response::Probe(probe)) = door.answer(Call::Probe(v1::ProbeRequest {})).await else { panic!("no probe") };
     assert_eq!(probe.ready, Some(false));
@@ -161,7 +160,7 @@ async fn a_driver_that_is_not_ready_says_so_and_does_nothing() {
 
 #[tokio::test]
 async fn an_incomplete_request_does_not_reach_the_author() {
-    let door = door(Tried { abilities: everything(), ..Tried::default() });
+    let door = door(Tried { capabilities: everything(), ..Tried::default() });
     // The calls that need no field at all.
     let plain = [
         "GetPluginInfo",
@@ -189,7 +188,7 @@ async fn an_incomplete_request_does_not_reach_the_author() {
 
 #[tokio::test]
 async fn a_malformed_request_does_not_reach_the_author() {
-    let door = door(Tried { abilities: everything(), ..Tried::default() });
+    let door = door(Tried { capabilities: everything(), ..Tried::default() });
     let Call::CreateVolume(good) = create("a") else { panic!() };
     let range = |required_bytes, limit_bytes| Some(v1::CapacityRange { required_bytes, limit_bytes });
     let mut no_mode = good.clone();
@@ -228,7 +227,7 @@ async fn a_malformed_request_does_not_reach_the_author() {
 // Reliability 81.
 #[tokio::test]
 async fn calls_for_one_volume_exclude_each_other_and_others_do_not_wait() {
-    let door = Arc::new(door(Tried { abilities: vec![CREATES], ..Tried::default() }));
+    let door = Arc::new(door(Tried { capabilities: CREATES, ..Tried::default() }));
     let slow = tokio::spawn({
         let door = door.clone();
         async move { code(&door, create("slow")).await }
@@ -245,16 +244,16 @@ async fn calls_for_one_volume_exclude_each_other_and_others_do_not_wait() {
 // Reliability 73: what was done must not read as refused because its answer is too large.
 #[tokio::test]
 async fn an_answer_that_is_too_large_is_no_refusal() {
-    let door = door(Tried { abilities: vec![CREATES], ..Tried::default() });
+    let door = door(Tried { capabilities: CREATES, ..Tried::default() });
     let status = door.answer(create("large")).await.err().unwrap();
-    assert_eq!(csi::reading(Method::CreateVolume, &status), csi::Reading::Unknown, "{status}");
+    assert_eq!(csi::classify(Method::CreateVolume, &status), csi::Finality::Unknown, "{status}");
     assert!(status.message.contains("volume_id has 129 bytes"), "{status}");
 }
 
 // Reliability 121.
 #[tokio::test]
 async fn a_secret_in_the_authors_words_is_covered() {
-    let door = door(Tried { abilities: vec![CREATES], ..Tried::default() });
+    let door = door(Tried { capabilities: CREATES, ..Tried::default() });
     let status = door.answer(create("secret")).await.err().unwrap();
     assert_eq!(status.message, "bad login [secret]");
 }

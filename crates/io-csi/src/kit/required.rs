@@ -1,9 +1,10 @@
-//! What a request must hold before its author sees it: one table of the required fields, and what makes them well formed.
+//! Checks a request before its author sees it: required fields, well-formed values, sizes. The table of RPCs in `csi` says
+//! which field has which rule; this file says what the rules mean.
 
 use csi::v1::volume_capability::access_mode::Mode;
 use csi::v1::volume_content_source::Type as Source;
 use csi::v1::{CapacityRange, VolumeCapability, VolumeContentSource};
-use csi::{Call, Code, Status};
+use csi::{Call, Code, Field, Fields, Status};
 
 use crate::limits::Limits;
 
@@ -13,102 +14,52 @@ fn invalid(text: impl Into<String>) -> Status {
     Status::from_driver(Code::InvalidArgument, text)
 }
 
-/// Refuses a request that is incomplete, malformed or too large.
+/// Refuses a request that is incomplete, malformed or too large. `stages` says whether the driver has STAGE_UNSTAGE_VOLUME.
 pub fn check(call: &Call, stages: bool) -> Checked {
-    Limits::SPEC.check_call(call).map_err(invalid)?;
+    Limits::SPEC.check(call).map_err(|error| invalid(error.to_string()))?;
+    let mut found = Ok(());
+    call.visit(&mut |name, field| {
+        if found.is_ok() {
+            found = check_field(name, field);
+        }
+    });
+    found?;
     match call {
-        Call::CreateVolume(r) => {
-            name(&r.name)?;
-            capabilities(&r.volume_capabilities)?;
-            range(r.capacity_range.as_ref())?;
-            source(r.volume_content_source.as_ref())
+        Call::NodePublishVolume(request) if stages && request.staging_target_path.is_empty() => {
+            let text = "staging_target_path is missing; stage the volume first";
+            Err(Status::from_driver(Code::FailedPrecondition, text))
         }
-        Call::DeleteVolume(r) => given("volume_id", &r.volume_id),
-        Call::ControllerPublishVolume(r) => {
-            given("volume_id", &r.volume_id)?;
-            given("node_id", &r.node_id)?;
-            capability(r.volume_capability.as_ref())
-        }
-        Call::ControllerUnpublishVolume(r) => given("volume_id", &r.volume_id),
-        Call::ValidateVolumeCapabilities(r) => {
-            given("volume_id", &r.volume_id)?;
-            capabilities(&r.volume_capabilities)
-        }
-        Call::ListVolumes(r) => page(r.max_entries),
-        Call::CreateSnapshot(r) => {
-            given("source_volume_id", &r.source_volume_id)?;
-            name(&r.name)
-        }
-        Call::DeleteSnapshot(r) => given("snapshot_id", &r.snapshot_id),
-        Call::ListSnapshots(r) => page(r.max_entries),
-        Call::GetSnapshot(r) => given("snapshot_id", &r.snapshot_id),
-        Call::ControllerExpandVolume(r) => {
-            given("volume_id", &r.volume_id)?;
-            if r.capacity_range.is_none() {
-                return Err(missing("capacity_range"));
-            }
-            range(r.capacity_range.as_ref())?;
-            optional(r.volume_capability.as_ref())
-        }
-        Call::ControllerGetVolume(r) => given("volume_id", &r.volume_id),
-        Call::ControllerModifyVolume(r) => given("volume_id", &r.volume_id),
-        Call::ControllerGetVolumeHealth(r) => given("volume_id", &r.volume_id),
-        Call::ControllerListVolumeHealth(r) => page(r.max_entries),
-        Call::CreateVolumeGroupSnapshot(r) => {
-            name(&r.name)?;
-            if r.source_volume_ids.is_empty() {
-                return Err(missing("source_volume_ids"));
-            }
-            r.source_volume_ids.iter().try_for_each(|id| given("source_volume_ids", id))
-        }
-        Call::DeleteVolumeGroupSnapshot(r) => given("group_snapshot_id", &r.group_snapshot_id),
-        Call::GetVolumeGroupSnapshot(r) => given("group_snapshot_id", &r.group_snapshot_id),
-        Call::NodeStageVolume(r) => {
-            given("volume_id", &r.volume_id)?;
-            path("staging_target_path", &r.staging_target_path)?;
-            capability(r.volume_capability.as_ref())
-        }
-        Call::NodeUnstageVolume(r) => {
-            given("volume_id", &r.volume_id)?;
-            path("staging_target_path", &r.staging_target_path)
-        }
-        Call::NodePublishVolume(r) => {
-            given("volume_id", &r.volume_id)?;
-            path("target_path", &r.target_path)?;
-            capability(r.volume_capability.as_ref())?;
-            if stages && r.staging_target_path.is_empty() {
-                let text = "staging_target_path is missing; stage the volume first";
-                return Err(Status::from_driver(Code::FailedPrecondition, text));
-            }
-            Ok(())
-        }
-        Call::NodeUnpublishVolume(r) => {
-            given("volume_id", &r.volume_id)?;
-            path("target_path", &r.target_path)
-        }
-        Call::NodeGetVolumeStats(r) => {
-            given("volume_id", &r.volume_id)?;
-            path("volume_path", &r.volume_path)
-        }
-        Call::NodeExpandVolume(r) => {
-            given("volume_id", &r.volume_id)?;
-            path("volume_path", &r.volume_path)?;
-            range(r.capacity_range.as_ref())?;
-            optional(r.volume_capability.as_ref())
-        }
-        Call::NodeGetVolumeHealth(r) => given("volume_id", &r.volume_id),
-        Call::GetCapacity(r) => r.volume_capabilities.iter().try_for_each(|one| capability(Some(one))),
-        Call::GetPluginInfo(_)
-        | Call::GetPluginCapabilities(_)
-        | Call::Probe(_)
-        | Call::ControllerGetCapabilities(_)
-        | Call::GroupControllerGetCapabilities(_)
-        | Call::NodeGetStorageHealth(_)
-        | Call::NodeGetCapabilities(_)
-        | Call::NodeGetInfo(_)
-        | Call::GetCSIDriverInfo(_)
-        | Call::GetInfo(_)
-        | Call::NotifyRegistrationStatus(_) => Ok(()),
+        _ => Ok(()),
+    }
+}
+
+fn check_field(field: &str, value: Field<'_>) -> Checked {
+    match value {
+        Field::Name(value) => name(value),
+        Field::Id(value) | Field::NodeId(value) => given(field, value),
+        Field::Ids([]) => Err(missing(field)),
+        Field::Ids(all) => all.iter().try_for_each(|id| given(field, id)),
+        Field::Path(value) => path(field, value),
+        Field::Range(value) => range(value),
+        Field::RequiredRange(None) => Err(missing(field)),
+        Field::RequiredRange(value) => range(value),
+        Field::Capability(None) | Field::Capabilities([]) => Err(missing(field)),
+        Field::Capability(Some(value)) | Field::OptionalCapability(Some(value)) => capability(value),
+        Field::Capabilities(all) | Field::OptionalCapabilities(all) => all.iter().try_for_each(capability),
+        Field::ContentSource(value) => source(value),
+        Field::MaxEntries(value) if value < 0 => Err(invalid(format!("{field} is negative"))),
+        Field::Text(_)
+        | Field::Texts(_)
+        | Field::Flags(_)
+        | Field::OptionalNodeId(_)
+        | Field::NodeIds(_)
+        | Field::OptionalPath(_)
+        | Field::Map(_)
+        | Field::Context(_)
+        | Field::Secrets(_)
+        | Field::OptionalCapability(None)
+        | Field::MaxEntries(_)
+        | Field::Message(_) => Ok(()),
     }
 }
 
@@ -120,7 +71,7 @@ fn given(field: &str, value: &str) -> Checked {
     if value.is_empty() { Err(missing(field)) } else { Ok(()) }
 }
 
-/// A name may hold anything but control characters; tabs and line breaks are none to CSI.
+/// A name may hold anything but control characters. CSI does not count tabs and line breaks among them.
 fn name(value: &str) -> Checked {
     given("name", value)?;
     if value.chars().any(|c| c.is_control() && !matches!(c, '\t' | '\n' | '\r')) {
@@ -137,23 +88,7 @@ fn path(field: &str, value: &str) -> Checked {
     Ok(())
 }
 
-fn page(max_entries: i32) -> Checked {
-    if max_entries < 0 { Err(invalid("max_entries is negative")) } else { Ok(()) }
-}
-
-fn capabilities(all: &[VolumeCapability]) -> Checked {
-    if all.is_empty() {
-        return Err(missing("volume_capabilities"));
-    }
-    all.iter().try_for_each(|one| capability(Some(one)))
-}
-
-fn optional(one: Option<&VolumeCapability>) -> Checked {
-    if one.is_some() { capability(one) } else { Ok(()) }
-}
-
-fn capability(one: Option<&VolumeCapability>) -> Checked {
-    let Some(one) = one else { return Err(missing("volume_capability")) };
+fn capability(one: &VolumeCapability) -> Checked {
     if one.access_type.is_none() {
         return Err(invalid("the volume capability says neither block nor mount"));
     }

@@ -12,31 +12,31 @@ use super::Plugin;
 use super::door::Door;
 use crate::server::{self, Server};
 
-/// A driver at work.
+/// A driver that is being served.
 pub struct Serving {
     server: Server,
     ready: Arc<AtomicBool>,
 }
 
 impl Serving {
-    /// The driver has loaded everything it needs. Until this is said, Probe answers that it is not ready, and calls about
-    /// volumes are answered with UNAVAILABLE.
+    /// Marks the driver as ready: it has loaded everything it needs. Until then the kit answers Probe with *not ready*, and
+    /// RPCs about volumes with UNAVAILABLE.
     pub fn ready(&self) {
         self.ready.store(true, Ordering::Release);
     }
 
-    /// Waits until the driver was told to stop, removed its socket, and ended every call it had begun.
+    /// Waits until the driver was stopped, removed its socket, and ended every call it had begun.
     pub async fn finished(self) -> io::Result<()> {
         self.server.finished().await
     }
 }
 
-/// Serves a driver at a socket until `stop` ends. When it returns, callers can connect, and are told that the driver is
+/// Serves a driver at a socket until `stop` ends. When it returns, clients can connect; the kit answers that the driver is
 /// starting until [`Serving::ready`] is called.
 ///
 /// The socket can be written as a path, or as `unix:///path` as `CSI_ENDPOINT` usually holds it. A socket that a dead
-/// process left there is replaced; anything else is left alone and is an error. Only root and the driver's own user are
-/// let in.
+/// process left there is replaced; any other file is left alone and is an error. Only root and the driver's own user can
+/// connect.
 pub async fn serve<P: Plugin>(
     endpoint: &str,
     plugin: P,
@@ -48,11 +48,11 @@ pub async fn serve<P: Plugin>(
     }
     let ready = Arc::new(AtomicBool::new(false));
     let door = Door::new(plugin, ready.clone());
-    let server = server::serve(&socket(endpoint), METHODS, door, stop).await?;
+    let server = server::serve(&socket(endpoint), Method::CSI, door, stop).await?;
     Ok(Serving { server, ready })
 }
 
-/// Ends when the process is asked to end, by Ctrl-C or SIGTERM.
+/// Waits for Ctrl-C or SIGTERM.
 pub async fn signalled() {
     use tokio::signal::unix::{SignalKind, signal};
     match (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) {
@@ -78,16 +78,6 @@ fn socket(endpoint: &str) -> PathBuf {
     let path = endpoint.strip_prefix("unix://").or_else(|| endpoint.strip_prefix("unix:")).unwrap_or(endpoint);
     Path::new(path).to_owned()
 }
-
-/// Every method of CSI; the door says which of them are offered.
-const METHODS: &[Method] = {
-    // Registration is another service, on a socket of its own.
-    let all = Method::ALL;
-    assert!(matches!(all[all.len() - 1], Method::GetCSIDriverInfo));
-    assert!(matches!(all[all.len() - 2], Method::NotifyRegistrationStatus));
-    assert!(matches!(all[all.len() - 3], Method::GetInfo));
-    all.split_at(all.len() - 3).0
-};
 
 #[cfg(test)]
 mod tests {

@@ -16,10 +16,10 @@ fn question(t: &T) -> v1::GetCapacityRequest {
 }
 
 cases! {
-    parity "controller/capacity/answers" [Capacity]
+    parity "controller/capacity/answers" [Controller(GetCapacity)]
     "A driver that knows its capacity says it."
     |t| { t.ok(v1::GetCapacityRequest::default()).await?; }
-    beyond "controller/capacity/not-negative" [Capacity]
+    beyond "controller/capacity/not-negative" [Controller(GetCapacity)]
     "Capacities are not negative."
     |t| {
         let answer = t.ok(question(&t)).await?;
@@ -27,7 +27,7 @@ cases! {
         ensure!(answer.maximum_volume_size.is_none_or(|size| size >= 0), "the largest volume is negative");
         ensure!(answer.minimum_volume_size.is_none_or(|size| size >= 0), "the smallest volume is negative");
     }
-    beyond "controller/capacity/smallest-below-largest" [Capacity]
+    beyond "controller/capacity/smallest-below-largest" [Controller(GetCapacity)]
     "The smallest volume is not larger than the largest."
     |t| {
         let answer = t.ok(question(&t)).await?;
@@ -35,7 +35,7 @@ cases! {
             ensure!(least <= most, "volumes have at least {least} and at most {most} bytes");
         }
     }
-    beyond "controller/capacity/falls" [Create, Capacity, Alone]
+    beyond "controller/capacity/falls" [Controller(CreateDeleteVolume), Controller(GetCapacity), Alone]
     "Making a volume does not make more room."
     |t| {
         let before = t.ok(question(&t)).await?.available_capacity;
@@ -46,7 +46,7 @@ cases! {
             t.warn("making a volume takes nothing from the capacity");
         }
     }
-    beyond "controller/capacity/comes-back" [Create, Capacity, Alone]
+    beyond "controller/capacity/comes-back" [Controller(CreateDeleteVolume), Controller(GetCapacity), Alone]
     "Deleting a volume gives its room back."
     |t| {
         let before = t.ok(question(&t)).await?.available_capacity;
@@ -57,7 +57,7 @@ cases! {
             t.warn(format!("{before} bytes were available, {after} after making and deleting a volume"));
         }
     }
-    beyond "controller/capacity/beyond-the-largest" [Create, Capacity]
+    beyond "controller/capacity/beyond-the-largest" [Controller(CreateDeleteVolume), Controller(GetCapacity)]
     "A volume beyond the largest size is refused."
     |t| {
         let Some(most) = t.ok(question(&t)).await?.maximum_volume_size else {
@@ -67,7 +67,7 @@ cases! {
         let request = v1::CreateVolumeRequest { capacity_range: crate::requests::at_least(size), ..t.create_request() };
         t.refused(request, &[Code::OutOfRange, Code::ResourceExhausted, Code::InvalidArgument], "beyond the largest size").await?;
     }
-    beyond "controller/capacity/unsupported-use" [Capacity]
+    beyond "controller/capacity/unsupported-use" [Controller(GetCapacity)]
     "For a use it does not offer a driver has room for nothing, or says so."
     |t| {
         let request = v1::GetCapacityRequest { volume_capabilities: vec![files(Mode::Unknown)], ..question(&t) };

@@ -5,17 +5,17 @@ use std::future::Future;
 use std::path::Path;
 use std::time::Duration;
 
-use csi::{Code, Status, v1};
+use csi::{Code, ControllerRpc, Status, v1};
 use tokio::task::JoinSet;
 
 use super::snapshots::{by_source, listed};
+use crate::Outcome;
 use crate::ask::Ask;
 use crate::case::{T, cases, ensure, fail};
 use crate::context::said;
 use crate::host;
 use crate::life::Life;
 use crate::requests::{delete, delete_snapshot, grow, unpublish, unstage};
-use crate::{Need, Outcome};
 
 /// How many call at the same time.
 const CROWD: usize = 8;
@@ -67,7 +67,7 @@ where
 }
 
 cases! {
-    beyond "concurrency/create/one-name" [Create]
+    beyond "concurrency/create/one-name" [Controller(CreateDeleteVolume)]
     "One name asked for many times at once is one volume."
     |t| {
         let request = t.create_request();
@@ -77,7 +77,7 @@ cases! {
         ids.insert(t.volume_from(request).await?.id);
         ensure!(ids.len() == 1, "one name made {} volumes", ids.len());
     }
-    beyond "concurrency/create/many-names" [Create]
+    beyond "concurrency/create/many-names" [Controller(CreateDeleteVolume)]
     "Volumes are made beside each other."
     |t| {
         let mut tasks = JoinSet::new();
@@ -88,7 +88,7 @@ cases! {
         let ids: BTreeSet<String> = gather(tasks).await?.into_iter().collect::<Outcome<_>>()?;
         ensure!(ids.len() == 16, "16 names made {} volumes", ids.len());
     }
-    beyond "concurrency/create/no-orphans" [Create, List, Alone]
+    beyond "concurrency/create/no-orphans" [Controller(CreateDeleteVolume), Controller(ListVolumes), Alone]
     "Many requests for one name leave one volume in the list."
     |t| {
         let before = super::list::ids(&t).await?.len();
@@ -96,7 +96,7 @@ cases! {
         let after = super::list::ids(&t).await?.len();
         ensure!(after == before + 1, "one name added {} volumes to the list", after - before);
     }
-    beyond "concurrency/delete/one-volume" [Create]
+    beyond "concurrency/delete/one-volume" [Controller(CreateDeleteVolume)]
     "One volume deleted many times at once is deleted."
     |t| {
         let volume = t.volume().await?;
@@ -104,7 +104,7 @@ cases! {
         t.ok(delete(&volume.id)).await?;
         t.refused(t.validate_request(&volume), &[Code::NotFound], "of a deleted volume").await?;
     }
-    beyond "concurrency/create/crossed-with-delete" [Create]
+    beyond "concurrency/create/crossed-with-delete" [Controller(CreateDeleteVolume)]
     "Creating and deleting one volume at once ends in one of the two."
     |t| {
         let request = t.create_request();
@@ -117,7 +117,7 @@ cases! {
         t.ok(t.validate_request(&volume)).await?;
         t.ok(delete(&volume.id)).await?;
     }
-    beyond "concurrency/create/given-up" [Create]
+    beyond "concurrency/create/given-up" [Controller(CreateDeleteVolume)]
     "A caller that gives up and asks again gets the volume of its first request."
     |t| {
         let request = t.create_request();
@@ -128,7 +128,8 @@ cases! {
         let second = t.volume_from(request).await?;
         ensure!(first.id == second.id, "one name made two volumes");
     }
-    beyond "concurrency/create/given-up-leaves-no-orphans" [Create, List, Alone]
+    beyond "concurrency/create/given-up-leaves-no-orphans"
+    [Controller(CreateDeleteVolume), Controller(ListVolumes), Alone]
     "A caller that gives up often leaves one volume at most."
     |t| {
         let before = super::list::ids(&t).await?.len();
@@ -141,7 +142,7 @@ cases! {
         let after = super::list::ids(&t).await?.len();
         ensure!(after == before + 1, "one name added {} volumes to the list", after - before);
     }
-    beyond "concurrency/delete/given-up" [Create]
+    beyond "concurrency/delete/given-up" [Controller(CreateDeleteVolume)]
     "A deletion whose caller gave up can be repeated."
     |t| {
         let volume = t.volume().await?;
@@ -149,7 +150,7 @@ cases! {
         t.ok(delete(&volume.id)).await?;
         t.refused(t.validate_request(&volume), &[Code::NotFound], "of a deleted volume").await?;
     }
-    beyond "concurrency/attach/one-volume" [Create, Attach]
+    beyond "concurrency/attach/one-volume" [Controller(CreateDeleteVolume), Controller(PublishUnpublishVolume)]
     "One volume attached many times at once is attached once."
     |t| {
         let volume = t.volume().await?;
@@ -158,7 +159,7 @@ cases! {
         t.detached(&volume).await?;
         t.ok(delete(&volume.id)).await?;
     }
-    beyond "concurrency/attach/crossed-with-detach" [Create, Attach]
+    beyond "concurrency/attach/crossed-with-detach" [Controller(CreateDeleteVolume), Controller(PublishUnpublishVolume)]
     "Attaching and detaching at once ends in one of the two."
     |t| {
         let volume = t.volume().await?;
@@ -172,7 +173,7 @@ cases! {
         t.attach(&volume).await?;
         t.detached(&volume).await?;
     }
-    beyond "concurrency/snapshot/one-name" [Create, Snapshot]
+    beyond "concurrency/snapshot/one-name" [Controller(CreateDeleteVolume), Controller(CreateDeleteSnapshot)]
     "One snapshot asked for many times at once is one snapshot."
     |t| {
         let volume = t.volume().await?;
@@ -182,12 +183,12 @@ cases! {
         let mut ids: BTreeSet<String> = answers.into_iter().flatten().filter_map(|a| a.snapshot).map(|s| s.snapshot_id).collect();
         ids.insert(t.ok(request).await?.snapshot.unwrap_or_default().snapshot_id);
         ensure!(ids.len() == 1, "one name made {} snapshots", ids.len());
-        if t.has(Need::ListSnapshots) {
+        if t.can(ControllerRpc::ListSnapshots) {
             let found = listed(&t, by_source(&volume.id)).await?.len();
             ensure!(found == 1, "one name is listed as {found} snapshots");
         }
     }
-    beyond "concurrency/snapshot/deleted-at-once" [Create, Snapshot]
+    beyond "concurrency/snapshot/deleted-at-once" [Controller(CreateDeleteVolume), Controller(CreateDeleteSnapshot)]
     "One snapshot deleted many times at once is deleted."
     |t| {
         let volume = t.volume().await?;
@@ -195,7 +196,7 @@ cases! {
         ok_or_aborted(&crowd(&t, delete_snapshot(&snapshot.snapshot_id)).await?, "DeleteSnapshot")?;
         t.ok(delete_snapshot(&snapshot.snapshot_id)).await?;
     }
-    beyond "concurrency/expand/one-volume" [Create, Expand]
+    beyond "concurrency/expand/one-volume" [Controller(CreateDeleteVolume), Controller(ExpandVolume)]
     "One volume grown many times at once has the size that was asked for."
     |t| {
         let volume = t.volume().await?;
@@ -204,7 +205,7 @@ cases! {
         let made = t.ok(grow(&volume, size)).await?.capacity_bytes;
         ensure!(made >= size, "{size} bytes were required, {made} made");
     }
-    beyond "concurrency/expand/two-sizes" [Create, Expand]
+    beyond "concurrency/expand/two-sizes" [Controller(CreateDeleteVolume), Controller(ExpandVolume)]
     "Of two sizes asked for at once the larger stays."
     |t| {
         let volume = t.volume().await?;
@@ -215,7 +216,7 @@ cases! {
             ensure!(answer.capacity_bytes >= 3 * size, "the volume shrank to {}", answer.capacity_bytes);
         }
     }
-    beyond "concurrency/stage/one-volume" [Create, Stage]
+    beyond "concurrency/stage/one-volume" [Controller(CreateDeleteVolume), Node(StageUnstageVolume)]
     "One volume staged many times at once is staged once."
     |t| {
         let volume = t.volume().await?;
@@ -226,7 +227,7 @@ cases! {
         t.ok(request).await?;
         ensure!(host::times_mounted(Path::new(&staging)) <= 1, "several mounts lie on {staging}");
     }
-    beyond "concurrency/stage/crossed-with-unstage" [Create, Stage]
+    beyond "concurrency/stage/crossed-with-unstage" [Controller(CreateDeleteVolume), Node(StageUnstageVolume)]
     "Staging and unstaging at once ends in one of the two, and both work afterwards."
     |t| {
         let volume = t.volume().await?;
@@ -242,7 +243,7 @@ cases! {
         t.ok(unstage(&volume.id, &life.staging)).await?;
         ensure!(!host::is_mounted(Path::new(&life.staging)), "{} stayed mounted", life.staging);
     }
-    beyond "concurrency/stage/given-up" [Create, Stage]
+    beyond "concurrency/stage/given-up" [Controller(CreateDeleteVolume), Node(StageUnstageVolume)]
     "Staging whose caller gave up can be repeated."
     |t| {
         let volume = t.volume().await?;
@@ -253,7 +254,7 @@ cases! {
         let times = host::times_mounted(Path::new(&request.staging_target_path));
         ensure!(times <= 1, "{times} mounts lie on the staging path");
     }
-    beyond "concurrency/publish/one-target" [Create]
+    beyond "concurrency/publish/one-target" [Controller(CreateDeleteVolume)]
     "One target published many times at once has one mount."
     |t| {
         let volume = t.volume().await?;
@@ -262,7 +263,7 @@ cases! {
         t.ok(t.publish_request(&life)).await?;
         ensure!(host::times_mounted(Path::new(&life.target)) <= 1, "several mounts lie on {}", life.target);
     }
-    beyond "concurrency/publish/unpublished-at-once" [Create]
+    beyond "concurrency/publish/unpublished-at-once" [Controller(CreateDeleteVolume)]
     "One target unpublished many times at once is empty."
     |t| {
         let life = t.published().await?;
@@ -270,7 +271,7 @@ cases! {
         t.ok(unpublish(&life.volume.id, &life.target)).await?;
         ensure!(!host::is_mounted(Path::new(&life.target)), "{} stayed mounted", life.target);
     }
-    beyond "concurrency/publish/crossed-with-unpublish" [Create]
+    beyond "concurrency/publish/crossed-with-unpublish" [Controller(CreateDeleteVolume)]
     "Publishing and unpublishing at once ends in one of the two, and both work afterwards."
     |t| {
         let life = t.published().await?;
@@ -284,7 +285,7 @@ cases! {
         t.ok(unpublish(&life.volume.id, &life.target)).await?;
         ensure!(!host::is_mounted(Path::new(&life.target)), "{} stayed mounted", life.target);
     }
-    beyond "concurrency/lives/eight-at-once" [Create]
+    beyond "concurrency/lives/eight-at-once" [Controller(CreateDeleteVolume)]
     "Eight volumes go their whole way and back beside each other."
     |t| {
         each(&t, 8, |t| async move {
@@ -293,7 +294,7 @@ cases! {
             t.ok(delete(&life.volume.id)).await.map(|_| ())
         }).await?;
     }
-    beyond "concurrency/lives/questions-meanwhile" [Create]
+    beyond "concurrency/lives/questions-meanwhile" [Controller(CreateDeleteVolume)]
     "A driver at work still answers who it is."
     |t| {
         let work = each(&t, 4, |t| async move {

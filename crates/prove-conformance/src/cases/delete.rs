@@ -8,19 +8,19 @@ use crate::context::said;
 use crate::requests::{blocks, delete, files, get, of_snapshot};
 
 cases! {
-    parity "controller/delete/no-id" [Create]
+    parity "controller/delete/no-id" [Controller(CreateDeleteVolume)]
     "A volume is deleted by its id."
     |t| { t.refused(delete(""), &[Code::InvalidArgument], "without an id").await?; }
-    parity "controller/delete/unknown" [Create]
+    parity "controller/delete/unknown" [Controller(CreateDeleteVolume)]
     "A volume that does not exist is deleted already."
     |t| { t.ok(delete(&t.name("no-such-volume"))).await?; }
-    parity "controller/delete/existing" [Create]
+    parity "controller/delete/existing" [Controller(CreateDeleteVolume)]
     "A volume can be deleted."
     |t| {
         let volume = t.volume().await?;
         t.ok(delete(&volume.id)).await?;
     }
-    beyond "controller/delete/ten-times" [Create]
+    beyond "controller/delete/ten-times" [Controller(CreateDeleteVolume)]
     "A deletion can be repeated."
     |t| {
         let volume = t.volume().await?;
@@ -28,14 +28,14 @@ cases! {
             t.ok(delete(&volume.id)).await?;
         }
     }
-    beyond "controller/delete/really-gone" [Create]
+    beyond "controller/delete/really-gone" [Controller(CreateDeleteVolume)]
     "A deleted volume is not known any more."
     |t| {
         let volume = t.volume().await?;
         t.ok(delete(&volume.id)).await?;
         t.refused(t.validate_request(&volume), &[Code::NotFound], "of a deleted volume").await?;
     }
-    beyond "controller/delete/attached" [Create, Attach]
+    beyond "controller/delete/attached" [Controller(CreateDeleteVolume), Controller(PublishUnpublishVolume)]
     "A volume in use is not deleted."
     |t| {
         let volume = t.volume().await?;
@@ -44,7 +44,7 @@ cases! {
         t.detached(&volume).await?;
         t.ok(delete(&volume.id)).await?;
     }
-    beyond "controller/delete/staged" [Create, Stage]
+    beyond "controller/delete/staged" [Controller(CreateDeleteVolume), Node(StageUnstageVolume)]
     "A volume in use is not deleted."
     |t| {
         let volume = t.volume().await?;
@@ -53,7 +53,7 @@ cases! {
         t.take_down(&life).await?;
         t.ok(delete(&volume.id)).await?;
     }
-    beyond "controller/delete/published" [Create]
+    beyond "controller/delete/published" [Controller(CreateDeleteVolume)]
     "A volume in use is not deleted."
     |t| {
         let life = t.published().await?;
@@ -61,14 +61,14 @@ cases! {
         t.take_down(&life).await?;
         t.ok(delete(&life.volume.id)).await?;
     }
-    beyond "controller/delete/others-stay" [Create]
+    beyond "controller/delete/others-stay" [Controller(CreateDeleteVolume)]
     "Deleting one volume leaves the others."
     |t| {
         let (one, other) = (t.volume().await?, t.volume().await?);
         t.ok(delete(&one.id)).await?;
         t.ok(t.validate_request(&other)).await?;
     }
-    beyond "controller/delete/with-snapshot" [Create, Snapshot]
+    beyond "controller/delete/with-snapshot" [Controller(CreateDeleteVolume), Controller(CreateDeleteSnapshot)]
     "A volume with snapshots is refused, or its snapshots outlive it."
     |t| {
         let volume = t.volume().await?;
@@ -82,28 +82,28 @@ cases! {
             }
         }
     }
-    parity "controller/validate/no-id" [Create]
+    parity "controller/validate/no-id" [Controller(CreateDeleteVolume)]
     "Capabilities are asked of a volume."
     |t| {
         let volume = t.volume().await?;
         let request = v1::ValidateVolumeCapabilitiesRequest { volume_id: String::new(), ..t.validate_request(&volume) };
         t.refused(request, &[Code::InvalidArgument], "without an id").await?;
     }
-    parity "controller/validate/no-capabilities" [Create]
+    parity "controller/validate/no-capabilities" [Controller(CreateDeleteVolume)]
     "Without capabilities there is nothing to validate."
     |t| {
         let volume = t.volume().await?;
         let request = v1::ValidateVolumeCapabilitiesRequest { volume_capabilities: vec![], ..t.validate_request(&volume) };
         t.refused(request, &[Code::InvalidArgument], "without capabilities").await?;
     }
-    parity "controller/validate/confirmed" [Create]
+    parity "controller/validate/confirmed" [Controller(CreateDeleteVolume)]
     "A volume can do what it was created for."
     |t| {
         let volume = t.volume().await?;
         let answer = t.ok(t.validate_request(&volume)).await?;
         ensure!(answer.confirmed.is_some(), "what the volume was created for is not confirmed: {}", answer.message);
     }
-    parity "controller/validate/unknown" [Create]
+    parity "controller/validate/unknown" [Controller(CreateDeleteVolume)]
     "A volume that does not exist can do nothing."
     |t| {
         let volume = t.volume().await?;
@@ -111,7 +111,7 @@ cases! {
         let request = v1::ValidateVolumeCapabilitiesRequest { volume_id, ..t.validate_request(&volume) };
         t.refused(request, &[Code::NotFound], "of a volume that does not exist").await?;
     }
-    beyond "controller/validate/names-what-it-confirms" [Create]
+    beyond "controller/validate/names-what-it-confirms" [Controller(CreateDeleteVolume)]
     "A confirmation names the capabilities it confirms."
     |t| {
         let volume = t.volume().await?;
@@ -120,7 +120,7 @@ cases! {
             ensure!(confirmed.volume_capabilities == request.volume_capabilities, "other capabilities are confirmed");
         }
     }
-    beyond "controller/validate/words-when-not" [Create]
+    beyond "controller/validate/words-when-not" [Controller(CreateDeleteVolume)]
     "What is not confirmed is explained."
     |t| {
         let volume = t.volume().await?;
@@ -135,7 +135,7 @@ cases! {
             Err(status) => return fail(format!("other capabilities were answered {}", said(&status))),
         }
     }
-    beyond "controller/validate/changes-nothing" [Create]
+    beyond "controller/validate/changes-nothing" [Controller(CreateDeleteVolume)]
     "Asking changes nothing: the same question gets the same answer, ten times."
     |t| {
         let volume = t.volume().await?;
@@ -144,13 +144,13 @@ cases! {
             crate::context::same(&first, &t.ok(t.validate_request(&volume)).await?, "ValidateVolumeCapabilities")?;
         }
     }
-    beyond "controller/get/no-id" [GetVolume]
+    beyond "controller/get/no-id" [Controller(GetVolume)]
     "A volume is got by its id."
     |t| { t.refused(get(""), &[Code::InvalidArgument], "without an id").await?; }
-    beyond "controller/get/unknown" [GetVolume]
+    beyond "controller/get/unknown" [Controller(GetVolume)]
     "A volume that does not exist is NOT_FOUND."
     |t| { t.refused(get(&t.name("no-such-volume")), &[Code::NotFound], "of a volume that does not exist").await?; }
-    beyond "controller/get/as-created" [Create, GetVolume]
+    beyond "controller/get/as-created" [Controller(CreateDeleteVolume), Controller(GetVolume)]
     "A volume is described as its creation was answered."
     |t| {
         let volume = t.volume().await?;
@@ -158,14 +158,15 @@ cases! {
         ensure!(found.volume_id == volume.id, "volume {} was asked for, {} answered", volume.id, found.volume_id);
         ensure!(found.capacity_bytes == volume.capacity, "{} bytes were made, {} found", volume.capacity, found.capacity_bytes);
     }
-    beyond "controller/get/after-delete" [Create, GetVolume]
+    beyond "controller/get/after-delete" [Controller(CreateDeleteVolume), Controller(GetVolume)]
     "A deleted volume is NOT_FOUND."
     |t| {
         let volume = t.volume().await?;
         t.ok(delete(&volume.id)).await?;
         t.refused(get(&volume.id), &[Code::NotFound], "of a deleted volume").await?;
     }
-    beyond "controller/get/attached-nodes" [Create, GetVolume, Attach, ListNodes]
+    beyond "controller/get/attached-nodes"
+    [Controller(CreateDeleteVolume), Controller(GetVolume), Controller(PublishUnpublishVolume), Controller(ListVolumesPublishedNodes)]
     "A volume names the nodes it is attached to, from the first moment to the last."
     |t| {
         let volume = t.volume().await?;
@@ -176,7 +177,7 @@ cases! {
         let nodes = t.ok(get(&volume.id)).await?.status.unwrap_or_default().published_node_ids;
         ensure!(nodes.is_empty(), "detached, but {nodes:?} are reported");
     }
-    beyond "controller/health/healthy" [Create, Health]
+    beyond "controller/health/healthy" [Controller(CreateDeleteVolume), Controller(GetVolumeHealth)]
     "A new volume is healthy."
     |t| {
         let volume = t.volume().await?;
@@ -185,14 +186,14 @@ cases! {
         ensure!(health.volume_id == volume.id, "the health of {} is reported for {}", health.volume_id, volume.id);
         ensure!(health.health_statuses.is_empty(), "a new volume is reported as unhealthy");
     }
-    beyond "controller/health/unknown" [Health]
+    beyond "controller/health/unknown" [Controller(GetVolumeHealth)]
     "A volume that does not exist is NOT_FOUND."
     |t| {
         let volume_id = t.name("no-such-volume");
         let request = v1::ControllerGetVolumeHealthRequest { volume_id, ..Default::default() };
         t.refused(request, &[Code::NotFound], "of a volume that does not exist").await?;
     }
-    beyond "controller/health/listed" [Create, ListHealth]
+    beyond "controller/health/listed" [Controller(CreateDeleteVolume), Controller(ListVolumeHealth)]
     "The list of troubles names no healthy volume."
     |t| {
         let volume = t.volume().await?;

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use csi::{Code, v1};
+use csi::{Code, ControllerRpc, NodeRpc, VolumeExpansion, v1};
 
+use crate::Outcome;
 use crate::case::{T, cases, ensure, fail, skip};
 use crate::context::said;
 use crate::host;
 use crate::life::Life;
 use crate::requests::{at_least, get, grow, page};
-use crate::{Need, Outcome};
 
 /// What filesystems keep for themselves, as a share of ten.
 const OVERHEAD: i64 = 2;
@@ -43,8 +43,8 @@ async fn grow_here(t: &T, life: &Life, bytes: i64) -> Outcome<v1::NodeExpandVolu
 /// Grows a volume in use, as far as the driver takes part, and says what it answered last.
 async fn grow_in_use(t: &T, life: &Life, bytes: i64) -> Outcome<i64> {
     let mut made = bytes;
-    let mut on_node = t.has(Need::NodeExpand);
-    if t.has(Need::Expand) {
+    let mut on_node = t.can(NodeRpc::ExpandVolume);
+    if t.can(ControllerRpc::ExpandVolume) {
         let answer = t.ok(grow(&life.volume, bytes)).await?;
         made = answer.capacity_bytes;
         on_node = answer.node_expansion_required;
@@ -56,20 +56,20 @@ async fn grow_in_use(t: &T, life: &Life, bytes: i64) -> Outcome<i64> {
 }
 
 cases! {
-    parity "controller/expand/no-id" [Expand]
+    parity "controller/expand/no-id" [Controller(ExpandVolume)]
     "A volume is grown by its id."
     |t| {
         let request = v1::ControllerExpandVolumeRequest { capacity_range: at_least(1 << 30), ..Default::default() };
         t.refused(request, &[Code::InvalidArgument], "without an id").await?;
     }
-    parity "controller/expand/no-range" [Create, Expand]
+    parity "controller/expand/no-range" [Controller(CreateDeleteVolume), Controller(ExpandVolume)]
     "A volume is grown to a size."
     |t| {
         let volume = t.volume().await?;
         let request = v1::ControllerExpandVolumeRequest { capacity_range: None, ..grow(&volume, 0) };
         t.refused(request, &[Code::InvalidArgument], "without a size").await?;
     }
-    parity "controller/expand/works" [Create, Expand]
+    parity "controller/expand/works" [Controller(CreateDeleteVolume), Controller(ExpandVolume)]
     "A grown volume is at least as large as required."
     |t| {
         let volume = t.volume().await?;
@@ -77,7 +77,7 @@ cases! {
         let made = t.ok(grow(&volume, size)).await?.capacity_bytes;
         ensure!(made >= size, "{size} bytes were required, {made} made");
     }
-    beyond "controller/expand/unknown" [Expand]
+    beyond "controller/expand/unknown" [Controller(ExpandVolume)]
     "A volume that does not exist cannot grow."
     |t| {
         let volume_id = t.name("none");
@@ -85,7 +85,7 @@ cases! {
         let request = v1::ControllerExpandVolumeRequest { volume_id, capacity_range, ..Default::default() };
         t.refused(request, &[Code::NotFound], "of a volume that does not exist").await?;
     }
-    beyond "controller/expand/ten-times" [Create, Expand]
+    beyond "controller/expand/ten-times" [Controller(CreateDeleteVolume), Controller(ExpandVolume)]
     "Growing to a size can be repeated and answers the same."
     |t| {
         let volume = t.volume().await?;
@@ -96,7 +96,7 @@ cases! {
             ensure!(again == first, "the repeat made {again} bytes of {first}");
         }
     }
-    beyond "controller/expand/never-shrinks" [Create, Expand]
+    beyond "controller/expand/never-shrinks" [Controller(CreateDeleteVolume), Controller(ExpandVolume)]
     "A volume that is larger already is left as it is."
     |t| {
         let volume = t.volume().await?;
@@ -110,20 +110,20 @@ cases! {
             Err(status) => return fail(format!("a smaller size was answered {}", said(&status))),
         }
     }
-    beyond "controller/expand/largest-number" [Create, Expand]
+    beyond "controller/expand/largest-number" [Controller(CreateDeleteVolume), Controller(ExpandVolume)]
     "A size nobody has is refused."
     |t| {
         let volume = t.volume().await?;
         let codes = [Code::OutOfRange, Code::ResourceExhausted, Code::InvalidArgument];
         t.refused(grow(&volume, i64::MAX), &codes, "to 2^63-1 bytes").await?;
     }
-    beyond "controller/expand/negative-size" [Create, Expand]
+    beyond "controller/expand/negative-size" [Controller(CreateDeleteVolume), Controller(ExpandVolume)]
     "Sizes are not negative."
     |t| {
         let volume = t.volume().await?;
         t.refused(grow(&volume, -1), &[Code::OutOfRange, Code::InvalidArgument], "to -1 bytes").await?;
     }
-    beyond "controller/expand/limit-below-requirement" [Create, Expand]
+    beyond "controller/expand/limit-below-requirement" [Controller(CreateDeleteVolume), Controller(ExpandVolume)]
     "A size that contradicts itself is refused."
     |t| {
         let volume = t.volume().await?;
@@ -132,7 +132,8 @@ cases! {
         let request = v1::ControllerExpandVolumeRequest { capacity_range, ..grow(&volume, 0) };
         t.refused(request, &[Code::OutOfRange, Code::InvalidArgument], "with a limit below the requirement").await?;
     }
-    beyond "controller/expand/refused-changes-nothing" [Create, Expand, GetVolume]
+    beyond "controller/expand/refused-changes-nothing"
+    [Controller(CreateDeleteVolume), Controller(ExpandVolume), Controller(GetVolume)]
     "A refused growth leaves the volume as it was."
     |t| {
         let volume = t.volume().await?;
@@ -140,7 +141,8 @@ cases! {
         let now = t.ok(get(&volume.id)).await?.volume.unwrap_or_default().capacity_bytes;
         ensure!(now == volume.capacity, "{} bytes became {now} by a refused growth", volume.capacity);
     }
-    beyond "controller/expand/listed" [Create, Expand, List]
+    beyond "controller/expand/listed"
+    [Controller(CreateDeleteVolume), Controller(ExpandVolume), Controller(ListVolumes)]
     "A grown volume is listed with its new size."
     |t| {
         let volume = t.volume().await?;
@@ -149,7 +151,7 @@ cases! {
         let listed = listed.unwrap_or_default().capacity_bytes;
         ensure!(listed == made, "grown to {made} bytes, listed with {listed}");
     }
-    beyond "controller/expand/create-repeated" [Create, Expand]
+    beyond "controller/expand/create-repeated" [Controller(CreateDeleteVolume), Controller(ExpandVolume)]
     "The request that created a volume still finds it after it has grown."
     |t| {
         let request = t.create_request();
@@ -157,27 +159,27 @@ cases! {
         t.ok(grow(&volume, 2 * t.suite.options.size)).await?;
         ensure!(t.volume_from(request).await?.id == volume.id, "the repeat made another volume");
     }
-    parity "node/expand/no-id" [NodeExpand]
+    parity "node/expand/no-id" [Node(ExpandVolume)]
     "A volume is grown by its id."
     |t| {
         let request = v1::NodeExpandVolumeRequest { volume_path: t.target_path()?, ..Default::default() };
         t.refused(request, &[Code::InvalidArgument], "without an id").await?;
     }
-    parity "node/expand/no-path" [Create, NodeExpand]
+    parity "node/expand/no-path" [Controller(CreateDeleteVolume), Node(ExpandVolume)]
     "A volume is grown at a path."
     |t| {
         let volume_id = t.volume().await?.id;
         let request = v1::NodeExpandVolumeRequest { volume_id, ..Default::default() };
         t.refused(request, &[Code::InvalidArgument], "without a path").await?;
     }
-    parity "node/expand/unknown" [NodeExpand]
+    parity "node/expand/unknown" [Node(ExpandVolume)]
     "A volume that does not exist cannot grow."
     |t| {
         let (volume_id, volume_path) = (t.name("none"), t.target_path()?);
         let request = v1::NodeExpandVolumeRequest { volume_id, volume_path, ..Default::default() };
         t.refused(request, &[Code::NotFound], "of a volume that does not exist").await?;
     }
-    parity "node/expand/works" [Create, NodeExpand, Expand]
+    parity "node/expand/works" [Controller(CreateDeleteVolume), Node(ExpandVolume), Controller(ExpandVolume)]
     "A published volume grows on its node."
     |t| {
         let life = t.published().await?;
@@ -186,7 +188,7 @@ cases! {
         let made = grow_here(&t, &life, size).await?.capacity_bytes;
         ensure!(made == 0 || made >= size, "{size} bytes were required, {made} made");
     }
-    beyond "node/expand/ten-times" [Create, NodeExpand, Expand]
+    beyond "node/expand/ten-times" [Controller(CreateDeleteVolume), Node(ExpandVolume), Controller(ExpandVolume)]
     "Growing on the node can be repeated."
     |t| {
         let life = t.published().await?;
@@ -196,7 +198,7 @@ cases! {
             grow_here(&t, &life, size).await?;
         }
     }
-    beyond "node/expand/wrong-path" [Create, NodeExpand]
+    beyond "node/expand/wrong-path" [Controller(CreateDeleteVolume), Node(ExpandVolume)]
     "A volume is not grown at a path where it is not."
     |t| {
         let life = t.published().await?;
@@ -204,10 +206,10 @@ cases! {
         let request = node_request(&elsewhere, t.suite.options.size);
         t.should_refuse(request, &[Code::NotFound, Code::InvalidArgument], "at a path where it is not").await?;
     }
-    beyond "node/expand/filesystem-grows" [Create, Expand, Root]
+    beyond "node/expand/filesystem-grows" [Controller(CreateDeleteVolume), Controller(ExpandVolume), Root]
     "After growth of a volume in use its filesystem is larger."
     |t| {
-        if !t.has(Need::Online) {
+        if !t.can(VolumeExpansion::Online) {
             return skip("the driver does not offer online expansion");
         }
         let life = t.published().await?;
@@ -220,7 +222,8 @@ cases! {
         ensure!(after >= size / 10 * (10 - OVERHEAD), "grown to {size} bytes, the filesystem has {after} (before: {before})");
         host::holds(&life.path("kept"), b"kept", "after growth")?;
     }
-    beyond "node/expand/filesystem-grows-when-used-again" [Create, Expand, Root]
+    beyond "node/expand/filesystem-grows-when-used-again"
+    [Controller(CreateDeleteVolume), Controller(ExpandVolume), Root]
     "A volume that has grown while unused is larger when it is used again, with its data."
     |t| {
         let life = t.published().await?;
@@ -230,20 +233,20 @@ cases! {
         let size = 2 * t.suite.options.size;
         let on_node = t.ok(grow(&life.volume, size)).await?.node_expansion_required;
         let life = t.bring(&life.volume).await?;
-        if on_node && t.has(Need::NodeExpand) {
+        if on_node && t.can(NodeRpc::ExpandVolume) {
             t.ok(node_request(&life, size)).await?;
         }
         let after = host::filesystem_size(&life.target).await?;
         ensure!(after >= size / 10 * (10 - OVERHEAD), "grown to {size} bytes, the filesystem has {after}");
         host::holds(&life.path("kept"), b"kept", "after growth")?;
     }
-    beyond "node/expand/device-grows" [Create, Expand, Root]
+    beyond "node/expand/device-grows" [Controller(CreateDeleteVolume), Controller(ExpandVolume), Root]
     "After growth a block device is larger and holds what it held."
     |t| {
         let life = t.published_blocks().await?;
         host::write_at(life.target(), 8192, b"kept")?;
         let size = 2 * t.suite.options.size;
-        let life = if t.has(Need::Online) {
+        let life = if t.can(VolumeExpansion::Online) {
             grow_in_use(&t, &life, size).await?;
             life
         } else {

@@ -29,35 +29,36 @@ async fn made(t: &T, request: v1::CreateVolumeGroupSnapshotRequest) -> Outcome<v
 }
 
 cases! {
-    parity "group/capabilities/known" [Group]
+    parity "group/capabilities/known" [Group(CreateDeleteGetVolumeGroupSnapshot)]
     "Group capabilities are among those the specification names."
     |t| {
         t.ok(v1::GroupControllerGetCapabilitiesRequest {}).await?;
-        ensure!(t.suite.abilities.group.iter().all(|n| *n == 1), "{:?} are no group capabilities", t.suite.abilities.group);
+        let numbers = &t.suite.reported.group;
+        ensure!(numbers.iter().all(|n| *n == 1), "{numbers:?} are no group capabilities");
     }
-    parity "group/create/no-name" [Create, Group]
+    parity "group/create/no-name" [Controller(CreateDeleteVolume), Group(CreateDeleteGetVolumeGroupSnapshot)]
     "A group snapshot is made under a name."
     |t| {
         let volume = t.volume().await?;
         let request = v1::CreateVolumeGroupSnapshotRequest { name: String::new(), ..t.group_request(&[&volume]) };
         t.refused(request, &[Code::InvalidArgument], "without a name").await?;
     }
-    parity "group/get/no-id" [Group]
+    parity "group/get/no-id" [Group(CreateDeleteGetVolumeGroupSnapshot)]
     "A group snapshot is got by its id."
     |t| { t.refused(get("", vec![]), &[Code::InvalidArgument], "without an id").await?; }
-    parity "group/get/unknown" [Group]
+    parity "group/get/unknown" [Group(CreateDeleteGetVolumeGroupSnapshot)]
     "A group snapshot that does not exist is NOT_FOUND."
     |t| { t.refused(get(&t.name("none"), vec![]), &[Code::NotFound], "of a group that does not exist").await?; }
-    parity "group/delete/no-id" [Group]
+    parity "group/delete/no-id" [Group(CreateDeleteGetVolumeGroupSnapshot)]
     "A group snapshot is deleted by its id."
     |t| { t.refused(delete("", vec![]), &[Code::InvalidArgument], "without an id").await?; }
-    parity "group/delete/unknown" [Group]
+    parity "group/delete/unknown" [Group(CreateDeleteGetVolumeGroupSnapshot)]
     "A group snapshot that does not exist is deleted already."
     |t| { t.ok(delete(&t.name("none"), vec![])).await?; }
-    beyond "group/create/no-sources" [Group]
+    beyond "group/create/no-sources" [Group(CreateDeleteGetVolumeGroupSnapshot)]
     "A group has members."
     |t| { t.refused(t.group_request(&[]), &[Code::InvalidArgument], "of no volumes").await?; }
-    beyond "group/create/source-unknown" [Create, Group]
+    beyond "group/create/source-unknown" [Controller(CreateDeleteVolume), Group(CreateDeleteGetVolumeGroupSnapshot)]
     "A group of which one member does not exist is not made."
     |t| {
         let volume = t.volume().await?;
@@ -65,7 +66,8 @@ cases! {
         request.source_volume_ids.push(t.name("none"));
         t.refused(request, &[Code::NotFound], "with a volume that does not exist").await?;
     }
-    beyond "group/create/one-snapshot-a-volume" [Create, Group]
+    beyond "group/create/one-snapshot-a-volume"
+    [Controller(CreateDeleteVolume), Group(CreateDeleteGetVolumeGroupSnapshot)]
     "A group has one snapshot of each of its volumes, and each names the group."
     |t| {
         let (one, two) = (t.volume().await?, t.volume().await?);
@@ -78,7 +80,7 @@ cases! {
         }
         ensure!(group.creation_time.is_some(), "the group has no time");
     }
-    beyond "group/create/repeated" [Create, Group]
+    beyond "group/create/repeated" [Controller(CreateDeleteVolume), Group(CreateDeleteGetVolumeGroupSnapshot)]
     "A repeated request answers with the group that exists."
     |t| {
         let (one, two) = (t.volume().await?, t.volume().await?);
@@ -88,7 +90,8 @@ cases! {
         let sorted = |g: &v1::VolumeGroupSnapshot| members(g).into_iter().collect::<BTreeSet<_>>();
         ensure!(sorted(&first) == sorted(&second), "the repeat has other members");
     }
-    beyond "group/create/same-name-other-volumes" [Create, Group]
+    beyond "group/create/same-name-other-volumes"
+    [Controller(CreateDeleteVolume), Group(CreateDeleteGetVolumeGroupSnapshot)]
     "A name that is taken by a group of other volumes is refused."
     |t| {
         let (one, two) = (t.volume().await?, t.volume().await?);
@@ -97,7 +100,7 @@ cases! {
         let request = v1::CreateVolumeGroupSnapshotRequest { source_volume_ids: vec![two.id], ..request };
         t.refused(request, &[Code::AlreadyExists], "of a taken name for other volumes").await?;
     }
-    beyond "group/get/as-created" [Create, Group]
+    beyond "group/get/as-created" [Controller(CreateDeleteVolume), Group(CreateDeleteGetVolumeGroupSnapshot)]
     "A group is described as its creation was answered."
     |t| {
         let volume = t.volume().await?;
@@ -107,7 +110,8 @@ cases! {
         ensure!(members(&found) == members(&group), "the group has other members");
         ensure!(found.creation_time == group.creation_time, "the group has another time");
     }
-    beyond "group/create/members-listed" [Create, Group, ListSnapshots]
+    beyond "group/create/members-listed"
+    [Controller(CreateDeleteVolume), Group(CreateDeleteGetVolumeGroupSnapshot), Controller(ListSnapshots)]
     "Members of a group are snapshots like others, with the name of their group."
     |t| {
         let volume = t.volume().await?;
@@ -118,7 +122,8 @@ cases! {
             ensure!(found[0].group_snapshot_id == group.group_snapshot_id, "the listed member does not name its group");
         }
     }
-    beyond "group/create/member-restored" [Create, Group, Snapshot]
+    beyond "group/create/member-restored"
+    [Controller(CreateDeleteVolume), Group(CreateDeleteGetVolumeGroupSnapshot), Controller(CreateDeleteSnapshot)]
     "A volume can be made from a member."
     |t| {
         let volume = t.volume().await?;
@@ -126,7 +131,8 @@ cases! {
         let id = members(&group).into_iter().next().unwrap_or_default();
         t.volume_from(v1::CreateVolumeRequest { volume_content_source: of_snapshot(&id), ..t.create_request() }).await?;
     }
-    beyond "group/delete/with-members" [Create, Group, ListSnapshots]
+    beyond "group/delete/with-members"
+    [Controller(CreateDeleteVolume), Group(CreateDeleteGetVolumeGroupSnapshot), Controller(ListSnapshots)]
     "Deleting a group deletes its members, and can be repeated."
     |t| {
         let volume = t.volume().await?;
@@ -139,7 +145,8 @@ cases! {
         }
         t.refused(get(&group.group_snapshot_id, members(&group)), &[Code::NotFound], "of a deleted group").await?;
     }
-    beyond "group/delete/member-alone" [Create, Group, Snapshot]
+    beyond "group/delete/member-alone"
+    [Controller(CreateDeleteVolume), Group(CreateDeleteGetVolumeGroupSnapshot), Controller(CreateDeleteSnapshot)]
     "A member is not deleted without its group."
     |t| {
         let volume = t.volume().await?;
@@ -147,7 +154,7 @@ cases! {
         let id = members(&group).into_iter().next().unwrap_or_default();
         t.should_refuse(delete_snapshot(&id), &[Code::InvalidArgument, Code::FailedPrecondition], "of a group's member").await?;
     }
-    beyond "group/delete/wrong-members" [Create, Group]
+    beyond "group/delete/wrong-members" [Controller(CreateDeleteVolume), Group(CreateDeleteGetVolumeGroupSnapshot)]
     "A group is deleted with its own members, not with others."
     |t| {
         let volume = t.volume().await?;

@@ -105,76 +105,76 @@ async fn any(t: &T) -> Outcome<(Volume, Life)> {
 }
 
 cases! {
-    beyond "hostile/id/delete" [Create]
+    beyond "hostile/id/delete" [Controller(CreateDeleteVolume)]
     "Deleting reaches nothing that is no volume."
     |t| { throw(&t, false, |id| delete(&id)).await?; }
-    beyond "hostile/id/validate" [Create]
+    beyond "hostile/id/validate" [Controller(CreateDeleteVolume)]
     "No volume is found under an id the driver did not give."
     |t| {
         let volume = t.volume().await?;
         let request = t.validate_request(&volume);
         throw(&t, true, |id| v1::ValidateVolumeCapabilitiesRequest { volume_id: id, ..request.clone() }).await?;
     }
-    beyond "hostile/id/get" [GetVolume]
+    beyond "hostile/id/get" [Controller(GetVolume)]
     "No volume is found under an id the driver did not give."
     |t| { throw(&t, true, |id| get(&id)).await?; }
-    beyond "hostile/id/attach" [Create, Attach]
+    beyond "hostile/id/attach" [Controller(CreateDeleteVolume), Controller(PublishUnpublishVolume)]
     "Nothing is attached under an id the driver did not give."
     |t| {
         let volume = t.volume().await?;
         let request = t.attach_request(&volume);
         throw(&t, true, |id| v1::ControllerPublishVolumeRequest { volume_id: id, ..request.clone() }).await?;
     }
-    beyond "hostile/id/attach-node" [Create, Attach]
+    beyond "hostile/id/attach-node" [Controller(CreateDeleteVolume), Controller(PublishUnpublishVolume)]
     "Nothing is attached to a node that does not exist."
     |t| {
         let volume = t.volume().await?;
         let request = t.attach_request(&volume);
         throw(&t, true, |id| v1::ControllerPublishVolumeRequest { node_id: id, ..request.clone() }).await?;
     }
-    beyond "hostile/id/detach" [Attach]
+    beyond "hostile/id/detach" [Controller(PublishUnpublishVolume)]
     "Detaching reaches nothing that is no volume."
     |t| {
         let node = t.suite.node.node_id.clone();
         throw(&t, false, |id| detach(&id, &node)).await?;
     }
-    beyond "hostile/id/expand" [Expand]
+    beyond "hostile/id/expand" [Controller(ExpandVolume)]
     "Nothing grows under an id the driver did not give."
     |t| {
         throw(&t, true, |id| v1::ControllerExpandVolumeRequest {
             volume_id: id, capacity_range: at_least(1 << 20), volume_capability: Some(plain()), ..Default::default()
         }).await?;
     }
-    beyond "hostile/id/modify" [Modify]
+    beyond "hostile/id/modify" [Controller(ModifyVolume)]
     "Nothing is modified under an id the driver did not give."
     |t| { throw(&t, true, |id| v1::ControllerModifyVolumeRequest { volume_id: id, ..Default::default() }).await?; }
-    beyond "hostile/id/snapshot" [Snapshot]
+    beyond "hostile/id/snapshot" [Controller(CreateDeleteSnapshot)]
     "No snapshot is made of what is no volume."
     |t| {
         let request = t.snapshot_request("");
         throw(&t, true, |id| v1::CreateSnapshotRequest { source_volume_id: id, ..request.clone() }).await?;
     }
-    beyond "hostile/id/delete-snapshot" [Snapshot]
+    beyond "hostile/id/delete-snapshot" [Controller(CreateDeleteSnapshot)]
     "Deleting a snapshot reaches nothing that is none."
     |t| { throw(&t, false, |id| delete_snapshot(&id)).await?; }
-    beyond "hostile/id/list-snapshots" [ListSnapshots]
+    beyond "hostile/id/list-snapshots" [Controller(ListSnapshots)]
     "Filters reach nothing that is no snapshot."
     |t| {
         throw(&t, false, |id| v1::ListSnapshotsRequest { snapshot_id: id.clone(), source_volume_id: id, ..Default::default() }).await?;
     }
-    beyond "hostile/id/restore" [Create, Snapshot]
+    beyond "hostile/id/restore" [Controller(CreateDeleteVolume), Controller(CreateDeleteSnapshot)]
     "Nothing is restored from what is no snapshot."
     |t| {
         let request = t.create_request();
         throw(&t, true, |id| v1::CreateVolumeRequest { volume_content_source: of_snapshot(&id), ..request.clone() }).await?;
     }
-    beyond "hostile/id/clone" [Create, Clone]
+    beyond "hostile/id/clone" [Controller(CreateDeleteVolume), Controller(CloneVolume)]
     "Nothing is cloned from what is no volume."
     |t| {
         let request = t.create_request();
         throw(&t, true, |id| v1::CreateVolumeRequest { volume_content_source: of_volume(&id), ..request.clone() }).await?;
     }
-    beyond "hostile/id/group" [Group]
+    beyond "hostile/id/group" [Group(CreateDeleteGetVolumeGroupSnapshot)]
     "No group is made of what is no volume."
     |t| {
         let name = t.name("group");
@@ -182,20 +182,20 @@ cases! {
             name: name.clone(), source_volume_ids: vec![id], ..Default::default()
         }).await?;
     }
-    beyond "hostile/id/stage" [Create, Stage]
+    beyond "hostile/id/stage" [Controller(CreateDeleteVolume), Node(StageUnstageVolume)]
     "Nothing is staged under an id the driver did not give."
     |t| {
         let (volume, life) = any(&t).await?;
         let request = t.stage_request(&volume, &life.publish_context, &t.staging_path()?);
         throw(&t, true, |id| v1::NodeStageVolumeRequest { volume_id: id, ..request.clone() }).await?;
     }
-    beyond "hostile/id/unstage" [Stage]
+    beyond "hostile/id/unstage" [Node(StageUnstageVolume)]
     "Unstaging reaches nothing that is no volume."
     |t| {
         let path = t.staging_path()?;
         throw(&t, false, |id| unstage(&id, &path)).await?;
     }
-    beyond "hostile/id/publish" [Create]
+    beyond "hostile/id/publish" [Controller(CreateDeleteVolume)]
     "Nothing is published under an id the driver did not give."
     |t| {
         let (_, life) = any(&t).await?;
@@ -229,13 +229,13 @@ cases! {
         let target = t.target_path()?;
         throw(&t, false, |id| unpublish(&id, &target)).await?;
     }
-    beyond "hostile/id/stats" [Stats]
+    beyond "hostile/id/stats" [Node(GetVolumeStats)]
     "Nothing is measured under an id the driver did not give."
     |t| {
         let target = t.target_path()?;
         throw(&t, true, |id| stats(&id, &target)).await?;
     }
-    beyond "hostile/id/node-expand" [NodeExpand]
+    beyond "hostile/id/node-expand" [Node(ExpandVolume)]
     "Nothing grows under an id the driver did not give."
     |t| {
         let target = t.target_path()?;
@@ -243,37 +243,37 @@ cases! {
             volume_id: id, volume_path: target.clone(), capacity_range: at_least(1 << 20), ..Default::default()
         }).await?;
     }
-    beyond "hostile/name/traversal" [Create]
+    beyond "hostile/name/traversal" [Controller(CreateDeleteVolume)]
     "A name is no path."
     |t| { as_name(&t, format!("{UP}CANARY/stray")).await?; }
-    beyond "hostile/name/absolute" [Create]
+    beyond "hostile/name/absolute" [Controller(CreateDeleteVolume)]
     "A name is no path."
     |t| { as_name(&t, "CANARY/stray".into()).await?; }
-    beyond "hostile/name/dots" [Create]
+    beyond "hostile/name/dots" [Controller(CreateDeleteVolume)]
     "A name of dots is a name or refused."
     |t| { as_name(&t, "..".into()).await?; }
-    beyond "hostile/name/slash" [Create]
+    beyond "hostile/name/slash" [Controller(CreateDeleteVolume)]
     "A name with a slash is a name or refused."
     |t| { as_name(&t, "a/b".into()).await?; }
-    beyond "hostile/name/nul" [Create]
+    beyond "hostile/name/nul" [Controller(CreateDeleteVolume)]
     "A name does not end in its middle."
     |t| { as_name(&t, "a\0b".into()).await?; }
-    beyond "hostile/name/newline" [Create]
+    beyond "hostile/name/newline" [Controller(CreateDeleteVolume)]
     "A name does not begin a new line."
     |t| { as_name(&t, "a\nb".into()).await?; }
-    beyond "hostile/name/comma" [Create]
+    beyond "hostile/name/comma" [Controller(CreateDeleteVolume)]
     "A name is no list of options."
     |t| { as_name(&t, "a,exec,suid".into()).await?; }
-    beyond "hostile/name/shell" [Create]
+    beyond "hostile/name/shell" [Controller(CreateDeleteVolume)]
     "A name is no command."
     |t| { as_name(&t, "$(touch CANARY/stray)`touch CANARY/stray`;touch CANARY/stray".into()).await?; }
-    beyond "hostile/name/dash" [Create]
+    beyond "hostile/name/dash" [Controller(CreateDeleteVolume)]
     "A name is no option of a command."
     |t| { as_name(&t, "--help".into()).await?; }
-    beyond "hostile/name/unicode" [Create]
+    beyond "hostile/name/unicode" [Controller(CreateDeleteVolume)]
     "A name in any language is a name or refused."
     |t| { as_name(&t, "größe\u{202e}名前😀".into()).await?; }
-    beyond "hostile/name/too-long" [Create]
+    beyond "hostile/name/too-long" [Controller(CreateDeleteVolume)]
     "A name that is too long is refused or kept whole, and crashes nothing."
     |t| {
         as_name(&t, "x".repeat(4096)).await?;
@@ -281,7 +281,7 @@ cases! {
         let _ = t.ask(v1::CreateVolumeRequest { name, ..t.create_request() }).await;
         t.alive("a name of one mebibyte").await?;
     }
-    beyond "hostile/name/snapshot" [Create, Snapshot]
+    beyond "hostile/name/snapshot" [Controller(CreateDeleteVolume), Controller(CreateDeleteSnapshot)]
     "A snapshot's name is no path, no command and no list."
     |t| {
         let volume = t.volume().await?;
@@ -289,7 +289,7 @@ cases! {
             source_volume_id: volume.id.clone(), name, ..Default::default()
         }).await?;
     }
-    beyond "hostile/map/too-large" [Create]
+    beyond "hostile/map/too-large" [Controller(CreateDeleteVolume)]
     "Parameters beyond all limits crash nothing."
     |t| {
         let mut request = t.create_request();
@@ -299,7 +299,7 @@ cases! {
         let _ = t.ask(request).await;
         t.alive("parameters of 2.5 MB").await?;
     }
-    beyond "hostile/map/parameters" [Create]
+    beyond "hostile/map/parameters" [Controller(CreateDeleteVolume)]
     "Values of parameters are no paths and no commands."
     |t| {
         let request = t.create_request();
@@ -309,7 +309,7 @@ cases! {
             request
         }).await?;
     }
-    beyond "hostile/map/volume-context" [Create]
+    beyond "hostile/map/volume-context" [Controller(CreateDeleteVolume)]
     "The volume context is no path and no command."
     |t| {
         let volume = t.volume().await?;
@@ -330,7 +330,7 @@ cases! {
         }
         t.canaries_live("NodeUnpublishVolume with a hostile volume context")?;
     }
-    beyond "hostile/options/mount-flags" [Create]
+    beyond "hostile/options/mount-flags" [Controller(CreateDeleteVolume)]
     "A mount flag is one flag, and none that opens a way."
     |t| {
         for flag in ["noatime,suid,dev", "--bind", "-o", "bind", "remount", "a\nb", "loop=/dev/null", "x=$(id)"] {
@@ -352,7 +352,7 @@ cases! {
         }
         t.alive("hostile mount flags").await?;
     }
-    beyond "hostile/options/filesystem" [Create]
+    beyond "hostile/options/filesystem" [Controller(CreateDeleteVolume)]
     "A filesystem's name is no path and no command."
     |t| {
         let canary = t.canary()?;
@@ -368,7 +368,7 @@ cases! {
         }
         t.alive("hostile filesystem names").await?;
     }
-    beyond "hostile/path/relative-target" [Create]
+    beyond "hostile/path/relative-target" [Controller(CreateDeleteVolume)]
     "A target path is absolute."
     |t| {
         let (_, life) = any(&t).await?;
@@ -377,7 +377,7 @@ cases! {
         t.remember_path(life.target());
         t.should_refuse(t.publish_request(&life), &[csi::Code::InvalidArgument, csi::Code::NotFound, csi::Code::FailedPrecondition, csi::Code::Internal], "at a relative path").await?;
     }
-    beyond "hostile/path/nul-in-target" [Create]
+    beyond "hostile/path/nul-in-target" [Controller(CreateDeleteVolume)]
     "A target path does not end in its middle."
     |t| {
         let (volume, life) = any(&t).await?;
@@ -388,7 +388,7 @@ cases! {
         let _ = t.ask(unpublish(&volume.id, &life.target)).await;
         t.alive("a path with a NUL").await?;
     }
-    beyond "hostile/path/unpublish-elsewhere" [Create]
+    beyond "hostile/path/unpublish-elsewhere" [Controller(CreateDeleteVolume)]
     "Unpublishing a volume from a path where it is not touches nothing there."
     |t| {
         let life = t.published().await?;
@@ -398,7 +398,7 @@ cases! {
         let _ = t.ask(unpublish(&life.volume.id, &canary.join("alive").to_string_lossy())).await;
         t.canaries_live("NodeUnpublishVolume at a foreign file")?;
     }
-    beyond "hostile/path/unstage-elsewhere" [Create, Stage]
+    beyond "hostile/path/unstage-elsewhere" [Controller(CreateDeleteVolume), Node(StageUnstageVolume)]
     "Unstaging a volume from a path where it is not touches nothing there."
     |t| {
         let life = t.published().await?;
@@ -406,7 +406,7 @@ cases! {
         let _ = t.ask(unstage(&life.volume.id, &canary.to_string_lossy())).await;
         t.canaries_live("NodeUnstageVolume at a foreign directory")?;
     }
-    beyond "hostile/path/target-is-a-link" [Create]
+    beyond "hostile/path/target-is-a-link" [Controller(CreateDeleteVolume)]
     "A link at the target leads nobody out."
     |t| {
         let (volume, life) = any(&t).await?;

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use csi::{Code, v1};
+use csi::{Code, ControllerRpc, PluginService, v1};
 use v1::controller_service_capability::rpc::Type as Rpc;
 use v1::node_service_capability::rpc::Type as NodeRpc;
 
-use crate::Need;
 use crate::case::{cases, ensure, fail};
 use crate::context::{said, same};
 use crate::requests::page;
@@ -76,11 +75,11 @@ cases! {
     beyond "identity/capabilities/named-once" []
     "Each capability is named once."
     |t| {
-        let abilities = &t.suite.abilities;
+        let reported = &t.suite.reported;
         for (what, list) in [
-            ("plugin services", &abilities.services),
-            ("controller capabilities", &abilities.controller),
-            ("node capabilities", &abilities.node),
+            ("plugin services", &reported.services),
+            ("controller capabilities", &reported.controller),
+            ("node capabilities", &reported.node),
         ] {
             if list.iter().collect::<BTreeSet<_>>().len() != list.len() {
                 t.warn(format!("some of the {what} are named twice"));
@@ -90,10 +89,10 @@ cases! {
     beyond "identity/capabilities/services-answer" []
     "A service that is named among the plugin capabilities exists."
     |t| {
-        if t.has(Need::Controller) {
+        if t.can(PluginService::ControllerService) {
             t.ok(v1::ControllerGetCapabilitiesRequest {}).await?;
         }
-        if t.suite.abilities.services.contains(&3) {
+        if t.can(PluginService::GroupControllerService) {
             t.ok(v1::GroupControllerGetCapabilitiesRequest {}).await?;
         }
     }
@@ -126,52 +125,53 @@ cases! {
             }
         }
     }
-    parity "controller/capabilities/known" [Controller]
+    parity "controller/capabilities/known" [Plugin(ControllerService)]
     "Controller capabilities are among those the specification names."
     |t| {
-        for number in &t.suite.abilities.controller {
+        for number in &t.suite.reported.controller {
             let known = *number == RETIRED_CONTROLLER || Rpc::try_from(*number).is_ok_and(|rpc| rpc != Rpc::Unknown);
             ensure!(known, "{number} is no controller capability");
         }
     }
-    beyond "controller/capabilities/repeated" [Controller]
+    beyond "controller/capabilities/repeated" [Plugin(ControllerService)]
     "Capabilities do not change while a driver runs."
     |t| {
         let first = t.ok(v1::ControllerGetCapabilitiesRequest {}).await?;
         same(&first, &t.ok(v1::ControllerGetCapabilitiesRequest {}).await?, "ControllerGetCapabilities")?;
     }
-    beyond "controller/capabilities/go-together" [Controller]
+    beyond "controller/capabilities/go-together" [Plugin(ControllerService)]
     "Some capabilities only make sense beside another."
     |t| {
         for (one, other) in [
-            (Need::AttachReadOnly, Need::Attach),
-            (Need::ListNodes, Need::List),
-            (Need::Clone, Need::Create),
-            (Need::GetSnapshot, Need::Snapshot),
+            (ControllerRpc::PublishReadonly, ControllerRpc::PublishUnpublishVolume),
+            (ControllerRpc::ListVolumesPublishedNodes, ControllerRpc::ListVolumes),
+            (ControllerRpc::CloneVolume, ControllerRpc::CreateDeleteVolume),
+            (ControllerRpc::GetSnapshot, ControllerRpc::CreateDeleteSnapshot),
         ] {
-            ensure!(!t.has(one) || t.has(other), "{one:?} is offered without {other:?}");
+            let (name, needed) = (one.as_str_name(), other.as_str_name());
+            ensure!(!t.can(one) || t.can(other), "{name} is offered without {needed}");
         }
     }
-    beyond "controller/capabilities/not-offered-is-unimplemented" [Controller]
+    beyond "controller/capabilities/not-offered-is-unimplemented" [Plugin(ControllerService)]
     "A call that is not offered is answered with UNIMPLEMENTED."
     |t| {
         let codes = [Code::Unimplemented];
-        if !t.has(Need::List) {
+        if !t.can(ControllerRpc::ListVolumes) {
             t.should_refuse(page(0, ""), &codes, "without the capability").await?;
         }
-        if !t.has(Need::Capacity) {
+        if !t.can(ControllerRpc::GetCapacity) {
             t.should_refuse(v1::GetCapacityRequest::default(), &codes, "without the capability").await?;
         }
-        if !t.has(Need::ListSnapshots) {
+        if !t.can(ControllerRpc::ListSnapshots) {
             t.should_refuse(v1::ListSnapshotsRequest::default(), &codes, "without the capability").await?;
         }
-        if !t.has(Need::GetVolume) {
+        if !t.can(ControllerRpc::GetVolume) {
             t.should_refuse(v1::ControllerGetVolumeRequest::default(), &codes, "without the capability").await?;
         }
-        if !t.has(Need::Expand) {
+        if !t.can(ControllerRpc::ExpandVolume) {
             t.should_refuse(v1::ControllerExpandVolumeRequest::default(), &codes, "without the capability").await?;
         }
-        if !t.has(Need::Modify) {
+        if !t.can(ControllerRpc::ModifyVolume) {
             t.should_refuse(v1::ControllerModifyVolumeRequest::default(), &codes, "without the capability").await?;
         }
     }
@@ -179,7 +179,7 @@ cases! {
     "Node capabilities are among those the specification names."
     |t| {
         t.ok(v1::NodeGetCapabilitiesRequest {}).await?;
-        for number in &t.suite.abilities.node {
+        for number in &t.suite.reported.node {
             let known = *number == RETIRED_NODE || NodeRpc::try_from(*number).is_ok_and(|rpc| rpc != NodeRpc::Unknown);
             ensure!(known, "{number} is no node capability");
         }
@@ -190,7 +190,7 @@ cases! {
         let info = t.ok(v1::NodeGetInfoRequest {}).await?;
         ensure!(!info.node_id.is_empty(), "the node id is empty");
         ensure!(info.max_volumes_per_node >= 0, "the limit is {}", info.max_volumes_per_node);
-        if t.has(Need::Topology) {
+        if t.can(PluginService::VolumeAccessibilityConstraints) {
             ensure!(info.accessible_topology.is_some(), "volumes are bound to places, but the node names none");
         }
     }

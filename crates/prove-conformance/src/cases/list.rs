@@ -56,7 +56,7 @@ fn once(ids: &[String]) -> Outcome {
 }
 
 cases! {
-    parity "controller/list/well-formed" [List]
+    parity "controller/list/well-formed" [Controller(ListVolumes)]
     "Every entry is a volume with an id."
     |t| {
         for entry in t.ok(page(0, "")).await?.entries {
@@ -64,10 +64,10 @@ cases! {
             ensure!(!id.is_empty() && id.len() <= 128, "an entry has the id «{id}»");
         }
     }
-    parity "controller/list/token-invalid" [List]
+    parity "controller/list/token-invalid" [Controller(ListVolumes)]
     "A token that the driver did not give is ABORTED, so that the caller begins again."
     |t| { t.refused(page(0, "longshore-no-such-token"), &[Code::Aborted], "with an invented token").await?; }
-    parity "controller/list/follows-create-and-delete" [Create, List, Alone]
+    parity "controller/list/follows-create-and-delete" [Controller(CreateDeleteVolume), Controller(ListVolumes), Alone]
     "A list has one entry more after a creation, and one less after a deletion."
     |t| {
         let before = ids(&t).await?.len();
@@ -79,7 +79,7 @@ cases! {
         let after = ids(&t).await?;
         ensure!(after.len() == before && !after.contains(&volume.id), "the deleted volume is still listed");
     }
-    parity "controller/list/pages-under-change" [Create, List, Alone]
+    parity "controller/list/pages-under-change" [Controller(CreateDeleteVolume), Controller(ListVolumes), Alone]
     "Volumes that exist from the first page to the last are listed exactly once, whatever else comes and goes."
     |t| {
         let lasting = volumes(&t, 4).await?;
@@ -111,7 +111,7 @@ cases! {
             ensure!(times < 2, "volume {id} is on two pages");
         }
     }
-    beyond "controller/list/page-size" [Create, List, Alone]
+    beyond "controller/list/page-size" [Controller(CreateDeleteVolume), Controller(ListVolumes), Alone]
     "A page has no more entries than asked for, and says where the next begins."
     |t| {
         volumes(&t, 3).await?;
@@ -119,7 +119,7 @@ cases! {
         ensure!(first.entries.len() <= 2, "a page of 2 has {} entries", first.entries.len());
         ensure!(!first.next_token.is_empty(), "3 volumes exist, a page of 2 says that it is the last");
     }
-    beyond "controller/list/pages-complete" [Create, List, Alone]
+    beyond "controller/list/pages-complete" [Controller(CreateDeleteVolume), Controller(ListVolumes), Alone]
     "All pages together are the list, each volume once."
     |t| {
         let made = volumes(&t, 5).await?;
@@ -132,17 +132,17 @@ cases! {
             ensure!(paged == whole, "{} volumes in one list are {} in pages of {size}", whole.len(), paged.len());
         }
     }
-    beyond "controller/list/page-larger-than-all" [Create, List, Alone]
+    beyond "controller/list/page-larger-than-all" [Controller(CreateDeleteVolume), Controller(ListVolumes), Alone]
     "A page that holds everything is the last."
     |t| {
         t.volume().await?;
         let answer = t.ok(page(i32::MAX, "")).await?;
         ensure!(answer.next_token.is_empty(), "a page of 2^31-1 entries says that more follow");
     }
-    beyond "controller/list/negative-page" [List]
+    beyond "controller/list/negative-page" [Controller(ListVolumes)]
     "The size of a page is not negative."
     |t| { t.refused(page(-1, ""), &[Code::InvalidArgument], "with -1 entries a page").await?; }
-    beyond "controller/list/page-repeated" [Create, List, Alone]
+    beyond "controller/list/page-repeated" [Controller(CreateDeleteVolume), Controller(ListVolumes), Alone]
     "A page can be asked for again when its answer was lost."
     |t| {
         volumes(&t, 3).await?;
@@ -152,13 +152,13 @@ cases! {
         let (one, two) = (names(t.ok(page(1, &token)).await?), names(t.ok(page(1, &token)).await?));
         ensure!(one == two, "the same token leads to {one:?} and to {two:?}");
     }
-    beyond "controller/list/no-duplicates" [Create, List, Alone]
+    beyond "controller/list/no-duplicates" [Controller(CreateDeleteVolume), Controller(ListVolumes), Alone]
     "Each volume is listed once."
     |t| {
         volumes(&t, 3).await?;
         once(&ids(&t).await?)?;
     }
-    beyond "controller/list/as-created" [Create, List]
+    beyond "controller/list/as-created" [Controller(CreateDeleteVolume), Controller(ListVolumes)]
     "A volume is listed as its creation was answered."
     |t| {
         let volume = t.volume().await?;
@@ -166,7 +166,7 @@ cases! {
         let Some(listed) = listed else { return fail("the new volume is not listed") };
         ensure!(listed.capacity_bytes == volume.capacity, "{} bytes were made, {} listed", volume.capacity, listed.capacity_bytes);
     }
-    beyond "controller/list/while-creating" [Create, List, Alone]
+    beyond "controller/list/while-creating" [Controller(CreateDeleteVolume), Controller(ListVolumes), Alone]
     "Lists stay whole while volumes are made."
     |t| {
         let made = volumes(&t, 2).await?;

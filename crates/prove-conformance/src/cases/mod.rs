@@ -6,9 +6,7 @@ mod attach;
 mod capacity;
 mod concurrency;
 mod create;
-mod create_more;
 mod data;
-mod data_more;
 mod delete;
 mod expand;
 mod group;
@@ -17,11 +15,9 @@ mod identity;
 mod list;
 mod modify;
 mod node;
-mod node_more;
 mod restart;
 mod secrets;
 mod snapshots;
-mod snapshots_more;
 mod topology;
 
 /// All of them, in the order they are reported.
@@ -29,21 +25,21 @@ pub fn all() -> Vec<&'static Case> {
     let files = [
         identity::CASES,
         create::CASES,
-        create_more::CASES,
+        create::limits::CASES,
         delete::CASES,
         attach::CASES,
         list::CASES,
         capacity::CASES,
         snapshots::CASES,
-        snapshots_more::CASES,
+        snapshots::beyond::CASES,
         expand::CASES,
         modify::CASES,
         group::CASES,
         topology::CASES,
         node::CASES,
-        node_more::CASES,
+        node::beyond::CASES,
         data::CASES,
-        data_more::CASES,
+        data::block::CASES,
         concurrency::CASES,
         hostile::CASES,
         secrets::CASES,

@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use csi::{Code, v1};
+use csi::{Code, ControllerRpc, v1};
 
 use super::data::{keep, pattern};
 use super::snapshots::{by_id, listed};
-use crate::Need;
 use crate::case::{cases, ensure, fail};
 use crate::host;
 use crate::requests::{delete, delete_snapshot, get, grow, of_snapshot, unpublish, unstage};
@@ -23,7 +22,7 @@ cases! {
         ensure!(t.ok(v1::GetPluginCapabilitiesRequest {}).await? == can, "GetPluginCapabilities is answered differently");
         ensure!(t.ok(v1::NodeGetInfoRequest {}).await? == node, "NodeGetInfo is answered differently");
     }
-    beyond "restart/create/found-again" [Create, Restart, Alone]
+    beyond "restart/create/found-again" [Controller(CreateDeleteVolume), Restart, Alone]
     "A repeated creation finds the volume made before the restart."
     |t| {
         let request = t.create_request();
@@ -33,7 +32,7 @@ cases! {
         ensure!(again.id == volume.id, "volume {} became {}", volume.id, again.id);
         ensure!(again.capacity == volume.capacity, "{} bytes became {}", volume.capacity, again.capacity);
     }
-    beyond "restart/create/incompatible-still-refused" [Create, Restart, Alone]
+    beyond "restart/create/incompatible-still-refused" [Controller(CreateDeleteVolume), Restart, Alone]
     "A name that is taken stays taken."
     |t| {
         let size = t.suite.options.size;
@@ -44,7 +43,7 @@ cases! {
         let other = v1::CreateVolumeRequest { capacity_range: exactly(2 * size), ..request };
         t.refused(other, &[Code::AlreadyExists], "of a taken name with twice the size after a restart").await?;
     }
-    beyond "restart/create/within" [Create, Restart, Alone]
+    beyond "restart/create/within" [Controller(CreateDeleteVolume), Restart, Alone]
     "A creation that a restart cut off can be repeated, and makes one volume."
     |t| {
         let request = t.create_request();
@@ -62,7 +61,7 @@ cases! {
         let life = t.bring(&first).await?;
         t.take_down(&life).await?;
     }
-    beyond "restart/create/no-orphans" [Create, List, Restart, Alone]
+    beyond "restart/create/no-orphans" [Controller(CreateDeleteVolume), Controller(ListVolumes), Restart, Alone]
     "Creations that restarts cut off leave one volume a name."
     |t| {
         let before = super::list::ids(&t).await?.len();
@@ -81,7 +80,7 @@ cases! {
         let after = super::list::ids(&t).await?.len();
         ensure!(ids.len() == 4 && after == before + 4, "4 names are {} volumes, and the list grew by {}", ids.len(), after - before);
     }
-    beyond "restart/delete/afterwards" [Create, Restart, Alone]
+    beyond "restart/delete/afterwards" [Controller(CreateDeleteVolume), Restart, Alone]
     "A volume made before a restart can be deleted after it."
     |t| {
         let volume = t.volume().await?;
@@ -90,7 +89,7 @@ cases! {
         t.ok(delete(&volume.id)).await?;
         t.refused(t.validate_request(&volume), &[Code::NotFound], "of a deleted volume").await?;
     }
-    beyond "restart/delete/stays-deleted" [Create, Restart, Alone]
+    beyond "restart/delete/stays-deleted" [Controller(CreateDeleteVolume), Restart, Alone]
     "A deleted volume does not come back."
     |t| {
         let volume = t.volume().await?;
@@ -98,7 +97,7 @@ cases! {
         t.restart().await?;
         t.refused(t.validate_request(&volume), &[Code::NotFound], "of a volume deleted before the restart").await?;
     }
-    beyond "restart/delete/within" [Create, Restart, Alone]
+    beyond "restart/delete/within" [Controller(CreateDeleteVolume), Restart, Alone]
     "A deletion that a restart cut off can be repeated."
     |t| {
         let volume = t.volume().await?;
@@ -109,7 +108,7 @@ cases! {
         t.ok(delete(&volume.id)).await?;
         t.refused(t.validate_request(&volume), &[Code::NotFound], "of a deleted volume").await?;
     }
-    beyond "restart/list/the-same" [Create, List, Restart, Alone]
+    beyond "restart/list/the-same" [Controller(CreateDeleteVolume), Controller(ListVolumes), Restart, Alone]
     "The list is the same before and after."
     |t| {
         for _ in 0..3 {
@@ -120,7 +119,7 @@ cases! {
         let after: BTreeSet<String> = super::list::ids(&t).await?.into_iter().collect();
         ensure!(before == after, "{} volumes became {}", before.len(), after.len());
     }
-    beyond "restart/attach/kept" [Create, Attach, Restart, Alone]
+    beyond "restart/attach/kept" [Controller(CreateDeleteVolume), Controller(PublishUnpublishVolume), Restart, Alone]
     "An attachment outlives a restart: the volume is not deleted, and attaching again answers the same."
     |t| {
         let volume = t.volume().await?;
@@ -130,7 +129,8 @@ cases! {
         ensure!(t.attach(&volume).await? == context, "the publish context changed");
         t.detached(&volume).await?;
     }
-    beyond "restart/attach/read-only-kept" [Create, Attach, AttachReadOnly, Restart, Alone]
+    beyond "restart/attach/read-only-kept"
+    [Controller(CreateDeleteVolume), Controller(PublishUnpublishVolume), Controller(PublishReadonly), Restart, Alone]
     "How a volume is attached outlives a restart."
     |t| {
         let volume = t.volume().await?;
@@ -139,7 +139,8 @@ cases! {
         let request = v1::ControllerPublishVolumeRequest { readonly: true, ..t.attach_request(&volume) };
         t.refused(request, &[Code::AlreadyExists], "read-only after read-write and a restart").await?;
     }
-    beyond "restart/attach/nodes-kept" [Create, Attach, GetVolume, ListNodes, Restart, Alone]
+    beyond "restart/attach/nodes-kept"
+    [Controller(CreateDeleteVolume), Controller(PublishUnpublishVolume), Controller(GetVolume), Controller(ListVolumesPublishedNodes), Restart, Alone]
     "The nodes of a volume outlive a restart."
     |t| {
         let volume = t.volume().await?;
@@ -148,7 +149,7 @@ cases! {
         let nodes = t.ok(get(&volume.id)).await?.status.unwrap_or_default().published_node_ids;
         ensure!(nodes == [t.suite.node.node_id.clone()], "attached to {}, reported {nodes:?}", t.suite.node.node_id);
     }
-    beyond "restart/expand/kept" [Create, Expand, Restart, Alone]
+    beyond "restart/expand/kept" [Controller(CreateDeleteVolume), Controller(ExpandVolume), Restart, Alone]
     "A grown volume stays grown."
     |t| {
         let volume = t.volume().await?;
@@ -158,7 +159,7 @@ cases! {
         let again = t.ok(grow(&volume, size)).await?.capacity_bytes;
         ensure!(again == made, "{made} bytes became {again}");
     }
-    beyond "restart/snapshot/kept" [Create, Snapshot, Restart, Alone]
+    beyond "restart/snapshot/kept" [Controller(CreateDeleteVolume), Controller(CreateDeleteSnapshot), Restart, Alone]
     "A snapshot outlives a restart and can be restored."
     |t| {
         let volume = t.volume().await?;
@@ -171,7 +172,8 @@ cases! {
         let volume_content_source = of_snapshot(&first.snapshot_id);
         t.volume_from(v1::CreateVolumeRequest { volume_content_source, ..t.create_request() }).await?;
     }
-    beyond "restart/snapshot/stays-deleted" [Create, Snapshot, ListSnapshots, Restart, Alone]
+    beyond "restart/snapshot/stays-deleted"
+    [Controller(CreateDeleteVolume), Controller(CreateDeleteSnapshot), Controller(ListSnapshots), Restart, Alone]
     "A deleted snapshot does not come back."
     |t| {
         let volume = t.volume().await?;
@@ -180,7 +182,8 @@ cases! {
         t.restart().await?;
         ensure!(listed(&t, by_id(&snapshot.snapshot_id)).await?.is_empty(), "a deleted snapshot is listed");
     }
-    beyond "restart/group/kept" [Create, Group, Restart, Alone]
+    beyond "restart/group/kept"
+    [Controller(CreateDeleteVolume), Group(CreateDeleteGetVolumeGroupSnapshot), Restart, Alone]
     "A group outlives a restart."
     |t| {
         let volume = t.volume().await?;
@@ -190,7 +193,7 @@ cases! {
         let again = t.ok(request).await?.group_snapshot.unwrap_or_default();
         ensure!(again.group_snapshot_id == first.group_snapshot_id, "the group became another");
     }
-    beyond "restart/publish/still-there" [Create, Restart, Root, Alone]
+    beyond "restart/publish/still-there" [Controller(CreateDeleteVolume), Restart, Root, Alone]
     "A published volume works on while its driver is away and after it is back."
     |t| {
         let life = t.published().await?;
@@ -202,7 +205,7 @@ cases! {
         host::holds(&life.path("b"), &pattern(2), "after publishing again")?;
         ensure!(host::times_mounted(life.target()) <= 1, "a second mount lies on {}", life.target);
     }
-    beyond "restart/publish/taken-down-afterwards" [Create, Restart, Alone]
+    beyond "restart/publish/taken-down-afterwards" [Controller(CreateDeleteVolume), Restart, Alone]
     "What was published before a restart can be taken down after it."
     |t| {
         let life = t.published().await?;
@@ -211,14 +214,14 @@ cases! {
         ensure!(!host::is_mounted(life.target()), "{} is still mounted", life.target);
         t.ok(delete(&life.volume.id)).await?;
     }
-    beyond "restart/publish/in-use-not-deleted" [Create, Restart, Alone]
+    beyond "restart/publish/in-use-not-deleted" [Controller(CreateDeleteVolume), Restart, Alone]
     "A volume published before a restart is still in use after it."
     |t| {
         let life = t.published().await?;
         t.restart().await?;
         t.refused(delete(&life.volume.id), &[Code::FailedPrecondition], "of a volume published before the restart").await?;
     }
-    beyond "restart/stage/goes-on" [Create, Stage, Restart, Alone]
+    beyond "restart/stage/goes-on" [Controller(CreateDeleteVolume), Node(StageUnstageVolume), Restart, Alone]
     "What was staged before a restart can be published after it."
     |t| {
         let volume = t.volume().await?;
@@ -227,7 +230,7 @@ cases! {
         let life = t.publish(&staged, false).await?;
         t.take_down(&life).await?;
     }
-    beyond "restart/stage/within" [Create, Stage, Restart, Alone]
+    beyond "restart/stage/within" [Controller(CreateDeleteVolume), Node(StageUnstageVolume), Restart, Alone]
     "Staging that a restart cut off can be repeated, and undone."
     |t| {
         let volume = t.volume().await?;
@@ -246,7 +249,7 @@ cases! {
         t.ok(unstage(&volume.id, &staging)).await?;
         ensure!(!host::is_mounted(std::path::Path::new(&staging)), "{staging} is still mounted");
     }
-    beyond "restart/unpublish/within" [Create, Restart, Alone]
+    beyond "restart/unpublish/within" [Controller(CreateDeleteVolume), Restart, Alone]
     "Unpublishing that a restart cut off can be repeated."
     |t| {
         let life = t.published().await?;
@@ -258,7 +261,7 @@ cases! {
         t.ok(request).await?;
         ensure!(!host::is_mounted(life.target()), "{} is still mounted", life.target);
     }
-    beyond "restart/data/kept" [Create, Restart, Root, Alone]
+    beyond "restart/data/kept" [Controller(CreateDeleteVolume), Restart, Root, Alone]
     "Data outlives a restart while the volume is not in use."
     |t| {
         let life = t.published().await?;
@@ -268,14 +271,14 @@ cases! {
         let again = t.bring(&life.volume).await?;
         host::holds(&again.path("a"), &pattern(3), "after the restart")?;
     }
-    beyond "restart/capacity/kept" [Create, Capacity, Restart, Alone]
+    beyond "restart/capacity/kept" [Controller(CreateDeleteVolume), Controller(GetCapacity), Restart, Alone]
     "What is promised stays taken from the capacity."
     |t| {
         t.volume().await?;
         let before = t.ok(v1::GetCapacityRequest::default()).await?.available_capacity;
         t.restart().await?;
         let after = t.ok(v1::GetCapacityRequest::default()).await?.available_capacity;
-        if t.has(Need::List) && after > before + t.suite.options.size / 2 {
+        if t.can(ControllerRpc::ListVolumes) && after > before + t.suite.options.size / 2 {
             t.warn(format!("{before} bytes were available, {after} after a restart"));
         }
     }

@@ -6,7 +6,7 @@ use csi::{Code, v1};
 
 use super::snapshots::by_source;
 use crate::Outcome;
-use crate::ask::{self, Ask};
+use crate::ask::Ask;
 use crate::case::{T, cases, fail};
 use crate::life::Life;
 use crate::requests::{at_least, delete, delete_snapshot, detach, plain};
@@ -19,7 +19,7 @@ const COVERED: &str = "[secret]";
 /// Sends a request with a secret; it must not come back, neither in a refusal nor in what `shown` takes from an answer.
 async fn hidden<R: Ask>(t: &T, request: R, shown: impl Fn(&R::Answer) -> Vec<BTreeMap<String, String>>) -> Outcome {
     let mut call = request.clone().into_call();
-    let Some(secrets) = ask::secrets(&mut call) else { return fail("the call carries no secrets") };
+    let Some(secrets) = call.secrets_mut() else { return fail("the call carries no secrets") };
     secrets.insert("password".into(), CANARY.into());
     let method = R::METHOD.name();
     let answer = t.suite.call(call, t.suite.options.call_timeout).await;
@@ -49,33 +49,33 @@ fn nothing<A>(_: &A) -> Vec<BTreeMap<String, String>> {
 }
 
 cases! {
-    beyond "secrets/create/refusal" [Create]
+    beyond "secrets/create/refusal" [Controller(CreateDeleteVolume)]
     "A refusal does not quote secrets."
     |t| {
         hidden(&t, v1::CreateVolumeRequest { volume_capabilities: vec![], ..t.create_request() }, nothing).await?;
         hidden(&t, v1::CreateVolumeRequest { capacity_range: at_least(i64::MAX), ..t.create_request() }, nothing).await?;
     }
-    beyond "secrets/create/answer" [Create]
+    beyond "secrets/create/answer" [Controller(CreateDeleteVolume)]
     "The volume context, which everybody can read, holds no secrets."
     |t| {
         hidden(&t, t.create_request(), |answer| answer.volume.iter().map(|v| v.volume_context.clone()).collect()).await?;
     }
-    beyond "secrets/delete/refusal" [Create]
+    beyond "secrets/delete/refusal" [Controller(CreateDeleteVolume)]
     "A refusal does not quote secrets."
     |t| { hidden(&t, delete(""), nothing).await?; }
-    beyond "secrets/validate/answer" [Create]
+    beyond "secrets/validate/answer" [Controller(CreateDeleteVolume)]
     "A confirmation holds no secrets."
     |t| {
         let volume = t.volume().await?;
         hidden(&t, t.validate_request(&volume), |answer| answer.confirmed.iter().map(|c| c.volume_context.clone()).collect()).await?;
     }
-    beyond "secrets/validate/refusal" [Create]
+    beyond "secrets/validate/refusal" [Controller(CreateDeleteVolume)]
     "A refusal does not quote secrets."
     |t| {
         let volume_id = t.name("none");
         hidden(&t, v1::ValidateVolumeCapabilitiesRequest { volume_id, ..Default::default() }, nothing).await?;
     }
-    beyond "secrets/attach/refusal" [Attach]
+    beyond "secrets/attach/refusal" [Controller(PublishUnpublishVolume)]
     "A refusal does not quote secrets."
     |t| {
         let request = v1::ControllerPublishVolumeRequest {
@@ -83,36 +83,36 @@ cases! {
         };
         hidden(&t, request, nothing).await?;
     }
-    beyond "secrets/attach/answer" [Create, Attach]
+    beyond "secrets/attach/answer" [Controller(CreateDeleteVolume), Controller(PublishUnpublishVolume)]
     "The publish context holds no secrets."
     |t| {
         let volume = t.volume().await?;
         hidden(&t, t.attach_request(&volume), |answer| vec![answer.publish_context.clone()]).await?;
     }
-    beyond "secrets/detach/refusal" [Attach]
+    beyond "secrets/detach/refusal" [Controller(PublishUnpublishVolume)]
     "A refusal does not quote secrets."
     |t| { hidden(&t, detach("", ""), nothing).await?; }
-    beyond "secrets/snapshot/refusal" [Snapshot]
+    beyond "secrets/snapshot/refusal" [Controller(CreateDeleteSnapshot)]
     "A refusal does not quote secrets."
     |t| {
         hidden(&t, t.snapshot_request(&t.name("none")), nothing).await?;
         hidden(&t, delete_snapshot(""), nothing).await?;
     }
-    beyond "secrets/list-snapshots/refusal" [ListSnapshots]
+    beyond "secrets/list-snapshots/refusal" [Controller(ListSnapshots)]
     "A refusal does not quote secrets."
     |t| {
         hidden(&t, v1::ListSnapshotsRequest { starting_token: "none".into(), ..by_source("") }, nothing).await?;
     }
-    beyond "secrets/expand/refusal" [Expand]
+    beyond "secrets/expand/refusal" [Controller(ExpandVolume)]
     "A refusal does not quote secrets."
     |t| {
         let volume_id = t.name("none");
         hidden(&t, v1::ControllerExpandVolumeRequest { volume_id, capacity_range: at_least(1), ..Default::default() }, nothing).await?;
     }
-    beyond "secrets/modify/refusal" [Modify]
+    beyond "secrets/modify/refusal" [Controller(ModifyVolume)]
     "A refusal does not quote secrets."
     |t| { hidden(&t, v1::ControllerModifyVolumeRequest { volume_id: t.name("none"), ..Default::default() }, nothing).await?; }
-    beyond "secrets/stage/refusal" [Stage]
+    beyond "secrets/stage/refusal" [Node(StageUnstageVolume)]
     "A refusal does not quote secrets."
     |t| {
         let request = v1::NodeStageVolumeRequest {
@@ -130,7 +130,7 @@ cases! {
         hidden(&t, request, nothing).await?;
         hidden(&t, v1::NodePublishVolumeRequest::default(), nothing).await?;
     }
-    beyond "secrets/publish/not-in-the-mount-table" [Create, Root]
+    beyond "secrets/publish/not-in-the-mount-table" [Controller(CreateDeleteVolume), Root]
     "Secrets do not appear among the mount options, which everybody can read."
     |t| {
         let volume = t.volume().await?;
@@ -143,10 +143,10 @@ cases! {
             return fail("a secret is in the mount table");
         }
     }
-    beyond "secrets/node-expand/refusal" [NodeExpand]
+    beyond "secrets/node-expand/refusal" [Node(ExpandVolume)]
     "A refusal does not quote secrets."
     |t| { hidden(&t, v1::NodeExpandVolumeRequest { volume_id: t.name("none"), ..Default::default() }, nothing).await?; }
-    beyond "secrets/group/refusal" [Group]
+    beyond "secrets/group/refusal" [Group(CreateDeleteGetVolumeGroupSnapshot)]
     "A refusal does not quote secrets."
     |t| {
         let request = v1::CreateVolumeGroupSnapshotRequest {
@@ -154,7 +154,7 @@ cases! {
         };
         hidden(&t, request, nothing).await?;
     }
-    beyond "secrets/create/wrong-code-for-wrong-secret" [Create]
+    beyond "secrets/create/wrong-code-for-wrong-secret" [Controller(CreateDeleteVolume)]
     "A secret the driver does not need is ignored or refused, and never a crash."
     |t| {
         let mut request = t.create_request();

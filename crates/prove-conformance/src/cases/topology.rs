@@ -14,7 +14,7 @@ fn within(outer: &v1::Topology, inner: &v1::Topology) -> bool {
 }
 
 cases! {
-    beyond "topology/node/segments-valid" [Topology]
+    beyond "topology/node/segments-valid" [Plugin(VolumeAccessibilityConstraints)]
     "A node's place is made of keys and values that are valid labels."
     |t| {
         let place = t.suite.node.accessible_topology.clone().unwrap_or_default();
@@ -27,7 +27,8 @@ cases! {
             ensure!(plain(name) && plain(value), "{key}={value} is no label");
         }
     }
-    beyond "topology/create/reachable-from-the-node" [Create, Topology]
+    beyond "topology/create/reachable-from-the-node"
+    [Controller(CreateDeleteVolume), Plugin(VolumeAccessibilityConstraints)]
     "A volume made for the node's place is reachable from the node."
     |t| {
         let Some(place) = t.suite.node.accessible_topology.clone() else { return skip("the node has no place") };
@@ -37,7 +38,7 @@ cases! {
         ensure!(!places.is_empty(), "the volume says not where it is reachable");
         ensure!(places.iter().any(|p| within(p, &place)), "the volume is not reachable from the node it was made for");
     }
-    beyond "topology/create/without-wishes" [Create, Topology]
+    beyond "topology/create/without-wishes" [Controller(CreateDeleteVolume), Plugin(VolumeAccessibilityConstraints)]
     "A volume without wishes says where it is reachable."
     |t| {
         let volume = t.volume().await?;
@@ -45,14 +46,14 @@ cases! {
             t.warn("the volume does not say where it is reachable");
         }
     }
-    beyond "topology/create/nowhere" [Create, Topology]
+    beyond "topology/create/nowhere" [Controller(CreateDeleteVolume), Plugin(VolumeAccessibilityConstraints)]
     "A place that does not exist has room for nothing."
     |t| {
         let accessibility_requirements = Some(v1::TopologyRequirement { requisite: vec![elsewhere()], preferred: vec![] });
         let request = v1::CreateVolumeRequest { accessibility_requirements, ..t.create_request() };
         t.refused(request, &[Code::ResourceExhausted, Code::InvalidArgument], "in a place that does not exist").await?;
     }
-    beyond "topology/create/repeated" [Create, Topology]
+    beyond "topology/create/repeated" [Controller(CreateDeleteVolume), Plugin(VolumeAccessibilityConstraints)]
     "A repeated request answers with the same place."
     |t| {
         let Some(place) = t.suite.node.accessible_topology.clone() else { return skip("the node has no place") };
@@ -61,7 +62,7 @@ cases! {
         let (first, second) = (t.volume_from(request.clone()).await?, t.volume_from(request).await?);
         ensure!(first.answer.accessible_topology == second.answer.accessible_topology, "the volume moved");
     }
-    beyond "topology/create/one-of-several" [Create, Topology]
+    beyond "topology/create/one-of-several" [Controller(CreateDeleteVolume), Plugin(VolumeAccessibilityConstraints)]
     "Of several places one that exists is taken."
     |t| {
         let Some(place) = t.suite.node.accessible_topology.clone() else { return skip("the node has no place") };
@@ -71,14 +72,14 @@ cases! {
         let places = &volume.answer.accessible_topology;
         ensure!(places.iter().any(|p| within(p, &place)), "the volume is in none of the places that exist");
     }
-    beyond "topology/capacity/here" [Topology, Capacity]
+    beyond "topology/capacity/here" [Plugin(VolumeAccessibilityConstraints), Controller(GetCapacity)]
     "The node's place has a capacity."
     |t| {
         let request = v1::GetCapacityRequest { accessible_topology: t.suite.node.accessible_topology.clone(), ..Default::default() };
         let here = t.ok(request).await?.available_capacity;
         ensure!(here >= 0, "the node's place has {here} bytes");
     }
-    beyond "topology/capacity/nowhere" [Topology, Capacity]
+    beyond "topology/capacity/nowhere" [Plugin(VolumeAccessibilityConstraints), Controller(GetCapacity)]
     "A place that does not exist has no capacity."
     |t| {
         let request = v1::GetCapacityRequest { accessible_topology: Some(elsewhere()), ..Default::default() };
@@ -86,7 +87,8 @@ cases! {
             ensure!(answer.available_capacity == 0, "a place that does not exist has {} bytes", answer.available_capacity);
         }
     }
-    beyond "topology/list/as-created" [Create, Topology, List]
+    beyond "topology/list/as-created"
+    [Controller(CreateDeleteVolume), Plugin(VolumeAccessibilityConstraints), Controller(ListVolumes)]
     "A volume is listed with the place its creation was answered with."
     |t| {
         let volume = t.volume().await?;

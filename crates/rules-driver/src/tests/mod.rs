@@ -11,7 +11,8 @@ use csi::v1::volume_capability::{AccessMode, AccessType, BlockVolume, MountVolum
 use csi::v1::{self, VolumeCapability};
 use csi::{Call, Code, Response, Status};
 
-use crate::{Config, Facts, Feature, Files, Kind, Mount, Run, Services, Step, Trouble, parse_record, prepare};
+use crate::record::{Volume, parse};
+use crate::{Config, Facts, Feature, Files, Kind, Mount, Run, Services, Step, Trouble, prepare};
 
 mod controller;
 mod crash;
@@ -311,7 +312,7 @@ fn records_of_another_time_or_place_are_refused_with_a_sentence() {
     driver.bring(&[create("v")]);
     let bytes = driver.world.files.values().next().unwrap().clone();
     let text = core::str::from_utf8(&bytes).unwrap();
-    assert!(parse_record("v.json", &bytes).is_ok());
+    assert!(parse::<Volume>("v.json", &bytes).is_ok());
     for (file, text, words) in [
         ("v.json", text.replace("\"version\":4", "\"version\":5"), "run the driver that wrote it"),
         ("w.json", text.to_string(), "another volume"),
@@ -320,7 +321,7 @@ fn records_of_another_time_or_place_are_refused_with_a_sentence() {
         ("v.json", String::new(), "restore it"),
         ("../v.json", text.replace("\"id\":\"v\"", "\"id\":\"../v\""), "another volume"),
     ] {
-        let error = parse_record(file, text.as_bytes()).unwrap_err();
+        let error = parse::<Volume>(file, text.as_bytes()).unwrap_err().to_string();
         assert!(error.contains(words) && error.contains(file), "{error}");
     }
     let volumes = vec![(".v.json".to_string(), b"half".to_vec()), ("v.json.tmp".to_string(), vec![])];
@@ -328,6 +329,6 @@ fn records_of_another_time_or_place_are_refused_with_a_sentence() {
     assert!(left_over.unwrap().volumes().is_empty());
     // What the driver before this one wrote.
     let old = br#"{"version":1,"id":"v","name":"v","size":67108864,"state":"ready","nodes":{"n1":{"readonly":false}}}"#;
-    let read = parse_record("v.json", old).unwrap();
+    let read = parse::<Volume>("v.json", old).unwrap();
     assert_eq!((read.kind, read.nodes.len(), read.size), (crate::Kind::Image, 1, 64 << 20));
 }

@@ -7,7 +7,8 @@ use alloc::vec::Vec;
 
 use control::host::{Copying, Op, Reply, Usage};
 
-use crate::{Bytes, Config, DIRECTORY, Files, Kind, Mount, State, parse_group, parse_record, parse_snapshot};
+use crate::record::{Group, Snapshot, Volume, parse};
+use crate::{Bytes, Config, DIRECTORY, Files, Kind, Mount, State};
 
 /// An image: how large it is, and what was written to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -206,10 +207,10 @@ impl World {
 
     pub fn check(&self, config: &Config) {
         let files = self.record_files();
-        let volumes: Vec<_> = files.volumes.iter().map(|(file, bytes)| parse_record(file, bytes).unwrap()).collect();
+        let volumes: Vec<_> = files.volumes.iter().map(|(file, bytes)| parse::<Volume>(file, bytes).unwrap()).collect();
         let snapshots: Vec<_> =
-            files.snapshots.iter().map(|(file, bytes)| parse_snapshot(file, bytes).unwrap()).collect();
-        let groups: Vec<_> = files.groups.iter().map(|(file, bytes)| parse_group(file, bytes).unwrap()).collect();
+            files.snapshots.iter().map(|(file, bytes)| parse::<Snapshot>(file, bytes).unwrap()).collect();
+        let groups: Vec<_> = files.groups.iter().map(|(file, bytes)| parse::<Group>(file, bytes).unwrap()).collect();
         // Reliability 80.
         let promised = volumes.iter().map(|volume| volume.promised()).sum::<u64>();
         assert!(promised + snapshots.iter().map(|one| one.size).sum::<u64>() <= config.pool_bytes);

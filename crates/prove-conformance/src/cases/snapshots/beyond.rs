@@ -5,16 +5,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use csi::{Code, v1};
 
-use super::snapshots::{by_id, by_source, listed};
+use super::{by_id, by_source, listed};
 use crate::case::{cases, ensure, fail};
 use crate::context::said;
 use crate::requests::{delete, delete_snapshot, of_snapshot};
 
 cases! {
-    beyond "controller/snapshot/source-unknown" [Snapshot]
+    beyond "controller/snapshot/source-unknown" [Controller(CreateDeleteSnapshot)]
     "A volume that does not exist has nothing to snapshot."
     |t| { t.refused(t.snapshot_request(&t.name("none")), &[Code::NotFound], "of a volume that does not exist").await?; }
-    beyond "controller/snapshot/answer-complete" [Create, Snapshot]
+    beyond "controller/snapshot/answer-complete" [Controller(CreateDeleteVolume), Controller(CreateDeleteSnapshot)]
     "A snapshot has an id, its source, a size and a time that is not in the future."
     |t| {
         let volume = t.volume().await?;
@@ -27,7 +27,8 @@ cases! {
         let age = i64::try_from(now).unwrap_or(i64::MAX) - time.seconds;
         ensure!((-60..86_400).contains(&age), "the snapshot is {age} s old");
     }
-    beyond "controller/snapshot/repeat-answers-the-same" [Create, Snapshot]
+    beyond "controller/snapshot/repeat-answers-the-same"
+    [Controller(CreateDeleteVolume), Controller(CreateDeleteSnapshot)]
     "A repeated request answers with the same time, size and source."
     |t| {
         let volume = t.volume().await?;
@@ -40,14 +41,15 @@ cases! {
             ensure!(again.source_volume_id == first.source_volume_id, "the source of a snapshot changed");
         }
     }
-    beyond "controller/snapshot/two-of-one-volume" [Create, Snapshot]
+    beyond "controller/snapshot/two-of-one-volume" [Controller(CreateDeleteVolume), Controller(CreateDeleteSnapshot)]
     "Two names make two snapshots."
     |t| {
         let volume = t.volume().await?;
         let (one, two) = (t.snapshot(&volume).await?, t.snapshot(&volume).await?);
         ensure!(one.snapshot_id != two.snapshot_id, "two names made one snapshot");
     }
-    beyond "controller/snapshot/long-names-differ-at-the-end" [Create, Snapshot]
+    beyond "controller/snapshot/long-names-differ-at-the-end"
+    [Controller(CreateDeleteVolume), Controller(CreateDeleteSnapshot)]
     "Names are not cut."
     |t| {
         let volume = t.volume().await?;
@@ -58,7 +60,8 @@ cases! {
         let (one, two) = (id(t.ok(make("1")).await?), id(t.ok(make("2")).await?));
         ensure!(one != two, "names that differ in byte 128 made one snapshot");
     }
-    beyond "controller/snapshot/of-a-published-volume" [Create, Snapshot]
+    beyond "controller/snapshot/of-a-published-volume"
+    [Controller(CreateDeleteVolume), Controller(CreateDeleteSnapshot)]
     "A volume in use can be snapshotted, or the driver says that it cannot."
     |t| {
         let life = t.published().await?;
@@ -68,7 +71,7 @@ cases! {
             Err(status) => return fail(format!("a volume in use was answered {}", said(&status))),
         }
     }
-    beyond "controller/snapshot/survives-its-volume" [Create, Snapshot]
+    beyond "controller/snapshot/survives-its-volume" [Controller(CreateDeleteVolume), Controller(CreateDeleteSnapshot)]
     "A snapshot can be restored after its volume was deleted, or the deletion is refused."
     |t| {
         let volume = t.volume().await?;
@@ -78,7 +81,7 @@ cases! {
             t.volume_from(v1::CreateVolumeRequest { volume_content_source, ..t.create_request() }).await?;
         }
     }
-    beyond "controller/snapshot/many-restores" [Create, Snapshot]
+    beyond "controller/snapshot/many-restores" [Controller(CreateDeleteVolume), Controller(CreateDeleteSnapshot)]
     "One snapshot makes many volumes."
     |t| {
         let volume = t.volume().await?;
@@ -90,14 +93,15 @@ cases! {
             ensure!(ids.insert(restored.id), "two restores are one volume");
         }
     }
-    beyond "controller/snapshot/refused-makes-nothing" [Create, Snapshot, ListSnapshots, Alone]
+    beyond "controller/snapshot/refused-makes-nothing"
+    [Controller(CreateDeleteVolume), Controller(CreateDeleteSnapshot), Controller(ListSnapshots), Alone]
     "A refused request leaves no snapshot behind."
     |t| {
         let volume = t.volume().await?;
         let _ = t.ask(v1::CreateSnapshotRequest { name: String::new(), ..t.snapshot_request(&volume.id) }).await;
         ensure!(listed(&t, by_source(&volume.id)).await?.is_empty(), "a snapshot without a name exists");
     }
-    beyond "controller/delete-snapshot/ten-times" [Create, Snapshot]
+    beyond "controller/delete-snapshot/ten-times" [Controller(CreateDeleteVolume), Controller(CreateDeleteSnapshot)]
     "A deletion can be repeated."
     |t| {
         let volume = t.volume().await?;
@@ -106,7 +110,7 @@ cases! {
             t.ok(delete_snapshot(&snapshot.snapshot_id)).await?;
         }
     }
-    beyond "controller/delete-snapshot/really-gone" [Create, Snapshot]
+    beyond "controller/delete-snapshot/really-gone" [Controller(CreateDeleteVolume), Controller(CreateDeleteSnapshot)]
     "A deleted snapshot makes no volume."
     |t| {
         let volume = t.volume().await?;
@@ -115,7 +119,8 @@ cases! {
         let request = v1::CreateVolumeRequest { volume_content_source: of_snapshot(&snapshot.snapshot_id), ..t.create_request() };
         t.refused(request, &[Code::NotFound], "from a deleted snapshot").await?;
     }
-    beyond "controller/delete-snapshot/others-stay" [Create, Snapshot, ListSnapshots]
+    beyond "controller/delete-snapshot/others-stay"
+    [Controller(CreateDeleteVolume), Controller(CreateDeleteSnapshot), Controller(ListSnapshots)]
     "Deleting one snapshot leaves the others and the volume."
     |t| {
         let volume = t.volume().await?;
@@ -125,7 +130,8 @@ cases! {
         ensure!(left.len() == 1 && left[0].snapshot_id == other.snapshot_id, "{} snapshots are left of two after deleting one", left.len());
         t.ok(t.validate_request(&volume)).await?;
     }
-    beyond "controller/delete-snapshot/of-a-restored-volume" [Create, Snapshot]
+    beyond "controller/delete-snapshot/of-a-restored-volume"
+    [Controller(CreateDeleteVolume), Controller(CreateDeleteSnapshot)]
     "A snapshot that volumes were made from is deleted, or the driver says why not; the volumes stay."
     |t| {
         let volume = t.volume().await?;
@@ -137,7 +143,8 @@ cases! {
         }
         t.ok(t.validate_request(&restored)).await?;
     }
-    beyond "controller/snapshot/name-free-after-delete" [Create, Snapshot]
+    beyond "controller/snapshot/name-free-after-delete"
+    [Controller(CreateDeleteVolume), Controller(CreateDeleteSnapshot)]
     "A deleted snapshot's name can be used for another volume."
     |t| {
         let (volume, other) = (t.volume().await?, t.volume().await?);
@@ -146,19 +153,20 @@ cases! {
         t.ok(delete_snapshot(&id)).await?;
         t.ok(v1::CreateSnapshotRequest { source_volume_id: other.id, ..request }).await?;
     }
-    beyond "controller/list-snapshots/token-invalid" [ListSnapshots]
+    beyond "controller/list-snapshots/token-invalid" [Controller(ListSnapshots)]
     "A token that the driver did not give is ABORTED."
     |t| {
         let request = v1::ListSnapshotsRequest { starting_token: "longshore-no-such-token".into(), ..Default::default() };
         t.refused(request, &[Code::Aborted], "with an invented token").await?;
     }
-    beyond "controller/list-snapshots/negative-page" [ListSnapshots]
+    beyond "controller/list-snapshots/negative-page" [Controller(ListSnapshots)]
     "The size of a page is not negative."
     |t| {
         let request = v1::ListSnapshotsRequest { max_entries: -1, ..Default::default() };
         t.refused(request, &[Code::InvalidArgument], "with -1 entries a page").await?;
     }
-    beyond "controller/list-snapshots/pages-complete" [Create, Snapshot, ListSnapshots, Alone]
+    beyond "controller/list-snapshots/pages-complete"
+    [Controller(CreateDeleteVolume), Controller(CreateDeleteSnapshot), Controller(ListSnapshots), Alone]
     "All pages together are the list, each snapshot once."
     |t| {
         let volume = t.volume().await?;
@@ -182,7 +190,8 @@ cases! {
         ensure!(found.len() == 5, "5 snapshots are {} in pages of 2", found.len());
         ensure!(found.into_iter().collect::<BTreeSet<_>>() == made, "the pages hold other snapshots than were made");
     }
-    beyond "controller/list-snapshots/id-and-source" [Create, Snapshot, ListSnapshots]
+    beyond "controller/list-snapshots/id-and-source"
+    [Controller(CreateDeleteVolume), Controller(CreateDeleteSnapshot), Controller(ListSnapshots)]
     "An id and a source that do not belong together find nothing."
     |t| {
         let (volume, other) = (t.volume().await?, t.volume().await?);
@@ -192,7 +201,8 @@ cases! {
             t.warn("a snapshot is found by its id although another source is asked for");
         }
     }
-    beyond "controller/list-snapshots/as-created" [Create, Snapshot, ListSnapshots]
+    beyond "controller/list-snapshots/as-created"
+    [Controller(CreateDeleteVolume), Controller(CreateDeleteSnapshot), Controller(ListSnapshots)]
     "A snapshot is listed as its creation was answered."
     |t| {
         let volume = t.volume().await?;
@@ -203,7 +213,8 @@ cases! {
         ensure!(found.size_bytes == snapshot.size_bytes, "the size is another in the list");
         ensure!(found.ready_to_use, "a snapshot that is ready is listed as not ready");
     }
-    beyond "controller/list-snapshots/gone-after-delete" [Create, Snapshot, ListSnapshots]
+    beyond "controller/list-snapshots/gone-after-delete"
+    [Controller(CreateDeleteVolume), Controller(CreateDeleteSnapshot), Controller(ListSnapshots)]
     "A deleted snapshot is not listed."
     |t| {
         let volume = t.volume().await?;

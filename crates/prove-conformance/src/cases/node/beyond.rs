@@ -6,7 +6,7 @@ use csi::{Code, v1};
 use v1::volume_capability::access_mode::Mode;
 use v1::volume_usage::Unit;
 
-use super::node::stats;
+use super::stats;
 use crate::case::{cases, ensure, fail, skip};
 use crate::context::said;
 use crate::host;
@@ -14,7 +14,7 @@ use crate::life::Life;
 use crate::requests::{blocks, files, unpublish, unstage};
 
 cases! {
-    beyond "node/publish/unknown" [Create]
+    beyond "node/publish/unknown" [Controller(CreateDeleteVolume)]
     "A volume that does not exist cannot be published."
     |t| {
         let volume = t.volume().await?;
@@ -23,7 +23,7 @@ cases! {
         t.refused(request, &[Code::NotFound, Code::FailedPrecondition, Code::InvalidArgument], "of a volume that does not exist").await?;
         ensure!(!host::is_mounted(Path::new(&life.target)), "something is mounted although it was refused");
     }
-    beyond "node/publish/not-staged" [Create, Stage]
+    beyond "node/publish/not-staged" [Controller(CreateDeleteVolume), Node(StageUnstageVolume)]
     "A volume is staged before it is published."
     |t| {
         let volume = t.volume().await?;
@@ -31,7 +31,7 @@ cases! {
         let life = Life { volume, publish_context, staging: t.staging_path()?, target: t.target_path()? };
         t.refused(t.publish_request(&life), &[Code::FailedPrecondition, Code::NotFound], "of a volume that is not staged").await?;
     }
-    beyond "node/publish/no-staging-path" [Create, Stage]
+    beyond "node/publish/no-staging-path" [Controller(CreateDeleteVolume), Node(StageUnstageVolume)]
     "A driver that stages is told where the volume is staged."
     |t| {
         let volume = t.volume().await?;
@@ -39,7 +39,7 @@ cases! {
         let request = v1::NodePublishVolumeRequest { staging_target_path: String::new(), ..t.publish_request(&life) };
         t.refused(request, &[Code::FailedPrecondition, Code::InvalidArgument], "without a staging path").await?;
     }
-    beyond "node/publish/repeat-mounts-once" [Create, Root]
+    beyond "node/publish/repeat-mounts-once" [Controller(CreateDeleteVolume), Root]
     "However often publishing is repeated, one mount lies at the target."
     |t| {
         let life = t.published().await?;
@@ -49,7 +49,7 @@ cases! {
         let times = host::times_mounted(Path::new(&life.target));
         ensure!(times <= 1, "{times} mounts lie on {}", life.target);
     }
-    beyond "node/stage/repeat-mounts-once" [Create, Stage, Root]
+    beyond "node/stage/repeat-mounts-once" [Controller(CreateDeleteVolume), Node(StageUnstageVolume), Root]
     "However often staging is repeated, one mount lies at the staging path."
     |t| {
         let volume = t.volume().await?;
@@ -60,7 +60,7 @@ cases! {
         let times = host::times_mounted(Path::new(&life.staging));
         ensure!(times <= 1, "{times} mounts lie on {}", life.staging);
     }
-    beyond "node/publish/target-exists" [Create]
+    beyond "node/publish/target-exists" [Controller(CreateDeleteVolume)]
     "An empty directory at the target is no obstacle."
     |t| {
         let volume = t.volume().await?;
@@ -68,14 +68,14 @@ cases! {
         std::fs::create_dir(&life.target).or_else(|error| fail(format!("cannot make {}: {error}", life.target)))?;
         t.ok(t.publish_request(&life)).await?;
     }
-    beyond "node/publish/read-only-changed" [Create]
+    beyond "node/publish/read-only-changed" [Controller(CreateDeleteVolume)]
     "A published volume does not become read-only by asking again."
     |t| {
         let life = t.published().await?;
         let request = v1::NodePublishVolumeRequest { readonly: true, ..t.publish_request(&life) };
         t.refused(request, &[Code::AlreadyExists], "read-only after read-write at the same path").await?;
     }
-    beyond "node/publish/two-targets" [Create]
+    beyond "node/publish/two-targets" [Controller(CreateDeleteVolume)]
     "A volume of one writing node may be published at two paths there, or the driver says that it may not."
     |t| {
         let life = t.published().await?;
@@ -89,7 +89,7 @@ cases! {
             Err(status) => return fail(format!("a second target was answered {}", said(&status))),
         }
     }
-    beyond "node/publish/target-of-another-volume" [Create]
+    beyond "node/publish/target-of-another-volume" [Controller(CreateDeleteVolume)]
     "A target that another volume has is not taken over."
     |t| {
         let life = t.published().await?;
@@ -99,7 +99,7 @@ cases! {
             return fail("two volumes were published at one target");
         }
     }
-    beyond "node/publish/blocks-of-files" [Create]
+    beyond "node/publish/blocks-of-files" [Controller(CreateDeleteVolume)]
     "A volume made for files is not published as blocks."
     |t| {
         let volume = t.volume().await?;
@@ -110,7 +110,7 @@ cases! {
             return fail("a volume staged for files was published as blocks");
         }
     }
-    beyond "node/unpublish/ten-times" [Create]
+    beyond "node/unpublish/ten-times" [Controller(CreateDeleteVolume)]
     "Unpublishing can be repeated."
     |t| {
         let life = t.published().await?;
@@ -118,7 +118,7 @@ cases! {
             t.ok(unpublish(&life.volume.id, &life.target)).await?;
         }
     }
-    beyond "node/unpublish/never-published" [Create]
+    beyond "node/unpublish/never-published" [Controller(CreateDeleteVolume)]
     "A volume that was never published is unpublished already."
     |t| {
         let volume = t.volume().await?;
@@ -131,7 +131,7 @@ cases! {
             ensure!(status.code == Code::NotFound, "answered {}, expected OK or NOT_FOUND", said(&status));
         }
     }
-    beyond "node/unpublish/foreign-files-stay" [Create]
+    beyond "node/unpublish/foreign-files-stay" [Controller(CreateDeleteVolume)]
     "What the driver did not make at a path it leaves there."
     |t| {
         let volume = t.volume().await?;
@@ -143,14 +143,14 @@ cases! {
         let _ = t.ask(unpublish(&volume.id, &target)).await;
         host::holds(&file, b"mine", "after NodeUnpublishVolume of a volume that was not there")?;
     }
-    beyond "node/unpublish/mount-gone" [Create, Root]
+    beyond "node/unpublish/mount-gone" [Controller(CreateDeleteVolume), Root]
     "After unpublishing nothing is mounted at the target."
     |t| {
         let life = t.published().await?;
         t.ok(unpublish(&life.volume.id, &life.target)).await?;
         ensure!(!host::is_mounted(Path::new(&life.target)), "{} is still mounted", life.target);
     }
-    beyond "node/unpublish/publish-again" [Create]
+    beyond "node/unpublish/publish-again" [Controller(CreateDeleteVolume)]
     "A volume is published again where it was."
     |t| {
         let life = t.published().await?;
@@ -159,7 +159,7 @@ cases! {
             t.ok(t.publish_request(&life)).await?;
         }
     }
-    beyond "node/stage/unknown" [Create, Stage]
+    beyond "node/stage/unknown" [Controller(CreateDeleteVolume), Node(StageUnstageVolume)]
     "A volume that does not exist cannot be staged."
     |t| {
         let volume = t.volume().await?;
@@ -167,7 +167,7 @@ cases! {
         let request = v1::NodeStageVolumeRequest { volume_id: t.name("none"), ..request };
         t.refused(request, &[Code::NotFound, Code::FailedPrecondition, Code::InvalidArgument], "of a volume that does not exist").await?;
     }
-    beyond "node/stage/other-capability" [Create, Stage]
+    beyond "node/stage/other-capability" [Controller(CreateDeleteVolume), Node(StageUnstageVolume)]
     "A staged volume does not answer for another use."
     |t| {
         let volume = t.volume().await?;
@@ -177,14 +177,15 @@ cases! {
         let request = v1::NodeStageVolumeRequest { volume_capability, ..request };
         t.should_refuse(request, &[Code::AlreadyExists, Code::InvalidArgument, Code::FailedPrecondition], "as blocks after files").await?;
     }
-    beyond "node/stage/not-attached" [Create, Stage, Attach]
+    beyond "node/stage/not-attached"
+    [Controller(CreateDeleteVolume), Node(StageUnstageVolume), Controller(PublishUnpublishVolume)]
     "A volume is attached before it is staged."
     |t| {
         let volume = t.volume().await?;
         let request = t.stage_request(&volume, &Default::default(), &t.staging_path()?);
         t.should_refuse(request, &[Code::FailedPrecondition, Code::InvalidArgument, Code::NotFound], "of a volume that is not attached").await?;
     }
-    beyond "node/unstage/ten-times" [Create, Stage]
+    beyond "node/unstage/ten-times" [Controller(CreateDeleteVolume), Node(StageUnstageVolume)]
     "Unstaging can be repeated."
     |t| {
         let volume = t.volume().await?;
@@ -193,20 +194,20 @@ cases! {
             t.ok(unstage(&volume.id, &life.staging)).await?;
         }
     }
-    beyond "node/unstage/never-staged" [Create, Stage]
+    beyond "node/unstage/never-staged" [Controller(CreateDeleteVolume), Node(StageUnstageVolume)]
     "A volume that was never staged is unstaged already."
     |t| {
         let volume = t.volume().await?;
         t.ok(unstage(&volume.id, &t.staging_path()?)).await?;
     }
-    beyond "node/unstage/unknown" [Stage]
+    beyond "node/unstage/unknown" [Node(StageUnstageVolume)]
     "A volume that does not exist is staged nowhere."
     |t| {
         if let Err(status) = t.ask(unstage(&t.name("none"), &t.staging_path()?)).await {
             ensure!(status.code == Code::NotFound, "answered {}, expected OK or NOT_FOUND", said(&status));
         }
     }
-    beyond "node/unstage/while-published" [Create, Stage]
+    beyond "node/unstage/while-published" [Controller(CreateDeleteVolume), Node(StageUnstageVolume)]
     "A volume is unstaged after it was unpublished everywhere; before, the driver refuses or the target lives on."
     |t| {
         let life = t.published().await?;
@@ -217,14 +218,14 @@ cases! {
         }
         ensure!(Path::new(&life.target).exists(), "the target vanished under its user");
     }
-    beyond "node/unstage/mount-gone" [Create, Stage, Root]
+    beyond "node/unstage/mount-gone" [Controller(CreateDeleteVolume), Node(StageUnstageVolume), Root]
     "After unstaging nothing is mounted at the staging path."
     |t| {
         let life = t.published().await?;
         t.take_down(&life).await?;
         ensure!(!host::is_mounted(Path::new(&life.staging)), "{} is still mounted", life.staging);
     }
-    beyond "node/stats/plausible" [Create, Stats]
+    beyond "node/stats/plausible" [Controller(CreateDeleteVolume), Node(GetVolumeStats)]
     "Usage is not negative, and no more is used than there is."
     |t| {
         let life = t.published().await?;
@@ -235,7 +236,7 @@ cases! {
             ensure!(u.total == 0 || u.used <= u.total, "{} of {} are used", u.used, u.total);
         }
     }
-    beyond "node/stats/grows-with-data" [Create, Stats, Root]
+    beyond "node/stats/grows-with-data" [Controller(CreateDeleteVolume), Node(GetVolumeStats), Root]
     "What is written is counted."
     |t| {
         let life = t.published().await?;
@@ -250,7 +251,7 @@ cases! {
             t.warn(format!("4 MiB were written, and {before} used bytes became {after}"));
         }
     }
-    beyond "node/stats/blocks" [Create, Stats]
+    beyond "node/stats/blocks" [Controller(CreateDeleteVolume), Node(GetVolumeStats)]
     "A block volume reports its whole size."
     |t| {
         let life = t.published_blocks().await?;
@@ -262,14 +263,14 @@ cases! {
             Err(status) => t.warn(format!("usage of a block volume was answered {}", said(&status))),
         }
     }
-    beyond "node/stats/after-unpublish" [Create, Stats]
+    beyond "node/stats/after-unpublish" [Controller(CreateDeleteVolume), Node(GetVolumeStats)]
     "A path from which a volume was taken has no usage."
     |t| {
         let life = t.published().await?;
         t.take_down(&life).await?;
         t.refused(stats(&life.volume.id, &life.target), &[Code::NotFound], "after unpublishing").await?;
     }
-    beyond "node/health/healthy" [Create, NodeHealth]
+    beyond "node/health/healthy" [Controller(CreateDeleteVolume), Node(GetVolumeHealth)]
     "A volume in use is healthy."
     |t| {
         let life = t.published().await?;
@@ -281,20 +282,20 @@ cases! {
         let health = t.ok(request).await?.volume_health.unwrap_or_default();
         ensure!(health.health_statuses.is_empty(), "a volume in use is reported as unhealthy");
     }
-    beyond "node/health/storage" [StorageHealth]
+    beyond "node/health/storage" [Node(GetStorageHealth)]
     "The node's storage is healthy."
     |t| {
         let troubles = t.ok(v1::NodeGetStorageHealthRequest::default()).await?.backend_health;
         ensure!(troubles.is_empty(), "{} troubles of the storage are reported", troubles.len());
     }
-    beyond "node/publish/blocks-is-a-device" [Create, Root]
+    beyond "node/publish/blocks-is-a-device" [Controller(CreateDeleteVolume), Root]
     "A block volume appears as a device of its size."
     |t| {
         let life = t.published_blocks().await?;
         let size = host::device_size(Path::new(&life.target))?;
         ensure!(size >= t.suite.options.size, "{} bytes were required, the device has {size}", t.suite.options.size);
     }
-    beyond "node/publish/many-modes" [Create]
+    beyond "node/publish/many-modes" [Controller(CreateDeleteVolume)]
     "Every access mode a volume was made for can be published."
     |t| {
         let mut tried = 0;
@@ -312,7 +313,7 @@ cases! {
             return skip("the driver offers no further access modes");
         }
     }
-    beyond "node/publish/mount-group" [Create, MountGroup, Root]
+    beyond "node/publish/mount-group" [Controller(CreateDeleteVolume), Node(VolumeMountGroup), Root]
     "A group that is asked for owns the files."
     |t| {
         use std::os::unix::fs::MetadataExt;

@@ -1,17 +1,19 @@
 //! Bytes: what was written is read again, by the same volume and by no other.
 
+pub mod block;
+
 use std::path::Path;
 
-use csi::{Code, v1};
+use csi::{Code, NodeRpc, v1};
 use v1::volume_capability::MountVolume;
 use v1::volume_capability::access_mode::Mode;
 
+use crate::Outcome;
 use crate::case::{T, cases, ensure, fail, skip};
 use crate::context::said;
 use crate::host;
 use crate::life::Life;
 use crate::requests::{delete, files_with, of_snapshot, of_volume, unpublish};
-use crate::{Need, Outcome};
 
 /// Bytes that nobody else writes.
 pub fn pattern(seed: u8) -> Vec<u8> {
@@ -36,27 +38,27 @@ fn closed(path: &Path) -> Outcome {
 }
 
 cases! {
-    beyond "data/files/read-after-write" [Create, Root]
+    beyond "data/files/read-after-write" [Controller(CreateDeleteVolume), Root]
     "What is written is read."
     |t| {
         let life = t.published().await?;
         keep(&t, &life, "a", 1)?;
         host::holds(&life.path("a"), &pattern(1), "after writing")?;
     }
-    beyond "data/files/mounted" [Create, Root]
+    beyond "data/files/mounted" [Controller(CreateDeleteVolume), Root]
     "A published volume is a filesystem of its own, not a directory of the machine."
     |t| {
         let life = t.published().await?;
         ensure!(host::is_mounted(life.target()), "nothing is mounted at {}", life.target);
     }
-    beyond "data/files/empty-at-first" [Create, Root]
+    beyond "data/files/empty-at-first" [Controller(CreateDeleteVolume), Root]
     "A new volume is empty."
     |t| {
         let life = t.published().await?;
         let found = host::names(life.target())?;
         ensure!(found.is_empty(), "a new volume holds {found:?}");
     }
-    beyond "data/files/kept-over-republish" [Create, Root]
+    beyond "data/files/kept-over-republish" [Controller(CreateDeleteVolume), Root]
     "Data outlives the path it was published at."
     |t| {
         let life = t.published().await?;
@@ -65,7 +67,7 @@ cases! {
         let again = t.publish(&life, false).await?;
         host::holds(&again.path("a"), &pattern(2), "after publishing again")?;
     }
-    beyond "data/files/kept-over-restage" [Create, Root]
+    beyond "data/files/kept-over-restage" [Controller(CreateDeleteVolume), Root]
     "Data outlives the whole way back and there."
     |t| {
         let life = t.published().await?;
@@ -74,14 +76,14 @@ cases! {
         let again = t.bring(&life.volume).await?;
         host::holds(&again.path("a"), &pattern(3), "after the whole way again")?;
     }
-    beyond "data/files/not-in-other-volumes" [Create, Root]
+    beyond "data/files/not-in-other-volumes" [Controller(CreateDeleteVolume), Root]
     "Volumes do not share data."
     |t| {
         let (one, other) = (t.published().await?, t.published().await?);
         keep(&t, &one, "a", 4)?;
         ensure!(host::names(other.target())?.is_empty(), "data of one volume appears in another");
     }
-    beyond "data/files/not-in-later-volumes" [Create, Root]
+    beyond "data/files/not-in-later-volumes" [Controller(CreateDeleteVolume), Root]
     "A new volume holds nothing of a deleted one."
     |t| {
         let request = t.create_request();
@@ -95,7 +97,7 @@ cases! {
         let found = host::names(life.target())?;
         ensure!(found.is_empty(), "the new volume of the same name holds {found:?}");
     }
-    beyond "data/files/two-targets-one-volume" [Create, Root]
+    beyond "data/files/two-targets-one-volume" [Controller(CreateDeleteVolume), Root]
     "Two paths of one volume show the same data."
     |t| {
         let life = t.published().await?;
@@ -106,7 +108,7 @@ cases! {
         keep(&t, &life, "a", 6)?;
         host::holds(&second.path("a"), &pattern(6), "at the other target")?;
     }
-    beyond "data/files/unpublish-one-of-two" [Create, Root]
+    beyond "data/files/unpublish-one-of-two" [Controller(CreateDeleteVolume), Root]
     "Taking a volume from one path leaves the other working."
     |t| {
         let life = t.published().await?;
@@ -118,7 +120,7 @@ cases! {
         t.ok(unpublish(&life.volume.id, &second.target)).await?;
         host::holds(&life.path("a"), &pattern(7), "after the other target was unpublished")?;
     }
-    beyond "data/files/tree-kept" [Create, Root]
+    beyond "data/files/tree-kept" [Controller(CreateDeleteVolume), Root]
     "Directories, links and modes are kept."
     |t| {
         use std::os::unix::fs::PermissionsExt;
@@ -140,7 +142,7 @@ cases! {
             t.remember_path(&again.path(name));
         }
     }
-    beyond "data/files/capacity-is-there" [Create, Root]
+    beyond "data/files/capacity-is-there" [Controller(CreateDeleteVolume), Root]
     "A volume holds about what was required."
     |t| {
         let life = t.published().await?;
@@ -148,7 +150,7 @@ cases! {
         let found = host::filesystem_size(&life.target).await?;
         ensure!(found >= size / 10 * 7, "{size} bytes were required, the filesystem has {found}");
     }
-    beyond "data/files/capacity-is-enforced" [Create, Root]
+    beyond "data/files/capacity-is-enforced" [Controller(CreateDeleteVolume), Root]
     "A volume does not take what belongs to others."
     |t| {
         let life = t.published().await?;
@@ -158,14 +160,14 @@ cases! {
             t.warn(format!("{size} bytes were required, but the filesystem lets {found} be written"));
         }
     }
-    beyond "data/read-only/refuses-writes" [Create, Root]
+    beyond "data/read-only/refuses-writes" [Controller(CreateDeleteVolume), Root]
     "What is published read-only cannot be written, not even by root."
     |t| {
         let volume = t.volume().await?;
         let life = t.publish(&t.staged(&volume).await?, true).await?;
         closed(&life.path("a"))?;
     }
-    beyond "data/read-only/still-reads" [Create, Root]
+    beyond "data/read-only/still-reads" [Controller(CreateDeleteVolume), Root]
     "What is published read-only can be read."
     |t| {
         let life = t.published().await?;
@@ -175,7 +177,7 @@ cases! {
         host::holds(&again.path("a"), &pattern(8), "when published read-only")?;
         closed(&again.path("a"))?;
     }
-    beyond "data/read-only/beside-read-write" [Create, Root]
+    beyond "data/read-only/beside-read-write" [Controller(CreateDeleteVolume), Root]
     "A read-only path does not make the others read-only, nor the other way."
     |t| {
         let life = t.published().await?;
@@ -189,7 +191,7 @@ cases! {
         closed(&second.path("a"))?;
         keep(&t, &life, "b", 9)?;
     }
-    beyond "data/read-only/then-read-write" [Create, Root]
+    beyond "data/read-only/then-read-write" [Controller(CreateDeleteVolume), Root]
     "A volume published read-only is writable when it is published again."
     |t| {
         let volume = t.volume().await?;
@@ -199,20 +201,21 @@ cases! {
         let life = t.publish(&staged, false).await?;
         keep(&t, &life, "a", 10)?;
     }
-    beyond "data/read-only/attached-read-only" [Create, Attach, AttachReadOnly, Root]
+    beyond "data/read-only/attached-read-only"
+    [Controller(CreateDeleteVolume), Controller(PublishUnpublishVolume), Controller(PublishReadonly), Root]
     "What is attached read-only cannot be written."
     |t| {
         let volume = t.volume().await?;
         let context = t.ok(v1::ControllerPublishVolumeRequest { readonly: true, ..t.attach_request(&volume) }).await?.publish_context;
         let mut life = Life { volume: volume.clone(), publish_context: context, staging: String::new(), target: t.target_path()? };
-        if t.has(Need::Stage) {
+        if t.can(NodeRpc::StageUnstageVolume) {
             life.staging = t.staging_path()?;
             t.ok(t.stage_request(&volume, &life.publish_context, &life.staging)).await?;
         }
         t.ok(v1::NodePublishVolumeRequest { readonly: true, ..t.publish_request(&life) }).await?;
         closed(&life.path("a"))?;
     }
-    beyond "data/mount/flags-applied" [Create, Root]
+    beyond "data/mount/flags-applied" [Controller(CreateDeleteVolume), Root]
     "Mount flags that are asked for are set, or refused."
     |t| {
         let mount = MountVolume { mount_flags: vec!["noatime".into()], ..Default::default() };
@@ -225,7 +228,7 @@ cases! {
             t.warn(format!("noatime was asked for, the mount has {}", options.join(",")));
         }
     }
-    beyond "data/mount/unknown-filesystem" [Create, Root]
+    beyond "data/mount/unknown-filesystem" [Controller(CreateDeleteVolume), Root]
     "A filesystem nobody knows is refused."
     |t| {
         let mount = MountVolume { fs_type: "longshorefs".into(), ..Default::default() };
@@ -237,7 +240,7 @@ cases! {
             t.warn("a filesystem nobody knows was asked for, and another was given");
         }
     }
-    beyond "data/mount/filesystem-as-asked" [Create, Root]
+    beyond "data/mount/filesystem-as-asked" [Controller(CreateDeleteVolume), Root]
     "A filesystem that is asked for is the one that is mounted."
     |t| {
         let mount = MountVolume { fs_type: "ext4".into(), ..Default::default() };
@@ -250,7 +253,7 @@ cases! {
             t.warn(format!("ext4 was asked for, {found} is mounted"));
         }
     }
-    beyond "data/clone/has-the-data" [Create, Clone, Root]
+    beyond "data/clone/has-the-data" [Controller(CreateDeleteVolume), Controller(CloneVolume), Root]
     "A clone holds what its source held."
     |t| {
         let life = t.published().await?;
@@ -261,7 +264,7 @@ cases! {
         let clone = t.bring(&clone).await?;
         host::holds(&clone.path("a"), &pattern(11), "in the clone")?;
     }
-    beyond "data/clone/goes-its-own-way" [Create, Clone, Root]
+    beyond "data/clone/goes-its-own-way" [Controller(CreateDeleteVolume), Controller(CloneVolume), Root]
     "What is written to a clone is not in its source, nor the other way."
     |t| {
         let life = t.published().await?;
@@ -275,7 +278,7 @@ cases! {
         host::holds(&source.path("a"), &pattern(12), "in the source")?;
         ensure!(!clone.path("b").exists(), "what was written to the source appears in the clone");
     }
-    beyond "data/snapshot/is-of-its-moment" [Create, Snapshot, Root]
+    beyond "data/snapshot/is-of-its-moment" [Controller(CreateDeleteVolume), Controller(CreateDeleteSnapshot), Root]
     "A snapshot holds what the volume held then, and nothing later."
     |t| {
         let life = t.published().await?;
@@ -292,7 +295,7 @@ cases! {
         ensure!(!restored.path("b").exists(), "the snapshot holds what was written after it");
         host::holds(&again.path("a"), &pattern(16), "in the volume after its snapshot was restored")?;
     }
-    beyond "data/snapshot/source-unchanged" [Create, Snapshot, Root]
+    beyond "data/snapshot/source-unchanged" [Controller(CreateDeleteVolume), Controller(CreateDeleteSnapshot), Root]
     "Taking a snapshot changes nothing in the volume."
     |t| {
         let life = t.published().await?;

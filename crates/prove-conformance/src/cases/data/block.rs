@@ -2,7 +2,7 @@
 
 use csi::v1;
 
-use super::data::{keep, pattern};
+use super::{keep, pattern};
 use crate::case::{cases, ensure, fail};
 use crate::host;
 use crate::requests::{delete, of_snapshot, of_volume, unpublish};
@@ -10,7 +10,7 @@ use crate::requests::{delete, of_snapshot, of_volume, unpublish};
 const MIB: u64 = 1 << 20;
 
 cases! {
-    beyond "data/blocks/read-after-write" [Create, Root]
+    beyond "data/blocks/read-after-write" [Controller(CreateDeleteVolume), Root]
     "What is written at an offset is read there, and nowhere else."
     |t| {
         let life = t.published_blocks().await?;
@@ -23,7 +23,7 @@ cases! {
             ensure!(found == pattern(seed), "other bytes are read at {offset} than were written");
         }
     }
-    beyond "data/blocks/zeros-at-first" [Create, Root]
+    beyond "data/blocks/zeros-at-first" [Controller(CreateDeleteVolume), Root]
     "A new block volume holds nothing of anybody."
     |t| {
         let life = t.published_blocks().await?;
@@ -32,7 +32,7 @@ cases! {
             ensure!(found.iter().all(|byte| *byte == 0), "a new volume holds bytes at {offset}");
         }
     }
-    beyond "data/blocks/not-in-later-volumes" [Create, Root]
+    beyond "data/blocks/not-in-later-volumes" [Controller(CreateDeleteVolume), Root]
     "A new block volume holds nothing of a deleted one."
     |t| {
         let life = t.published_blocks().await?;
@@ -43,7 +43,7 @@ cases! {
         let found = host::read_at(life.target(), MIB, 100_000)?;
         ensure!(found.iter().all(|byte| *byte == 0), "a new volume holds bytes of a deleted one");
     }
-    beyond "data/blocks/kept-over-republish" [Create, Root]
+    beyond "data/blocks/kept-over-republish" [Controller(CreateDeleteVolume), Root]
     "Blocks outlive the path they were published at."
     |t| {
         let life = t.published_blocks().await?;
@@ -52,7 +52,7 @@ cases! {
         let again = t.publish(&life, false).await?;
         ensure!(host::read_at(again.target(), MIB, 100_000)? == pattern(5), "other bytes are read after publishing again");
     }
-    beyond "data/blocks/kept-over-restage" [Create, Root]
+    beyond "data/blocks/kept-over-restage" [Controller(CreateDeleteVolume), Root]
     "Blocks outlive the whole way back and there."
     |t| {
         let life = t.published_blocks().await?;
@@ -61,7 +61,7 @@ cases! {
         let again = t.bring(&life.volume).await?;
         ensure!(host::read_at(again.target(), MIB, 100_000)? == pattern(6), "other bytes are read after the whole way again");
     }
-    beyond "data/blocks/read-only" [Create, Root]
+    beyond "data/blocks/read-only" [Controller(CreateDeleteVolume), Root]
     "Blocks that are published read-only cannot be written."
     |t| {
         let volume = t.volume_if_offered(t.create_blocks(), "block volumes").await?;
@@ -70,7 +70,7 @@ cases! {
             return fail("blocks that are published read-only were written");
         }
     }
-    beyond "data/blocks/snapshot" [Create, Snapshot, Root]
+    beyond "data/blocks/snapshot" [Controller(CreateDeleteVolume), Controller(CreateDeleteSnapshot), Root]
     "A snapshot of blocks holds what they held then."
     |t| {
         let life = t.published_blocks().await?;
@@ -82,7 +82,7 @@ cases! {
         let restored = t.bring(&restored).await?;
         ensure!(host::read_at(restored.target(), MIB, 100_000)? == pattern(7), "the restored volume holds other bytes");
     }
-    beyond "data/blocks/clone" [Create, Clone, Root]
+    beyond "data/blocks/clone" [Controller(CreateDeleteVolume), Controller(CloneVolume), Root]
     "A clone of blocks holds what its source held."
     |t| {
         let life = t.published_blocks().await?;
@@ -93,7 +93,7 @@ cases! {
         let clone = t.bring(&clone).await?;
         ensure!(host::read_at(clone.target(), MIB, 100_000)? == pattern(8), "the clone holds other bytes");
     }
-    beyond "data/blocks/beyond-the-end" [Create, Root]
+    beyond "data/blocks/beyond-the-end" [Controller(CreateDeleteVolume), Root]
     "Nothing can be written beyond the end of a block volume."
     |t| {
         let life = t.published_blocks().await?;
@@ -102,7 +102,8 @@ cases! {
             return fail("4096 bytes were written beyond the end");
         }
     }
-    beyond "data/group/is-of-one-moment" [Create, Group, Snapshot, Root]
+    beyond "data/group/is-of-one-moment"
+    [Controller(CreateDeleteVolume), Group(CreateDeleteGetVolumeGroupSnapshot), Controller(CreateDeleteSnapshot), Root]
     "Members of a group hold what their volumes held then."
     |t| {
         let (one, two) = (t.published().await?, t.published().await?);
@@ -119,7 +120,7 @@ cases! {
             host::holds(&restored.path("a"), &pattern(seed), "in the restored member")?;
         }
     }
-    beyond "data/delete/only-its-own" [Create, Root]
+    beyond "data/delete/only-its-own" [Controller(CreateDeleteVolume), Root]
     "Deleting one volume leaves the data of others."
     |t| {
         let (one, other) = (t.published().await?, t.published().await?);
@@ -128,7 +129,7 @@ cases! {
         t.ok(delete(&one.volume.id)).await?;
         host::holds(&other.path("a"), &pattern(11), "after another volume was deleted")?;
     }
-    beyond "data/delete/refused-keeps-data" [Create, Root]
+    beyond "data/delete/refused-keeps-data" [Controller(CreateDeleteVolume), Root]
     "A volume in use whose deletion is asked for keeps its data."
     |t| {
         let life = t.published().await?;

@@ -1,5 +1,7 @@
 //! The node service, as csi-sanity judges it.
 
+pub mod beyond;
+
 use std::path::Path;
 
 use csi::{Code, v1};
@@ -31,14 +33,14 @@ cases! {
         let request = v1::NodePublishVolumeRequest { target_path: t.target_path()?, volume_capability: Some(plain()), ..Default::default() };
         t.refused(request, &[Code::InvalidArgument], "without an id").await?;
     }
-    parity "node/publish/no-target" [Create]
+    parity "node/publish/no-target" [Controller(CreateDeleteVolume)]
     "A volume is published at a path."
     |t| {
         let volume = t.volume().await?;
         let life = t.staged(&volume).await?;
         t.refused(t.publish_request(&life), &[Code::InvalidArgument], "without a target path").await?;
     }
-    parity "node/publish/no-capability" [Create]
+    parity "node/publish/no-capability" [Controller(CreateDeleteVolume)]
     "A volume is published for a use."
     |t| {
         let volume = t.volume().await?;
@@ -46,7 +48,8 @@ cases! {
         let request = v1::NodePublishVolumeRequest { volume_capability: None, ..t.publish_request(&life) };
         t.refused(request, &[Code::InvalidArgument], "without a capability").await?;
     }
-    parity "node/publish/one-writer-second-target" [Create, Writers]
+    parity "node/publish/one-writer-second-target"
+    [Controller(CreateDeleteVolume), Controller(SingleNodeMultiWriter), Node(SingleNodeMultiWriter)]
     "A volume for a single writer is published once."
     |t| {
         match second_path(&t, Mode::SingleNodeSingleWriter).await? {
@@ -55,7 +58,8 @@ cases! {
             Ok(()) => return fail("a volume for a single writer was published at two targets"),
         }
     }
-    beyond "node/publish/many-writers-second-target" [Create, Writers]
+    beyond "node/publish/many-writers-second-target"
+    [Controller(CreateDeleteVolume), Controller(SingleNodeMultiWriter), Node(SingleNodeMultiWriter)]
     "A volume for many writers on one node is published as often as they need."
     |t| {
         if let Err(status) = second_path(&t, Mode::SingleNodeMultiWriter).await? {
@@ -65,34 +69,34 @@ cases! {
     parity "node/unpublish/no-id" []
     "A volume is unpublished by its id."
     |t| { t.refused(unpublish("", &t.target_path()?), &[Code::InvalidArgument], "without an id").await?; }
-    parity "node/unpublish/no-target" [Create]
+    parity "node/unpublish/no-target" [Controller(CreateDeleteVolume)]
     "A volume is unpublished from a path."
     |t| {
         let volume = t.volume().await?;
         t.refused(unpublish(&volume.id, ""), &[Code::InvalidArgument], "without a target path").await?;
     }
-    parity "node/unpublish/target-removed" [Create]
+    parity "node/unpublish/target-removed" [Controller(CreateDeleteVolume)]
     "What the driver made at the target path it takes away."
     |t| {
         let life = t.published().await?;
         t.ok(unpublish(&life.volume.id, &life.target)).await?;
         ensure!(std::fs::symlink_metadata(&life.target).is_err(), "{} is still there", life.target);
     }
-    parity "node/stage/no-id" [Stage]
+    parity "node/stage/no-id" [Node(StageUnstageVolume)]
     "A volume is staged by its id."
     |t| {
         let staging_target_path = t.staging_path()?;
         let request = v1::NodeStageVolumeRequest { staging_target_path, volume_capability: Some(plain()), ..Default::default() };
         t.refused(request, &[Code::InvalidArgument], "without an id").await?;
     }
-    parity "node/stage/no-path" [Create, Stage]
+    parity "node/stage/no-path" [Controller(CreateDeleteVolume), Node(StageUnstageVolume)]
     "A volume is staged at a path."
     |t| {
         let volume = t.volume().await?;
         let context = t.attach(&volume).await?;
         t.refused(t.stage_request(&volume, &context, ""), &[Code::InvalidArgument], "without a path").await?;
     }
-    parity "node/stage/no-capability" [Create, Stage]
+    parity "node/stage/no-capability" [Controller(CreateDeleteVolume), Node(StageUnstageVolume)]
     "A volume is staged for a use."
     |t| {
         let volume = t.volume().await?;
@@ -101,34 +105,34 @@ cases! {
         let request = v1::NodeStageVolumeRequest { volume_capability: None, ..request };
         t.refused(request, &[Code::InvalidArgument], "without a capability").await?;
     }
-    parity "node/unstage/no-id" [Stage]
+    parity "node/unstage/no-id" [Node(StageUnstageVolume)]
     "A volume is unstaged by its id."
     |t| { t.refused(unstage("", &t.staging_path()?), &[Code::InvalidArgument], "without an id").await?; }
-    parity "node/unstage/no-path" [Create, Stage]
+    parity "node/unstage/no-path" [Controller(CreateDeleteVolume), Node(StageUnstageVolume)]
     "A volume is unstaged from a path."
     |t| {
         let volume = t.volume().await?;
         t.refused(unstage(&volume.id, ""), &[Code::InvalidArgument], "without a path").await?;
     }
-    parity "node/stats/no-id" [Stats]
+    parity "node/stats/no-id" [Node(GetVolumeStats)]
     "Usage is asked of a volume."
     |t| { t.refused(stats("", &t.target_path()?), &[Code::InvalidArgument], "without an id").await?; }
-    parity "node/stats/no-path" [Create, Stats]
+    parity "node/stats/no-path" [Controller(CreateDeleteVolume), Node(GetVolumeStats)]
     "Usage is asked at a path."
     |t| {
         let volume = t.volume().await?;
         t.refused(stats(&volume.id, ""), &[Code::InvalidArgument], "without a path").await?;
     }
-    parity "node/stats/unknown" [Stats]
+    parity "node/stats/unknown" [Node(GetVolumeStats)]
     "A volume that does not exist has no usage."
     |t| { t.refused(stats(&t.name("none"), &t.target_path()?), &[Code::NotFound], "of a volume that does not exist").await?; }
-    parity "node/stats/wrong-path" [Create, Stats]
+    parity "node/stats/wrong-path" [Controller(CreateDeleteVolume), Node(GetVolumeStats)]
     "A volume has no usage at a path where it is not."
     |t| {
         let life = t.published().await?;
         t.refused(stats(&life.volume.id, &t.target_path()?), &[Code::NotFound], "at a path where it is not").await?;
     }
-    parity "node/flow/works" [Create]
+    parity "node/flow/works" [Controller(CreateDeleteVolume)]
     "A volume goes its whole way and back."
     |t| {
         let life = t.published().await?;
@@ -136,7 +140,7 @@ cases! {
         t.take_down(&life).await?;
         t.ok(crate::requests::delete(&life.volume.id)).await?;
     }
-    parity "node/flow/each-step-ten-times" [Create]
+    parity "node/flow/each-step-ten-times" [Controller(CreateDeleteVolume)]
     "Every step of the way there can be repeated."
     |t| {
         let volume = t.volume().await?;
