@@ -8,14 +8,23 @@ use serde::{Deserialize, Serialize};
 use crate::in_tree::sourced;
 use crate::{Meta, Quantity, Time, Value, VolumeNodeAffinity};
 
-/// Declares a narrow object part: every field optional on the wire, empty ones left out.
+/// Declares a narrow object part: every field optional on the wire, empty ones left out. Fields that the API requires may
+/// come first, as `required { … }`; they are always written.
 macro_rules! part {
-    ($(#[$doc:meta])* $name:ident { $($(#[$attr:meta])* $field:ident : $type:ty),* $(,)? }) => {
+    ($(#[$doc:meta])* $name:ident { $($fields:tt)* }) => {
+        crate::core_v1::part! { $(#[$doc])* $name required {} { $($fields)* } }
+    };
+    (
+        $(#[$doc:meta])* $name:ident
+        required { $($(#[$needed_attr:meta])* $needed:ident : $needed_type:ty),* $(,)? }
+        { $($(#[$attr:meta])* $field:ident : $type:ty),* $(,)? }
+    ) => {
         $(#[$doc])*
         #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "camelCase", default)]
         #[allow(missing_docs, reason = "fields are the Kubernetes fields of the same name")]
         pub struct $name {
+            $($(#[$needed_attr])* pub $needed: $needed_type,)*
             $(
                 $(#[$attr])*
                 #[serde(skip_serializing_if = "crate::core_v1::is_default")]
@@ -165,14 +174,13 @@ part! {
 
 part! {
     /// An attached volume as reported in a node's status.
-    AttachedVolume { name: String, device_path: String }
+    AttachedVolume required { name: String, device_path: String } {}
 }
 
-/// `devicePath` is a required field of the API, so it is written even when it is empty.
 impl AttachedVolume {
     /// The entry as it is written.
     pub fn to_json(&self) -> Value {
-        serde_json::json!({ "name": self.name, "devicePath": self.device_path })
+        serde_json::to_value(self).unwrap_or_default()
     }
 }
 

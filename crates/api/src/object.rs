@@ -3,173 +3,141 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
+use serde::{Deserialize, Deserializer};
+
+use crate::go::AsGo;
 use crate::{
     CSIDriver, CSINode, CSIStorageCapacity, Kind, Lease, Meta, Node, ObjectRef, PersistentVolume,
     PersistentVolumeClaim, Pod, ReferenceGrant, Secret, StorageClass, Value, VolumeAttachment, VolumeAttributesClass,
-    VolumeSnapshot, VolumeSnapshotContent,
+    VolumeSnapshot, VolumeSnapshotContent, for_each_kind,
 };
 
-/// Any object the rules read, shared and immutable.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "each variant is the Kubernetes kind of the same name")]
-pub enum Object {
-    PersistentVolumeClaim(Arc<PersistentVolumeClaim>),
-    PersistentVolume(Arc<PersistentVolume>),
-    StorageClass(Arc<StorageClass>),
-    VolumeAttachment(Arc<VolumeAttachment>),
-    CSIDriver(Arc<CSIDriver>),
-    CSINode(Arc<CSINode>),
-    Node(Arc<Node>),
-    Pod(Arc<Pod>),
-    Secret(Arc<Secret>),
-    VolumeAttributesClass(Arc<VolumeAttributesClass>),
-    CSIStorageCapacity(Arc<CSIStorageCapacity>),
-    VolumeSnapshot(Arc<VolumeSnapshot>),
-    VolumeSnapshotContent(Arc<VolumeSnapshotContent>),
-    ReferenceGrant(Arc<ReferenceGrant>),
-    Lease(Arc<Lease>),
+/// A type that holds what the rules read of one kind.
+pub trait Narrow: Sized {
+    /// The kind.
+    const KIND: Kind;
+
+    /// The object, if it is of this kind.
+    fn of(object: &Object) -> Option<&Arc<Self>>;
 }
 
-/// The rules keep no objects of this kind.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownKind(pub Kind);
-
-impl fmt::Display for UnknownKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "objects of kind {} are not kept in a cache", self.0)
-    }
-}
-
-macro_rules! each {
-    ($self:expr, $object:ident => $body:expr) => {
-        match $self {
-            Object::PersistentVolumeClaim($object) => $body,
-            Object::PersistentVolume($object) => $body,
-            Object::StorageClass($object) => $body,
-            Object::VolumeAttachment($object) => $body,
-            Object::CSIDriver($object) => $body,
-            Object::CSINode($object) => $body,
-            Object::Node($object) => $body,
-            Object::Pod($object) => $body,
-            Object::Secret($object) => $body,
-            Object::VolumeAttributesClass($object) => $body,
-            Object::CSIStorageCapacity($object) => $body,
-            Object::VolumeSnapshot($object) => $body,
-            Object::VolumeSnapshotContent($object) => $body,
-            Object::ReferenceGrant($object) => $body,
-            Object::Lease($object) => $body,
+macro_rules! declare_object {
+    (
+        cached { $($cached:ident $_1:tt $_2:tt $_3:tt $_4:tt $_5:tt $_6:tt $_7:tt $_8:tt;)* }
+        fetched { $($fetched:ident $_f1:tt $_f2:tt $_f3:tt $_f4:tt $_f5:tt $_f6:tt $_f7:tt $_f8:tt;)* }
+        served { $($served:tt)* }
+    ) => {
+        impl Object {
+            /// Kinds that may be kept in a cache.
+            pub const KINDS: [Kind; [$(Kind::$cached),*].len()] = [$(Kind::$cached),*];
         }
+        declare_object!($($cached)* $($fetched)*);
+    };
+    ($($kind:ident)*) => {
+        /// Any object the rules read, shared and immutable.
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        #[allow(missing_docs, reason = "each variant is the Kubernetes kind of the same name")]
+        pub enum Object { $($kind(Arc<$kind>)),* }
+
+        impl Object {
+            /// The object's kind.
+            pub fn kind(&self) -> Kind {
+                match self { $(Object::$kind(_) => Kind::$kind),* }
+            }
+
+            /// The object's metadata.
+            pub fn meta(&self) -> &Meta {
+                match self { $(Object::$kind(object) => &object.metadata),* }
+            }
+
+            /// Reads an object of this kind from any format that has the names of JSON, as Go reads it: fields that the
+            /// narrow type does not have are ignored, and null stands for the zero value.
+            pub fn read<'de, D: Deserializer<'de>>(kind: Kind, from: D) -> Result<Object, D::Error> {
+                match kind {
+                    $(Kind::$kind => $kind::deserialize(AsGo(from)).map(Object::from),)*
+                    unread => Err(serde::de::Error::custom(ReadError::NotRead(unread))),
+                }
+            }
+
+            /// The object as bytes that [`Object::from_slice`] reads; kind and version are left out.
+            pub fn to_bytes(&self) -> Vec<u8> {
+                match self { $(Object::$kind(object) => serde_json::to_vec(&**object)),* }.unwrap_or_default()
+            }
+
+            fn to_value(&self) -> Value {
+                match self { $(Object::$kind(object) => serde_json::to_value(&**object)),* }.unwrap_or_default()
+            }
+        }
+
+        $(
+            impl From<$kind> for Object {
+                fn from(object: $kind) -> Object {
+                    Object::$kind(Arc::new(object))
+                }
+            }
+
+            impl Narrow for $kind {
+                const KIND: Kind = Kind::$kind;
+
+                fn of(object: &Object) -> Option<&Arc<Self>> {
+                    match object {
+                        Object::$kind(object) => Some(object),
+                        _another => None,
+                    }
+                }
+            }
+        )*
     };
 }
+for_each_kind!(declare_object);
 
-impl Object {
-    /// Kinds that may be kept in a cache: those with a variant here, save secrets, which are read when they are needed.
-    pub const KINDS: [Kind; 14] = [
-        Kind::PersistentVolumeClaim,
-        Kind::PersistentVolume,
-        Kind::StorageClass,
-        Kind::VolumeAttachment,
-        Kind::CSIDriver,
-        Kind::CSINode,
-        Kind::Node,
-        Kind::Pod,
-        Kind::VolumeAttributesClass,
-        Kind::CSIStorageCapacity,
-        Kind::VolumeSnapshot,
-        Kind::VolumeSnapshotContent,
-        Kind::ReferenceGrant,
-        Kind::Lease,
-    ];
+/// Why something is not an object that the rules read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReadError {
+    /// No rule reads objects of this kind.
+    NotRead(Kind),
+    /// A field holds what it cannot hold.
+    Malformed {
+        /// The kind it should be.
+        kind: Kind,
+        /// What is wrong, and where.
+        message: String,
+    },
+}
 
-    /// What it is.
-    pub fn kind(&self) -> Kind {
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Object::PersistentVolumeClaim(_) => Kind::PersistentVolumeClaim,
-            Object::PersistentVolume(_) => Kind::PersistentVolume,
-            Object::StorageClass(_) => Kind::StorageClass,
-            Object::VolumeAttachment(_) => Kind::VolumeAttachment,
-            Object::CSIDriver(_) => Kind::CSIDriver,
-            Object::CSINode(_) => Kind::CSINode,
-            Object::Node(_) => Kind::Node,
-            Object::Pod(_) => Kind::Pod,
-            Object::Secret(_) => Kind::Secret,
-            Object::VolumeAttributesClass(_) => Kind::VolumeAttributesClass,
-            Object::CSIStorageCapacity(_) => Kind::CSIStorageCapacity,
-            Object::VolumeSnapshot(_) => Kind::VolumeSnapshot,
-            Object::VolumeSnapshotContent(_) => Kind::VolumeSnapshotContent,
-            Object::ReferenceGrant(_) => Kind::ReferenceGrant,
-            Object::Lease(_) => Kind::Lease,
+            ReadError::NotRead(kind) => write!(f, "no rule reads objects of kind {kind}"),
+            ReadError::Malformed { kind, message } => write!(f, "it is not a {kind}: {message}"),
         }
     }
+}
 
-    /// Its metadata.
-    pub fn meta(&self) -> &Meta {
-        each!(self, object => &object.metadata)
-    }
+impl core::error::Error for ReadError {}
 
-    /// A reference to it.
+impl Object {
+    /// What identifies the object.
     pub fn reference(&self) -> ObjectRef {
         ObjectRef { kind: self.kind(), key: self.meta().key() }
     }
 
-    /// Reads an object of a known kind from its JSON. The error is the parser's sentence.
-    pub fn from_json(kind: Kind, json: Value) -> Result<Object, String> {
-        fn read<T: serde::de::DeserializeOwned>(json: Value) -> Result<Arc<T>, String> {
-            serde_json::from_value(json).map(Arc::new).map_err(|error| error.to_string())
-        }
-        Ok(match kind {
-            Kind::PersistentVolumeClaim => Object::PersistentVolumeClaim(read(json)?),
-            Kind::PersistentVolume => Object::PersistentVolume(read(json)?),
-            Kind::StorageClass => Object::StorageClass(read(json)?),
-            Kind::VolumeAttachment => Object::VolumeAttachment(read(json)?),
-            Kind::CSIDriver => Object::CSIDriver(read(json)?),
-            Kind::CSINode => Object::CSINode(read(json)?),
-            Kind::Node => Object::Node(read(json)?),
-            Kind::Pod => Object::Pod(read(json)?),
-            Kind::Secret => Object::Secret(read(json)?),
-            Kind::VolumeAttributesClass => Object::VolumeAttributesClass(read(json)?),
-            Kind::CSIStorageCapacity => Object::CSIStorageCapacity(read(json)?),
-            Kind::VolumeSnapshot => Object::VolumeSnapshot(read(json)?),
-            Kind::VolumeSnapshotContent => Object::VolumeSnapshotContent(read(json)?),
-            Kind::ReferenceGrant => Object::ReferenceGrant(read(json)?),
-            Kind::Lease => Object::Lease(read(json)?),
-            Kind::Event | Kind::Namespace => return Err(UnknownKind(kind).to_string()),
-        })
+    /// Reads an object from its JSON, as Go reads it.
+    pub fn from_json(kind: Kind, json: Value) -> Result<Object, ReadError> {
+        Object::read(kind, json).map_err(|error| malformed(kind, &error))
     }
 
     /// The same from bytes, without building a tree in between.
-    pub fn from_slice(kind: Kind, json: &[u8]) -> Result<Object, String> {
-        fn read<T: serde::de::DeserializeOwned>(json: &[u8]) -> Result<Arc<T>, String> {
-            serde_json::from_slice(json).map(Arc::new).map_err(|error| error.to_string())
-        }
-        Ok(match kind {
-            Kind::PersistentVolumeClaim => Object::PersistentVolumeClaim(read(json)?),
-            Kind::PersistentVolume => Object::PersistentVolume(read(json)?),
-            Kind::StorageClass => Object::StorageClass(read(json)?),
-            Kind::VolumeAttachment => Object::VolumeAttachment(read(json)?),
-            Kind::CSIDriver => Object::CSIDriver(read(json)?),
-            Kind::CSINode => Object::CSINode(read(json)?),
-            Kind::Node => Object::Node(read(json)?),
-            Kind::Pod => Object::Pod(read(json)?),
-            Kind::Secret => Object::Secret(read(json)?),
-            Kind::VolumeAttributesClass => Object::VolumeAttributesClass(read(json)?),
-            Kind::CSIStorageCapacity => Object::CSIStorageCapacity(read(json)?),
-            Kind::VolumeSnapshot => Object::VolumeSnapshot(read(json)?),
-            Kind::VolumeSnapshotContent => Object::VolumeSnapshotContent(read(json)?),
-            Kind::ReferenceGrant => Object::ReferenceGrant(read(json)?),
-            Kind::Lease => Object::Lease(read(json)?),
-            Kind::Event | Kind::Namespace => return Err(UnknownKind(kind).to_string()),
-        })
-    }
-
-    /// The object as bytes that [`Object::from_slice`] reads; kind and version are left out.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        each!(self, object => serde_json::to_vec(&**object)).unwrap_or_default()
+    pub fn from_slice(kind: Kind, json: &[u8]) -> Result<Object, ReadError> {
+        let mut from = serde_json::Deserializer::from_slice(json);
+        let object = Object::read(kind, &mut from).map_err(|error| malformed(kind, &error))?;
+        from.end().map_err(|error| malformed(kind, &error))?;
+        Ok(object)
     }
 
     /// The object as it is written: with `apiVersion` and `kind`.
     pub fn to_json(&self) -> Value {
-        let mut json = each!(self, object => serde_json::to_value(&**object)).unwrap_or(Value::Null);
+        let mut json = self.to_value();
         if let Value::Object(map) = &mut json {
             map.insert("apiVersion".into(), self.kind().api_version().into());
             map.insert("kind".into(), self.kind().name().into());
@@ -178,29 +146,6 @@ impl Object {
     }
 }
 
-macro_rules! from_narrow {
-    ($($name:ident),*) => { $(
-        impl From<$name> for Object {
-            fn from(object: $name) -> Object {
-                Object::$name(Arc::new(object))
-            }
-        }
-    )* };
+fn malformed(kind: Kind, error: &serde_json::Error) -> ReadError {
+    ReadError::Malformed { kind, message: error.to_string() }
 }
-from_narrow!(
-    PersistentVolumeClaim,
-    PersistentVolume,
-    StorageClass,
-    VolumeAttachment,
-    CSIDriver,
-    CSINode,
-    Node,
-    Pod,
-    Secret,
-    VolumeAttributesClass,
-    CSIStorageCapacity,
-    VolumeSnapshot,
-    VolumeSnapshotContent,
-    ReferenceGrant,
-    Lease
-);

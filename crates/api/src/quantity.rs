@@ -132,6 +132,10 @@ impl<'de> Deserialize<'de> for Quantity {
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a quantity")
             }
+            // Null, as Go reads it.
+            fn visit_unit<E: de::Error>(self) -> Result<Quantity, E> {
+                Ok(Quantity("0".into()))
+            }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Quantity, E> {
                 Ok(Quantity(text.to_string()))
             }

@@ -39,9 +39,8 @@ part! {
 }
 
 part! {
-    /// What the attacher says. `attached` is required by the API and always written.
-    AttachmentStatus {
-        attached: bool,
+    /// What the attacher says. An attachment without a status has none to write; in one that is written, `attached` is.
+    AttachmentStatus required { attached: bool } {
         attachment_metadata: BTreeMap<String, String>,
         attach_error: Option<VolumeError>,
         detach_error: Option<VolumeError>,
@@ -80,17 +79,16 @@ part! {
     CsiNodeSpec { drivers: Vec<CsiNodeDriver> }
 }
 
-/// One registered driver. `nodeID` and the list are required by the API and always written.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-#[allow(missing_docs, reason = "fields are the Kubernetes fields of the same name")]
-pub struct CsiNodeDriver {
-    pub name: String,
-    #[serde(rename = "nodeID")]
-    pub node_id: String,
-    pub topology_keys: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub allocatable: Option<VolumeLimit>,
+part! {
+    /// One registered driver.
+    CsiNodeDriver required {
+        name: String,
+        #[serde(rename = "nodeID")]
+        node_id: String,
+        topology_keys: Option<Vec<String>>,
+    } {
+        allocatable: Option<VolumeLimit>,
+    }
 }
 
 part! {
@@ -104,6 +102,16 @@ impl StorageClass {
         [names::DEFAULT_CLASS, names::DEFAULT_CLASS_BETA]
             .iter()
             .any(|key| self.metadata.annotation(key) == Some("true"))
+    }
+
+    /// PV-17: the class of claims that name none, the newest of those marked as default. Of equally new ones the first by
+    /// name.
+    pub fn default_of<T: AsRef<StorageClass>>(classes: impl IntoIterator<Item = T>) -> Option<T> {
+        let defaults = classes.into_iter().filter(|class| class.as_ref().is_default());
+        defaults.max_by(|one, other| {
+            let (one, other) = (&one.as_ref().metadata, &other.as_ref().metadata);
+            one.creation_timestamp.cmp(&other.creation_timestamp).then_with(|| other.name.cmp(&one.name))
+        })
     }
 
     /// `Delete` unless the class says otherwise.

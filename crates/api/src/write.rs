@@ -1,4 +1,5 @@
 use alloc::collections::BTreeMap;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -23,7 +24,7 @@ pub enum Write {
         target: ObjectRef,
         /// Which part of it, when not the main one.
         subresource: Option<Subresource>,
-        /// The change, with its precondition inside.
+        /// The change and its precondition.
         patch: Patch,
     },
     /// Ask for an object's deletion.
@@ -86,12 +87,7 @@ impl Write {
     pub fn uid(&self) -> Option<&str> {
         match self {
             Write::Create { .. } => None,
-            Write::Patch { patch: Patch::Merge(body) | Patch::Strategic(body), .. } => body["metadata"]["uid"].as_str(),
-            Write::Patch { patch: Patch::Json(ops), .. } => ops.iter().find_map(|op| match op {
-                JsonOp::Test { path, value } if path == "/metadata/uid" => value.as_str(),
-                JsonOp::Test { .. } | JsonOp::Add { .. } | JsonOp::Replace { .. } | JsonOp::Remove { .. } => None,
-            }),
-            Write::Delete { only_if, .. } => only_if.uid.as_deref(),
+            Write::Patch { patch: Patch { only_if, .. }, .. } | Write::Delete { only_if, .. } => only_if.uid.as_deref(),
             Write::Bind { uid, .. } | Write::Note(Note { uid, .. }) => Some(uid),
         }
     }
@@ -126,13 +122,22 @@ pub enum Subresource {
 
 /// A change and what must be true for it to apply.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Patch {
-    /// RFC 7396. The precondition travels inside, as `metadata.uid` and `metadata.resourceVersion`.
+pub struct Patch {
+    /// What must still be true. It becomes a part of the body when the request is encoded.
+    pub only_if: Precondition,
+    /// The change.
+    pub body: PatchBody,
+}
+
+/// A change in one of the patch languages of the Kubernetes API.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum PatchBody {
+    /// RFC 7396.
     Merge(Value),
-    /// RFC 6902. The precondition travels inside, as `test` operations.
+    /// RFC 6902.
     Json(Vec<JsonOp>),
-    /// A merge patch that knows lists which are really sets or maps, such as finalizers. The precondition travels inside,
-    /// as in a merge patch.
+    /// A merge patch that knows lists which are really sets or maps, such as finalizers. Kinds that a
+    /// CustomResourceDefinition declares do not take it.
     Strategic(Value),
 }
 
@@ -168,45 +173,49 @@ impl Precondition {
 }
 
 impl Patch {
-    /// A merge patch that applies only under the precondition. `body` may carry `metadata` of its own.
+    /// A merge patch that applies only under the precondition.
     pub fn merge(only_if: Precondition, body: Value) -> Patch {
-        Patch::Merge(Patch::guarded(only_if, body))
+        Patch { only_if, body: PatchBody::Merge(body) }
     }
 
     /// The same as a strategic merge patch: lists with a key merge item by item.
     pub fn strategic(only_if: Precondition, body: Value) -> Patch {
-        Patch::Strategic(Patch::guarded(only_if, body))
+        Patch { only_if, body: PatchBody::Strategic(body) }
     }
 
-    fn guarded(only_if: Precondition, mut body: Value) -> Value {
-        if let Value::Object(map) = &mut body {
-            let meta = map.entry("metadata").or_insert_with(|| json!({}));
-            if let Value::Object(meta) = meta {
-                if let Some(uid) = only_if.uid {
-                    meta.insert("uid".into(), uid.into());
-                }
-                if let Some(version) = only_if.resource_version {
-                    meta.insert("resourceVersion".into(), version.into());
-                }
-            }
-        }
-        body
+    /// The same as a JSON patch.
+    pub fn json(only_if: Precondition, ops: Vec<JsonOp>) -> Patch {
+        Patch { only_if, body: PatchBody::Json(ops) }
     }
 
-    /// The body as it travels.
+    /// The body as it travels: in a merge patch the precondition is `metadata.uid` and `metadata.resourceVersion`, in a JSON
+    /// patch it is `test` operations.
     pub fn to_json(&self) -> Value {
-        match self {
-            Patch::Merge(body) | Patch::Strategic(body) => body.clone(),
-            Patch::Json(ops) => ops.iter().map(JsonOp::to_json).collect(),
+        let wanted = [("uid", &self.only_if.uid), ("resourceVersion", &self.only_if.resource_version)];
+        let wanted = wanted.into_iter().filter_map(|(field, value)| Some((field, value.as_ref()?)));
+        match &self.body {
+            PatchBody::Merge(body) | PatchBody::Strategic(body) => {
+                let mut body = body.clone();
+                for (field, value) in wanted {
+                    body["metadata"][field] = value.as_str().into();
+                }
+                body
+            }
+            PatchBody::Json(ops) => {
+                let tests = wanted.map(|(field, value)| {
+                    JsonOp::Test { path: format!("/metadata/{field}"), value: value.as_str().into() }.to_json()
+                });
+                tests.chain(ops.iter().map(JsonOp::to_json)).collect()
+            }
         }
     }
 
     /// The media type it travels under.
     pub fn content_type(&self) -> &'static str {
-        match self {
-            Patch::Merge(_) => "application/merge-patch+json",
-            Patch::Json(_) => "application/json-patch+json",
-            Patch::Strategic(_) => "application/strategic-merge-patch+json",
+        match self.body {
+            PatchBody::Merge(_) => "application/merge-patch+json",
+            PatchBody::Json(_) => "application/json-patch+json",
+            PatchBody::Strategic(_) => "application/strategic-merge-patch+json",
         }
     }
 }
@@ -238,7 +247,8 @@ impl Patch {
 
     /// Removes finalizers from the object of this uid, which is being deleted.
     pub fn let_go_of_all(uid: &str, finalizers: &[&str]) -> Patch {
-        Patch::Strategic(json!({ "metadata": { "uid": uid, "$deleteFromPrimitiveList/finalizers": finalizers } }))
+        let only_if = Precondition { uid: Some(uid.into()), resource_version: None };
+        Patch::strategic(only_if, json!({ "metadata": { "$deleteFromPrimitiveList/finalizers": finalizers } }))
     }
 
     /// Removes a finalizer from the object seen. Nobody can put a finalizer on an object that is being deleted, so there
@@ -266,18 +276,21 @@ mod tests {
         let target = ObjectRef::cluster(Kind::PersistentVolume, "v");
         let patched = |patch| Write::Patch { target: target.clone(), subresource: None, patch };
         assert_eq!(patched(Patch::remove_finalizer(&meta, "a")).uid(), Some("u"));
-        let Patch::Merge(body) = Patch::remove_finalizer(&meta, "a") else { unreachable!("it is not being deleted") };
+        let body = Patch::remove_finalizer(&meta, "a").to_json();
         assert_eq!(body["metadata"]["finalizers"], json!(["b"]));
         assert_eq!(body["metadata"]["resourceVersion"], json!("7"));
         meta.deletion_timestamp = Some(Time::from_unix_millis(1));
-        let letting_go = patched(Patch::remove_finalizer(&meta, "a"));
-        assert_eq!(letting_go.uid(), Some("u"));
-        let Write::Patch { patch: Patch::Strategic(body), .. } = &letting_go else {
-            unreachable!("it is being deleted")
-        };
-        assert!(body["metadata"].get("resourceVersion").is_none());
-        let tests = Patch::Json(alloc::vec![JsonOp::Test { path: "/metadata/uid".into(), value: json!("u") }]);
-        assert_eq!(patched(tests).uid(), Some("u"));
+        let release = Patch::remove_finalizer(&meta, "a");
+        assert!(matches!(release.body, PatchBody::Strategic(_)));
+        assert_eq!(release.to_json()["metadata"]["uid"], json!("u"));
+        assert!(release.to_json()["metadata"].get("resourceVersion").is_none());
+        assert_eq!(patched(release).uid(), Some("u"));
+        let tested = Patch::json(Precondition::unchanged(&meta), alloc::vec![JsonOp::Remove { path: "/a".into() }]);
+        let ops = tested.to_json();
+        assert_eq!(ops[0], json!({ "op": "test", "path": "/metadata/uid", "value": "u" }));
+        assert_eq!(ops[1], json!({ "op": "test", "path": "/metadata/resourceVersion", "value": "7" }));
+        assert_eq!(ops[2], json!({ "op": "remove", "path": "/a" }));
+        assert_eq!(patched(tested).uid(), Some("u"));
         let delete = Write::Delete { target: target.clone(), only_if: Precondition::same(&meta), grace_seconds: None };
         assert_eq!(delete.uid(), Some("u"));
     }

@@ -1,8 +1,8 @@
-//! Who is asking, and whether they may. The one place where rights are decided.
+//! Authentication and authorization: who asks, and whether RBAC allows it. Nothing else decides that.
 
 use std::sync::Arc;
 
-use rules_store::{Asker, Deed, Store};
+use rules_store::{Attributes, Store, Subject};
 
 use crate::refusal::Refusal;
 
@@ -43,11 +43,11 @@ pub(crate) fn is_open_to_all(path: &str) -> bool {
 }
 
 /// Decides whether a caller may do this: the masters everything, others what roles and bindings say.
-pub(crate) fn authorize(store: &Store, identity: &Identity, deed: &Deed<'_>) -> Result<(), Refusal> {
-    let Deed { verb, group, resource, subresource, namespace, name, path } = *deed;
+pub(crate) fn authorize(store: &Store, identity: &Identity, attributes: &Attributes<'_>) -> Result<(), Refusal> {
+    let Attributes { verb, group, resource, subresource, namespace, name, path } = *attributes;
     let part = if subresource.is_empty() { resource.to_owned() } else { format!("{resource}/{subresource}") };
     let user = &*identity.user;
-    if allowed(store, identity, deed) {
+    if allowed(store, identity, attributes) {
         // What the masters do is no news: they may do everything.
         if !identity.belongs_to(MASTERS) {
             tracing::debug!(user, verb, group, resource = part, namespace, name, path, "granted");
@@ -55,35 +55,37 @@ pub(crate) fn authorize(store: &Store, identity: &Identity, deed: &Deed<'_>) -> 
         return Ok(());
     }
     tracing::info!(user, verb, group, resource = part, namespace, name, path, "refused");
-    Err(forbidden(identity, deed))
+    Err(forbidden(identity, attributes))
 }
 
 /// The same without the words.
-pub(crate) fn allowed(store: &Store, identity: &Identity, deed: &Deed<'_>) -> bool {
+pub(crate) fn allowed(store: &Store, identity: &Identity, attributes: &Attributes<'_>) -> bool {
     if identity.belongs_to(MASTERS) {
         return true;
     }
-    let asker = Asker { user: &identity.user, groups: &identity.groups };
-    store.allows(asker, deed) && (!hands_on_rights(deed) || may_hand_on(store, asker, deed))
+    let subject = Subject { name: &identity.user, groups: &identity.groups };
+    store.allows(subject, attributes) && (!can_escalate(attributes) || may_escalate(store, subject, attributes))
 }
 
-/// Would this let the caller give itself, or anybody, more rights than it has?
-fn hands_on_rights(deed: &Deed<'_>) -> bool {
-    deed.group == "rbac.authorization.k8s.io" && matches!(deed.verb, "create" | "update" | "patch")
+/// Whether this could give the caller, or anybody, more permissions than the caller has.
+fn can_escalate(attributes: &Attributes<'_>) -> bool {
+    attributes.group == "rbac.authorization.k8s.io" && matches!(attributes.verb, "create" | "update" | "patch")
 }
 
 /// Stricter than Kubernetes, which also looks whether the caller has every right it hands on: here only the verbs that
 /// say so in general count.
-fn may_hand_on(store: &Store, asker: Asker<'_>, deed: &Deed<'_>) -> bool {
-    match deed.resource {
-        "roles" | "clusterroles" => store.allows(asker, &Deed { verb: "escalate", ..*deed }),
-        _bindings => store.allows(asker, &Deed { verb: "bind", resource: "clusterroles", name: "", ..*deed }),
+fn may_escalate(store: &Store, subject: Subject<'_>, attributes: &Attributes<'_>) -> bool {
+    match attributes.resource {
+        "roles" | "clusterroles" => store.allows(subject, &Attributes { verb: "escalate", ..*attributes }),
+        _bindings => {
+            store.allows(subject, &Attributes { verb: "bind", resource: "clusterroles", name: "", ..*attributes })
+        }
     }
 }
 
 /// The sentence and the details every Kubernetes client knows: tools look for its words.
-fn forbidden(identity: &Identity, deed: &Deed<'_>) -> Refusal {
-    let Deed { verb, group, resource, subresource, namespace, name, path } = *deed;
+fn forbidden(identity: &Identity, attributes: &Attributes<'_>) -> Refusal {
+    let Attributes { verb, group, resource, subresource, namespace, name, path } = *attributes;
     let user = &identity.user;
     if resource.is_empty() {
         return Refusal::forbidden("", "", "", format!("forbidden: User \"{user}\" cannot {verb} path \"{path}\""));
@@ -103,13 +105,13 @@ fn forbidden(identity: &Identity, deed: &Deed<'_>) -> Refusal {
 
 #[cfg(test)]
 mod tests {
-    use rules_store::{Context, Request, WriteOptions, find};
+    use rules_store::{Context, Kind, Request, WriteOptions};
     use serde_json::{Value, json};
 
     use super::*;
 
-    fn deed() -> Deed<'static> {
-        Deed { verb: "get", resource: "pods", namespace: "default", name: "p", ..Deed::default() }
+    fn attributes() -> Attributes<'static> {
+        Attributes { verb: "get", resource: "pods", namespace: "default", name: "p", ..Attributes::default() }
     }
 
     /// A store in which everybody has one role.
@@ -121,10 +123,9 @@ mod tests {
             "metadata": {"name": "b"}, "roleRef": {"kind": "ClusterRole", "name": "r"}, "subjects": [subject],
         });
         for (plural, body) in [("clusterroles", role), ("clusterrolebindings", binding)] {
-            let resource = find("rbac.authorization.k8s.io", "v1", plural).unwrap();
+            let kind = Kind::at_path("rbac.authorization.k8s.io", "v1", plural).unwrap();
             let context = Context { now_millis: 1, new_uid: plural, actor: "t" };
-            let request =
-                Request::Create { resource, namespace: String::new(), body, options: WriteOptions::default() };
+            let request = Request::Create { kind, namespace: String::new(), body, options: WriteOptions::default() };
             store.apply(&context, request).unwrap();
         }
         store
@@ -134,8 +135,8 @@ mod tests {
     fn masters_may_and_others_get_403_unless_a_role_says_so() {
         // reliability 126
         let (nobody, eve) = (Store::new(), Identity::new("eve", &["people"]));
-        assert!(authorize(&nobody, &Identity::trusted("admin"), &deed()).is_ok());
-        let refused = authorize(&nobody, &eve, &deed()).unwrap_err();
+        assert!(authorize(&nobody, &Identity::trusted("admin"), &attributes()).is_ok());
+        let refused = authorize(&nobody, &eve, &attributes()).unwrap_err();
         assert_eq!(refused.code(), 403);
         assert_eq!(
             refused.message(),
@@ -143,8 +144,8 @@ mod tests {
         );
         assert_eq!(refused.status()["details"], json!({"name": "p", "kind": "pods"}));
         let store = store(json!([{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]));
-        assert!(authorize(&store, &eve, &deed()).is_ok());
-        assert!(authorize(&store, &eve, &Deed { verb: "delete", ..deed() }).is_err());
+        assert!(authorize(&store, &eve, &attributes()).is_ok());
+        assert!(authorize(&store, &eve, &Attributes { verb: "delete", ..attributes() }).is_err());
     }
 
     #[test]
@@ -154,15 +155,19 @@ mod tests {
         let (store, eve) = (store(all), Identity::new("eve", &[]));
         for (resource, namespace) in [("clusterroles", ""), ("clusterrolebindings", ""), ("rolebindings", "default")] {
             for verb in ["create", "update", "patch"] {
-                let deed = Deed { verb, group, resource, namespace, ..Deed::default() };
-                assert!(!allowed(&store, &eve, &deed), "{verb} {resource}");
+                let attributes = Attributes { verb, group, resource, namespace, ..Attributes::default() };
+                assert!(!allowed(&store, &eve, &attributes), "{verb} {resource}");
             }
-            assert!(allowed(&store, &eve, &Deed { verb: "get", group, resource, namespace, ..Deed::default() }));
+            assert!(allowed(
+                &store,
+                &eve,
+                &Attributes { verb: "get", group, resource, namespace, ..Attributes::default() }
+            ));
         }
         let more = json!([{"apiGroups": [group], "resources": ["*"], "verbs": ["create", "bind", "escalate"]}]);
         let trusted = self::store(more);
         for resource in ["clusterroles", "clusterrolebindings"] {
-            assert!(allowed(&trusted, &eve, &Deed { verb: "create", group, resource, ..Deed::default() }));
+            assert!(allowed(&trusted, &eve, &Attributes { verb: "create", group, resource, ..Attributes::default() }));
         }
     }
 

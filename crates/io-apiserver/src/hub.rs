@@ -7,8 +7,11 @@ use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use bytes::{BufMut, Bytes, BytesMut};
-use rules_store::{Change, EventType, Resource, Store, Stored, resources};
+use rules_store::{Change, EventType, Kind, Store, Stored};
+use serde_json::Value;
 use tokio::sync::watch;
+
+use crate::http_api::protobuf;
 
 /// Changes of one resource kept for watchers, by number and by size.
 const HISTORY_EVENTS: usize = 4096;
@@ -23,18 +26,29 @@ pub(crate) struct Event {
     /// The object as JSON.
     pub encoded: Bytes,
     line: OnceLock<Bytes>,
+    frame: OnceLock<Option<Bytes>>,
 }
 
 impl Event {
     pub(crate) fn new(change: Change, encoded: Bytes) -> Event {
         let Change { revision, event, object, before } = change;
-        Event { revision, kind: event, object, before, encoded, line: OnceLock::new() }
+        Event { revision, kind: event, object, before, encoded, line: OnceLock::new(), frame: OnceLock::new() }
     }
 
     /// The event as one line of a plain watch; made once, whoever asks first.
     pub(crate) fn line(&self) -> Bytes {
         self.line.get_or_init(|| event_line(self.kind.name(), &self.encoded)).clone()
     }
+
+    /// The event as one frame of a watch in protobuf, if that can say it; made once as well.
+    pub(crate) fn frame(&self) -> Option<Bytes> {
+        self.frame.get_or_init(|| event_frame(self.kind.name(), &self.object.value)).clone()
+    }
+}
+
+/// A watch event of this type as protobuf, if that can say it.
+pub(crate) fn event_frame(kind: &str, object: &Value) -> Option<Bytes> {
+    protobuf::encode(object).map(|object| wire::encode_event(kind, &object).into())
 }
 
 /// A watch event of this type about an object already encoded.
@@ -102,8 +116,8 @@ impl Hub {
         let history = || History { events: VecDeque::new(), bytes: 0, complete_after: revision, last: revision };
         Hub {
             revision: watch::Sender::new(revision),
-            bells: resources().iter().map(|_| watch::Sender::new(revision)).collect(),
-            published: RwLock::new(Published { histories: resources().iter().map(|_| history()).collect(), store }),
+            bells: Kind::ALL.into_iter().map(|_| watch::Sender::new(revision)).collect(),
+            published: RwLock::new(Published { histories: Kind::ALL.into_iter().map(|_| history()).collect(), store }),
         }
     }
 
@@ -118,7 +132,7 @@ impl Hub {
         let revision = {
             let mut published = self.published.write().unwrap_or_else(PoisonError::into_inner);
             for (change, encoded) in changes {
-                let index = change.object.key.resource.index;
+                let index = change.object.key.kind as usize;
                 published.store.replay(&change);
                 published.histories[index].push(Arc::new(Event::new(change, encoded)));
                 touched[index] = true;
@@ -132,8 +146,8 @@ impl Hub {
     }
 
     /// A bell that rings when the resource changes.
-    pub(crate) fn bell(&self, resource: &Resource) -> watch::Receiver<u64> {
-        self.bells[resource.index].subscribe()
+    pub(crate) fn bell(&self, kind: Kind) -> watch::Receiver<u64> {
+        self.bells[kind as usize].subscribe()
     }
 
     /// A bell that rings when anything changes.
@@ -142,9 +156,9 @@ impl Hub {
     }
 
     /// Up to `most` events after a position, or the news that some of them are forgotten.
-    pub(crate) fn events_after(&self, resource: &Resource, position: u64, most: usize) -> Result<Batch, Expired> {
+    pub(crate) fn events_after(&self, kind: Kind, position: u64, most: usize) -> Result<Batch, Expired> {
         let published = self.published.read().unwrap_or_else(PoisonError::into_inner);
-        let history = &published.histories[resource.index];
+        let history = &published.histories[kind as usize];
         if position < history.complete_after {
             return Err(Expired { oldest: history.complete_after });
         }
@@ -159,8 +173,8 @@ impl Hub {
     }
 
     /// Whether a list of this resource at `revision` would equal the current one.
-    pub(crate) fn unchanged_since(&self, resource: &Resource, revision: u64) -> bool {
+    pub(crate) fn unchanged_since(&self, kind: Kind, revision: u64) -> bool {
         let published = self.published.read().unwrap_or_else(PoisonError::into_inner);
-        (published.histories[resource.index].last..=published.store.revision()).contains(&revision)
+        (published.histories[kind as usize].last..=published.store.revision()).contains(&revision)
     }
 }

@@ -25,10 +25,10 @@ impl Refusal {
         Refusal::new(401, "Unauthorized", "a client certificate or a service account's token of this server is needed")
     }
 
-    pub(crate) fn forbidden(group: &str, resource: &str, name: &str, message: String) -> Refusal {
+    pub(crate) fn forbidden(group: &str, kind: &str, name: &str, message: String) -> Refusal {
         let mut refusal = Refusal::new(403, "Forbidden", message);
         refusal.0["details"] = json!({});
-        for (key, value) in [("group", group), ("kind", resource), ("name", name)] {
+        for (key, value) in [("group", group), ("kind", kind), ("name", name)] {
             if !value.is_empty() {
                 refusal.0["details"][key] = value.into();
             }
@@ -44,8 +44,10 @@ impl Refusal {
         Refusal::new(405, "MethodNotAllowed", format!("{method} is not supported on this resource"))
     }
 
-    pub(crate) fn not_acceptable(wanted: &str) -> Refusal {
-        let message = format!("none of the media types in Accept can be served; only JSON can: {wanted}");
+    pub(crate) fn not_acceptable(accept: &str) -> Refusal {
+        let message = format!(
+            "none of the media types in Accept can be served; JSON can, and protobuf where Kubernetes has it: {accept}"
+        );
         Refusal::new(406, "NotAcceptable", message)
     }
 

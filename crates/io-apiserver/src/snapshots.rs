@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use rules_store::{Resource, Stored};
+use rules_store::{Kind, Stored};
 use serde::{Deserialize, Serialize};
 
 /// States kept at most; the oldest goes first and its readers get 410.
@@ -63,8 +63,8 @@ pub(crate) fn boot() -> u32 {
 }
 
 /// What a list is of: a token is only good for the same question.
-pub(crate) fn list_name(resource: &Resource, namespace: &str, labels: &str, fields: &str) -> String {
-    format!("{}/{namespace}?{labels}&{fields}", resource.qualified())
+pub(crate) fn list_name(kind: Kind, namespace: &str, labels: &str, fields: &str) -> String {
+    format!("{}/{namespace}?{labels}&{fields}", kind.qualified())
 }
 
 impl Snapshots {

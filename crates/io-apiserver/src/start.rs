@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use rules_store::{Context, Request, Store, StoreKey, Stored, WriteOptions, find};
+use rules_store::{Context, Kind, Request, Store, StoreKey, Stored, WriteOptions};
 use serde_json::{Value, json};
 
 use crate::directory::DataDirectory;
@@ -54,14 +54,14 @@ fn ensure_namespaces(store: &mut Store, log: &mut DurableLog, database: &Path) -
     let mut rows = Vec::new();
     for name in NAMESPACES {
         let refused = |reason: String| Error::Namespace { name, reason };
-        let resource = find("", "v1", "namespaces").ok_or_else(|| refused("namespaces are not served".to_owned()))?;
-        if store.get(resource, "", name).is_some() {
+        let kind = Kind::Namespace;
+        if store.get(kind, "", name).is_some() {
             continue;
         }
         let uid = uuid::Uuid::new_v4().to_string();
         let context = Context { now_millis: writer::now_millis(), new_uid: &uid, actor: "system:longshore" };
         let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-        let request = Request::Create { resource, namespace: String::new(), body, options: WriteOptions::default() };
+        let request = Request::Create { kind, namespace: String::new(), body, options: WriteOptions::default() };
         let applied = store.apply(&context, request).map_err(|failure| refused(failure.to_string()))?;
         for change in applied.changes {
             let value = Some(change.object.value.to_string().into());

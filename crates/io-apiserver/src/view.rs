@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rules_store::{Resource, Selector, Stored};
+use rules_store::{Kind, Selector, Stored};
 use serde_json::{Value, json};
 
 use crate::http_api::{Options, ResourcePath};
@@ -10,7 +10,7 @@ use crate::refusal::Refusal;
 
 /// Which objects of a resource are asked for.
 pub(crate) struct Filter {
-    pub resource: &'static Resource,
+    pub kind: Kind,
     /// Only this namespace.
     pub namespace: Option<String>,
     /// Only this name: a watch of a single object by its path.
@@ -23,10 +23,10 @@ impl Filter {
         let text = |s: &str| if s.is_empty() { None } else { Some(s.to_owned()) };
         let (labels, fields) = (text(&options.label_selector), text(&options.field_selector));
         Ok(Filter {
-            resource: path.resource,
+            kind: path.kind,
             namespace: text(&path.namespace),
             name: text(&path.name),
-            selector: rules_store::select(path.resource, labels.as_deref(), fields.as_deref())?,
+            selector: rules_store::select(path.kind, labels.as_deref(), fields.as_deref())?,
         })
     }
 
@@ -38,9 +38,9 @@ impl Filter {
 }
 
 /// Rows and columns; each row carries as much of its object as was asked for.
-pub(crate) fn table(resource: &'static Resource, objects: &[Arc<Stored>], include: &str) -> Result<Value, Refusal> {
+pub(crate) fn table(kind: Kind, objects: &[Arc<Stored>], include: &str) -> Result<Value, Refusal> {
     let references: Vec<&Stored> = objects.iter().map(Arc::as_ref).collect();
-    let mut table = rules_store::table(resource, &references, crate::writer::now_millis());
+    let mut table = rules_store::table(kind, &references, crate::writer::now_millis());
     let rows = table["rows"].as_array_mut().map(Vec::as_mut_slice).unwrap_or_default();
     for (row, object) in rows.iter_mut().zip(objects) {
         row["object"] = match include {

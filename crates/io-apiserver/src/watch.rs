@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use tokio::sync::watch::Receiver;
 use tokio::time::{Instant, sleep_until};
 
-use crate::http_api::Form;
-use crate::hub::{Event, Expired, Hub, event_line};
+use crate::http_api::{Encoding, Form};
+use crate::hub::{Event, Expired, Hub, event_frame, event_line};
 use crate::refusal::Refusal;
 use crate::view::{self, Filter};
 
@@ -42,6 +42,7 @@ pub(crate) struct Watch {
     pub hub: Arc<Hub>,
     pub filter: Filter,
     pub form: Form,
+    pub encoding: Encoding,
     pub include_object: String,
     /// Every event up to here is told or need not be.
     pub position: u64,
@@ -102,11 +103,9 @@ impl Running {
             }
             // Looked at before the history is read, so that no ring between the two is missed.
             self.watch.bell.borrow_and_update();
-            match self.watch.hub.events_after(self.watch.filter.resource, self.watch.position, BATCH) {
+            match self.watch.hub.events_after(self.watch.filter.kind, self.watch.position, BATCH) {
                 Err(expired) => {
-                    self.over = true;
-                    let status = too_old(self.watch.position, &expired).status().to_string();
-                    return Some(event_line("ERROR", status.as_bytes()));
+                    return Some(self.end_with(&too_old(self.watch.position, &expired)));
                 }
                 Ok(batch) => {
                     self.next_position = batch.position;
@@ -187,7 +186,10 @@ impl Running {
             (true, false) => EventType::Deleted,
         };
         if kind == event.kind && self.watch.form == Form::Plain {
-            return Some(event.line());
+            return Some(match self.watch.encoding {
+                Encoding::Protobuf => event.frame().unwrap_or_else(|| self.cannot_say(&event.object)),
+                Encoding::Json | Encoding::Yaml => event.line(),
+            });
         }
         if kind == EventType::Deleted && event.kind != EventType::Deleted {
             let left = event.before.as_ref().map(|b| at_revision(b, event.revision))?;
@@ -197,17 +199,42 @@ impl Running {
     }
 
     fn line_of(&mut self, kind: EventType, object: &Arc<Stored>) -> Bytes {
-        let text = match self.watch.form {
-            Form::Plain => object.value.to_string(),
-            Form::Metadata => view::metadata(object).to_string(),
-            Form::Table => self.table_of(object).to_string(),
+        let text = match (self.watch.form, self.watch.encoding) {
+            (Form::Plain, Encoding::Protobuf) => {
+                let frame = event_frame(kind.name(), &object.value);
+                return frame.unwrap_or_else(|| self.cannot_say(object));
+            }
+            (Form::Plain, Encoding::Json | Encoding::Yaml) => object.value.to_string(),
+            (Form::Metadata, _) => view::metadata(object).to_string(),
+            (Form::Table, _) => self.table_of(object).to_string(),
         };
         event_line(kind.name(), text.as_bytes())
     }
 
+    /// Ends the watch: nothing is lost in silence, and a watch cannot change its encoding.
+    fn cannot_say(&mut self, object: &Stored) -> Bytes {
+        let message = format!("{object:?} holds what protobuf cannot say; watch it as application/json");
+        self.end_with(&Refusal::internal(&message))
+    }
+
+    fn end_with(&mut self, refusal: &Refusal) -> Bytes {
+        self.over = true;
+        self.events.clear();
+        self.watch.initial.clear();
+        self.encode("ERROR", refusal.status())
+    }
+
+    fn encode(&self, kind: &str, object: &Value) -> Bytes {
+        let frame = match self.watch.encoding {
+            Encoding::Protobuf => event_frame(kind, object),
+            Encoding::Json | Encoding::Yaml => None,
+        };
+        frame.unwrap_or_else(|| event_line(kind, object.to_string().as_bytes()))
+    }
+
     fn table_of(&mut self, object: &Arc<Stored>) -> Value {
-        let resource = self.watch.filter.resource;
-        let mut table = match view::table(resource, std::slice::from_ref(object), &self.watch.include_object) {
+        let kind = self.watch.filter.kind;
+        let mut table = match view::table(kind, std::slice::from_ref(object), &self.watch.include_object) {
             Ok(table) => table,
             Err(refusal) => return refusal.status().clone(),
         };
@@ -220,9 +247,9 @@ impl Running {
 
     // Reliability 94: the position never passes an event that is not told.
     fn bookmark(&self, initial_end: bool) -> Bytes {
-        let resource = self.watch.filter.resource;
+        let kind = self.watch.filter.kind;
         let (kind, version) = match self.watch.form {
-            Form::Plain => (resource.kind, resource.api_version()),
+            Form::Plain => (kind.name(), kind.api_version()),
             Form::Metadata => ("PartialObjectMetadata", "meta.k8s.io/v1"),
             Form::Table => ("Table", "meta.k8s.io/v1"),
         };
@@ -234,7 +261,7 @@ impl Running {
         if self.watch.form == Form::Table {
             object["rows"] = json!([]);
         }
-        event_line("BOOKMARK", object.to_string().as_bytes())
+        self.encode("BOOKMARK", &object)
     }
 }
 

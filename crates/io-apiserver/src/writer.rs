@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use rules_store::{Applied, Change, Context, EventType, Request, Store, StoreKey, Stored};
+use rules_store::{Applied, Change, Context, EventType, Kind, Request, Store, StoreKey, Stored};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::durable::{CommitError, DurableLog, Row};
@@ -59,11 +59,11 @@ impl Writer {
     pub(crate) fn start(head: Store, log: DurableLog, hub: Arc<Hub>, hold: DataDirectory) -> Result<Writer, Error> {
         let (sender, receiver) = mpsc::channel();
         let reserve = Reserve::open(&hold.reserve());
-        let desk = Desk { head, log, hub, reserve, _hold: hold };
+        let thread = WriterThread { head, log, hub, reserve, _hold: hold };
         let thread = std::thread::Builder::new()
             .name("store-writer".to_owned())
             .stack_size(1 << 20)
-            .spawn(move || desk.run(&receiver))
+            .spawn(move || thread.run(&receiver))
             .map_err(Error::Thread)?;
         Ok(Writer { sender, places: Arc::new(Semaphore::new(QUEUE)), thread: Mutex::new(Some(thread)) })
     }
@@ -93,7 +93,8 @@ impl Drop for Writer {
     }
 }
 
-struct Desk {
+/// What the thread owns.
+struct WriterThread {
     head: Store,
     log: DurableLog,
     hub: Arc<Hub>,
@@ -148,7 +149,7 @@ fn ensure_writable(kept_house: Result<(), CommitError>) {
     }
 }
 
-impl Desk {
+impl WriterThread {
     fn run(mut self, receiver: &Receiver<Message>) {
         let _guard = EndOnPanic;
         loop {
@@ -331,7 +332,7 @@ fn encode(object: &Stored) -> Vec<u8> {
 
 /// A key as it is written in the database. No part of a key can hold a slash.
 pub(crate) fn key_text(key: &StoreKey) -> String {
-    format!("{}/{}/{}/{}", key.resource.group, key.resource.plural, key.namespace, key.name)
+    format!("{}/{}/{}/{}", key.kind.group(), key.kind.plural(), key.namespace, key.name)
 }
 
 /// The key behind such a text.
@@ -339,8 +340,8 @@ pub(crate) fn key_of(text: &str) -> Option<StoreKey> {
     let mut parts = text.split('/');
     let (group, plural) = (parts.next()?, parts.next()?);
     let (namespace, name) = (parts.next()?, parts.next()?);
-    let resource = rules_store::resources().iter().find(|r| r.group == group && r.plural == plural)?;
-    if parts.next().is_some() { None } else { Some(StoreKey::new(resource, namespace, name)) }
+    let kind = Kind::ALL.into_iter().find(|kind| kind.group() == group && kind.plural() == plural)?;
+    if parts.next().is_some() { None } else { Some(StoreKey::new(kind, namespace, name)) }
 }
 
 /// Milliseconds after 1970.

@@ -115,8 +115,8 @@ fn what_cannot_be_understood_is_refused_with_a_status() {
             ("POST", MAPS, "application/cbor", "k8s", 415),
             ("POST", MAPS, PROTOBUF, "k8s", 400),
             ("POST", MAPS, PROTOBUF, "{}", 400),
-            // A Pod, which is not read in this form; a Secret where ConfigMaps are; a Secret that ends too early.
-            ("POST", MAPS, PROTOBUF, "k8s\0\n\t\n\x02v1\x12\x03Pod", 415),
+            // A Foo, which nobody serves; a Secret where ConfigMaps are; a Secret that ends too early.
+            ("POST", MAPS, PROTOBUF, "k8s\0\n\t\n\x02v1\x12\x03Foo", 415),
             ("POST", MAPS, PROTOBUF, "k8s\0\n\x0c\n\x02v1\x12\x06Secret", 400),
             ("POST", MAPS, PROTOBUF, "k8s\0\n\x0c\n\x02v1\x12\x06Secret\x12\x03\n\x09k", 400),
             ("PATCH", "/api/v1/namespaces/default/configmaps/x", json, "{}", 415),

@@ -66,14 +66,14 @@ fn apply_twice_changes_nothing_and_apply_of_a_change_patches() {
 #[test]
 fn get_prints_the_columns_people_know() {
     let harbor = with_objects();
-    for (resource, columns, cells) in [
+    for (kind, columns, cells) in [
         ("pvc", &["NAME", "STATUS", "VOLUME", "CAPACITY", "STORAGECLASS", "AGE"][..], &["data", "Pending", "fast"][..]),
         ("sc", &["NAME", "PROVISIONER", "RECLAIMPOLICY", "VOLUMEBINDINGMODE"], &["fast", "local.csi.longshore"]),
         ("pods", &["NAME", "READY", "STATUS", "RESTARTS", "AGE"], &["web", "0/1", "Pending"]),
         ("nodes", &["NAME", "STATUS", "ROLES", "AGE", "VERSION"], &["n1"]),
         ("ns", &["NAME", "STATUS", "AGE"], &["default", "kube-system", "Active"]),
     ] {
-        let said = harbor.kubectl(&["get", resource]).fine();
+        let said = harbor.kubectl(&["get", kind]).fine();
         let head = said.lines().next().unwrap();
         assert!(columns.iter().all(|column| head.contains(column)), "{said}");
         assert!(cells.iter().all(|cell| said.contains(cell)), "{said}");

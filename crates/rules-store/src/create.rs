@@ -2,13 +2,13 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 
-use api::Time;
+use api::{Kind, Time};
 use serde_json::Value;
 
+use crate::kinds::rules;
 use crate::request::{Context, WriteOptions};
-use crate::resource::{Id, NAMESPACES};
 use crate::store::{Applied, EventType, Store, StoreKey};
-use crate::{Failure, Resource, admit, encode, meta, schema, validate};
+use crate::{Failure, decode, generate_name, meta, validate};
 
 /// Kubernetes cuts a prefix so that the whole generated name fits a label.
 const LONGEST_PREFIX: usize = 58;
@@ -17,34 +17,34 @@ impl Store {
     pub(crate) fn create(
         &mut self,
         context: &Context<'_>,
-        resource: &'static Resource,
+        kind: Kind,
         namespace: &str,
         mut body: Value,
         options: WriteOptions,
     ) -> Result<Applied, Failure> {
-        identify(resource, namespace, &mut body)?;
+        identify(kind, namespace, &mut body)?;
         if !meta::text(&body, "resourceVersion").is_empty() {
             return Err(Failure::bad_request("metadata.resourceVersion must not be set on an object to be created"));
         }
-        let warnings = schema::decode(resource, &mut body, options.field_validation)?;
-        let generated = self.choose_name(context, resource, namespace, &mut body);
-        strip(resource, &mut body);
-        self.check_namespace(resource, namespace, meta::text(&body, "name"))?;
+        let warnings = decode::decode(kind, &mut body, options.field_validation)?;
+        let generated = self.choose_name(context, kind, namespace, &mut body);
+        strip(kind, &mut body);
+        self.check_namespace(kind, namespace, meta::text(&body, "name"))?;
         stamp(context, &mut body);
-        admit::create(self, resource, &mut body);
-        admit::defaults(resource, &mut body);
+        (rules(kind).admit)(self, &mut body);
+        (rules(kind).defaults)(&mut body);
         if body.get("spec").is_some() {
             meta::of(&mut body).insert("generation".into(), 1.into());
         }
         meta::tidy(&mut body);
-        validate::create(resource, &body)?;
-        let key = StoreKey::new(resource, namespace, meta::text(&body, "name"));
-        if self.get(resource, namespace, &key.name).is_some() {
+        validate::create(kind, &body)?;
+        let key = StoreKey::new(kind, namespace, meta::text(&body, "name"));
+        if self.get(kind, namespace, &key.name).is_some() {
             let name = String::from(&*key.name);
             return Err(match generated {
                 // The dice were bad eight times; a client that tries again gets new ones.
-                true => Failure::Conflict { resource, name, message: "no free name was found; try again".into() },
-                false => Failure::AlreadyExists { resource, name },
+                true => Failure::Conflict { kind, name, message: "no free name was found; try again".into() },
+                false => Failure::AlreadyExists { kind, name },
             });
         }
         let change = self.commit(EventType::Added, key, body, None);
@@ -52,13 +52,7 @@ impl Store {
     }
 
     /// Completes `generateName`. Says whether the name was made here.
-    fn choose_name(
-        &self,
-        context: &Context<'_>,
-        resource: &'static Resource,
-        namespace: &str,
-        body: &mut Value,
-    ) -> bool {
+    fn choose_name(&self, context: &Context<'_>, kind: Kind, namespace: &str, body: &mut Value) -> bool {
         if !meta::text(body, "name").is_empty() {
             return false;
         }
@@ -69,8 +63,8 @@ impl Store {
         let prefix: String = prefix.chars().take(LONGEST_PREFIX).collect();
         let mut name = String::new();
         for round in 0..8 {
-            name = format!("{prefix}{}", encode::name_suffix(context.new_uid, round));
-            if self.get(resource, namespace, &name).is_none() {
+            name = format!("{prefix}{}", generate_name::suffix(context.new_uid, round));
+            if self.get(kind, namespace, &name).is_none() {
                 break;
             }
         }
@@ -79,27 +73,27 @@ impl Store {
     }
 
     /// Objects are created only in a namespace that exists and stays.
-    fn check_namespace(&self, resource: &'static Resource, namespace: &str, name: &str) -> Result<(), Failure> {
-        if !resource.namespaced {
+    fn check_namespace(&self, kind: Kind, namespace: &str, name: &str) -> Result<(), Failure> {
+        if !kind.namespaced() {
             return Ok(());
         }
-        let Some(home) = self.get(NAMESPACES, "", namespace) else {
-            return Err(Failure::NotFound { resource: NAMESPACES, name: namespace.into() });
+        let Some(home) = self.get(Kind::Namespace, "", namespace) else {
+            return Err(Failure::NotFound { kind: Kind::Namespace, name: namespace.into() });
         };
         if home.is_deleting() {
             let message = format!("namespace {namespace} is being deleted, so nothing new can be created in it");
-            return Err(Failure::Forbidden { resource, name: name.into(), message });
+            return Err(Failure::Forbidden { kind, name: name.into(), message });
         }
         Ok(())
     }
 }
 
 /// The body is of the kind the path names and lives in the namespace the path names.
-pub(crate) fn identify(resource: &'static Resource, namespace: &str, body: &mut Value) -> Result<(), Failure> {
+pub(crate) fn identify(kind: Kind, namespace: &str, body: &mut Value) -> Result<(), Failure> {
     let Value::Object(map) = body else {
-        return Err(Failure::bad_request(format!("the body must be a {} object", resource.kind)));
+        return Err(Failure::bad_request(format!("the body must be a {} object", kind.name())));
     };
-    for (key, wanted) in [("apiVersion", resource.api_version()), ("kind", resource.kind)] {
+    for (key, wanted) in [("apiVersion", kind.api_version()), ("kind", kind.name())] {
         match map.get(key).and_then(Value::as_str) {
             Some(said) if said != wanted && !said.is_empty() => {
                 return Err(Failure::bad_request(format!(
@@ -112,8 +106,8 @@ pub(crate) fn identify(resource: &'static Resource, namespace: &str, body: &mut 
     if map.get("metadata").is_some_and(|meta| !meta.is_object() && !meta.is_null()) {
         return Err(Failure::bad_request("metadata must be an object"));
     }
-    if resource.namespaced && namespace.is_empty() {
-        return Err(Failure::bad_request(format!("{} live in a namespace; name one in the path", resource.plural)));
+    if kind.namespaced() && namespace.is_empty() {
+        return Err(Failure::bad_request(format!("{} live in a namespace; name one in the path", kind.plural())));
     }
     let said = meta::text(body, "namespace");
     if !said.is_empty() && said != namespace {
@@ -130,14 +124,13 @@ pub(crate) fn identify(resource: &'static Resource, namespace: &str, body: &mut 
 }
 
 /// What the server owns is not taken from the sender.
-fn strip(resource: &'static Resource, body: &mut Value) {
+fn strip(kind: Kind, body: &mut Value) {
     let meta = meta::of(body);
     for key in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"] {
         meta.remove(key);
     }
-    // A node registers itself with its status in one step; every other status starts empty.
-    if resource.status
-        && resource.id != Id::Node
+    if kind.has_status()
+        && !rules(kind).created_with_status
         && let Value::Object(map) = body
     {
         map.remove("status");

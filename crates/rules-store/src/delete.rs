@@ -4,13 +4,12 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use api::{Precondition, Time};
+use api::{Kind, Precondition, Time};
 use serde_json::Value;
 
 use crate::request::{Context, Target};
-use crate::resource::{NAMESPACES, PODS};
 use crate::store::{Applied, Change, EventType, Store, StoreKey, Stored};
-use crate::{Failure, meta, resources};
+use crate::{Failure, meta};
 
 /// What a pod gets that says nothing else.
 const POD_GRACE: i64 = 30;
@@ -37,7 +36,7 @@ impl Store {
     ) -> Result<Applied, Failure> {
         let old = self.find(target)?;
         check(&old, preconditions)?;
-        if old.key.resource == NAMESPACES {
+        if old.key.kind == Kind::Namespace {
             return self.delete_namespace(context, &old);
         }
         match fate(context, &old, grace_seconds) {
@@ -52,7 +51,7 @@ impl Store {
         let name = &*old.key.name;
         if KEPT_NAMESPACES.contains(&name) {
             let message = String::from("this namespace may not be deleted");
-            return Err(Failure::Forbidden { resource: NAMESPACES, name: name.into(), message });
+            return Err(Failure::Forbidden { kind: Kind::Namespace, name: name.into(), message });
         }
         let mut changes = Vec::new();
         for object in self.contents(name) {
@@ -84,13 +83,13 @@ impl Store {
     }
 
     fn contents(&self, namespace: &str) -> Vec<Arc<Stored>> {
-        let namespaced = resources().iter().filter(|resource| resource.namespaced);
-        namespaced.flat_map(|resource| self.list(resource, Some(namespace)).cloned()).collect()
+        let namespaced = Kind::ALL.into_iter().filter(|kind| kind.namespaced());
+        namespaced.flat_map(|kind| self.list(kind, Some(namespace)).cloned()).collect()
     }
 
     fn is_empty_namespace(&self, namespace: &str) -> bool {
-        let mut namespaced = resources().iter().filter(|resource| resource.namespaced);
-        namespaced.all(|resource| self.list(resource, Some(namespace)).next().is_none())
+        let mut namespaced = Kind::ALL.into_iter().filter(|kind| kind.namespaced());
+        namespaced.all(|kind| self.list(kind, Some(namespace)).next().is_none())
     }
 
     /// A deleted object without finalizers goes, once its grace is over and, for a namespace, it is empty.
@@ -98,7 +97,7 @@ impl Store {
         meta::is_deleting(value)
             && meta::finalizers(value).is_empty()
             && value["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) == 0
-            && (key.resource != NAMESPACES || self.is_empty_namespace(&key.name))
+            && (key.kind != Kind::Namespace || self.is_empty_namespace(&key.name))
     }
 
     /// Commits a deletion. If it was the last object of a terminating namespace, the namespace goes with it.
@@ -106,8 +105,8 @@ impl Store {
         let change = self.commit(EventType::Deleted, old.key.clone(), last, Some(old.clone()));
         let reply = change.object.clone();
         let mut changes = vec![change];
-        if old.key.resource.namespaced
-            && let Some(home) = self.get(NAMESPACES, "", &old.key.namespace)
+        if old.key.kind.namespaced()
+            && let Some(home) = self.get(Kind::Namespace, "", &old.key.namespace)
             && self.may_go(&home.key, &home.value)
         {
             changes.extend(self.remove(&home, home.value.clone()).changes);
@@ -118,7 +117,7 @@ impl Store {
 
 /// reliability 86.
 fn check(old: &Stored, preconditions: &Precondition) -> Result<(), Failure> {
-    let refuse = |message| Failure::Conflict { resource: old.key.resource, name: (&*old.key.name).into(), message };
+    let refuse = |message| Failure::Conflict { kind: old.key.kind, name: (&*old.key.name).into(), message };
     if let Some(uid) = preconditions.uid.as_deref()
         && uid != old.uid()
     {
@@ -157,7 +156,7 @@ fn fate(context: &Context<'_>, old: &Stored, asked: Option<i64>) -> Fate {
 
 /// Only pods that run somewhere need time to end.
 fn grace(old: &Stored, asked: Option<i64>) -> i64 {
-    if old.key.resource != PODS {
+    if old.key.kind != Kind::Pod {
         return 0;
     }
     let (spec, status) = (&old.value["spec"], &old.value["status"]);

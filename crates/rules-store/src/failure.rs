@@ -3,9 +3,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
+use api::Kind;
 use serde_json::{Value, json};
-
-use crate::Resource;
 
 /// What is wrong with one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,21 +78,21 @@ pub enum Failure {
     /// There is no such object.
     NotFound {
         /// What was asked for.
-        resource: &'static Resource,
+        kind: Kind,
         /// Its name.
         name: String,
     },
     /// The name is taken.
     AlreadyExists {
         /// What was to be created.
-        resource: &'static Resource,
+        kind: Kind,
         /// Its name.
         name: String,
     },
     /// The object is not the one the sender believes it to be.
     Conflict {
         /// What was to be changed.
-        resource: &'static Resource,
+        kind: Kind,
         /// Its name.
         name: String,
         /// One sentence.
@@ -102,7 +101,7 @@ pub enum Failure {
     /// The object breaks a rule of its kind.
     Invalid {
         /// What was to be written.
-        resource: &'static Resource,
+        kind: Kind,
         /// Its name.
         name: String,
         /// All that is wrong, at least one.
@@ -111,7 +110,7 @@ pub enum Failure {
     /// Admission says no.
     Forbidden {
         /// What was to be written.
-        resource: &'static Resource,
+        kind: Kind,
         /// Its name.
         name: String,
         /// One sentence.
@@ -135,7 +134,7 @@ pub enum Failure {
     /// The resource does not offer this verb.
     MethodNotAllowed {
         /// The resource.
-        resource: &'static Resource,
+        kind: Kind,
         /// The verb.
         verb: String,
     },
@@ -190,16 +189,16 @@ impl Failure {
 
     fn details(&self) -> Option<Value> {
         match self {
-            Failure::NotFound { resource, name }
-            | Failure::AlreadyExists { resource, name }
-            | Failure::Conflict { resource, name, .. }
-            | Failure::Forbidden { resource, name, .. } => Some(details(resource.group, resource.plural, name)),
-            Failure::Invalid { resource, name, causes } => {
-                let mut details = details(resource.group, resource.kind, name);
+            Failure::NotFound { kind, name }
+            | Failure::AlreadyExists { kind, name }
+            | Failure::Conflict { kind, name, .. }
+            | Failure::Forbidden { kind, name, .. } => Some(details(kind.group(), kind.plural(), name)),
+            Failure::Invalid { kind, name, causes } => {
+                let mut details = details(kind.group(), kind.name(), name);
                 details["causes"] = causes.iter().map(cause).collect();
                 Some(details)
             }
-            Failure::MethodNotAllowed { resource, .. } => Some(details(resource.group, resource.plural, "")),
+            Failure::MethodNotAllowed { kind, .. } => Some(details(kind.group(), kind.plural(), "")),
             Failure::BadRequest { .. } | Failure::Gone { .. } | Failure::UnsupportedMediaType { .. } => None,
         }
     }
@@ -227,26 +226,26 @@ fn cause(error: &FieldError) -> Value {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::NotFound { resource, name } => write!(f, "{} \"{name}\" not found", resource.qualified()),
-            Failure::AlreadyExists { resource, name } => {
-                write!(f, "{} \"{name}\" already exists", resource.qualified())
+            Failure::NotFound { kind, name } => write!(f, "{} \"{name}\" not found", kind.qualified()),
+            Failure::AlreadyExists { kind, name } => {
+                write!(f, "{} \"{name}\" already exists", kind.qualified())
             }
-            Failure::Conflict { resource, name, message } => {
-                write!(f, "the write to {} \"{name}\" was refused: {message}", resource.qualified())
+            Failure::Conflict { kind, name, message } => {
+                write!(f, "the write to {} \"{name}\" was refused: {message}", kind.qualified())
             }
-            Failure::Invalid { resource, name, causes } => {
-                let group = if resource.group.is_empty() { "" } else { "." };
-                write!(f, "{}{group}{} \"{name}\" is invalid: ", resource.kind, resource.group)?;
+            Failure::Invalid { kind, name, causes } => {
+                let group = if kind.group().is_empty() { "" } else { "." };
+                write!(f, "{}{group}{} \"{name}\" is invalid: ", kind.name(), kind.group())?;
                 list(f, causes)
             }
-            Failure::Forbidden { resource, name, message } => {
-                write!(f, "{} \"{name}\" is forbidden: {message}", resource.qualified())
+            Failure::Forbidden { kind, name, message } => {
+                write!(f, "{} \"{name}\" is forbidden: {message}", kind.qualified())
             }
             Failure::BadRequest { message } | Failure::Gone { message } | Failure::UnsupportedMediaType { message } => {
                 f.write_str(message)
             }
-            Failure::MethodNotAllowed { resource, verb } => {
-                write!(f, "{} do not support {verb}", resource.qualified())
+            Failure::MethodNotAllowed { kind, verb } => {
+                write!(f, "{} do not support {verb}", kind.qualified())
             }
         }
     }

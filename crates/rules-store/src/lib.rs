@@ -16,7 +16,7 @@
 //! - `uid`, `creationTimestamp`, `name` and `namespace` never change; a deletion is never taken back;
 //! - an object with finalizers stays when it is deleted, and goes in the write that takes the last one away;
 //! - `generation` moves exactly when `spec` does; `/status` writes touch only `status`, other writes never touch it;
-//! - a right is had only through a binding that names the asker and a role whose rule names the deed ([`Store::allows`]).
+//! - access is granted only by a binding that names the subject and a role with a matching rule ([`Store::allows`]).
 //!
 //! Does not know: HTTP, authentication, watches and their history, durability, managed fields. Server-side apply is a
 //! merge along the keyed lists of the [`schema`](schema()) that creates the object when it is missing; it records no
@@ -26,16 +26,16 @@
 
 extern crate alloc;
 
-mod admit;
 mod create;
+mod decode;
 mod delete;
-mod encode;
 mod failure;
+mod generate_name;
+mod kinds;
 mod meta;
 mod patch;
+mod rbac;
 mod request;
-mod resource;
-mod rights;
 mod schema;
 mod select;
 mod store;
@@ -43,13 +43,12 @@ mod table;
 mod update;
 mod validate;
 
-pub use api::{Precondition, Subresource, Value};
+pub use api::{Kind, Precondition, Subresource, Value};
 pub use failure::{Failure, FieldError, FieldProblem};
 pub use patch::{PatchError, PatchKind, json_patch, merge_patch, strategic_merge};
+pub use rbac::{Attributes, Subject};
 pub use request::{Context, FieldValidation, Request, Target, WriteOptions};
-pub use resource::{Id, Resource, find, find_kind, resources};
-pub use rights::{Asker, Deed};
-pub use schema::{Field, Shape, Type, schema};
+pub use schema::schema;
 pub use select::{FieldSelector, LabelSelector, Selector, select};
 pub use store::{Applied, Change, EventType, Store, StoreKey, Stored};
 pub use table::table;

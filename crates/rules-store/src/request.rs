@@ -1,9 +1,9 @@
 use alloc::string::String;
 
-use api::{Patch, Precondition, Subresource, Write};
+use api::{Kind, PatchBody, Precondition, Subresource, Write};
 use serde_json::Value;
 
-use crate::{PatchKind, Resource, find_kind, meta};
+use crate::{PatchKind, meta};
 
 /// What a request cannot find out for itself: clock, dice and sender.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +20,7 @@ pub struct Context<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
     /// What it is.
-    pub resource: &'static Resource,
+    pub kind: Kind,
     /// Its namespace; empty for cluster-scoped objects.
     pub namespace: String,
     /// Its name.
@@ -29,8 +29,8 @@ pub struct Target {
 
 impl Target {
     /// An object by its place.
-    pub fn new(resource: &'static Resource, namespace: impl Into<String>, name: impl Into<String>) -> Target {
-        Target { resource, namespace: namespace.into(), name: name.into() }
+    pub fn new(kind: Kind, namespace: impl Into<String>, name: impl Into<String>) -> Target {
+        Target { kind, namespace: namespace.into(), name: name.into() }
     }
 }
 
@@ -61,7 +61,7 @@ pub enum Request {
     /// Make a new object.
     Create {
         /// What it is.
-        resource: &'static Resource,
+        kind: Kind,
         /// The namespace of the path; empty for cluster-scoped objects.
         namespace: String,
         /// The object; its `metadata` holds the name, or the prefix of one.
@@ -121,7 +121,7 @@ impl Request {
     /// A write of the rules as a request, for worlds that have no HTTP between the two.
     pub fn from_write(write: &Write) -> Request {
         let object = write.target();
-        let target = Target::new(find_kind(object.kind), object.key.namespace.as_str(), object.key.name.as_str());
+        let target = Target::new(object.kind, object.key.namespace.as_str(), object.key.name.as_str());
         let options = WriteOptions::default();
         match write {
             Write::Create { body, .. } => {
@@ -129,13 +129,13 @@ impl Request {
                 if !target.name.is_empty() {
                     meta::set_default(&mut body, "name", &target.name);
                 }
-                Request::Create { resource: target.resource, namespace: target.namespace, body, options }
+                Request::Create { kind: target.kind, namespace: target.namespace, body, options }
             }
             Write::Patch { subresource, patch, .. } => {
-                let kind = match patch {
-                    Patch::Merge(_) => PatchKind::Merge,
-                    Patch::Json(_) => PatchKind::Json,
-                    Patch::Strategic(_) => PatchKind::Strategic,
+                let kind = match patch.body {
+                    PatchBody::Merge(_) => PatchKind::Merge,
+                    PatchBody::Json(_) => PatchKind::Json,
+                    PatchBody::Strategic(_) => PatchKind::Strategic,
                 };
                 Request::Patch { target, subresource: *subresource, kind, body: patch.to_json(), options }
             }

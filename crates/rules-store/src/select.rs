@@ -4,10 +4,11 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use api::Kind;
 use serde_json::Value;
 
-use crate::resource::Id;
-use crate::{Failure, Resource};
+use crate::Failure;
+use crate::kinds::rules;
 
 /// A label selector: all requirements hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -131,63 +132,11 @@ struct FieldTerm {
     value: String,
 }
 
-/// Fields that can be selected by, per resource; every resource also has its name and namespace.
-fn selectable(resource: &Resource) -> &'static [&'static str] {
-    match resource.id {
-        Id::Pod => &[
-            "spec.nodeName",
-            "spec.restartPolicy",
-            "spec.schedulerName",
-            "spec.serviceAccountName",
-            "spec.hostNetwork",
-            "status.phase",
-            "status.podIP",
-            "status.nominatedNodeName",
-        ],
-        Id::Node => &["spec.unschedulable"],
-        Id::Namespace => &["status.phase"],
-        Id::Secret => &["type"],
-        Id::Event => &[
-            "involvedObject.kind",
-            "involvedObject.namespace",
-            "involvedObject.name",
-            "involvedObject.uid",
-            "involvedObject.apiVersion",
-            "involvedObject.resourceVersion",
-            "involvedObject.fieldPath",
-            "reason",
-            "reportingComponent",
-            "source",
-            "type",
-        ],
-        // Claims and volumes have no such field in Kubernetes either.
-        Id::PersistentVolumeClaim
-        | Id::PersistentVolume
-        | Id::ConfigMap
-        | Id::ServiceAccount
-        | Id::StorageClass
-        | Id::CSIDriver
-        | Id::CSINode
-        | Id::VolumeAttachment
-        | Id::CSIStorageCapacity
-        | Id::VolumeAttributesClass
-        | Id::VolumeSnapshot
-        | Id::VolumeSnapshotContent
-        | Id::ReferenceGrant
-        | Id::VolumeSnapshotClass
-        | Id::ClusterRole
-        | Id::ClusterRoleBinding
-        | Id::Role
-        | Id::RoleBinding
-        | Id::Lease => &[],
-    }
-}
-
 impl FieldSelector {
     /// Reads `metadata.name=x,status.phase!=y`. A field the resource cannot be selected by is a bad request.
-    pub fn parse(resource: &'static Resource, text: &str) -> Result<FieldSelector, Failure> {
+    pub fn parse(kind: Kind, text: &str) -> Result<FieldSelector, Failure> {
         let terms: Result<_, _> =
-            text.split(',').filter(|term| !term.trim().is_empty()).map(|term| field_term(resource, term)).collect();
+            text.split(',').filter(|term| !term.trim().is_empty()).map(|term| field_term(kind, term)).collect();
         Ok(FieldSelector { terms: terms? })
     }
 
@@ -207,7 +156,7 @@ impl FieldSelector {
     }
 }
 
-fn field_term(resource: &'static Resource, text: &str) -> Result<FieldTerm, Failure> {
+fn field_term(kind: Kind, text: &str) -> Result<FieldTerm, Failure> {
     let (path, equal, value) = if let Some((path, value)) = text.split_once("!=") {
         (path, false, value)
     } else if let Some((path, value)) = text.split_once("==").or_else(|| text.split_once('=')) {
@@ -216,9 +165,9 @@ fn field_term(resource: &'static Resource, text: &str) -> Result<FieldTerm, Fail
         return Err(Failure::bad_request(format!("{text:?} is not a field requirement; write field=value")));
     };
     let path = path.trim();
-    let meta = path == "metadata.name" || (path == "metadata.namespace" && resource.namespaced);
-    if !meta && !selectable(resource).contains(&path) {
-        return Err(Failure::bad_request(format!("{} cannot be selected by the field {path:?}", resource.plural)));
+    let meta = path == "metadata.name" || (path == "metadata.namespace" && kind.namespaced());
+    if !meta && !rules(kind).selectable.contains(&path) {
+        return Err(Failure::bad_request(format!("{} cannot be selected by the field {path:?}", kind.plural())));
     }
     Ok(FieldTerm { path: path.into(), equal, value: value.trim().into() })
 }
@@ -259,9 +208,9 @@ impl Selector {
 }
 
 /// Reads the `labelSelector` and `fieldSelector` of a list or watch.
-pub fn select(resource: &'static Resource, labels: Option<&str>, fields: Option<&str>) -> Result<Selector, Failure> {
+pub fn select(kind: Kind, labels: Option<&str>, fields: Option<&str>) -> Result<Selector, Failure> {
     Ok(Selector {
         labels: LabelSelector::parse(labels.unwrap_or_default())?,
-        fields: FieldSelector::parse(resource, fields.unwrap_or_default())?,
+        fields: FieldSelector::parse(kind, fields.unwrap_or_default())?,
     })
 }

@@ -9,17 +9,17 @@ use core::cmp::Ordering;
 use core::fmt;
 use core::ops::Bound;
 
+use api::Kind;
 use serde_json::Value;
 
 use crate::request::{Context, Request, Target};
-use crate::resource::COUNT;
-use crate::{Failure, Resource, meta};
+use crate::{Failure, meta};
 
 /// Where an object lives. Keys order by resource, then namespace, then name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StoreKey {
     /// What it is.
-    pub resource: &'static Resource,
+    pub kind: Kind,
     /// Its namespace; empty for cluster-scoped objects.
     pub namespace: Arc<str>,
     /// Its name.
@@ -28,8 +28,8 @@ pub struct StoreKey {
 
 impl StoreKey {
     /// The key of an object.
-    pub fn new(resource: &'static Resource, namespace: &str, name: &str) -> StoreKey {
-        StoreKey { resource, namespace: namespace.into(), name: name.into() }
+    pub fn new(kind: Kind, namespace: &str, name: &str) -> StoreKey {
+        StoreKey { kind, namespace: namespace.into(), name: name.into() }
     }
 }
 
@@ -75,7 +75,7 @@ impl Ord for dyn Place + '_ {
 
 impl fmt::Debug for StoreKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}/{}/{}", self.resource, self.namespace, self.name)
+        write!(f, "{}/{}/{}", self.kind.qualified(), self.namespace, self.name)
     }
 }
 
@@ -161,7 +161,7 @@ type Shelf = Arc<BTreeMap<StoreKey, Arc<Stored>>>;
 /// All objects of a cluster. A copy costs one reference count per resource.
 #[derive(Clone)]
 pub struct Store {
-    shelves: [Shelf; COUNT],
+    shelves: [Shelf; Kind::ALL.len()],
     revision: u64,
 }
 
@@ -194,17 +194,13 @@ impl Store {
     }
 
     /// One object.
-    pub fn get(&self, resource: &'static Resource, namespace: &str, name: &str) -> Option<Arc<Stored>> {
-        self.shelves[resource.index].get(&(namespace, name) as &dyn Place).cloned()
+    pub fn get(&self, kind: Kind, namespace: &str, name: &str) -> Option<Arc<Stored>> {
+        self.shelves[kind as usize].get(&(namespace, name) as &dyn Place).cloned()
     }
 
     /// The objects of a resource, in order of namespace and name.
-    pub fn list<'a>(
-        &'a self,
-        resource: &'static Resource,
-        namespace: Option<&'a str>,
-    ) -> impl Iterator<Item = &'a Arc<Stored>> + 'a {
-        self.list_from(resource, namespace.unwrap_or_default(), "")
+    pub fn list<'a>(&'a self, kind: Kind, namespace: Option<&'a str>) -> impl Iterator<Item = &'a Arc<Stored>> + 'a {
+        self.list_from(kind, namespace.unwrap_or_default(), "")
             .take_while(move |object| namespace.is_none_or(|namespace| &*object.key.namespace == namespace))
     }
 
@@ -212,18 +208,18 @@ impl Store {
     /// namespaces behind the first.
     pub fn list_from<'a>(
         &'a self,
-        resource: &'static Resource,
+        kind: Kind,
         namespace: &str,
         name: &str,
     ) -> impl Iterator<Item = &'a Arc<Stored>> + use<'a> {
         let start: &dyn Place = &(namespace, name);
         let range = (Bound::Included(start), Bound::Unbounded);
-        self.shelves[resource.index].range::<dyn Place, _>(range).map(|(_, object)| object)
+        self.shelves[kind as usize].range::<dyn Place, _>(range).map(|(_, object)| object)
     }
 
     /// How many objects of a resource there are.
-    pub fn count(&self, resource: &'static Resource) -> usize {
-        self.shelves[resource.index].len()
+    pub fn count(&self, kind: Kind) -> usize {
+        self.shelves[kind as usize].len()
     }
 
     /// Every object, by resource, namespace and name.
@@ -237,9 +233,7 @@ impl Store {
             return self.clone().rehearse(context, request);
         }
         match request {
-            Request::Create { resource, namespace, body, options } => {
-                self.create(context, resource, &namespace, body, options)
-            }
+            Request::Create { kind, namespace, body, options } => self.create(context, kind, &namespace, body, options),
             Request::Update { target, subresource, body, options } => self.update(&target, subresource, body, options),
             Request::Patch { target, subresource, kind, body, options } => {
                 self.patch(context, &target, subresource, kind, body, options)
@@ -283,8 +277,8 @@ impl Store {
     }
 
     pub(crate) fn find(&self, target: &Target) -> Result<Arc<Stored>, Failure> {
-        self.get(target.resource, &target.namespace, &target.name)
-            .ok_or_else(|| Failure::NotFound { resource: target.resource, name: target.name.clone() })
+        self.get(target.kind, &target.namespace, &target.name)
+            .ok_or_else(|| Failure::NotFound { kind: target.kind, name: target.name.clone() })
     }
 
     /// Gives the value the next revision and makes it the truth. The caller has checked everything.
@@ -304,10 +298,10 @@ impl Store {
     }
 
     fn put(&mut self, object: Arc<Stored>) {
-        Arc::make_mut(&mut self.shelves[object.key.resource.index]).insert(object.key.clone(), object);
+        Arc::make_mut(&mut self.shelves[object.key.kind as usize]).insert(object.key.clone(), object);
     }
 
     fn take(&mut self, key: &StoreKey) {
-        Arc::make_mut(&mut self.shelves[key.resource.index]).remove(key);
+        Arc::make_mut(&mut self.shelves[key.kind as usize]).remove(key);
     }
 }

@@ -4,14 +4,14 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use api::{Subresource, Time};
+use api::{Kind, Subresource, Time};
 use serde_json::{Value, json};
 
 use crate::create::identify;
+use crate::kinds::rules;
 use crate::request::{Context, Target, WriteOptions};
-use crate::resource::PODS;
 use crate::store::{Applied, EventType, Store, Stored};
-use crate::{Failure, PatchKind, admit, meta, patch, schema, validate};
+use crate::{Failure, PatchKind, decode, meta, patch, validate};
 
 impl Store {
     /// PUT.
@@ -44,8 +44,8 @@ impl Store {
             }
             Err(failure) => return Err(failure),
         };
-        let wanted = patch::apply(kind, target.resource, &old.value, &body)
-            .map_err(|error| error.into_failure(target.resource, &target.name))?;
+        let wanted = patch::apply(kind, target.kind, &old.value, &body)
+            .map_err(|error| error.into_failure(target.kind, &target.name))?;
         self.replace(&old, subresource, wanted, options)
     }
 
@@ -59,14 +59,14 @@ impl Store {
         // A uid or version names an object that exists; making another one would not be it.
         if !meta::text(&body, "uid").is_empty() || !meta::text(&body, "resourceVersion").is_empty() {
             return Err(Failure::Conflict {
-                resource: target.resource,
+                kind: target.kind,
                 name: target.name.clone(),
                 message: "it names an object that no longer exists; read it again".into(),
             });
         }
         check_name(target, &body)?;
         meta::set_default(&mut body, "name", &target.name);
-        self.create(context, target.resource, &target.namespace, body, options)
+        self.create(context, target.kind, &target.namespace, body, options)
     }
 
     /// The one way from an old object to a new one.
@@ -77,21 +77,21 @@ impl Store {
         mut wanted: Value,
         options: WriteOptions,
     ) -> Result<Applied, Failure> {
-        let resource = old.key.resource;
-        let target = Target::new(resource, &*old.key.namespace, &*old.key.name);
-        if subresource.is_some() && !resource.status {
-            return Err(Failure::NotFound { resource, name: format!("{}/status", target.name) });
+        let kind = old.key.kind;
+        let target = Target::new(kind, &*old.key.namespace, &*old.key.name);
+        if subresource.is_some() && !kind.has_status() {
+            return Err(Failure::NotFound { kind, name: format!("{}/status", target.name) });
         }
-        identify(resource, &target.namespace, &mut wanted)?;
+        identify(kind, &target.namespace, &mut wanted)?;
         check_name(&target, &wanted)?;
         meta::set_default(&mut wanted, "name", &target.name);
         check_same_object(&target, &old.value, &wanted)?;
-        let warnings = schema::decode(resource, &mut wanted, options.field_validation)?;
+        let warnings = decode::decode(kind, &mut wanted, options.field_validation)?;
         settle(old, subresource, &mut wanted);
-        admit::defaults(resource, &mut wanted);
+        (rules(kind).defaults)(&mut wanted);
         meta::tidy(&mut wanted);
-        admit::update(self, resource, &old.value, &wanted)?;
-        validate::update(resource, &old.value, &wanted)?;
+        (rules(kind).admit_update)(self, &old.value, &wanted)?;
+        validate::update(kind, &old.value, &wanted)?;
         count_generation(&old.value, &mut wanted);
         self.finish(old, wanted, warnings)
     }
@@ -123,14 +123,14 @@ impl Store {
         uid: Option<&str>,
         node: &str,
     ) -> Result<Applied, Failure> {
-        if target.resource != PODS {
-            return Err(Failure::MethodNotAllowed { resource: target.resource, verb: "binding".into() });
+        if target.kind != Kind::Pod {
+            return Err(Failure::MethodNotAllowed { kind: target.kind, verb: "binding".into() });
         }
         if node.is_empty() {
             return Err(Failure::bad_request("target.name must be the name of a node"));
         }
         let old = self.find(target)?;
-        let refuse = |message: String| Failure::Conflict { resource: PODS, name: target.name.clone(), message };
+        let refuse = |message: String| Failure::Conflict { kind: Kind::Pod, name: target.name.clone(), message };
         if uid.is_some_and(|uid| !uid.is_empty() && uid != old.uid()) {
             return Err(refuse(format!("its uid is {}, so it is another pod of the same name", old.uid())));
         }
@@ -160,7 +160,7 @@ fn check_name(target: &Target, body: &Value) -> Result<(), Failure> {
 
 /// reliability 86: a stale version or a foreign uid is a conflict.
 fn check_same_object(target: &Target, old: &Value, wanted: &Value) -> Result<(), Failure> {
-    let refuse = |message: String| Failure::Conflict { resource: target.resource, name: target.name.clone(), message };
+    let refuse = |message: String| Failure::Conflict { kind: target.kind, name: target.name.clone(), message };
     let (uid, current) = (meta::text(wanted, "uid"), meta::text(old, "uid"));
     if !uid.is_empty() && uid != current {
         return Err(refuse(format!("its uid is {current}, not {uid}: another object now has this name")));
@@ -182,14 +182,13 @@ fn settle(old: &Stored, subresource: Option<Subresource>, wanted: &mut Value) {
         Some(Subresource::Status) => {
             let mut settled = old.value.clone();
             meta::carry_part(wanted, &mut settled, "status");
-            // As in Kubernetes: resizers say through a claim's status whether the node has a part in a resize.
-            if old.key.resource.id == crate::Id::PersistentVolumeClaim {
+            if rules(old.key.kind).status_with_annotations {
                 meta::carry(wanted, &mut settled, "annotations");
             }
             *wanted = settled;
         }
         None => {
-            if old.key.resource.status {
+            if old.key.kind.has_status() {
                 meta::carry_part(&old.value, wanted, "status");
             }
             for key in ["uid", "resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"] {

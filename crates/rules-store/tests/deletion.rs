@@ -8,11 +8,7 @@ use rules_store::*;
 use serde_json::json;
 
 fn events(applied: &Applied) -> Vec<(EventType, String)> {
-    applied
-        .changes
-        .iter()
-        .map(|c| (c.event, format!("{}/{}", c.object.key.resource.plural, c.object.key.name)))
-        .collect()
+    applied.changes.iter().map(|c| (c.event, format!("{}/{}", c.object.key.kind.plural(), c.object.key.name))).collect()
 }
 
 fn bind(cluster: &mut Cluster, uid: Option<&str>) -> Result<Applied, Failure> {
@@ -177,8 +173,8 @@ fn a_namespace_goes_with_all_that_is_in_it() {
     cluster.create("namespaces", json!({ "metadata": { "name": "team" } }));
     for name in ["a", "b"] {
         let body = json!({ "metadata": { "name": name } });
-        let (resource, options) = (resource("secrets"), WriteOptions::default());
-        cluster.send(Request::Create { resource, namespace: "team".into(), body, options }).unwrap();
+        let (kind, options) = (named("secrets"), WriteOptions::default());
+        cluster.send(Request::Create { kind, namespace: "team".into(), body, options }).unwrap();
     }
     cluster.create("secrets", json!({ "metadata": { "name": "elsewhere" } }));
     let gone = cluster.delete("namespaces/team").unwrap();
@@ -192,7 +188,7 @@ fn a_namespace_waits_for_what_has_finalizers() {
     let mut cluster = Cluster::new();
     cluster.create("namespaces", json!({ "metadata": { "name": "team" } }));
     let into_team = |body| Request::Create {
-        resource: resource("persistentvolumeclaims"),
+        kind: named("persistentvolumeclaims"),
         namespace: "team".into(),
         body,
         options: WriteOptions::default(),

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 fn create_with(cluster: &mut Cluster, validation: FieldValidation, body: Value) -> Result<Applied, Failure> {
     let options = WriteOptions { dry_run: false, field_validation: validation };
-    let resource = resource("persistentvolumeclaims");
-    cluster.send(Request::Create { resource, namespace: "default".into(), body, options })
+    let kind = named("persistentvolumeclaims");
+    cluster.send(Request::Create { kind, namespace: "default".into(), body, options })
 }
 
 #[test]
@@ -178,28 +178,28 @@ fn field_selectors_know_what_each_resource_can_be_selected_by() {
         ("spec.hostNetwork=false", true),
         ("status.podIP=", true),
     ] {
-        let selector = FieldSelector::parse(resource("pods"), selector).unwrap();
+        let selector = FieldSelector::parse(named("pods"), selector).unwrap();
         assert_eq!(selector.matches(&pod), matches, "{selector:?}");
     }
     let event =
         json!({ "type": "Warning", "involvedObject": { "kind": "Pod", "uid": "u" }, "source": { "component": "c" } });
-    let selector = select(resource("events"), None, Some("involvedObject.uid=u,type=Warning,source=c")).unwrap();
+    let selector = select(named("events"), None, Some("involvedObject.uid=u,type=Warning,source=c")).unwrap();
     assert!(selector.matches(&event) && !selector.is_empty());
-    let named = FieldSelector::parse(resource("nodes"), "metadata.name=n").unwrap();
-    assert_eq!(named.name(), Some("n"));
+    let by_name = FieldSelector::parse(named("nodes"), "metadata.name=n").unwrap();
+    assert_eq!(by_name.name(), Some("n"));
     for (plural, bad) in [
         ("persistentvolumeclaims", "status.phase=Bound"),
         ("nodes", "metadata.namespace=x"),
         ("pods", "spec.image=x"),
         ("pods", "metadata.name"),
     ] {
-        assert_eq!(FieldSelector::parse(resource(plural), bad).unwrap_err().code(), 400, "{bad}");
+        assert_eq!(FieldSelector::parse(named(plural), bad).unwrap_err().code(), 400, "{bad}");
     }
 }
 
 fn row(cluster: &Cluster, path: &str) -> Vec<String> {
     let object = cluster.get(path).unwrap();
-    let table = table(object.key.resource, &[&object], cluster.now + 90_000);
+    let table = table(object.key.kind, &[&object], cluster.now + 90_000);
     assert_eq!((&table["kind"], &table["apiVersion"]), (&json!("Table"), &json!("meta.k8s.io/v1")));
     let columns = table["columnDefinitions"].as_array().unwrap();
     let row = &table["rows"][0];

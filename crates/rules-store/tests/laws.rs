@@ -49,13 +49,13 @@ fn patch(dice: &mut Dice, current: Option<&Value>) -> Value {
 fn request(dice: &mut Dice, store: &Store) -> Request {
     let path = *dice.pick(&PATHS);
     let target = target(path);
-    let current = store.get(target.resource, &target.namespace, &target.name);
+    let current = store.get(target.kind, &target.namespace, &target.name);
     let current = current.as_ref().map(|object| &object.value);
     let options = WriteOptions { dry_run: dice.roll(12) == 0, ..WriteOptions::default() };
     let subresource = if dice.roll(3) == 0 { Some(Subresource::Status) } else { None };
     let kind = *dice.pick(&[PatchKind::Merge, PatchKind::Strategic, PatchKind::Apply]);
     match dice.roll(10) {
-        0 | 1 => Request::Create { resource: target.resource, namespace: target.namespace, body: body(path), options },
+        0 | 1 => Request::Create { kind: target.kind, namespace: target.namespace, body: body(path), options },
         2 => Request::Update { target, subresource, body: current.cloned().unwrap_or_else(|| body(path)), options },
         3..=6 => Request::Patch { target, subresource, kind, body: patch(dice, current), options },
         7 => Request::Bind { target: common::target("pods/default/a"), uid: None, node: "n".into(), dry_run: false },
@@ -136,16 +136,13 @@ fn check_state(store: &Store) {
         assert!(object.revision <= store.revision());
         let namespace = &object.key.namespace;
         assert!(
-            namespace.is_empty() || store.get(resource("namespaces"), "", namespace).is_some(),
+            namespace.is_empty() || store.get(named("namespaces"), "", namespace).is_some(),
             "{object:?} is homeless"
         );
         // reliability 99: whatever is deleted and still here has a reason to be.
         let meta = &object.value["metadata"];
         let held = meta.get("finalizers").is_some() || meta["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) > 0;
-        assert!(
-            !object.is_deleting() || held || object.key.resource.plural == "namespaces",
-            "{object:?} should be gone"
-        );
+        assert!(!object.is_deleting() || held || object.key.kind == Kind::Namespace, "{object:?} should be gone");
     }
 }
 
@@ -180,7 +177,7 @@ fn copies_share_and_then_part() {
     cluster.create("persistentvolumes", volume("v"));
     let copy = cluster.store.clone();
     cluster.create("persistentvolumes", volume("w"));
-    assert_eq!((copy.count(resource("persistentvolumes")), cluster.store.count(resource("persistentvolumes"))), (1, 2));
+    assert_eq!((copy.count(named("persistentvolumes")), cluster.store.count(named("persistentvolumes"))), (1, 2));
     assert_eq!(copy.revision() + 1, cluster.store.revision());
 }
 
@@ -192,14 +189,14 @@ fn lists_are_in_order_and_keep_to_their_namespace() {
         for name in ["y", "x"] {
             let (body, options) = (json!({ "metadata": { "name": name } }), WriteOptions::default());
             cluster
-                .send(Request::Create { resource: resource("secrets"), namespace: namespace.into(), body, options })
+                .send(Request::Create { kind: named("secrets"), namespace: namespace.into(), body, options })
                 .unwrap();
         }
     }
     let names = |objects: &mut dyn Iterator<Item = &std::sync::Arc<Stored>>| -> Vec<String> {
         objects.map(|o| format!("{}/{}", o.key.namespace, o.key.name)).collect()
     };
-    let (store, secrets) = (&cluster.store, resource("secrets"));
+    let (store, secrets) = (&cluster.store, named("secrets"));
     assert_eq!(names(&mut store.list(secrets, Some("b"))), ["b/x", "b/y"]);
     assert_eq!(names(&mut store.list(secrets, None)), ["a/x", "a/y", "b/x", "b/y", "bb/x", "bb/y"]);
     assert_eq!(names(&mut store.list_from(secrets, "b", "y")), ["b/y", "bb/x", "bb/y"]);

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Dice, resource};
+use common::{Dice, named};
 use rules_store::*;
 use serde_json::{Value, json};
 
@@ -108,7 +108,7 @@ fn json_patches_that_do_not_fit_are_refused() {
 
 fn strategic(plural: &str, document: Value, patch: Value) -> Value {
     let mut document = document;
-    strategic_merge(schema(resource(plural)), &mut document, &patch).unwrap();
+    strategic_merge(schema(named(plural)), &mut document, &patch).unwrap();
     document
 }
 
@@ -246,7 +246,7 @@ fn strategic_patches_that_make_no_sense_are_refused() {
         json!({ "spec": { "$frobnicate": true } }),
         json!({ "spec": { "$retainKeys": "name" } }),
     ] {
-        let refused = strategic_merge(schema(resource("pods")), &mut json!({}), &patch);
+        let refused = strategic_merge(schema(named("pods")), &mut json!({}), &patch);
         assert!(matches!(refused, Err(PatchError::Malformed(_))), "{patch}");
     }
 }

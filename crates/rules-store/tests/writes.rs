@@ -68,7 +68,7 @@ fn create_refuses_what_makes_no_sense() {
         assert_eq!((failure.code(), failure.reason()), (code, reason), "{body}: {failure}");
     }
     let lost = Request::Create {
-        resource: resource("persistentvolumeclaims"),
+        kind: named("persistentvolumeclaims"),
         namespace: "nowhere".into(),
         body: claim("c"),
         options: WriteOptions::default(),
@@ -239,12 +239,8 @@ fn what_identifies_an_object_cannot_change() {
 fn a_dry_run_answers_and_does_nothing() {
     let mut cluster = Cluster::new();
     let options = WriteOptions { dry_run: true, ..WriteOptions::default() };
-    let create = |body| Request::Create {
-        resource: resource("persistentvolumeclaims"),
-        namespace: "default".into(),
-        body,
-        options,
-    };
+    let create =
+        |body| Request::Create { kind: named("persistentvolumeclaims"), namespace: "default".into(), body, options };
     let applied = cluster.send(create(claim("c"))).unwrap();
     assert!(applied.changes.is_empty() && cluster.get("persistentvolumeclaims/default/c").is_none());
     assert_eq!(applied.reply.value["metadata"].get("resourceVersion"), None);

@@ -1,106 +1,176 @@
 //! An object's JSON to bytes.
 
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{Kind, Value};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use prost::encoding::{WireType, encode_key, encode_varint};
 use serde_json::Map;
 
-use crate::time::{self, Grain};
-use crate::{Form, MAGIC, Message, message};
+use crate::messages::{LIST_META, message};
+use crate::time::{self, Precision};
+use crate::{MAGIC, Message, Type};
 
 /// Room for a usual object, so that it is written without moving.
 const USUAL: usize = 1536;
 
-/// An object of this kind in an envelope. Nothing if the object has a field that the tables do not know, or a value that
+/// An object of this kind in an envelope. `None` if the object has a field that the tables do not know, or a value that
 /// the bytes would not say as the JSON does: then it has to be sent as JSON.
 pub fn encode(kind: Kind, object: &Value) -> Option<Vec<u8>> {
-    let (table, object) = (message(kind)?, object.as_object()?);
     let is_kind = object.get("kind")? == kind.name() && object.get("apiVersion")? == kind.api_version();
-    if !is_kind {
-        return None;
-    }
+    if is_kind { encode_as(message(kind)?, kind.api_version(), kind.name(), object) } else { None }
+}
+
+/// The same for any message that has a protobuf form.
+pub fn encode_as(message: &Message, api_version: &str, kind: &str, object: &Value) -> Option<Vec<u8>> {
+    enveloped(api_version, kind, |out| root(message, object, out))
+}
+
+/// A list of objects of this kind in an envelope.
+pub fn encode_list<'a>(
+    message: &Message,
+    kind: Kind,
+    metadata: &Value,
+    items: impl Iterator<Item = &'a Value>,
+) -> Option<Vec<u8>> {
+    let mut items = items;
+    enveloped(kind.api_version(), kind.list_kind(), |out| {
+        nested(1, out, |out| root(&LIST_META, metadata, out))?;
+        items.try_for_each(|item| nested(2, out, |out| root(message, item, out)))
+    })
+}
+
+/// One event of a watch about an object in its envelope, with its length before it, as servers send it.
+pub fn encode_event(r#type: &str, object: &[u8]) -> Vec<u8> {
+    const PREFIX: usize = size_of::<u32>();
+    let mut out = Vec::with_capacity(object.len() + 32);
+    out.extend_from_slice(&[0; PREFIX]);
+    bytes(1, r#type.as_bytes(), &mut out);
+    // It cannot fail: nothing in it is refused.
+    let _written = nested(2, &mut out, |out| {
+        bytes(1, object, out);
+        Some(())
+    });
+    let length = u32::try_from(out.len() - PREFIX).unwrap_or(u32::MAX);
+    out[..PREFIX].copy_from_slice(&length.to_be_bytes());
+    out
+}
+
+fn enveloped(api_version: &str, kind: &str, raw: impl FnOnce(&mut Vec<u8>) -> Option<()>) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(USUAL);
     out.extend_from_slice(MAGIC);
     nested(1, &mut out, |out| {
-        bytes(1, kind.api_version().as_bytes(), out);
-        bytes(2, kind.name().as_bytes(), out);
+        bytes(1, api_version.as_bytes(), out);
+        bytes(2, kind.as_bytes(), out);
         Some(())
     })?;
-    let fields = object.iter().filter(|(key, _)| *key != "kind" && *key != "apiVersion");
-    nested(2, &mut out, |out| fields_of(table, fields, out))?;
+    nested(2, &mut out, raw)?;
     Some(out)
 }
 
-/// Writes the fields of a message. JSON says that nothing is set in two ways, one of which is null.
+/// A message that stands by itself. The envelope says its version and kind.
+fn root(message: &Message, object: &Value, out: &mut Vec<u8>) -> Option<()> {
+    let fields = object.as_object()?.iter().filter(|(key, _)| *key != "kind" && *key != "apiVersion");
+    fields_of(message, fields, out)
+}
+
+/// Writes the fields of a message. JSON says in two ways that nothing is set, one of which is null.
 fn fields_of<'a>(
-    table: &Message,
-    fields: impl Iterator<Item = (&'a alloc::string::String, &'a Value)> + Clone,
+    message: &Message,
+    fields: impl Iterator<Item = (&'a String, &'a Value)> + Clone,
     out: &mut Vec<u8>,
 ) -> Option<()> {
     for (key, value) in fields.clone().filter(|(_, value)| !value.is_null()) {
-        match table.named(key) {
-            Some((number, _, form)) => field(*number, form, value, out)?,
-            None if inlined(table).any(|(_, of)| of.named(key).is_some()) => {}
+        match message.own(key) {
+            Some(known) => field(known.number, known.r#type, value, out)?,
+            None if message.field(key).is_some() => {}
             None => return None,
         }
     }
-    for (number, of) in inlined(table) {
-        let mut inner = fields.clone().filter_map(|(key, value)| Some((of.named(key)?, value))).peekable();
+    for (number, inner) in message.inlined() {
+        let mut inner = fields.clone().filter_map(|(key, value)| Some((inner.own(key)?, value))).peekable();
         if inner.peek().is_some() {
             nested(number, out, |out| {
                 inner
                     .filter(|(_, value)| !value.is_null())
-                    .try_for_each(|((number, _, form), value)| field(*number, form, value, out))
+                    .try_for_each(|(known, value)| field(known.number, known.r#type, value, out))
             })?;
         }
     }
     Some(())
 }
 
-fn inlined(table: &Message) -> impl Iterator<Item = (u32, &'static Message)> {
-    table.fields.iter().filter_map(|(number, _, form)| match form {
-        Form::Inlined(of) => Some((*number, *of)),
-        _other => None,
-    })
-}
-
-fn field(number: u32, form: &Form, value: &Value, out: &mut Vec<u8>) -> Option<()> {
-    match form {
-        Form::Set(form) => field(number, form, value, out)?,
-        Form::Text => bytes(number, value.as_str()?.as_bytes(), out),
-        Form::Truth => varint(number, u64::from(value.as_bool()?), out),
-        Form::Number => varint(number, value.as_i64()?.cast_unsigned(), out),
-        Form::Small => varint(number, i64::from(i32::try_from(value.as_i64()?).ok()?).cast_unsigned(), out),
-        Form::Time => time(number, value, Grain::Second, out)?,
-        Form::MicroTime => time(number, value, Grain::Microsecond, out)?,
-        Form::Part(of) => part(number, of, value.as_object()?, out)?,
-        Form::Parts(of) => {
+fn field(number: u32, r#type: Type, value: &Value, out: &mut Vec<u8>) -> Option<()> {
+    match r#type {
+        Type::String => bytes(number, value.as_str()?.as_bytes(), out),
+        Type::Bool => varint(number, u64::from(value.as_bool()?), out),
+        Type::Int64 => varint(number, value.as_i64()?.cast_unsigned(), out),
+        Type::Int32 => varint(number, int32(value)?, out),
+        Type::Time => time(number, value, Precision::Seconds, out)?,
+        Type::MicroTime => time(number, value, Precision::Micros, out)?,
+        Type::Quantity => quantity(number, value, out)?,
+        Type::IntOrString => nested(number, out, |out| int_or_string(value, out))?,
+        Type::Message(of) => part(number, of, value.as_object()?, out)?,
+        Type::Messages(of) | Type::Keyed(of, _) => {
             value.as_array()?.iter().try_for_each(|value| part(number, of, value.as_object()?, out))?;
         }
-        Form::Texts => value.as_array()?.iter().try_for_each(|value| {
+        Type::Int32s => value.as_array()?.iter().try_for_each(|value| {
+            varint(number, int32(value)?, out);
+            Some(())
+        })?,
+        Type::Int64s => value.as_array()?.iter().try_for_each(|value| {
+            varint(number, value.as_i64()?.cast_unsigned(), out);
+            Some(())
+        })?,
+        Type::Strings | Type::StringSet => value.as_array()?.iter().try_for_each(|value| {
             bytes(number, value.as_str()?.as_bytes(), out);
             Some(())
         })?,
-        Form::TextMap => entries(number, value, out, |value, out| {
+        Type::StringMap => entries(number, value, out, |value, out| {
             bytes(2, value.as_str()?.as_bytes(), out);
             Some(())
         })?,
-        // An empty text is a quantity in JSON alone.
-        Form::Quantities => entries(number, value, out, |value, out| {
-            let text = value.as_str().filter(|text| !text.is_empty())?;
-            nested(2, out, |out| {
-                bytes(1, text.as_bytes(), out);
-                Some(())
-            })
+        Type::BytesMap => entries(number, value, out, |value, out| {
+            bytes(2, &STANDARD.decode(value.as_str()?).ok()?, out);
+            Some(())
         })?,
-        // No kind that is written here has bytes.
-        Form::BytesMap | Form::Inlined(_) | Form::Unread => return None,
+        Type::QuantityMap => entries(number, value, out, |value, out| quantity(2, value, out))?,
+        Type::Inline(_) | Type::Unread => return None,
     }
     Some(())
 }
 
-fn part(number: u32, of: &Message, object: &Map<alloc::string::String, Value>, out: &mut Vec<u8>) -> Option<()> {
+fn int32(value: &Value) -> Option<u64> {
+    Some(i64::from(i32::try_from(value.as_i64()?).ok()?).cast_unsigned())
+}
+
+/// An empty text is a quantity in JSON alone.
+fn quantity(number: u32, value: &Value, out: &mut Vec<u8>) -> Option<()> {
+    let text = value.as_str().filter(|text| !text.is_empty())?;
+    nested(number, out, |out| {
+        bytes(1, text.as_bytes(), out);
+        Some(())
+    })
+}
+
+/// Which of the two it is comes first.
+fn int_or_string(value: &Value, out: &mut Vec<u8>) -> Option<()> {
+    match value {
+        Value::String(text) => {
+            varint(1, 1, out);
+            bytes(3, text.as_bytes(), out);
+        }
+        number => {
+            varint(1, 0, out);
+            varint(2, int32(number)?, out);
+        }
+    }
+    Some(())
+}
+
+fn part(number: u32, of: &Message, object: &Map<String, Value>, out: &mut Vec<u8>) -> Option<()> {
     nested(number, out, |out| fields_of(of, object.iter(), out))
 }
 
@@ -118,8 +188,8 @@ fn entries(
     })
 }
 
-fn time(number: u32, value: &Value, grain: Grain, out: &mut Vec<u8>) -> Option<()> {
-    let (seconds, nanos) = time::parsed(value.as_str()?, grain)?;
+fn time(number: u32, value: &Value, precision: Precision, out: &mut Vec<u8>) -> Option<()> {
+    let (seconds, nanos) = time::parse(value.as_str()?, precision)?;
     nested(number, out, |out| {
         varint(1, seconds, out);
         varint(2, nanos, out);

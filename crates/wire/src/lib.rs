@@ -1,15 +1,16 @@
-//! Objects in the binary form of Kubernetes: what `application/vnd.kubernetes.protobuf` means.
+//! The schema of Kubernetes objects, and their protobuf form (`application/vnd.kubernetes.protobuf`).
 //!
-//! Owns: the tables that say which number, name and form each field has, and the two ways between bytes and objects. Bytes
-//! are read through serde under the names of JSON ([`Reader`]), so that every type that reads an object's JSON reads this
-//! form too; and an object's JSON is written in this form ([`encode`]).
+//! Owns: the language that describes the fields of an object ([`Message`], [`Type`]), the tables of the kinds that rules
+//! read or write ([`messages`](mod@messages)), and the two ways between protobuf and objects. [`Reader`] reads protobuf
+//! through serde under the names of JSON, so every type that reads an object's JSON reads protobuf too; [`encode`] writes
+//! an object's JSON as protobuf. The API server decodes, merges and documents objects by the same tables.
 //!
 //! Writes nothing, and only reads what it is handed.
 //!
-//! Laws: nothing is lost in silence. What a server answers may have fields that nobody here reads; those are skipped. What
-//! is sent to a server is read whole or refused, and an object with a field that no table knows is not written in this form.
-//! What Go writes out though nobody set it is left out, as it is in JSON; where empty is a value ([`Form::Set`]) it is kept.
-//! No bytes, however spoilt, make it panic or take more memory than they have.
+//! Laws: nothing is lost in silence. A server's answer may have fields that no table has; the reader skips those. A request
+//! is read whole or refused, and an object with a field that no table has is not written as protobuf. A zero that Go writes
+//! though nobody set it is left out, as it is in JSON; a pointer to zero is kept ([`Presence`]). No bytes, however spoilt,
+//! make the reader panic or take more memory than they have.
 //!
 //! Does not know: HTTP, who sends what, what an object means.
 #![no_std]
@@ -20,23 +21,23 @@ extern crate alloc;
 mod bytes;
 mod encode;
 mod error;
-mod form;
-mod meta;
+mod example;
+pub mod messages;
 mod read;
-pub mod requests;
+mod schema;
 mod time;
-mod volumes;
 
 #[cfg(test)]
 mod tests;
 
 pub use bytes::{Envelope, MAGIC, envelope, event, list};
-pub use encode::encode;
+pub use encode::{encode, encode_as, encode_event, encode_list};
 pub use error::Error;
-pub use form::{Form, Message};
-pub use meta::{LIST_META, STATUS};
+pub use example::example;
+pub use messages::{LIST_META, STATUS, message};
 pub use read::Reader;
-pub use volumes::message;
+pub use schema::{Field, Message, Presence, Type};
+pub use time::canonical_time;
 
 /// The media type.
 pub const TYPE: &str = "application/vnd.kubernetes.protobuf";

@@ -4,17 +4,17 @@ use alloc::string::String;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde::de::value::{BorrowedStrDeserializer, StringDeserializer};
+use serde::de::value::{BorrowedStrDeserializer, I64Deserializer, StringDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
 use crate::bytes::{Wire, next};
 use crate::error::Place;
-use crate::time::{self, Grain};
-use crate::{Error, Form, Message};
+use crate::time::{self, Precision};
+use crate::{Error, Message, Presence, Type};
 
-/// The tables say what a thing is, so that it is the same whatever the reader would like it to be. It is there, too.
-macro_rules! itself_whatever_is_wanted {
+/// The format is self-describing: every hint goes to `deserialize_any`, and a field that is there is `Some`.
+macro_rules! forward_all_hints {
     () => {
         fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
             visitor.visit_some(self)
@@ -36,27 +36,27 @@ macro_rules! itself_whatever_is_wanted {
 pub struct Reader<'de> {
     message: &'static Message,
     bytes: &'de [u8],
-    manner: Manner,
+    unknown: Unknown,
 }
 
-/// How to take what is not expected.
+/// What to do with fields that the tables do not have.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Manner {
-    /// Fields without a name here are skipped, and what JSON would leave out is left out.
-    Answer,
-    /// Fields without a name here are refused, because nobody would notice. Zero and false are told.
-    Request,
+enum Unknown {
+    /// Skip them: a server may be newer.
+    Skip,
+    /// Refuse them: nobody would notice that they are lost.
+    Refuse,
 }
 
 impl<'de> Reader<'de> {
     /// Reads what a server answers.
     pub fn answer(message: &'static Message, bytes: &'de [u8]) -> Self {
-        Reader { message, bytes, manner: Manner::Answer }
+        Reader { message, bytes, unknown: Unknown::Skip }
     }
 
     /// Reads what is sent to a server.
     pub fn request(message: &'static Message, bytes: &'de [u8]) -> Self {
-        Reader { message, bytes, manner: Manner::Request }
+        Reader { message, bytes, unknown: Unknown::Refuse }
     }
 }
 
@@ -65,10 +65,10 @@ impl<'de> Deserializer<'de> for Reader<'de> {
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         let within = Level { message: self.message, rest: self.bytes, seen: 0 };
-        visitor.visit_map(Fields { within, outside: None, current: None, manner: self.manner })
+        visitor.visit_map(Fields { within, outside: None, current: None, unknown: self.unknown })
     }
 
-    itself_whatever_is_wanted!();
+    forward_all_hints!();
 }
 
 /// A message being read, and which of its fields were there.
@@ -80,24 +80,24 @@ struct Level<'de> {
 
 impl<'de> Level<'de> {
     /// The next field that has a name here, and whether it was there before. A field of many comes with all of them.
-    fn next(&mut self, manner: Manner) -> Result<Option<(Field<'de>, bool)>, Error> {
+    fn next(&mut self, unknown: Unknown) -> Result<Option<(Field<'de>, bool)>, Error> {
         loop {
             let before = self.rest;
             let Some((number, mut wire)) = next(&mut self.rest, self.message.name)? else { return Ok(None) };
-            let Some(index) = self.message.fields.iter().position(|field| field.0 == number) else {
-                match manner {
-                    Manner::Answer => continue,
-                    Manner::Request => return Err(Error::unknown(self.message.name, number)),
+            let Some(index) = self.message.fields.iter().position(|field| field.number == number) else {
+                match unknown {
+                    Unknown::Skip => continue,
+                    Unknown::Refuse => return Err(Error::unknown(self.message.name, number)),
                 }
             };
-            let (_, name, form) = &self.message.fields[index];
-            if form.is_repeated() {
+            let known = &self.message.fields[index];
+            if known.r#type.is_repeated() {
                 self.skip_all(number)?;
                 wire = Wire::Bytes(&before[..before.len() - self.rest.len()]);
             }
             let again = self.seen & 1 << index != 0;
             self.seen |= 1 << index;
-            let field = Field { place: Place { message: self.message.name, field: name }, form, wire, manner };
+            let field = Field { place: Place { message: self.message.name, field: known.name }, known, wire, unknown };
             return Ok(Some((field, again)));
         }
     }
@@ -121,7 +121,7 @@ struct Fields<'de> {
     /// The message that holds this one, while the fields of an inlined one are told.
     outside: Option<Level<'de>>,
     current: Option<(Field<'de>, bool)>,
-    manner: Manner,
+    unknown: Unknown,
 }
 
 impl<'de> MapAccess<'de> for Fields<'de> {
@@ -129,21 +129,21 @@ impl<'de> MapAccess<'de> for Fields<'de> {
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
         loop {
-            let Some((field, again)) = self.within.next(self.manner)? else {
+            let Some((field, again)) = self.within.next(self.unknown)? else {
                 match self.outside.take() {
                     Some(outside) => self.within = outside,
                     None => return Ok(None),
                 }
                 continue;
             };
-            match (field.form, field.wire) {
-                (Form::Unread, _) => {}
-                (Form::Inlined(of), Wire::Bytes(bytes)) if !again && self.outside.is_none() => {
+            match (field.known.r#type, field.wire) {
+                (Type::Unread, _) => {}
+                (Type::Inline(of), Wire::Bytes(bytes)) if !again && self.outside.is_none() => {
                     let inner = Level { message: of, rest: bytes, seen: 0 };
                     self.outside = Some(core::mem::replace(&mut self.within, inner));
                 }
-                (Form::Inlined(_), _) => return Err(Error::at(field.place, "stands there twice")),
-                (_, _) if field.is_left_out() && !again => {}
+                (Type::Inline(_), _) => return Err(Error::at(field.place, "stands there twice")),
+                (_, _) if !again && field.is_unset()? => {}
                 (_, _) => {
                     let name = field.place.field;
                     self.current = Some((field, again));
@@ -165,94 +165,112 @@ impl<'de> MapAccess<'de> for Fields<'de> {
 #[derive(Clone, Copy)]
 struct Field<'de> {
     place: Place,
-    form: &'static Form,
+    known: &'static crate::Field,
     wire: Wire<'de>,
-    manner: Manner,
+    unknown: Unknown,
 }
 
 impl Field<'_> {
     /// Nobody set it; Go writes it all the same.
-    fn is_left_out(&self) -> bool {
-        match (self.form, self.wire) {
-            (Form::Text | Form::Time | Form::MicroTime, Wire::Bytes(bytes)) => bytes.is_empty(),
-            (Form::Truth | Form::Number | Form::Small, Wire::Number(number)) => {
-                number == 0 && self.manner == Manner::Answer
+    fn is_unset(&self) -> Result<bool, Error> {
+        Ok(match (self.known.presence, self.known.r#type, self.wire) {
+            (_, Type::Time | Type::MicroTime, Wire::Bytes(bytes)) => bytes.is_empty(),
+            (Presence::OmitEmpty, Type::Message(of), Wire::Bytes(bytes)) => is_blank(of, bytes, self.unknown)?,
+            (Presence::OmitEmpty, Type::String | Type::Quantity | Type::IntOrString, Wire::Bytes(bytes)) => {
+                bytes.is_empty()
             }
-            (
-                Form::Text
-                | Form::Truth
-                | Form::Number
-                | Form::Small
-                | Form::Time
-                | Form::MicroTime
-                | Form::Texts
-                | Form::TextMap
-                | Form::BytesMap
-                | Form::Quantities
-                | Form::Part(_)
-                | Form::Parts(_)
-                | Form::Inlined(_)
-                | Form::Set(_)
-                | Form::Unread,
-                Wire::Number(_) | Wire::Bytes(_),
-            ) => false,
+            (Presence::OmitEmpty, Type::Bool | Type::Int32 | Type::Int64, Wire::Number(number)) => number == 0,
+            (_, _, Wire::Number(_) | Wire::Bytes(_)) => false,
+        })
+    }
+}
+
+/// Nothing is set in any field of the message. What is spoilt is for the reader of the field to find.
+fn is_blank(message: &'static Message, bytes: &[u8], unknown: Unknown) -> Result<bool, Error> {
+    let mut level = Level { message, rest: bytes, seen: 0 };
+    while let Some((field, again)) = level.next(unknown)? {
+        let blank = match (field.known.r#type, field.wire) {
+            (Type::Inline(of), Wire::Bytes(bytes)) => is_blank(of, bytes, unknown)?,
+            // Go writes a zero here as well, and JSON would say it; alone it is no reason to have the message.
+            (Type::Bool | Type::Int32 | Type::Int64, Wire::Number(number)) => {
+                number == 0 && field.known.presence != Presence::Pointer
+            }
+            (Type::String, Wire::Bytes(bytes)) => bytes.is_empty() && field.known.presence != Presence::Pointer,
+            (_, _) => field.is_unset()?,
+        };
+        if again || !blank {
+            return Ok(false);
         }
     }
+    Ok(true)
 }
 
 impl<'de> Deserializer<'de> for Field<'de> {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        let Field { place, form, wire, manner } = self;
-        match (form, wire) {
-            (Form::Set(form), wire) => Field { place, form, wire, manner }.deserialize_any(visitor),
-            (Form::Text, Wire::Bytes(bytes)) => visitor.visit_borrowed_str(text(bytes, place)?),
-            (Form::Truth, Wire::Number(number)) if number <= 1 => visitor.visit_bool(number == 1),
+        let Field { place, known, wire, unknown } = self;
+        let r#type = known.r#type;
+        match (r#type, wire) {
+            (Type::String, Wire::Bytes(bytes)) => visitor.visit_borrowed_str(text(bytes, place)?),
+            (Type::Bool, Wire::Number(number)) if number <= 1 => visitor.visit_bool(number == 1),
             // Signed numbers are written as their two's complement.
-            (Form::Number, Wire::Number(number)) => visitor.visit_i64(number.cast_signed()),
-            (Form::Small, Wire::Number(number)) => match i32::try_from(number.cast_signed()) {
-                Ok(number) => visitor.visit_i32(number),
-                Err(_) => Err(Error::at(place, "is too large a number")),
+            (Type::Int64, Wire::Number(number)) => visitor.visit_i64(number.cast_signed()),
+            (Type::Int32, Wire::Number(number)) => visitor.visit_i32(int32(number, place)?),
+            (Type::Time, Wire::Bytes(bytes)) => visitor.visit_string(time::read(bytes, Precision::Seconds, place)?),
+            (Type::MicroTime, Wire::Bytes(bytes)) => visitor.visit_string(time::read(bytes, Precision::Micros, place)?),
+            (Type::Quantity, Wire::Bytes(bytes)) => visitor.visit_borrowed_str(text(two(bytes, place)?[0], place)?),
+            (Type::IntOrString, Wire::Bytes(bytes)) => match int_or_string(bytes, place)? {
+                IntOrString::Int(number) => visitor.visit_i32(number),
+                IntOrString::String(text) => visitor.visit_borrowed_str(text),
             },
-            (Form::Time, Wire::Bytes(bytes)) => visitor.visit_string(time::read(bytes, Grain::Second, place)?),
-            (Form::MicroTime, Wire::Bytes(bytes)) => {
-                visitor.visit_string(time::read(bytes, Grain::Microsecond, place)?)
-            }
-            (Form::Part(message), Wire::Bytes(bytes)) => Reader { message, bytes, manner }.deserialize_any(visitor),
-            (Form::Texts | Form::Parts(_), Wire::Bytes(rest)) => visitor.visit_seq(Many { place, form, rest, manner }),
-            (Form::TextMap | Form::BytesMap | Form::Quantities, Wire::Bytes(rest)) => {
-                visitor.visit_map(Entries { many: Many { place, form, rest, manner }, value: b"" })
-            }
+            (Type::Message(message), Wire::Bytes(bytes)) => Reader { message, bytes, unknown }.deserialize_any(visitor),
             (
-                Form::Text
-                | Form::Truth
-                | Form::Number
-                | Form::Small
-                | Form::Time
-                | Form::MicroTime
-                | Form::Texts
-                | Form::TextMap
-                | Form::BytesMap
-                | Form::Quantities
-                | Form::Part(_)
-                | Form::Parts(_)
-                | Form::Inlined(_)
-                | Form::Unread,
-                Wire::Number(_) | Wire::Bytes(_),
-            ) => Err(Error::at(place, "is of another type")),
+                Type::Strings | Type::StringSet | Type::Int32s | Type::Int64s | Type::Messages(_) | Type::Keyed(_, _),
+                Wire::Bytes(rest),
+            ) => visitor.visit_seq(Many { place, r#type, rest, unknown }),
+            (Type::StringMap | Type::BytesMap | Type::QuantityMap, Wire::Bytes(rest)) => {
+                visitor.visit_map(Entries { many: Many { place, r#type, rest, unknown }, value: b"" })
+            }
+            (_, Wire::Number(_) | Wire::Bytes(_)) => Err(Error::at(place, "is of another type")),
         }
     }
 
-    itself_whatever_is_wanted!();
+    forward_all_hints!();
+}
+
+fn int32(number: u64, place: Place) -> Result<i32, Error> {
+    i32::try_from(number.cast_signed()).map_err(|_| Error::at(place, "is too large a number"))
+}
+
+enum IntOrString<'a> {
+    Int(i32),
+    String(&'a str),
+}
+
+fn int_or_string(mut bytes: &[u8], place: Place) -> Result<IntOrString<'_>, Error> {
+    let (mut is_string, mut number, mut string) = (0, 0, &b""[..]);
+    while let Some((field, wire)) = next(&mut bytes, place.field)? {
+        match (field, wire) {
+            (1, Wire::Number(sort)) => is_string = sort,
+            (2, Wire::Number(int)) => number = int,
+            (3, Wire::Bytes(text)) => string = text,
+            (field, _) => return Err(Error::unknown(place.field, field)),
+        }
+    }
+    match is_string {
+        0 => Ok(IntOrString::Int(int32(number, place)?)),
+        1 => Ok(IntOrString::String(text(string, place)?)),
+        _neither => Err(Error::at(place, "is of another type")),
+    }
 }
 
 /// The fields of one number.
 struct Many<'de> {
     place: Place,
-    form: &'static Form,
+    r#type: Type,
     rest: &'de [u8],
-    manner: Manner,
+    unknown: Unknown,
 }
 
 impl<'de> Many<'de> {
@@ -263,16 +281,34 @@ impl<'de> Many<'de> {
             None => Ok(None),
         }
     }
+
+    fn next_number(&mut self) -> Result<Option<u64>, Error> {
+        match next(&mut self.rest, self.place.message)? {
+            Some((_, Wire::Number(number))) => Ok(Some(number)),
+            Some((_, Wire::Bytes(_))) => Err(Error::at(self.place, "is of another type")),
+            None => Ok(None),
+        }
+    }
 }
 
 impl<'de> SeqAccess<'de> for Many<'de> {
     type Error = Error;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Error> {
+        if matches!(self.r#type, Type::Int32s | Type::Int64s) {
+            let Some(number) = self.next_number()? else { return Ok(None) };
+            let number = match self.r#type {
+                Type::Int32s => i64::from(int32(number, self.place)?),
+                _int64s => number.cast_signed(),
+            };
+            return seed.deserialize(I64Deserializer::new(number)).map(Some);
+        }
         let Some(bytes) = self.next()? else { return Ok(None) };
-        match self.form {
-            Form::Parts(message) => seed.deserialize(Reader { message, bytes, manner: self.manner }).map(Some),
-            _texts => seed.deserialize(BorrowedStrDeserializer::new(text(bytes, self.place)?)).map(Some),
+        match self.r#type {
+            Type::Messages(message) | Type::Keyed(message, _) => {
+                seed.deserialize(Reader { message, bytes, unknown: self.unknown }).map(Some)
+            }
+            _strings => seed.deserialize(BorrowedStrDeserializer::new(text(bytes, self.place)?)).map(Some),
         }
     }
 }
@@ -296,13 +332,13 @@ impl<'de> MapAccess<'de> for Entries<'de> {
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Error> {
         let place = self.many.place;
-        let text = match self.many.form {
-            Form::BytesMap => {
+        let text = match self.many.r#type {
+            Type::BytesMap => {
                 let encoded: String = STANDARD.encode(self.value);
                 return seed.deserialize(StringDeserializer::new(encoded));
             }
-            Form::Quantities => text(two(self.value, place)?[0], place)?,
-            _texts => text(self.value, place)?,
+            Type::QuantityMap => text(two(self.value, place)?[0], place)?,
+            _strings => text(self.value, place)?,
         };
         seed.deserialize(BorrowedStrDeserializer::new(text))
     }

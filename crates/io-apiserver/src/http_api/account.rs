@@ -5,10 +5,10 @@ use std::sync::Arc;
 use axum::body::Body;
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode};
-use rules_store::{Deed, Failure, Store, find};
+use rules_store::{Attributes, Failure, Kind, Store};
 use serde_json::{Value, json};
 
-use super::{Ask, body, negotiate, respond};
+use super::{RequestInfo, body, negotiate, respond};
 use crate::Core;
 use crate::auth::{self, Identity};
 use crate::pki::unix_now;
@@ -32,16 +32,16 @@ pub(crate) fn holder(core: &Core, header: &HeaderValue) -> Option<Identity> {
 }
 
 fn account_uid(store: &Store, namespace: &str, name: &str) -> Option<String> {
-    let stored = store.get(find("", "v1", "serviceaccounts")?, namespace, name)?;
+    let stored = store.get(Kind::ServiceAccount, namespace, name)?;
     if stored.is_deleting() { None } else { Some(stored.uid().to_owned()) }
 }
 
 /// POST to `serviceaccounts/{name}/token`.
-pub(crate) fn token(core: &Core, ask: &Ask, body: &[u8]) -> Result<Response<Body>, Refusal> {
-    let mut request = body::object(&ask.media_type, body)?.value;
-    let (namespace, name) = (ask.path.namespace.clone(), ask.path.name.clone());
+pub(crate) fn token(core: &Core, info: &RequestInfo, body: &[u8]) -> Result<Response<Body>, Refusal> {
+    let mut request = body::object(&info.media_type, body)?.value;
+    let (namespace, name) = (info.path.namespace.clone(), info.path.name.clone());
     let uid = core.hub.read(|store| account_uid(store, &namespace, &name));
-    let uid = uid.ok_or_else(|| Failure::NotFound { resource: ask.path.resource, name: name.clone() })?;
+    let uid = uid.ok_or_else(|| Failure::NotFound { kind: info.path.kind, name: name.clone() })?;
     let spec = &request["spec"];
     if !spec["boundObjectRef"].is_null() {
         return Err(Refusal::bad_request("tokens cannot be bound to an object here; leave spec.boundObjectRef out"));
@@ -65,7 +65,7 @@ pub(crate) fn token(core: &Core, ask: &Ask, body: &[u8]) -> Result<Response<Body
     request["metadata"] = json!({"name": account.name, "namespace": account.namespace});
     request["spec"] = json!({"audiences": audiences, "expirationSeconds": seconds});
     request["status"] = json!({"token": token, "expirationTimestamp": until});
-    respond::value(StatusCode::CREATED, ask.wanted, &request)
+    respond::value(StatusCode::CREATED, info.accepted, &request)
 }
 
 /// POST to `selfsubjectaccessreviews`: everybody may ask what they may do.
@@ -85,7 +85,7 @@ pub(crate) async fn review(core: &Arc<Core>, parts: &Parts, body: Body) -> Resul
         let told = "spec must say a verb and either resourceAttributes or nonResourceAttributes";
         return Err(Refusal::bad_request(told));
     }
-    let deed = Deed {
+    let attributes = Attributes {
         verb: &verb,
         group: &group,
         resource: &resource,
@@ -94,7 +94,7 @@ pub(crate) async fn review(core: &Arc<Core>, parts: &Parts, body: Body) -> Resul
         name: &name,
         path: &path,
     };
-    let allowed = core.hub.read(|store| auth::allowed(store, identity, &deed));
+    let allowed = core.hub.read(|store| auth::allowed(store, identity, &attributes));
     review["status"] = json!({ "allowed": allowed });
-    respond::value(StatusCode::CREATED, negotiate::wanted(&parts.headers)?, &review)
+    respond::value(StatusCode::CREATED, negotiate::accepted(&parts.headers, true)?, &review)
 }

@@ -1,4 +1,4 @@
-//! Request bodies: bounded, of a known media type, and read without losing doubled fields from sight.
+//! Request bodies: bounded, of a known media type, and decoded with their duplicate fields noted.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -34,7 +34,7 @@ pub(crate) fn media_type(headers: &HeaderMap) -> &str {
 /// A body as a value, and the paths of fields that stood in it twice.
 pub(crate) struct Decoded {
     pub value: Value,
-    pub doubled: Vec<String>,
+    pub duplicates: Vec<String>,
 }
 
 /// Reads an object sent to be created or to replace another.
@@ -42,22 +42,22 @@ pub(crate) fn object(media_type: &str, body: &[u8]) -> Result<Decoded, Refusal> 
     match media_type {
         "application/json" | "" => json(body),
         "application/yaml" => yaml(body),
-        protobuf::TYPE => Ok(Decoded { value: protobuf::object(body)?, doubled: Vec::new() }),
+        protobuf::TYPE => Ok(Decoded { value: protobuf::object(body)?, duplicates: Vec::new() }),
         other => Err(Refusal::unsupported_media(format!(
             "bodies of type \"{other}\" cannot be read; send application/json or application/yaml"
         ))),
     }
 }
 
-/// Reads JSON, remembering doubled fields.
+/// Reads JSON and notes duplicate fields.
 pub(crate) fn json(body: &[u8]) -> Result<Decoded, Refusal> {
-    let doubled = RefCell::new(Vec::new());
+    let duplicates = RefCell::new(Vec::new());
     let mut deserializer = serde_json::Deserializer::from_slice(body);
-    let value = Node { path: String::new(), doubled: &doubled }
+    let value = Node { path: String::new(), duplicates: &duplicates }
         .deserialize(&mut deserializer)
         .and_then(|value| deserializer.end().map(|()| value))
         .map_err(|e| malformed("JSON", e.line(), e.column()))?;
-    Ok(Decoded { value, doubled: doubled.into_inner() })
+    Ok(Decoded { value, duplicates: duplicates.into_inner() })
 }
 
 /// Reads YAML, of which JSON is a part.
@@ -73,7 +73,7 @@ pub(crate) fn yaml(body: &[u8]) -> Result<Decoded, Refusal> {
         let (line, column) = place.map_or((0, 0), |p| (p.line() as usize, p.column() as usize));
         malformed("YAML", line, column)
     })?;
-    Ok(Decoded { value, doubled: Vec::new() })
+    Ok(Decoded { value, duplicates: Vec::new() })
 }
 
 // Only the place is told: the parser's words could repeat a secret of the body.
@@ -83,7 +83,7 @@ fn malformed(language: &str, line: usize, column: usize) -> Refusal {
 
 struct Node<'a> {
     path: String,
-    doubled: &'a RefCell<Vec<String>>,
+    duplicates: &'a RefCell<Vec<String>>,
 }
 
 impl<'de> DeserializeSeed<'de> for Node<'_> {
@@ -131,8 +131,8 @@ impl<'de> Visitor<'de> for Node<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
-        while let Some(item) =
-            items.next_element_seed(Node { path: format!("{}[{}]", self.path, list.len()), doubled: self.doubled })?
+        while let Some(item) = items
+            .next_element_seed(Node { path: format!("{}[{}]", self.path, list.len()), duplicates: self.duplicates })?
         {
             list.push(item);
         }
@@ -144,10 +144,10 @@ impl<'de> Visitor<'de> for Node<'_> {
         while let Some(key) = entries.next_key::<String>()? {
             let dot = if self.path.is_empty() { "" } else { "." };
             let path = format!("{}{dot}{key}", self.path);
-            if map.contains_key(&key) && self.doubled.borrow().len() < 16 {
-                self.doubled.borrow_mut().push(path.clone());
+            if map.contains_key(&key) && self.duplicates.borrow().len() < 16 {
+                self.duplicates.borrow_mut().push(path.clone());
             }
-            let value = entries.next_value_seed(Node { path, doubled: self.doubled })?;
+            let value = entries.next_value_seed(Node { path, duplicates: self.duplicates })?;
             map.insert(key, value);
         }
         Ok(Value::Object(map))
@@ -161,10 +161,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn doubled_fields_are_seen_and_the_last_one_counts() {
+    fn duplicate_fields_are_seen_and_the_last_one_counts() {
         let decoded = super::json(br#"{"spec":{"a":1,"l":[{"x":1,"x":2}],"a":3}}"#).ok().unwrap();
         assert_eq!(decoded.value, json!({"spec": {"a": 3, "l": [{"x": 2}]}}));
-        assert_eq!(decoded.doubled, ["spec.l[0].x", "spec.a"]);
+        assert_eq!(decoded.duplicates, ["spec.l[0].x", "spec.a"]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What is served here, in the words `kubectl api-resources` asks for.
 
-use rules_store::{Resource, resources};
+use rules_store::Kind;
 use serde_json::{Value, json};
 
 const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
@@ -27,9 +27,9 @@ pub(crate) fn core_versions() -> Value {
 /// The named groups, in the order of the table.
 fn groups() -> Vec<&'static str> {
     let mut groups = Vec::new();
-    for resource in resources().iter().filter(|r| !r.group.is_empty()) {
-        if !groups.contains(&resource.group) {
-            groups.push(resource.group);
+    for kind in Kind::ALL.into_iter().filter(|r| !r.group().is_empty()) {
+        if !groups.contains(&kind.group()) {
+            groups.push(kind.group());
         }
     }
     groups
@@ -55,12 +55,12 @@ pub(crate) fn group(name: &str) -> Option<Value> {
 
 /// The one version of a group that is served.
 fn version_of(group: &str) -> &'static str {
-    resources().iter().find(|r| r.group == group).map_or("v1", |r| r.version)
+    Kind::ALL.into_iter().find(|r| r.group() == group).map_or("v1", |r| r.version())
 }
 
 /// Resources of one group and version.
-pub(crate) fn members(group: &str, version: &str) -> Vec<&'static Resource> {
-    resources().iter().filter(|r| r.group == group && r.version == version).collect()
+pub(crate) fn members(group: &str, version: &str) -> Vec<Kind> {
+    Kind::ALL.into_iter().filter(|r| r.group() == group && r.version() == version).collect()
 }
 
 /// `/api/v1` and `/apis/{group}/{version}`.
@@ -68,22 +68,22 @@ pub(crate) fn resource_list(group: &str, version: &str) -> Option<Value> {
     let members = members(group, version);
     let api_version = members.first()?.api_version();
     let mut entries = Vec::new();
-    for resource in members {
+    for kind in members {
         let mut entry = json!({
-            "name": resource.plural, "singularName": resource.singular, "namespaced": resource.namespaced,
-            "kind": resource.kind, "verbs": VERBS,
+            "name": kind.plural(), "singularName": kind.singular(), "namespaced": kind.namespaced(),
+            "kind": kind.name(), "verbs": VERBS,
         });
-        if !resource.short_names.is_empty() {
-            entry["shortNames"] = json!(resource.short_names);
+        if !kind.short_names().is_empty() {
+            entry["shortNames"] = json!(kind.short_names());
         }
-        if !resource.categories.is_empty() {
-            entry["categories"] = json!(resource.categories);
+        if !kind.categories().is_empty() {
+            entry["categories"] = json!(kind.categories());
         }
         entries.push(entry);
-        for part in subresources(resource) {
+        for part in subresources(kind) {
             entries.push(json!({
-                "name": format!("{}/{}", resource.plural, part.name), "singularName": "",
-                "namespaced": resource.namespaced, "kind": part.kind, "verbs": part.verbs,
+                "name": format!("{}/{}", kind.plural(), part.name), "singularName": "",
+                "namespaced": kind.namespaced(), "kind": part.kind, "verbs": part.verbs,
             }));
         }
     }
@@ -98,16 +98,16 @@ struct Part {
     verbs: &'static [&'static str],
 }
 
-fn subresources(resource: &Resource) -> Vec<Part> {
+fn subresources(kind: Kind) -> Vec<Part> {
     let mut parts = Vec::new();
-    if resource.status {
-        parts.push(Part { name: "status", kind: resource.kind, verbs: &["get", "patch", "update"] });
+    if kind.has_status() {
+        parts.push(Part { name: "status", kind: kind.name(), verbs: &["get", "patch", "update"] });
     }
-    if resource.group.is_empty() && resource.plural == "pods" {
+    if kind == Kind::Pod {
         parts.push(Part { name: "log", kind: "Pod", verbs: &["get"] });
         parts.push(Part { name: "binding", kind: "Binding", verbs: &["create"] });
     }
-    if resource.group.is_empty() && resource.plural == "serviceaccounts" {
+    if kind == Kind::ServiceAccount {
         parts.push(Part { name: "token", kind: "TokenRequest", verbs: &["create"] });
     }
     parts
@@ -129,17 +129,17 @@ fn aggregated_group(name: &str) -> Value {
     })
 }
 
-fn aggregated_resource(resource: &Resource) -> Value {
-    let kind = |name: &str| json!({"group": resource.group, "version": resource.version, "kind": name});
-    let parts: Vec<Value> = subresources(resource)
+fn aggregated_resource(kind: Kind) -> Value {
+    let gvk = |name: &str| json!({"group": kind.group(), "version": kind.version(), "kind": name});
+    let parts: Vec<Value> = subresources(kind)
         .into_iter()
-        .map(|p| json!({"subresource": p.name, "responseKind": kind(p.kind), "verbs": p.verbs}))
+        .map(|p| json!({"subresource": p.name, "responseKind": gvk(p.kind), "verbs": p.verbs}))
         .collect();
     let mut entry = json!({
-        "resource": resource.plural, "responseKind": kind(resource.kind), "singularResource": resource.singular,
-        "scope": if resource.namespaced { "Namespaced" } else { "Cluster" }, "verbs": VERBS,
+        "resource": kind.plural(), "responseKind": gvk(kind.name()), "singularResource": kind.singular(),
+        "scope": if kind.namespaced() { "Namespaced" } else { "Cluster" }, "verbs": VERBS,
     });
-    for (key, value) in [("shortNames", resource.short_names), ("categories", resource.categories)] {
+    for (key, value) in [("shortNames", kind.short_names()), ("categories", kind.categories())] {
         if !value.is_empty() {
             entry[key] = json!(value);
         }

@@ -7,7 +7,7 @@ mod negotiate;
 mod openapi;
 mod options;
 mod path;
-mod protobuf;
+pub(crate) mod protobuf;
 mod read;
 mod respond;
 mod write;
@@ -20,7 +20,7 @@ use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
-use rules_store::Deed;
+use rules_store::{Attributes, Kind};
 
 use crate::Core;
 use crate::auth::{self, Identity};
@@ -28,16 +28,16 @@ use crate::pki;
 use crate::refusal::Refusal;
 use crate::tls::{Closing, Peer};
 
-pub(crate) use negotiate::{Form, Wanted};
+pub(crate) use negotiate::{Accepted, Encoding, Form};
 pub(crate) use options::Options;
 pub(crate) use path::{ResourcePath, Route};
 
-/// A request about a resource, understood.
-pub(crate) struct Ask {
+/// A request about a resource, parsed.
+pub(crate) struct RequestInfo {
     pub identity: Identity,
     pub path: ResourcePath,
     pub options: Options,
-    pub wanted: Wanted,
+    pub accepted: Accepted,
     pub media_type: String,
 }
 
@@ -61,8 +61,8 @@ async fn authenticate(State(core): State<Arc<Core>>, mut request: Request, next:
     let judged_later = ["/api", "/apis", "/openapi"].iter().any(|p| path == *p || path.starts_with(&format!("{p}/")));
     if !judged_later {
         let verb = request.method().as_str().to_ascii_lowercase();
-        let deed = Deed { verb: &verb, path, ..Deed::default() };
-        if let Err(refusal) = core.hub.read(|store| auth::authorize(store, &identity, &deed)) {
+        let attributes = Attributes { verb: &verb, path, ..Attributes::default() };
+        if let Err(refusal) = core.hub.read(|store| auth::authorize(store, &identity, &attributes)) {
             return refusal.into_response();
         }
     }
@@ -84,24 +84,24 @@ fn identity_of(core: &Core, request: &Request) -> Option<Identity> {
 
 async fn dispatch(State(core): State<Arc<Core>>, request: Request) -> Response<Body> {
     let (parts, body) = request.into_parts();
-    handle(&core, parts, body).await.unwrap_or_else(Refusal::into_response)
+    handle(&core, &parts, body).await.unwrap_or_else(|refusal| respond::refusal(&parts.headers, &refusal))
 }
 
-async fn handle(core: &Arc<Core>, parts: Parts, body: Body) -> Result<Response<Body>, Refusal> {
+async fn handle(core: &Arc<Core>, parts: &Parts, body: Body) -> Result<Response<Body>, Refusal> {
     let route = path::parse(parts.uri.path());
     if let Route::Resource(path) = route {
         let identity = parts.extensions.get::<Identity>().cloned().ok_or_else(Refusal::unauthorized)?;
-        let ask = Ask {
+        let info = RequestInfo {
             identity,
             options: Options::read(&parts.uri)?,
-            wanted: negotiate::wanted(&parts.headers)?,
+            accepted: negotiate::accepted(&parts.headers, path.kind.has_protobuf())?,
             media_type: body::media_type(&parts.headers).to_owned(),
             path,
         };
-        return resource(core, &parts, ask, body).await;
+        return resource(core, parts, info, body).await;
     }
     if route == Route::AccessReview {
-        return account::review(core, &parts, body).await;
+        return account::review(core, parts, body).await;
     }
     if route == Route::Unknown {
         return Err(Refusal::no_such_path());
@@ -109,7 +109,7 @@ async fn handle(core: &Arc<Core>, parts: Parts, body: Body) -> Result<Response<B
     if parts.method != Method::GET {
         return Err(Refusal::method_not_allowed(&parts.method));
     }
-    document(&parts, &route)
+    document(parts, &route)
 }
 
 /// What is the same for everybody.
@@ -123,10 +123,10 @@ fn document(parts: &Parts, route: &Route) -> Result<Response<Body>, Refusal> {
         const TYPE: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
         return Ok(respond::raw(StatusCode::OK, TYPE, Body::empty()));
     }
-    let wanted = negotiate::wanted(&parts.headers)?;
+    let accepted = negotiate::accepted(&parts.headers, false)?;
     let value = match route {
         Route::Version => discovery::version(),
-        Route::CoreVersions | Route::Groups if wanted.aggregated => {
+        Route::CoreVersions | Route::Groups if accepted.aggregated => {
             let value = discovery::aggregated(*route == Route::CoreVersions);
             const TYPE: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
             return Ok(respond::raw(StatusCode::OK, TYPE, Body::from(value.to_string())));
@@ -146,15 +146,15 @@ fn document(parts: &Parts, route: &Route) -> Result<Response<Body>, Refusal> {
             return Err(Refusal::no_such_path());
         }
     };
-    respond::value(StatusCode::OK, wanted, &value)
+    respond::value(StatusCode::OK, accepted, &value)
 }
 
-/// The verb of a request, in the words of roles.
-fn verb(method: &Method, ask: &Ask) -> Option<&'static str> {
-    let collection = ask.path.name.is_empty();
-    let watch = ask.options.watch || ask.path.watch;
+/// The RBAC verb of a request.
+fn verb(method: &Method, info: &RequestInfo) -> Option<&'static str> {
+    let collection = info.path.name.is_empty();
+    let watch = info.options.watch || info.path.watch;
     match (method.as_str(), collection) {
-        ("GET", _) if watch && ask.path.subresource.is_empty() => Some("watch"),
+        ("GET", _) if watch && info.path.subresource.is_empty() => Some("watch"),
         ("GET", true) => Some("list"),
         ("GET", false) => Some("get"),
         ("POST", _) => Some("create"),
@@ -166,49 +166,54 @@ fn verb(method: &Method, ask: &Ask) -> Option<&'static str> {
     }
 }
 
-fn authorize(core: &Core, ask: &Ask, verb: &str) -> Result<(), Refusal> {
-    let ResourcePath { resource, namespace, name, subresource, .. } = &ask.path;
+fn authorize(core: &Core, info: &RequestInfo, verb: &str) -> Result<(), Refusal> {
+    let ResourcePath { kind, namespace, name, subresource, .. } = &info.path;
     // A list of the one object with a name is allowed by whatever allows that object. No other verb is chosen by fields.
     let chosen = match verb {
         "list" | "watch" | "deletecollection" => {
-            Some(rules_store::select(resource, None, Some(&ask.options.field_selector))?)
+            Some(rules_store::select(*kind, None, Some(&info.options.field_selector))?)
         }
         _others => None,
     };
     let chosen = chosen.as_ref().and_then(|selector| selector.fields.name()).unwrap_or_default();
     // A namespace lies in itself: a role in it may allow to look at it.
-    let namespace = if resource.plural == "namespaces" { name } else { namespace };
+    let namespace = if *kind == Kind::Namespace { name } else { namespace };
     let name = if name.is_empty() { chosen } else { name };
-    let deed = Deed { verb, group: resource.group, resource: resource.plural, subresource, namespace, name, path: "" };
-    core.hub.read(|store| auth::authorize(store, &ask.identity, &deed))
+    let attributes =
+        Attributes { verb, group: kind.group(), resource: kind.plural(), subresource, namespace, name, path: "" };
+    core.hub.read(|store| auth::authorize(store, &info.identity, &attributes))
 }
 
-async fn resource(core: &Arc<Core>, parts: &Parts, ask: Ask, body: Body) -> Result<Response<Body>, Refusal> {
-    let verb = verb(&parts.method, &ask).ok_or_else(|| Refusal::method_not_allowed(&parts.method))?;
-    authorize(core, &ask, verb)?;
+async fn resource(core: &Arc<Core>, parts: &Parts, info: RequestInfo, body: Body) -> Result<Response<Body>, Refusal> {
+    let verb = verb(&parts.method, &info).ok_or_else(|| Refusal::method_not_allowed(&parts.method))?;
+    authorize(core, &info, verb)?;
     let closing = parts.extensions.get::<Closing>().cloned();
-    let pods = ask.path.resource.group.is_empty() && ask.path.resource.plural == "pods";
-    let accounts = ask.path.resource.group.is_empty() && ask.path.resource.plural == "serviceaccounts";
-    let homeless = ask.path.resource.namespaced && ask.path.namespace.is_empty();
-    match (ask.path.subresource.as_str(), verb) {
-        ("", "get") => read::get(core, &ask),
-        ("", "list") => read::list(core, &ask).await,
-        ("", "watch") => read::watch(core, &ask, closing).await,
-        ("", "create") if ask.path.name.is_empty() && !homeless => {
-            write::create(core, &ask, body::read(body).await?).await
+    let pods = info.path.kind == Kind::Pod;
+    let accounts = info.path.kind == Kind::ServiceAccount;
+    let lacks_namespace = info.path.kind.namespaced() && info.path.namespace.is_empty();
+    match (info.path.subresource.as_str(), verb) {
+        ("", "get") => read::get(core, &info),
+        ("", "list") => read::list(core, &info).await,
+        ("", "watch") => read::watch(core, &info, closing).await,
+        ("", "create") if info.path.name.is_empty() && !lacks_namespace => {
+            write::create(core, &info, body::read(body).await?).await
         }
-        ("", "deletecollection") if !homeless => write::delete_collection(core, &ask, body::read(body).await?).await,
-        ("", "delete") => write::delete(core, &ask, body::read(body).await?).await,
-        ("status", "get") if ask.path.resource.status => read::get(core, &ask),
-        ("", "update") => write::update(core, &ask, body::read(body).await?).await,
-        ("", "patch") => write::patch(core, &ask, body::read(body).await?).await,
-        ("status", "update") if ask.path.resource.status => write::update(core, &ask, body::read(body).await?).await,
-        ("status", "patch") if ask.path.resource.status => write::patch(core, &ask, body::read(body).await?).await,
-        ("log", "get") if pods => read::log(core, &ask, closing).await,
-        ("binding", "create") if pods => write::bind(core, &ask, body::read(body).await?).await,
-        ("token", "create") if accounts => account::token(core, &ask, &body::read(body).await?),
+        ("", "deletecollection") if !lacks_namespace => {
+            write::delete_collection(core, &info, body::read(body).await?).await
+        }
+        ("", "delete") => write::delete(core, &info, body::read(body).await?).await,
+        ("status", "get") if info.path.kind.has_status() => read::get(core, &info),
+        ("", "update") => write::update(core, &info, body::read(body).await?).await,
+        ("", "patch") => write::patch(core, &info, body::read(body).await?).await,
+        ("status", "update") if info.path.kind.has_status() => {
+            write::update(core, &info, body::read(body).await?).await
+        }
+        ("status", "patch") if info.path.kind.has_status() => write::patch(core, &info, body::read(body).await?).await,
+        ("log", "get") if pods => read::log(core, &info, closing).await,
+        ("binding", "create") if pods => write::bind(core, &info, body::read(body).await?).await,
+        ("token", "create") if accounts => account::token(core, &info, &body::read(body).await?),
         ("", _) => Err(Refusal::method_not_allowed(&parts.method)),
-        ("status", _) if ask.path.resource.status => Err(Refusal::method_not_allowed(&parts.method)),
+        ("status", _) if info.path.kind.has_status() => Err(Refusal::method_not_allowed(&parts.method)),
         ("token", _) if accounts => Err(Refusal::method_not_allowed(&parts.method)),
         ("log" | "binding", _) if pods => Err(Refusal::method_not_allowed(&parts.method)),
         (_, _) => Err(Refusal::no_such_path()),

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::OnceLock;
 
-use rules_store::{Field, Resource, Shape, Type, resources, schema};
+use rules_store::{Kind, schema};
 use serde_json::{Map, Value, json};
+use wire::{Message, Type};
 
 use super::discovery::members;
 
@@ -19,18 +20,18 @@ fn documents() -> &'static BTreeMap<String, Document> {
     static DOCUMENTS: OnceLock<BTreeMap<String, Document>> = OnceLock::new();
     DOCUMENTS.get_or_init(|| {
         let mut documents = BTreeMap::new();
-        for resource in resources() {
-            documents.entry(relative_path(resource)).or_insert_with(|| document(resource.group, resource.version));
+        for kind in Kind::ALL {
+            documents.entry(relative_path(kind)).or_insert_with(|| document(kind.group(), kind.version()));
         }
         documents
     })
 }
 
 /// `api/v1` or `apis/{group}/{version}`.
-fn relative_path(resource: &Resource) -> String {
-    match resource.group {
-        "" => format!("api/{}", resource.version),
-        group => format!("apis/{group}/{}", resource.version),
+fn relative_path(kind: Kind) -> String {
+    match kind.group() {
+        "" => format!("api/{}", kind.version()),
+        group => format!("apis/{group}/{}", kind.version()),
     }
 }
 
@@ -48,19 +49,22 @@ pub(crate) fn index() -> Value {
 
 /// One document as text.
 pub(crate) fn text(group: &str, version: &str) -> Option<&'static str> {
-    let path = members(group, version).first().map(|resource| relative_path(resource))?;
+    let path = members(group, version).first().map(|kind| relative_path(*kind))?;
     documents().get(&path).map(|document| document.text.as_str())
 }
 
 fn document(group: &'static str, version: &'static str) -> Document {
     let mut schemas = Map::new();
     let mut paths = Map::new();
-    for resource in members(group, version) {
-        component(resource, schema(resource), &mut schemas);
-        if let Some(root) = schemas.get_mut(&name_of(resource, schema(resource))) {
-            root["x-kubernetes-group-version-kind"] = json!([kind_of(resource)]);
+    for kind in members(group, version) {
+        component(schema(kind), &mut schemas);
+        if let Some(root) = schemas.get_mut(&name_of(schema(kind))) {
+            root["x-kubernetes-group-version-kind"] = json!([kind_of(kind)]);
+            for field in ["apiVersion", "kind"] {
+                root["properties"][field] = json!({"type": "string"});
+            }
         }
-        add_paths(resource, &mut paths);
+        add_paths(kind, &mut paths);
     }
     let text = json!({
         "openapi": "3.0.0", "info": {"title": "Longshore", "version": "v1.37.0"},
@@ -72,62 +76,66 @@ fn document(group: &'static str, version: &'static str) -> Document {
     Document { mark: hasher.finish(), text }
 }
 
-fn kind_of(resource: &Resource) -> Value {
-    json!({"group": resource.group, "version": resource.version, "kind": resource.kind})
+fn kind_of(kind: Kind) -> Value {
+    json!({"group": kind.group(), "version": kind.version(), "kind": kind.name()})
 }
 
-fn name_of(resource: &Resource, of: &Type) -> String {
-    if matches!(of.name, "ObjectMeta" | "OwnerReference" | "LabelSelector" | "LabelSelectorRequirement") {
-        return format!("io.k8s.apimachinery.pkg.apis.meta.v1.{}", of.name);
+/// `k8s.io.api.core.v1` and `Pod` make `io.k8s.api.core.v1.Pod`.
+fn name_of(of: &Message) -> String {
+    match of.package.strip_prefix("k8s.io.") {
+        Some(package) => format!("io.k8s.{package}.{}", of.name),
+        None => format!("{}.{}", of.package, of.name),
     }
-    let group = match resource.group {
-        "" => "core",
-        group => group.split('.').next().unwrap_or(group),
-    };
-    format!("io.k8s.api.{group}.{}.{}", resource.version, of.name)
 }
 
-fn component(resource: &Resource, of: &'static Type, schemas: &mut Map<String, Value>) {
-    let name = name_of(resource, of);
+fn component(of: &'static Message, schemas: &mut Map<String, Value>) {
+    let name = name_of(of);
     if schemas.contains_key(&name) {
         return;
     }
     // Entered before its fields, should a type ever contain itself.
     schemas.insert(name.clone(), Value::Null);
     let properties: Map<String, Value> =
-        of.fields.iter().map(|f| (f.name.to_owned(), property(resource, f, schemas))).collect();
+        of.json_fields().map(|f| (f.name.to_owned(), property(f.r#type, schemas))).collect();
     schemas.insert(name, json!({"type": "object", "properties": properties}));
 }
 
-fn property(resource: &Resource, field: &Field, schemas: &mut Map<String, Value>) -> Value {
+fn property(r#type: Type, schemas: &mut Map<String, Value>) -> Value {
     let text = || json!({"type": "string"});
-    match field.shape {
-        Shape::Text => text(),
-        Shape::Time => json!({"type": "string", "format": "date-time"}),
-        Shape::Integer => json!({"type": "integer", "format": "int64"}),
-        Shape::Boolean => json!({"type": "boolean"}),
-        Shape::Quantity => json!({"allOf": [quantity(schemas)]}),
-        Shape::IntOrText => json!({"oneOf": [{"type": "integer"}, text()], "format": "int-or-string"}),
-        Shape::Texts => json!({"type": "array", "items": text(), "x-kubernetes-list-type": "atomic"}),
-        Shape::TextSet => json!({
+    let numbers = |format: &str| {
+        json!({
+            "type": "array", "items": {"type": "integer", "format": format}, "x-kubernetes-list-type": "atomic",
+        })
+    };
+    match r#type {
+        Type::String => text(),
+        Type::Time | Type::MicroTime => json!({"type": "string", "format": "date-time"}),
+        Type::Int32 => json!({"type": "integer", "format": "int32"}),
+        Type::Int64 => json!({"type": "integer", "format": "int64"}),
+        Type::Bool => json!({"type": "boolean"}),
+        Type::Quantity => json!({"allOf": [quantity(schemas)]}),
+        Type::IntOrString => json!({"oneOf": [{"type": "integer"}, text()], "format": "int-or-string"}),
+        Type::Int32s => numbers("int32"),
+        Type::Int64s => numbers("int64"),
+        Type::Strings => json!({"type": "array", "items": text(), "x-kubernetes-list-type": "atomic"}),
+        Type::StringSet => json!({
             "type": "array", "items": text(), "x-kubernetes-list-type": "set", "x-kubernetes-patch-strategy": "merge",
         }),
-        Shape::TextMap => json!({"type": "object", "additionalProperties": text()}),
-        Shape::QuantityMap => json!({"type": "object", "additionalProperties": quantity(schemas)}),
-        Shape::BytesMap => {
+        Type::StringMap => json!({"type": "object", "additionalProperties": text()}),
+        Type::QuantityMap => json!({"type": "object", "additionalProperties": quantity(schemas)}),
+        Type::BytesMap => {
             json!({"type": "object", "additionalProperties": {"type": "string", "format": "byte"}})
         }
-        Shape::Object(of) => json!({"allOf": [reference(resource, of, schemas)]}),
-        Shape::Objects(of) => {
-            json!({"type": "array", "items": reference(resource, of, schemas), "x-kubernetes-list-type": "atomic"})
+        Type::Message(of) | Type::Inline(of) => json!({"allOf": [reference(of, schemas)]}),
+        Type::Messages(of) => {
+            json!({"type": "array", "items": reference(of, schemas), "x-kubernetes-list-type": "atomic"})
         }
-        Shape::Keyed(of, key) => json!({
-            "type": "array", "items": reference(resource, of, schemas), "x-kubernetes-list-type": "map",
+        Type::Keyed(of, key) => json!({
+            "type": "array", "items": reference(of, schemas), "x-kubernetes-list-type": "map",
             "x-kubernetes-list-map-keys": [key], "x-kubernetes-patch-merge-key": key,
             "x-kubernetes-patch-strategy": "merge",
         }),
-        Shape::Opaque => json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
-        Shape::OpaqueList => json!({"type": "array", "items": {"type": "object"}}),
+        Type::Unread => json!({"type": "array", "items": {"type": "object"}}),
     }
 }
 
@@ -139,35 +147,35 @@ fn quantity(schemas: &mut Map<String, Value>) -> Value {
     json!({"$ref": format!("#/components/schemas/{QUANTITY}")})
 }
 
-fn reference(resource: &Resource, of: &'static Type, schemas: &mut Map<String, Value>) -> Value {
-    component(resource, of, schemas);
-    json!({"$ref": format!("#/components/schemas/{}", name_of(resource, of))})
+fn reference(of: &'static Message, schemas: &mut Map<String, Value>) -> Value {
+    component(of, schemas);
+    json!({"$ref": format!("#/components/schemas/{}", name_of(of))})
 }
 
-fn add_paths(resource: &Resource, paths: &mut Map<String, Value>) {
-    let base = format!("/{}", relative_path(resource));
-    let collection = if resource.namespaced {
-        paths.insert(format!("{base}/{}", resource.plural), json!({"get": operation(resource, "list", &[])}));
-        format!("{base}/namespaces/{{namespace}}/{}", resource.plural)
+fn add_paths(kind: Kind, paths: &mut Map<String, Value>) {
+    let base = format!("/{}", relative_path(kind));
+    let collection = if kind.namespaced() {
+        paths.insert(format!("{base}/{}", kind.plural()), json!({"get": operation(kind, "list", &[])}));
+        format!("{base}/namespaces/{{namespace}}/{}", kind.plural())
     } else {
-        format!("{base}/{}", resource.plural)
+        format!("{base}/{}", kind.plural())
     };
     paths.insert(
         collection.clone(),
         json!({
-            "get": operation(resource, "list", &[]),
-            "post": operation(resource, "post", &WRITE),
-            "delete": operation(resource, "deletecollection", &[]),
+            "get": operation(kind, "list", &[]),
+            "post": operation(kind, "post", &WRITE),
+            "delete": operation(kind, "deletecollection", &[]),
         }),
     );
     let one = json!({
-        "get": operation(resource, "get", &[]),
-        "put": operation(resource, "put", &WRITE),
-        "patch": operation(resource, "patch", &WRITE),
-        "delete": operation(resource, "delete", &["dryRun"]),
+        "get": operation(kind, "get", &[]),
+        "put": operation(kind, "put", &WRITE),
+        "patch": operation(kind, "patch", &WRITE),
+        "delete": operation(kind, "delete", &["dryRun"]),
     });
     paths.insert(format!("{collection}/{{name}}"), one.clone());
-    if resource.status {
+    if kind.has_status() {
         paths.insert(format!("{collection}/{{name}}/status"), one);
     }
 }
@@ -175,14 +183,14 @@ fn add_paths(resource: &Resource, paths: &mut Map<String, Value>) {
 /// What every write takes in its query.
 const WRITE: [&str; 3] = ["dryRun", "fieldManager", "fieldValidation"];
 
-fn operation(resource: &Resource, action: &str, query: &[&str]) -> Value {
+fn operation(kind: Kind, action: &str, query: &[&str]) -> Value {
     let parameters: Vec<Value> = query
         .iter()
         .map(|name| json!({"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": true}}))
         .collect();
-    let answer = json!({"$ref": format!("#/components/schemas/{}", name_of(resource, schema(resource)))});
+    let answer = json!({"$ref": format!("#/components/schemas/{}", name_of(schema(kind)))});
     json!({
-        "x-kubernetes-action": action, "x-kubernetes-group-version-kind": kind_of(resource), "parameters": parameters,
+        "x-kubernetes-action": action, "x-kubernetes-group-version-kind": kind_of(kind), "parameters": parameters,
         "responses": {"200": {"description": "OK", "content": {"application/json": {"schema": answer}}}},
     })
 }
@@ -193,13 +201,13 @@ mod tests {
 
     #[test]
     fn every_patch_says_its_kind_and_takes_field_validation() {
-        for resource in resources() {
-            let document: Value = serde_json::from_str(text(resource.group, resource.version).unwrap()).unwrap();
+        for kind in Kind::ALL {
+            let document: Value = serde_json::from_str(text(kind.group(), kind.version()).unwrap()).unwrap();
             let patches = document["paths"].as_object().unwrap().values().filter_map(|p| p.get("patch"));
             let found = patches
-                .filter(|patch| patch["x-kubernetes-group-version-kind"] == kind_of(resource))
+                .filter(|patch| patch["x-kubernetes-group-version-kind"] == kind_of(kind))
                 .any(|patch| patch["parameters"].as_array().unwrap().iter().any(|p| p["name"] == "fieldValidation"));
-            assert!(found, "{resource:?}");
+            assert!(found, "{kind:?}");
         }
     }
 

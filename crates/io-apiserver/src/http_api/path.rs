@@ -1,6 +1,6 @@
 //! Paths, read by hand: what a URL is about.
 
-use rules_store::{Resource, find};
+use rules_store::Kind;
 
 /// What a path asks for.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(crate) enum Route {
 /// A collection, an object or a subresource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ResourcePath {
-    pub resource: &'static Resource,
+    pub kind: Kind,
     /// Empty for cluster resources and for a collection over all namespaces.
     pub namespace: String,
     /// Empty for a collection.
@@ -83,9 +83,9 @@ fn resource(group: &str, version: &str, rest: &[&str]) -> Route {
         }
         ["namespaces", namespace, plural, tail @ ..] => within(group, version, namespace, plural, tail),
         [plural] => at(group, version, plural, "", "", ""),
-        [plural, name] => at(group, version, plural, "", name, "").filter(|p| !p.resource.namespaced),
+        [plural, name] => at(group, version, plural, "", name, "").filter(|p| !p.kind.namespaced()),
         [plural, name, subresource] => {
-            at(group, version, plural, "", name, subresource).filter(|p| !p.resource.namespaced)
+            at(group, version, plural, "", name, subresource).filter(|p| !p.kind.namespaced())
         }
         _ => None,
     };
@@ -99,12 +99,12 @@ fn within(group: &str, version: &str, namespace: &str, plural: &str, tail: &[&st
         [name, subresource] => (*name, *subresource),
         _ => return None,
     };
-    at(group, version, plural, namespace, name, subresource).filter(|p| p.resource.namespaced)
+    at(group, version, plural, namespace, name, subresource).filter(|p| p.kind.namespaced())
 }
 
 fn at(group: &str, version: &str, plural: &str, namespace: &str, name: &str, sub: &str) -> Option<ResourcePath> {
     Some(ResourcePath {
-        resource: find(group, version, plural)?,
+        kind: Kind::at_path(group, version, plural)?,
         namespace: namespace.to_owned(),
         name: name.to_owned(),
         subresource: sub.to_owned(),
@@ -145,7 +145,9 @@ mod tests {
 
     fn text(path: &str) -> String {
         match parse(path) {
-            Route::Resource(p) => format!("{:?} ns={} name={} sub={}", p.resource, p.namespace, p.name, p.subresource),
+            Route::Resource(p) => {
+                format!("{} ns={} name={} sub={}", p.kind.qualified(), p.namespace, p.name, p.subresource)
+            }
             other => format!("{other:?}"),
         }
     }

@@ -8,9 +8,10 @@ use http::{Response, StatusCode};
 use rules_store::{Failure, Stored};
 use tokio::time::timeout;
 
-use super::Ask;
+use super::negotiate::Encoding;
 use super::path::ResourcePath;
 use super::respond::{self, ListHead};
+use super::{RequestInfo, protobuf};
 use crate::refusal::Refusal;
 use crate::snapshots::{self, Snapshot, Token};
 use crate::tls::Closing;
@@ -22,25 +23,25 @@ use crate::{Core, logs::LogRequest};
 const CATCH_UP: Duration = Duration::from_secs(3);
 
 /// One object.
-pub(crate) fn get(core: &Core, ask: &Ask) -> Result<Response<Body>, Refusal> {
-    let object = find(core, &ask.path)?;
-    respond::object(StatusCode::OK, ask.wanted, &ask.options, &object, None)
+pub(crate) fn get(core: &Core, info: &RequestInfo) -> Result<Response<Body>, Refusal> {
+    let object = find(core, &info.path)?;
+    respond::object(StatusCode::OK, info.accepted, &info.options, &object, None)
 }
 
 fn find(core: &Core, path: &ResourcePath) -> Result<Arc<Stored>, Refusal> {
     core.hub
-        .read(|store| store.get(path.resource, &path.namespace, &path.name))
-        .ok_or_else(|| Failure::NotFound { resource: path.resource, name: path.name.clone() }.into())
+        .read(|store| store.get(path.kind, &path.namespace, &path.name))
+        .ok_or_else(|| Failure::NotFound { kind: path.kind, name: path.name.clone() }.into())
 }
 
 /// A collection, whole or in pages.
-pub(crate) async fn list(core: &Core, ask: &Ask) -> Result<Response<Body>, Refusal> {
-    let options = &ask.options;
+pub(crate) async fn list(core: &Core, info: &RequestInfo) -> Result<Response<Body>, Refusal> {
+    let options = &info.options;
     let name =
-        snapshots::list_name(ask.path.resource, &ask.path.namespace, &options.label_selector, &options.field_selector);
+        snapshots::list_name(info.path.kind, &info.path.namespace, &options.label_selector, &options.field_selector);
     let (snapshot, id, offset) = if options.continue_token.is_empty() {
-        honour_version(core, ask).await?;
-        let filter = Filter::new(&ask.path, options)?;
+        honour_version(core, info).await?;
+        let filter = Filter::new(&info.path, options)?;
         let (revision, objects) = select(core, &filter);
         (Snapshot { revision, objects }, None, 0)
     } else {
@@ -61,7 +62,7 @@ pub(crate) async fn list(core: &Core, ask: &Ask) -> Result<Response<Body>, Refus
         let id = id.unwrap_or_else(|| core.snapshots.keep(name, snapshot));
         head.continue_token = Token { boot: snapshots::boot(), id, offset: end }.text();
     }
-    respond::list(ask.wanted, options, ask.path.resource, &head, page)
+    respond::list(info.accepted, options, info.path.kind, &head, page)
 }
 
 // Reliability 90: the pages of one list are pages of one state, or there is no next page.
@@ -82,22 +83,22 @@ fn select(core: &Core, filter: &Filter) -> (u64, Arc<[Arc<Stored>]>) {
 
 fn candidates(core: &Core, filter: &Filter) -> (u64, Vec<Arc<Stored>>) {
     core.hub.read(|store| {
-        let objects = store.list(filter.resource, filter.namespace.as_deref()).cloned().collect();
+        let objects = store.list(filter.kind, filter.namespace.as_deref()).cloned().collect();
         (store.revision(), objects)
     })
 }
 
 // Reliability 89.
-async fn honour_version(core: &Core, ask: &Ask) -> Result<(), Refusal> {
-    let asked = ask.options.version()?;
-    match (asked, ask.options.resource_version_match.as_str()) {
+async fn honour_version(core: &Core, info: &RequestInfo) -> Result<(), Refusal> {
+    let asked = info.options.version()?;
+    match (asked, info.options.resource_version_match.as_str()) {
         (None, "") | (Some(0), "" | "NotOlderThan") => Ok(()),
         (None, _) => Err(Refusal::bad_request("resourceVersionMatch needs a resourceVersion")),
         (Some(asked), "" | "NotOlderThan") => catch_up(core, asked).await,
         (Some(0), "Exact") => Err(Refusal::bad_request("resourceVersionMatch=Exact needs a resourceVersion above 0")),
         (Some(asked), "Exact") => {
             catch_up(core, asked).await?;
-            if core.hub.unchanged_since(ask.path.resource, asked) {
+            if core.hub.unchanged_since(info.path.kind, asked) {
                 return Ok(());
             }
             Err(Refusal::expired(format!("the state at resourceVersion {asked} is no longer kept")))
@@ -119,8 +120,12 @@ async fn catch_up(core: &Core, asked: u64) -> Result<(), Refusal> {
 }
 
 /// A stream of changes.
-pub(crate) async fn watch(core: &Arc<Core>, ask: &Ask, closing: Option<Closing>) -> Result<Response<Body>, Refusal> {
-    let options = &ask.options;
+pub(crate) async fn watch(
+    core: &Arc<Core>,
+    info: &RequestInfo,
+    closing: Option<Closing>,
+) -> Result<Response<Body>, Refusal> {
+    let options = &info.options;
     let asked = options.version()?;
     let matching = options.resource_version_match.as_str();
     let initial = match (options.send_initial_events, asked) {
@@ -137,8 +142,8 @@ pub(crate) async fn watch(core: &Arc<Core>, ask: &Ask, closing: Option<Closing>)
     if let (Some(true), Some(asked)) = (options.send_initial_events, asked) {
         catch_up(core, asked).await?;
     }
-    let filter = Filter::new(&ask.path, options)?;
-    let bell = core.hub.bell(filter.resource);
+    let filter = Filter::new(&info.path, options)?;
+    let bell = core.hub.bell(filter.kind);
     let (current, objects) =
         if initial { candidates(core, &filter) } else { (core.hub.read(|s| s.revision()), vec![]) };
     let position = match asked {
@@ -148,7 +153,8 @@ pub(crate) async fn watch(core: &Arc<Core>, ask: &Ask, closing: Option<Closing>)
     let stream = Watch {
         hub: core.hub.clone(),
         filter,
-        form: ask.wanted.form,
+        form: info.accepted.form,
+        encoding: info.accepted.encoding,
         include_object: options.include_object.clone(),
         position,
         initial: objects.into(),
@@ -158,18 +164,22 @@ pub(crate) async fn watch(core: &Arc<Core>, ask: &Ask, closing: Option<Closing>)
         closing: closing.map(|c| c.0),
         lifetime: watch::lifetime(options.timeout_seconds),
     };
-    Ok(respond::raw(StatusCode::OK, "application/json", Body::from_stream(stream.into_stream())))
+    let media_type = match info.accepted.encoding {
+        Encoding::Protobuf => protobuf::WATCH_TYPE,
+        Encoding::Json | Encoding::Yaml => "application/json",
+    };
+    Ok(respond::raw(StatusCode::OK, media_type, Body::from_stream(stream.into_stream())))
 }
 
 /// `pods/{name}/log`.
-pub(crate) async fn log(core: &Core, ask: &Ask, closing: Option<Closing>) -> Result<Response<Body>, Refusal> {
+pub(crate) async fn log(core: &Core, info: &RequestInfo, closing: Option<Closing>) -> Result<Response<Body>, Refusal> {
     use futures::StreamExt;
     let Some(source) = &core.logs else { return Err(Refusal::no_such_path()) };
-    let pod = find(core, &ask.path)?;
-    let options = &ask.options;
+    let pod = find(core, &info.path)?;
+    let options = &info.options;
     let request = LogRequest {
-        namespace: ask.path.namespace.clone(),
-        name: ask.path.name.clone(),
+        namespace: info.path.namespace.clone(),
+        name: info.path.name.clone(),
         uid: pod.uid().to_owned(),
         container: choose_container(&pod, options.container.as_deref())?,
         follow: options.follow,

@@ -6,11 +6,12 @@ use axum::body::Body;
 use bytes::{Bytes, BytesMut};
 use futures::stream;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
-use rules_store::{Resource, Stored};
+use rules_store::{Kind, Stored, schema};
 use serde_json::{Value, json};
 
-use super::negotiate::{Form, Wanted};
+use super::negotiate::{self, Accepted, Encoding, Form};
 use super::options::Options;
+use super::protobuf;
 use crate::refusal::Refusal;
 use crate::view;
 
@@ -18,13 +19,36 @@ use crate::view;
 const PART: usize = 64 << 10;
 
 /// A value as an answer.
-pub(crate) fn value(code: StatusCode, wanted: Wanted, value: &Value) -> Result<Response<Body>, Refusal> {
-    if wanted.yaml {
-        let text =
-            serde_saphyr::to_string(value).map_err(|_| Refusal::internal("the answer cannot be written as YAML"))?;
-        return Ok(raw(code, "application/yaml", Body::from(text)));
+pub(crate) fn value(code: StatusCode, accepted: Accepted, value: &Value) -> Result<Response<Body>, Refusal> {
+    match accepted.encoding {
+        Encoding::Yaml => {
+            let text = serde_saphyr::to_string(value)
+                .map_err(|_| Refusal::internal("the answer cannot be written as YAML"))?;
+            Ok(raw(code, "application/yaml", Body::from(text)))
+        }
+        Encoding::Protobuf => Ok(binary(code, value).unwrap_or_else(|| json_text(code, value))),
+        Encoding::Json => Ok(json_text(code, value)),
     }
-    Ok(raw(code, "application/json", Body::from(value.to_string())))
+}
+
+fn json_text(code: StatusCode, value: &Value) -> Response<Body> {
+    raw(code, "application/json", Body::from(value.to_string()))
+}
+
+/// The value as protobuf, if that can say it.
+fn binary(code: StatusCode, value: &Value) -> Option<Response<Body>> {
+    protobuf::encode(value).map(|bytes| raw(code, protobuf::TYPE, Body::from(bytes)))
+}
+
+/// A refusal, in the encoding the client prefers.
+pub(crate) fn refusal(headers: &HeaderMap, refusal: &Refusal) -> Response<Body> {
+    let mut response = refusal.clone().into_response();
+    let prefers_protobuf = negotiate::accepted(headers, true).is_ok_and(|a| a.encoding == Encoding::Protobuf);
+    if prefers_protobuf && let Some(bytes) = protobuf::encode(refusal.status()) {
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(protobuf::TYPE));
+        *response.body_mut() = Body::from(bytes);
+    }
+    response
 }
 
 /// Bytes as an answer.
@@ -40,23 +64,25 @@ pub(crate) fn raw(code: StatusCode, media_type: &'static str, body: Body) -> Res
 /// One object. `encoded` is used where the client wants the object as it is.
 pub(crate) fn object(
     code: StatusCode,
-    wanted: Wanted,
+    accepted: Accepted,
     options: &Options,
     object: &Arc<Stored>,
     encoded: Option<Bytes>,
 ) -> Result<Response<Body>, Refusal> {
-    match wanted.form {
+    match accepted.form {
         Form::Plain => match encoded {
-            Some(encoded) if !wanted.yaml => Ok(raw(code, "application/json", Body::from(encoded))),
-            Some(_) | None => value(code, wanted, &object.value),
+            Some(encoded) if accepted.encoding == Encoding::Json => {
+                Ok(raw(code, "application/json", Body::from(encoded)))
+            }
+            Some(_) | None => value(code, accepted, &object.value),
         },
         Form::Table => {
             let revision = object.value["metadata"]["resourceVersion"].clone();
-            let mut table = view::table(object.key.resource, std::slice::from_ref(object), &options.include_object)?;
+            let mut table = view::table(object.key.kind, std::slice::from_ref(object), &options.include_object)?;
             table["metadata"] = json!({ "resourceVersion": revision });
-            value(code, wanted, &table)
+            value(code, accepted, &table)
         }
-        Form::Metadata => value(code, wanted, &view::metadata(object)),
+        Form::Metadata => value(code, accepted, &view::metadata(object)),
     }
 }
 
@@ -80,17 +106,17 @@ impl ListHead {
 
 /// Many objects.
 pub(crate) fn list(
-    wanted: Wanted,
+    accepted: Accepted,
     options: &Options,
-    resource: &'static Resource,
+    kind: Kind,
     head: &ListHead,
     objects: Vec<Arc<Stored>>,
 ) -> Result<Response<Body>, Refusal> {
-    match wanted.form {
+    match accepted.form {
         Form::Table => {
-            let mut table = view::table(resource, &objects, &options.include_object)?;
+            let mut table = view::table(kind, &objects, &options.include_object)?;
             table["metadata"] = head.metadata();
-            value(StatusCode::OK, wanted, &table)
+            value(StatusCode::OK, accepted, &table)
         }
         Form::Metadata => {
             let items: Vec<Value> = objects.iter().map(view::metadata).collect();
@@ -98,25 +124,32 @@ pub(crate) fn list(
                 "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
                 "metadata": head.metadata(), "items": items,
             });
-            value(StatusCode::OK, wanted, &list)
+            value(StatusCode::OK, accepted, &list)
         }
-        Form::Plain if wanted.yaml => {
+        Form::Plain if accepted.encoding == Encoding::Yaml => {
             let items: Vec<&Value> = objects.iter().map(|o| &o.value).collect();
             let list = json!({
-                "kind": resource.list_kind(), "apiVersion": resource.api_version(),
+                "kind": kind.list_kind(), "apiVersion": kind.api_version(),
                 "metadata": head.metadata(), "items": items,
             });
-            value(StatusCode::OK, wanted, &list)
+            value(StatusCode::OK, accepted, &list)
         }
-        Form::Plain => Ok(raw(StatusCode::OK, "application/json", plain_list(resource, head, objects))),
+        Form::Plain if accepted.encoding == Encoding::Protobuf => {
+            let items = objects.iter().map(|object| &object.value);
+            match wire::encode_list(schema(kind), kind, &head.metadata(), items) {
+                Some(bytes) => Ok(raw(StatusCode::OK, protobuf::TYPE, Body::from(bytes))),
+                None => Ok(raw(StatusCode::OK, "application/json", plain_list(kind, head, objects))),
+            }
+        }
+        Form::Plain => Ok(raw(StatusCode::OK, "application/json", plain_list(kind, head, objects))),
     }
 }
 
-fn plain_list(resource: &'static Resource, head: &ListHead, objects: Vec<Arc<Stored>>) -> Body {
+fn plain_list(kind: Kind, head: &ListHead, objects: Vec<Arc<Stored>>) -> Body {
     let start = format!(
         "{{\"kind\":\"{}\",\"apiVersion\":\"{}\",\"metadata\":{},\"items\":[",
-        resource.list_kind(),
-        resource.api_version(),
+        kind.list_kind(),
+        kind.api_version(),
         head.metadata()
     );
     let mut encoder = ListEncoder { objects: objects.into_iter(), first: true };

@@ -9,151 +9,151 @@ use rules_store::{EventType, FieldValidation, PatchKind, Precondition, Request, 
 use serde_json::{Value, json};
 
 use super::body::{self, Decoded};
-use super::{Ask, options, respond};
+use super::{RequestInfo, options, respond};
 use crate::Core;
 use crate::refusal::Refusal;
 use crate::view::Filter;
 use crate::writer::Done;
 
 /// POST to a collection.
-pub(crate) async fn create(core: &Core, ask: &Ask, body: Bytes) -> Result<Response<Body>, Refusal> {
-    let (validation, mut warnings) = (field_validation(ask)?, Vec::new());
-    let decoded = body::object(&ask.media_type, &body)?;
-    let value = judge_doubled(decoded, validation, &mut warnings)?;
+pub(crate) async fn create(core: &Core, info: &RequestInfo, body: Bytes) -> Result<Response<Body>, Refusal> {
+    let (validation, mut warnings) = (field_validation(info)?, Vec::new());
+    let decoded = body::object(&info.media_type, &body)?;
+    let value = check_duplicates(decoded, validation, &mut warnings)?;
     let request = Request::Create {
-        resource: ask.path.resource,
-        namespace: ask.path.namespace.clone(),
+        kind: info.path.kind,
+        namespace: info.path.namespace.clone(),
         body: value,
-        options: WriteOptions { dry_run: ask.options.dry_run, field_validation: validation },
+        options: WriteOptions { dry_run: info.options.dry_run, field_validation: validation },
     };
-    let done = core.writer.write(&ask.identity.user, request).await?;
-    object_reply(ask, StatusCode::CREATED, done, warnings)
+    let done = core.writer.write(&info.identity.user, request).await?;
+    object_reply(info, StatusCode::CREATED, done, warnings)
 }
 
 /// PUT of an object or its status.
-pub(crate) async fn update(core: &Core, ask: &Ask, body: Bytes) -> Result<Response<Body>, Refusal> {
-    let (validation, mut warnings) = (field_validation(ask)?, Vec::new());
-    let decoded = body::object(&ask.media_type, &body)?;
-    let value = judge_doubled(decoded, validation, &mut warnings)?;
+pub(crate) async fn update(core: &Core, info: &RequestInfo, body: Bytes) -> Result<Response<Body>, Refusal> {
+    let (validation, mut warnings) = (field_validation(info)?, Vec::new());
+    let decoded = body::object(&info.media_type, &body)?;
+    let value = check_duplicates(decoded, validation, &mut warnings)?;
     let request = Request::Update {
-        target: target(ask),
-        subresource: subresource(ask),
+        target: target(info),
+        subresource: subresource(info),
         body: value,
-        options: WriteOptions { dry_run: ask.options.dry_run, field_validation: validation },
+        options: WriteOptions { dry_run: info.options.dry_run, field_validation: validation },
     };
-    let done = core.writer.write(&ask.identity.user, request).await?;
-    object_reply(ask, StatusCode::OK, done, warnings)
+    let done = core.writer.write(&info.identity.user, request).await?;
+    object_reply(info, StatusCode::OK, done, warnings)
 }
 
 /// PATCH of an object or its status.
-pub(crate) async fn patch(core: &Core, ask: &Ask, body: Bytes) -> Result<Response<Body>, Refusal> {
-    let (validation, mut warnings) = (field_validation(ask)?, Vec::new());
-    let kind = PatchKind::from_media_type(&ask.media_type)?;
+pub(crate) async fn patch(core: &Core, info: &RequestInfo, body: Bytes) -> Result<Response<Body>, Refusal> {
+    let (validation, mut warnings) = (field_validation(info)?, Vec::new());
+    let kind = PatchKind::from_media_type(&info.media_type)?;
     let decoded = match kind {
-        PatchKind::Apply if ask.options.field_manager.is_empty() => {
+        PatchKind::Apply if info.options.field_manager.is_empty() => {
             return Err(Refusal::bad_request("an apply needs the query parameter fieldManager"));
         }
         PatchKind::Apply => body::yaml(&body)?,
         PatchKind::Json | PatchKind::Merge | PatchKind::Strategic => body::json(&body)?,
     };
-    let value = judge_doubled(decoded, validation, &mut warnings)?;
+    let value = check_duplicates(decoded, validation, &mut warnings)?;
     let request = Request::Patch {
-        target: target(ask),
-        subresource: subresource(ask),
+        target: target(info),
+        subresource: subresource(info),
         kind,
         body: value,
-        options: WriteOptions { dry_run: ask.options.dry_run, field_validation: validation },
+        options: WriteOptions { dry_run: info.options.dry_run, field_validation: validation },
     };
-    let done = core.writer.write(&ask.identity.user, request).await?;
+    let done = core.writer.write(&info.identity.user, request).await?;
     let code = if done.event == Some(EventType::Added) { StatusCode::CREATED } else { StatusCode::OK };
-    object_reply(ask, code, done, warnings)
+    object_reply(info, code, done, warnings)
 }
 
 /// POST to `pods/{name}/binding`.
-pub(crate) async fn bind(core: &Core, ask: &Ask, body: Bytes) -> Result<Response<Body>, Refusal> {
-    let binding = body::object(&ask.media_type, &body)?.value;
+pub(crate) async fn bind(core: &Core, info: &RequestInfo, body: Bytes) -> Result<Response<Body>, Refusal> {
+    let binding = body::object(&info.media_type, &body)?.value;
     let node = binding["target"]["name"].as_str().unwrap_or_default();
     if node.is_empty() {
         return Err(Refusal::bad_request("target.name must name the node the pod goes to"));
     }
     let request = Request::Bind {
-        target: target(ask),
+        target: target(info),
         uid: binding["metadata"]["uid"].as_str().filter(|uid| !uid.is_empty()).map(str::to_owned),
         node: node.to_owned(),
-        dry_run: ask.options.dry_run,
+        dry_run: info.options.dry_run,
     };
-    core.writer.write(&ask.identity.user, request).await?;
+    core.writer.write(&info.identity.user, request).await?;
     let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
-    respond::value(StatusCode::CREATED, ask.wanted, &status)
+    respond::value(StatusCode::CREATED, info.accepted, &status)
 }
 
-/// What a delete asks for, from its query and its body; the body wins.
-struct DeleteWishes {
+/// The options of a delete, from its query and its body; the body wins.
+struct DeleteOptions {
     preconditions: Precondition,
     grace_seconds: Option<i64>,
     dry_run: bool,
 }
 
-fn delete_wishes(ask: &Ask, body: &[u8]) -> Result<DeleteWishes, Refusal> {
-    let mut wishes = DeleteWishes {
+fn delete_options(info: &RequestInfo, body: &[u8]) -> Result<DeleteOptions, Refusal> {
+    let mut options = DeleteOptions {
         preconditions: Precondition::default(),
-        grace_seconds: ask.options.grace_period_seconds,
-        dry_run: ask.options.dry_run,
+        grace_seconds: info.options.grace_period_seconds,
+        dry_run: info.options.dry_run,
     };
     if body.trim_ascii().is_empty() {
-        return Ok(wishes);
+        return Ok(options);
     }
-    let sent = body::object(&ask.media_type, body)?.value;
+    let sent = body::object(&info.media_type, body)?.value;
     let text = |value: &Value| value.as_str().filter(|t| !t.is_empty()).map(str::to_owned);
-    wishes.preconditions = Precondition {
+    options.preconditions = Precondition {
         uid: text(&sent["preconditions"]["uid"]),
         resource_version: text(&sent["preconditions"]["resourceVersion"]),
     };
     if let Some(seconds) = sent["gracePeriodSeconds"].as_i64() {
-        wishes.grace_seconds = Some(seconds);
+        options.grace_seconds = Some(seconds);
     }
     for value in sent["dryRun"].as_array().into_iter().flatten() {
-        wishes.dry_run |= options::dry_run(value.as_str().unwrap_or("?"))?;
+        options.dry_run |= options::dry_run(value.as_str().unwrap_or("?"))?;
     }
-    Ok(wishes)
+    Ok(options)
 }
 
 /// DELETE of one object.
-pub(crate) async fn delete(core: &Core, ask: &Ask, body: Bytes) -> Result<Response<Body>, Refusal> {
-    let DeleteWishes { preconditions, grace_seconds, dry_run } = delete_wishes(ask, &body)?;
-    let request = Request::Delete { target: target(ask), preconditions, grace_seconds, dry_run };
-    let done = core.writer.write(&ask.identity.user, request).await?;
+pub(crate) async fn delete(core: &Core, info: &RequestInfo, body: Bytes) -> Result<Response<Body>, Refusal> {
+    let DeleteOptions { preconditions, grace_seconds, dry_run } = delete_options(info, &body)?;
+    let request = Request::Delete { target: target(info), preconditions, grace_seconds, dry_run };
+    let done = core.writer.write(&info.identity.user, request).await?;
     // An object that only waits for its finalizers or its grace is shown, so that the client can wait with it.
     if done.event == Some(EventType::Modified) || (done.reply.is_deleting() && done.event.is_none()) {
-        return object_reply(ask, StatusCode::OK, done, Vec::new());
+        return object_reply(info, StatusCode::OK, done, Vec::new());
     }
-    let resource = ask.path.resource;
-    let mut details = json!({"name": ask.path.name, "kind": resource.plural, "uid": done.reply.uid()});
-    if !resource.group.is_empty() {
-        details["group"] = json!(resource.group);
+    let kind = info.path.kind;
+    let mut details = json!({"name": info.path.name, "kind": kind.plural(), "uid": done.reply.uid()});
+    if !kind.group().is_empty() {
+        details["group"] = json!(kind.group());
     }
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details,
     });
-    respond::value(StatusCode::OK, ask.wanted, &status)
+    respond::value(StatusCode::OK, info.accepted, &status)
 }
 
 /// DELETE of a collection: each object that matches now, by its uid.
-pub(crate) async fn delete_collection(core: &Core, ask: &Ask, body: Bytes) -> Result<Response<Body>, Refusal> {
-    let wishes = delete_wishes(ask, &body)?;
-    let filter = Filter::new(&ask.path, &ask.options)?;
+pub(crate) async fn delete_collection(core: &Core, info: &RequestInfo, body: Bytes) -> Result<Response<Body>, Refusal> {
+    let options = delete_options(info, &body)?;
+    let filter = Filter::new(&info.path, &info.options)?;
     let objects: Vec<_> =
-        core.hub.read(|store| store.list(filter.resource, filter.namespace.as_deref()).cloned().collect::<Vec<_>>());
+        core.hub.read(|store| store.list(filter.kind, filter.namespace.as_deref()).cloned().collect::<Vec<_>>());
     let mut pending = FuturesUnordered::new();
     let mut items = Vec::new();
     for object in objects.into_iter().filter(|o| filter.matches(o)) {
         let request = Request::Delete {
-            target: Target::new(object.key.resource, &*object.key.namespace, &*object.key.name),
+            target: Target::new(object.key.kind, &*object.key.namespace, &*object.key.name),
             preconditions: Precondition { uid: Some(object.uid().to_owned()), resource_version: None },
-            grace_seconds: wishes.grace_seconds,
-            dry_run: wishes.dry_run,
+            grace_seconds: options.grace_seconds,
+            dry_run: options.dry_run,
         };
-        pending.push(core.writer.write(&ask.identity.user, request));
+        pending.push(core.writer.write(&info.identity.user, request));
     }
     while let Some(result) = pending.next().await {
         match result {
@@ -164,29 +164,34 @@ pub(crate) async fn delete_collection(core: &Core, ask: &Ask, body: Bytes) -> Re
         }
     }
     let list = json!({
-        "kind": ask.path.resource.list_kind(), "apiVersion": ask.path.resource.api_version(),
+        "kind": info.path.kind.list_kind(), "apiVersion": info.path.kind.api_version(),
         "metadata": {"resourceVersion": core.hub.read(rules_store::Store::revision).to_string()}, "items": items,
     });
-    respond::value(StatusCode::OK, ask.wanted, &list)
+    respond::value(StatusCode::OK, info.accepted, &list)
 }
 
-fn target(ask: &Ask) -> Target {
-    Target::new(ask.path.resource, ask.path.namespace.as_str(), ask.path.name.as_str())
+fn target(info: &RequestInfo) -> Target {
+    Target::new(info.path.kind, info.path.namespace.as_str(), info.path.name.as_str())
 }
 
-fn subresource(ask: &Ask) -> Option<Subresource> {
-    if ask.path.subresource == "status" { Some(Subresource::Status) } else { None }
+fn subresource(info: &RequestInfo) -> Option<Subresource> {
+    if info.path.subresource == "status" { Some(Subresource::Status) } else { None }
 }
 
-fn object_reply(ask: &Ask, code: StatusCode, done: Done, mut warnings: Vec<String>) -> Result<Response<Body>, Refusal> {
+fn object_reply(
+    info: &RequestInfo,
+    code: StatusCode,
+    done: Done,
+    mut warnings: Vec<String>,
+) -> Result<Response<Body>, Refusal> {
     warnings.extend(done.warnings);
-    let mut response = respond::object(code, ask.wanted, &ask.options, &done.reply, done.encoded)?;
+    let mut response = respond::object(code, info.accepted, &info.options, &done.reply, done.encoded)?;
     respond::warn(response.headers_mut(), &warnings);
     Ok(response)
 }
 
-fn field_validation(ask: &Ask) -> Result<FieldValidation, Refusal> {
-    match ask.options.field_validation.as_str() {
+fn field_validation(info: &RequestInfo) -> Result<FieldValidation, Refusal> {
+    match info.options.field_validation.as_str() {
         "" | "Warn" => Ok(FieldValidation::Warn),
         "Strict" => Ok(FieldValidation::Strict),
         "Ignore" => Ok(FieldValidation::Ignore),
@@ -194,12 +199,16 @@ fn field_validation(ask: &Ask) -> Result<FieldValidation, Refusal> {
     }
 }
 
-fn judge_doubled(decoded: Decoded, validation: FieldValidation, warnings: &mut Vec<String>) -> Result<Value, Refusal> {
-    let sentences = decoded.doubled.iter().map(|path| format!("duplicate field \"{path}\""));
+fn check_duplicates(
+    decoded: Decoded,
+    validation: FieldValidation,
+    warnings: &mut Vec<String>,
+) -> Result<Value, Refusal> {
+    let sentences = decoded.duplicates.iter().map(|path| format!("duplicate field \"{path}\""));
     match validation {
         FieldValidation::Ignore => {}
         FieldValidation::Warn => warnings.extend(sentences),
-        FieldValidation::Strict if decoded.doubled.is_empty() => {}
+        FieldValidation::Strict if decoded.duplicates.is_empty() => {}
         FieldValidation::Strict => {
             let sentences: Vec<String> = sentences.collect();
             return Err(Refusal::bad_request(format!("strict decoding error: {}", sentences.join(", "))));

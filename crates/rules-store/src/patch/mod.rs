@@ -8,9 +8,10 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 
+use api::Kind;
 use serde_json::Value;
 
-use crate::{Failure, FieldError, FieldProblem, Resource, schema};
+use crate::{Failure, FieldError, FieldProblem, schema};
 
 pub use json::json_patch;
 pub use merge::merge_patch;
@@ -57,11 +58,11 @@ pub enum PatchError {
 }
 
 impl PatchError {
-    pub(crate) fn into_failure(self, resource: &'static Resource, name: &str) -> Failure {
+    pub(crate) fn into_failure(self, kind: Kind, name: &str) -> Failure {
         match self {
             PatchError::Malformed(message) => Failure::BadRequest { message },
             PatchError::Mismatch(message) => Failure::Invalid {
-                resource,
+                kind,
                 name: name.into(),
                 causes: vec![FieldError::new("patch", FieldProblem::Invalid, message)],
             },
@@ -69,14 +70,9 @@ impl PatchError {
     }
 }
 
-pub(crate) fn apply(
-    kind: PatchKind,
-    resource: &'static Resource,
-    object: &Value,
-    patch: &Value,
-) -> Result<Value, PatchError> {
+pub(crate) fn apply(language: PatchKind, kind: Kind, object: &Value, patch: &Value) -> Result<Value, PatchError> {
     let mut object = object.clone();
-    match kind {
+    match language {
         PatchKind::Json => json_patch(&mut object, patch)?,
         PatchKind::Merge => {
             require_object(patch)?;
@@ -84,7 +80,7 @@ pub(crate) fn apply(
         }
         PatchKind::Strategic | PatchKind::Apply => {
             require_object(patch)?;
-            strategic_merge(schema::schema(resource), &mut object, patch)?;
+            strategic_merge(schema(kind), &mut object, patch)?;
         }
     }
     Ok(object)

@@ -3,9 +3,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde_json::{Map, Value};
+use wire::{Message, Type};
 
 use super::{PatchError, merge_patch};
-use crate::schema::{Shape, Type};
 
 const DIRECTIVE: &str = "$patch";
 const RETAIN: &str = "$retainKeys";
@@ -31,8 +31,8 @@ fn directive(patch: &Map<String, Value>) -> Result<Directive, PatchError> {
     }
 }
 
-/// A strategic merge along a type: objects merge, keyed lists merge by key, sets unite, other lists are replaced.
-pub fn strategic_merge(of: &'static Type, target: &mut Value, patch: &Value) -> Result<(), PatchError> {
+/// A strategic merge along a schema: objects merge, keyed lists merge by key, sets unite, other lists are replaced.
+pub fn strategic_merge(of: &'static Message, target: &mut Value, patch: &Value) -> Result<(), PatchError> {
     let Value::Object(patch) = patch else {
         *target = patch.clone();
         return Ok(());
@@ -70,7 +70,7 @@ pub fn strategic_merge(of: &'static Type, target: &mut Value, patch: &Value) -> 
             target.remove(key);
         } else {
             let place = target.entry(key.as_str()).or_insert(Value::Null);
-            merge_field(of.shape(key), place, value)?;
+            merge_field(of.field(key).map(|field| field.r#type), place, value)?;
             if place.is_null() {
                 target.remove(key);
             }
@@ -79,23 +79,13 @@ pub fn strategic_merge(of: &'static Type, target: &mut Value, patch: &Value) -> 
     Ok(())
 }
 
-fn merge_field(shape: Option<&Shape>, target: &mut Value, patch: &Value) -> Result<(), PatchError> {
-    match shape {
-        Some(Shape::Object(of)) => strategic_merge(of, target, patch),
-        Some(Shape::Keyed(of, key)) => merge_keyed(of, key, target, patch),
-        Some(Shape::TextSet) => merge_set(target, patch),
-        Some(Shape::TextMap | Shape::QuantityMap | Shape::BytesMap | Shape::Opaque) | None => merge_open(target, patch),
-        Some(
-            Shape::Text
-            | Shape::Time
-            | Shape::Integer
-            | Shape::Boolean
-            | Shape::Quantity
-            | Shape::IntOrText
-            | Shape::Texts
-            | Shape::Objects(_)
-            | Shape::OpaqueList,
-        ) => {
+fn merge_field(r#type: Option<Type>, target: &mut Value, patch: &Value) -> Result<(), PatchError> {
+    match r#type {
+        Some(Type::Message(of)) => strategic_merge(of, target, patch),
+        Some(Type::Keyed(of, key)) => merge_keyed(of, key, target, patch),
+        Some(Type::StringSet) => merge_set(target, patch),
+        Some(Type::StringMap | Type::QuantityMap | Type::BytesMap) | None => merge_open(target, patch),
+        Some(_replaced) => {
             *target = patch.clone();
             Ok(())
         }
@@ -121,7 +111,7 @@ fn merge_open(target: &mut Value, patch: &Value) -> Result<(), PatchError> {
     Ok(())
 }
 
-fn merge_keyed(of: &'static Type, key: &str, target: &mut Value, patch: &Value) -> Result<(), PatchError> {
+fn merge_keyed(of: &'static Message, key: &str, target: &mut Value, patch: &Value) -> Result<(), PatchError> {
     let Value::Array(items) = patch else {
         *target = patch.clone();
         return Ok(());

@@ -1,11 +1,12 @@
 use alloc::format;
 use alloc::string::String;
 
+use api::Kind;
 use serde_json::{Map, Value};
 
 use super::{Report, items};
-use crate::resource::Id;
-use crate::{FieldProblem, Resource, meta};
+use crate::kinds::{Names, rules};
+use crate::{FieldProblem, meta};
 
 const LONGEST_LABEL: usize = 63;
 const LONGEST_NAME: usize = 253;
@@ -13,38 +14,13 @@ const LONGEST_NAME: usize = 253;
 const MOST_ANNOTATION_BYTES: usize = 256 * 1024;
 
 /// The name fits its kind.
-pub(super) fn name(report: &mut Report, resource: &'static Resource, object: &Value) {
+pub(super) fn name(report: &mut Report, kind: Kind, object: &Value) {
     let name = meta::text(object, "name");
     if name.is_empty() {
         return report.required("metadata.name", "name or generateName is required");
     }
-    let (fits, rule) = match resource.id {
-        Id::Namespace => (is_label(name), "be at most 63 lower case letters, digits or dashes"),
-        // Events are named after what they tell of, whatever its name.
-        // Roles are named with colons, as in `system:node`.
-        Id::Event | Id::ClusterRole | Id::ClusterRoleBinding | Id::Role | Id::RoleBinding => {
-            (is_path_segment(name), "not be a dot, and hold neither a slash nor a percent sign")
-        }
-        Id::Node
-        | Id::Pod
-        | Id::PersistentVolumeClaim
-        | Id::PersistentVolume
-        | Id::Secret
-        | Id::ConfigMap
-        | Id::ServiceAccount
-        | Id::StorageClass
-        | Id::CSIDriver
-        | Id::CSINode
-        | Id::VolumeAttachment
-        | Id::CSIStorageCapacity
-        | Id::VolumeAttributesClass
-        | Id::VolumeSnapshot
-        | Id::VolumeSnapshotContent
-        | Id::ReferenceGrant
-        | Id::VolumeSnapshotClass
-        | Id::Lease => (is_subdomain(name), "be at most 253 lower case letters, digits, dashes or dots"),
-    };
-    if !fits {
+    let Names { allowed, rule } = &rules(kind).names;
+    if !allowed(name) {
         let ends = "every part between dots must start and end with a letter or digit";
         report.invalid("metadata.name", format!("{name:?} must {rule}; {ends}"));
     }
@@ -119,7 +95,7 @@ fn is_alphanumeric(byte: u8) -> bool {
     byte.is_ascii_lowercase() || byte.is_ascii_digit()
 }
 
-fn is_label(text: &str) -> bool {
+pub(crate) fn is_label(text: &str) -> bool {
     let bytes = text.as_bytes();
     !bytes.is_empty()
         && bytes.len() <= LONGEST_LABEL
@@ -129,7 +105,7 @@ fn is_label(text: &str) -> bool {
 }
 
 /// A DNS-1123 subdomain. Its parts may be longer than a label, as in Kubernetes.
-pub(super) fn is_subdomain(text: &str) -> bool {
+pub(crate) fn is_subdomain(text: &str) -> bool {
     let part = |part: &str| {
         let bytes = part.as_bytes();
         bytes.iter().all(|byte| is_alphanumeric(*byte) || *byte == b'-')
@@ -139,7 +115,7 @@ pub(super) fn is_subdomain(text: &str) -> bool {
     text.len() <= LONGEST_NAME && text.split('.').all(part)
 }
 
-fn is_path_segment(text: &str) -> bool {
+pub(crate) fn is_path_segment(text: &str) -> bool {
     text != "." && text != ".." && !text.contains(['/', '%'])
 }
 
@@ -165,7 +141,7 @@ fn is_qualified(text: &str) -> bool {
 }
 
 /// The items of a list of objects that carry a name already used, with their positions.
-pub(super) fn duplicates(list: &Value, key: &str, mut found: impl FnMut(usize, String)) {
+pub(crate) fn duplicates(list: &Value, key: &str, mut found: impl FnMut(usize, String)) {
     let mut seen = alloc::collections::BTreeSet::new();
     for (at, item) in items(list).enumerate() {
         let name = item[key].as_str().unwrap_or_default();

@@ -1,20 +1,18 @@
 //! What every object must satisfy, and what may not change about it.
 
-mod cluster;
 mod meta;
-mod pod;
-mod rights;
-mod storage;
+
+pub(crate) use meta::{duplicates, is_label, is_path_segment, is_subdomain};
 
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use api::Quantity;
+use api::{Kind, Quantity};
 use serde_json::Value;
 
-use crate::resource::Id;
-use crate::{Failure, FieldError, FieldProblem, Resource};
+use crate::kinds::rules;
+use crate::{Failure, FieldError, FieldProblem};
 
 /// Collects what is wrong, so that the sender hears it all at once.
 #[derive(Default)]
@@ -23,27 +21,27 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    fn add(&mut self, field: impl Into<String>, problem: FieldProblem, message: impl Into<String>) {
+    pub(crate) fn add(&mut self, field: impl Into<String>, problem: FieldProblem, message: impl Into<String>) {
         self.errors.push(FieldError::new(field, problem, message));
     }
 
-    fn invalid(&mut self, field: impl Into<String>, message: impl Into<String>) {
+    pub(crate) fn invalid(&mut self, field: impl Into<String>, message: impl Into<String>) {
         self.add(field, FieldProblem::Invalid, message);
     }
 
-    fn required(&mut self, field: impl Into<String>, message: impl Into<String>) {
+    pub(crate) fn required(&mut self, field: impl Into<String>, message: impl Into<String>) {
         self.add(field, FieldProblem::Required, message);
     }
 
     /// A text that must be there.
-    fn need(&mut self, value: &Value, field: &str) {
+    pub(crate) fn need(&mut self, value: &Value, field: &str) {
         if at(value, field).as_str().unwrap_or_default().is_empty() {
             self.required(field, "it must be set");
         }
     }
 
     /// A text that must be one of these, if it is there.
-    fn one_of(&mut self, value: &Value, field: &str, words: &[&str]) {
+    pub(crate) fn one_of(&mut self, value: &Value, field: &str, words: &[&str]) {
         if let Some(word) = at(value, field).as_str()
             && !words.contains(&word)
         {
@@ -52,14 +50,14 @@ impl Report {
     }
 
     /// A field that stays as it was made.
-    fn immutable(&mut self, old: &Value, new: &Value, field: &str) {
+    pub(crate) fn immutable(&mut self, old: &Value, new: &Value, field: &str) {
         if at(old, field) != at(new, field) {
             self.add(field, FieldProblem::Invalid, "field is immutable: it cannot change after creation");
         }
     }
 
     /// An amount that must be there and greater than zero.
-    fn amount(&mut self, value: &Value, field: &str) {
+    pub(crate) fn amount(&mut self, value: &Value, field: &str) {
         let Some(text) = at(value, field).as_str() else {
             return self.required(field, "it must be set, for example to 1Gi");
         };
@@ -70,45 +68,45 @@ impl Report {
         }
     }
 
-    fn finish(self, resource: &'static Resource, object: &Value) -> Result<(), Failure> {
+    fn finish(self, kind: Kind, object: &Value) -> Result<(), Failure> {
         if self.errors.is_empty() {
             return Ok(());
         }
         let name = crate::meta::text(object, "name");
         let name = if name.is_empty() { crate::meta::text(object, "generateName") } else { name };
-        Err(Failure::Invalid { resource, name: name.into(), causes: self.errors })
+        Err(Failure::Invalid { kind, name: name.into(), causes: self.errors })
     }
 }
 
 /// The value at a dotted path; null if there is none.
-fn at<'a>(value: &'a Value, path: &str) -> &'a Value {
+pub(crate) fn at<'a>(value: &'a Value, path: &str) -> &'a Value {
     path.split('.').fold(value, |value, key| &value[key])
 }
 
-fn items(value: &Value) -> impl Iterator<Item = &Value> {
+pub(crate) fn items(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
 /// A new object.
-pub(crate) fn create(resource: &'static Resource, object: &Value) -> Result<(), Failure> {
+pub(crate) fn create(kind: Kind, object: &Value) -> Result<(), Failure> {
     let mut report = Report::default();
-    meta::name(&mut report, resource, object);
+    meta::name(&mut report, kind, object);
     meta::common(&mut report, object);
-    kind(&mut report, resource, object);
-    report.finish(resource, object)
+    (rules(kind).validate)(&mut report, object);
+    report.finish(kind, object)
 }
 
 /// A new state of an object.
-pub(crate) fn update(resource: &'static Resource, old: &Value, new: &Value) -> Result<(), Failure> {
+pub(crate) fn update(kind: Kind, old: &Value, new: &Value) -> Result<(), Failure> {
     let mut report = Report::default();
     meta::common(&mut report, new);
     meta::unchanged(&mut report, old, new);
     // What an older version let in may stay; only what changes is judged.
     if substance(old).ne(substance(new)) {
-        kind(&mut report, resource, new);
+        (rules(kind).validate)(&mut report, new);
     }
-    kind_unchanged(&mut report, resource, old, new);
-    report.finish(resource, new)
+    (rules(kind).validate_update)(&mut report, old, new);
+    report.finish(kind, new)
 }
 
 /// What the object says of itself, without its metadata and status.
@@ -116,82 +114,37 @@ fn substance(object: &Value) -> impl Iterator<Item = (&String, &Value)> {
     object.as_object().into_iter().flatten().filter(|(key, _)| *key != "metadata" && *key != "status")
 }
 
-fn kind(report: &mut Report, resource: &'static Resource, object: &Value) {
-    match resource.id {
-        Id::PersistentVolumeClaim => storage::claim(report, object),
-        Id::PersistentVolume => storage::volume(report, object),
-        Id::StorageClass => storage::class(report, object),
-        Id::VolumeAttachment => storage::attachment(report, object),
-        Id::CSINode => storage::csi_node(report, object),
-        Id::CSIDriver => storage::csi_driver(report, object),
-        Id::CSIStorageCapacity => report.need(object, "storageClassName"),
-        Id::VolumeAttributesClass => report.need(object, "driverName"),
-        Id::VolumeSnapshotContent => {
-            report.need(object, "spec.driver");
-            report.one_of(object, "spec.deletionPolicy", &["Delete", "Retain"]);
+const ACCESS_MODES: [&str; 4] = ["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"];
+
+/// Claims and volumes say how they are shared.
+pub(crate) fn check_access_modes(report: &mut Report, object: &Value) {
+    let modes = &object["spec"]["accessModes"];
+    if items(modes).next().is_none() {
+        report.required("spec.accessModes", "at least one access mode is needed");
+    }
+    for mode in items(modes).filter_map(Value::as_str) {
+        if !ACCESS_MODES.contains(&mode) {
+            let words = ACCESS_MODES.join(", ");
+            report.add("spec.accessModes", FieldProblem::NotSupported, format!("{mode:?} is not one of {words}"));
         }
-        Id::VolumeSnapshotClass => {
-            report.need(object, "driver");
-            report.need(object, "deletionPolicy");
-            report.one_of(object, "deletionPolicy", &["Delete", "Retain"]);
-        }
-        Id::ClusterRole | Id::Role => rights::role(report, resource, object),
-        Id::ClusterRoleBinding | Id::RoleBinding => rights::binding(report, resource, object),
-        Id::Pod => pod::pod(report, object),
-        Id::Secret => cluster::secret(report, object),
-        Id::Lease => cluster::lease(report, object),
-        Id::Event => cluster::event(report, object),
-        // The others have no rules of their own here.
-        Id::Namespace | Id::Node | Id::ConfigMap | Id::ServiceAccount | Id::VolumeSnapshot | Id::ReferenceGrant => {}
+    }
+    let once_pod = items(modes).any(|mode| mode.as_str() == Some("ReadWriteOncePod"));
+    if once_pod && items(modes).count() > 1 {
+        report.add("spec.accessModes", FieldProblem::Forbidden, "ReadWriteOncePod cannot stand beside other modes");
     }
 }
 
-fn kind_unchanged(report: &mut Report, resource: &'static Resource, old: &Value, new: &Value) {
-    match resource.id {
-        Id::PersistentVolumeClaim => storage::claim_unchanged(report, old, new),
-        Id::PersistentVolume => storage::volume_unchanged(report, old, new),
-        Id::StorageClass => {
-            for field in ["provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"] {
-                report.immutable(old, new, field);
-            }
+/// Secrets and config maps can be sealed for good.
+pub(crate) fn sealed(report: &mut Report, old: &Value, new: &Value, fields: &[&str]) {
+    if old["immutable"].as_bool() != Some(true) {
+        return;
+    }
+    if new["immutable"].as_bool() != Some(true) {
+        report.add("immutable", FieldProblem::Forbidden, "it cannot be taken back; delete the object and make it anew");
+    }
+    for field in fields {
+        if old.get(field) != new.get(field) {
+            report.add(*field, FieldProblem::Forbidden, "it cannot change while immutable is set");
         }
-        Id::VolumeAttachment => report.immutable(old, new, "spec"),
-        Id::CSINode => storage::csi_node_unchanged(report, old, new),
-        Id::CSIDriver => {
-            report.immutable(old, new, "spec.attachRequired");
-            report.immutable(old, new, "spec.volumeLifecycleModes");
-        }
-        Id::CSIStorageCapacity => {
-            report.immutable(old, new, "nodeTopology");
-            report.immutable(old, new, "storageClassName");
-        }
-        Id::VolumeAttributesClass => {
-            report.immutable(old, new, "driverName");
-            report.immutable(old, new, "parameters");
-        }
-        Id::Pod => pod::pod_unchanged(report, old, new),
-        Id::Secret => cluster::secret_unchanged(report, old, new),
-        Id::ConfigMap => cluster::sealed(report, old, new, &["data", "binaryData"]),
-        // The others may change in any field.
-        Id::VolumeSnapshot => report.immutable(old, new, "spec.source"),
-        Id::VolumeSnapshotContent => {
-            report.immutable(old, new, "spec.driver");
-            report.immutable(old, new, "spec.source");
-        }
-        Id::VolumeSnapshotClass => {
-            for field in ["driver", "deletionPolicy", "parameters"] {
-                report.immutable(old, new, field);
-            }
-        }
-        // Whoever may change a binding's subjects must not turn it into another role's.
-        Id::ClusterRoleBinding | Id::RoleBinding => report.immutable(old, new, "roleRef"),
-        Id::Namespace
-        | Id::Node
-        | Id::ServiceAccount
-        | Id::Event
-        | Id::Lease
-        | Id::ReferenceGrant
-        | Id::ClusterRole
-        | Id::Role => {}
     }
 }

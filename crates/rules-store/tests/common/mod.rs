@@ -14,15 +14,15 @@ pub struct Cluster {
     pub uids: u64,
 }
 
-pub fn resource(plural: &str) -> &'static Resource {
-    resources().iter().find(|r| r.plural == plural).unwrap()
+pub fn named(plural: &str) -> Kind {
+    Kind::ALL.into_iter().find(|kind| kind.plural() == plural).unwrap()
 }
 
 pub fn target(path: &str) -> Target {
     let parts: Vec<&str> = path.split('/').collect();
     match parts[..] {
-        [plural, namespace, name] => Target::new(resource(plural), namespace, name),
-        [plural, name] => Target::new(resource(plural), "", name),
+        [plural, namespace, name] => Target::new(named(plural), namespace, name),
+        [plural, name] => Target::new(named(plural), "", name),
         _ => panic!("{path} is neither resource/name nor resource/namespace/name"),
     }
 }
@@ -56,9 +56,9 @@ impl Cluster {
     }
 
     pub fn try_create(&mut self, plural: &str, body: Value) -> Result<Applied, Failure> {
-        let resource = resource(plural);
-        let namespace = if resource.namespaced { "default".into() } else { String::new() };
-        self.send(Request::Create { resource, namespace, body, options: WriteOptions::default() })
+        let kind = named(plural);
+        let namespace = if kind.namespaced() { "default".into() } else { String::new() };
+        self.send(Request::Create { kind, namespace, body, options: WriteOptions::default() })
     }
 
     pub fn create(&mut self, plural: &str, body: Value) -> Arc<Stored> {
@@ -104,7 +104,7 @@ impl Cluster {
 
     pub fn get(&self, path: &str) -> Option<Arc<Stored>> {
         let target = target(path);
-        self.store.get(target.resource, &target.namespace, &target.name)
+        self.store.get(target.kind, &target.namespace, &target.name)
     }
 
     pub fn value(&self, path: &str) -> Value {
@@ -127,7 +127,7 @@ pub fn check_changes(before: &Store, applied: &Applied) {
         assert_eq!(object.revision, change.revision);
         assert_eq!(object.value["metadata"]["resourceVersion"], json!(change.revision.to_string()));
         let key = &object.key;
-        assert_eq!(old, &replayed.get(key.resource, &key.namespace, &key.name), "`before` is what was there");
+        assert_eq!(old, &replayed.get(key.kind, &key.namespace, &key.name), "`before` is what was there");
         assert_eq!(change.event == EventType::Added, old.is_none());
         if let Some(old) = old {
             check_step(change.event, &old.value, &object.value);

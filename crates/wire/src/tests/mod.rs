@@ -6,8 +6,10 @@ use alloc::vec::Vec;
 use api::Kind;
 use prost::encoding::{WireType, encode_key, encode_varint};
 
-pub(crate) const KINDS: [Kind; 4] =
-    [Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::VolumeAttachment, Kind::Lease];
+/// The kinds that have a table here.
+pub(crate) fn kinds() -> impl Iterator<Item = Kind> {
+    Kind::ALL.into_iter().filter(|kind| crate::message(*kind).is_some())
+}
 
 /// A field of bytes.
 pub(crate) fn bytes(number: u32, content: &[u8]) -> Vec<u8> {

@@ -1,0 +1,110 @@
+//! Words of the API with a known set of values. A word that is not known survives a round trip.
+
+use alloc::string::String;
+use core::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Declares an enum of words.
+macro_rules! words {
+    ($($(#[$doc:meta])* $name:ident { $($word:ident),* $(,)? })*) => { $(
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[allow(missing_docs, reason = "each variant is the Kubernetes word of the same name")]
+        pub enum $name {
+            $($word,)*
+            /// A word that is not known here; empty if nothing is said.
+            Other(String),
+        }
+
+        impl $name {
+            /// The word as it is written.
+            pub fn as_str(&self) -> &str {
+                match self {
+                    $($name::$word => stringify!($word),)*
+                    $name::Other(word) => word,
+                }
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                $name::Other(String::new())
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(word: &str) -> Self {
+                match word {
+                    $(stringify!($word) => $name::$word,)*
+                    other => $name::Other(other.into()),
+                }
+            }
+        }
+
+        impl PartialEq<str> for $name {
+            fn eq(&self, word: &str) -> bool {
+                self.as_str() == word
+            }
+        }
+
+        impl PartialEq<&str> for $name {
+            fn eq(&self, word: &&str) -> bool {
+                self.as_str() == *word
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer).map(|word| $name::from(word.as_str()))
+            }
+        }
+    )* };
+}
+
+words! {
+    /// Where a claim is in its life.
+    ClaimPhase { Pending, Bound, Lost }
+    /// Where a volume is in its life.
+    VolumePhase { Pending, Available, Bound, Released, Failed }
+    /// Where a pod is in its life.
+    PodPhase { Pending, Running, Succeeded, Failed, Unknown }
+    /// How a volume may be shared.
+    AccessMode { ReadWriteOnce, ReadOnlyMany, ReadWriteMany, ReadWriteOncePod }
+    /// What happens to a volume when its claim is gone.
+    ReclaimPolicy { Retain, Delete, Recycle }
+    /// Whether a volume has a filesystem.
+    VolumeMode { Filesystem, Block }
+    /// When a claim gets its volume.
+    BindingMode { Immediate, WaitForFirstConsumer }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn words_survive_a_round_trip_known_or_not() {
+        for word in ["Bound", "Lost", "Elsewhere", ""] {
+            let phase: ClaimPhase = serde_json::from_value(json!(word)).unwrap();
+            assert_eq!(serde_json::to_value(&phase).unwrap(), json!(word));
+            assert!(phase == word);
+        }
+        assert_eq!(ClaimPhase::from("Bound"), ClaimPhase::Bound);
+        assert_eq!(AccessMode::from("ReadWriteOncePod"), AccessMode::ReadWriteOncePod);
+        assert_eq!(ClaimPhase::default(), ClaimPhase::Other(String::new()));
+    }
+}

@@ -1,0 +1,32 @@
+mod defaults;
+mod table;
+mod validate;
+
+use serde_json::Value;
+
+use super::{KindRules, default};
+use crate::meta;
+
+pub(super) static RULES: KindRules = KindRules {
+    admit: |_, pod| {
+        let class = defaults::quality_of_service(pod);
+        let status = meta::object_at(pod, "status");
+        default(status, "phase", "Pending");
+        default(status, "qosClass", class);
+    },
+    defaults: |pod: &mut Value| defaults::spec(meta::object_at(pod, "spec")),
+    validate: validate::pod,
+    validate_update: validate::update,
+    selectable: &[
+        "spec.nodeName",
+        "spec.restartPolicy",
+        "spec.schedulerName",
+        "spec.serviceAccountName",
+        "spec.hostNetwork",
+        "status.phase",
+        "status.podIP",
+        "status.nominatedNodeName",
+    ],
+    columns: table::COLUMNS,
+    ..KindRules::plain(&wire::messages::POD)
+};

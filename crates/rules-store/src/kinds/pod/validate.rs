@@ -1,0 +1,123 @@
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde_json::{Value, json};
+
+use crate::FieldProblem;
+use crate::meta::carry_part;
+use crate::validate::{Report, duplicates, items};
+
+pub(super) fn pod(report: &mut Report, object: &Value) {
+    let spec = &object["spec"];
+    if items(&spec["containers"]).next().is_none() {
+        report.required("spec.containers", "a pod needs at least one container");
+    }
+    report.one_of(object, "spec.restartPolicy", &["Always", "OnFailure", "Never"]);
+    volumes(report, &spec["volumes"]);
+    let names: BTreeSet<&str> = items(&spec["volumes"]).filter_map(|volume| volume["name"].as_str()).collect();
+    for list in ["containers", "initContainers"] {
+        for (at, container) in items(&spec[list]).enumerate() {
+            check_container(report, &format!("spec.{list}[{at}]"), container, &names);
+        }
+        duplicates(&spec[list], "name", |at, name| {
+            let message = format!("{name:?} is there twice");
+            report.add(format!("spec.{list}[{at}].name"), FieldProblem::Duplicate, message);
+        });
+    }
+}
+
+fn volumes(report: &mut Report, volumes: &Value) {
+    for (at, volume) in items(volumes).enumerate() {
+        if volume["name"].as_str().unwrap_or_default().is_empty() {
+            report.required(format!("spec.volumes[{at}].name"), "it must be set");
+        }
+        if volume.as_object().is_some_and(|fields| fields.len() > 2) {
+            let message = "a volume has exactly one source";
+            report.add(format!("spec.volumes[{at}]"), FieldProblem::Forbidden, message);
+        }
+        let claim = &volume["persistentVolumeClaim"];
+        if claim.is_object() && claim["claimName"].as_str().unwrap_or_default().is_empty() {
+            report.required(format!("spec.volumes[{at}].persistentVolumeClaim.claimName"), "it must be set");
+        }
+        let csi = &volume["csi"];
+        if csi.is_object() && csi["driver"].as_str().unwrap_or_default().is_empty() {
+            report.required(format!("spec.volumes[{at}].csi.driver"), "it must be set");
+        }
+    }
+    duplicates(volumes, "name", |at, name| {
+        let message = format!("{name:?} is there twice");
+        report.add(format!("spec.volumes[{at}].name"), FieldProblem::Duplicate, message);
+    });
+}
+
+fn check_container(report: &mut Report, path: &str, container: &Value, volumes: &BTreeSet<&str>) {
+    if container["name"].as_str().unwrap_or_default().is_empty() {
+        report.required(format!("{path}.name"), "it must be set");
+    }
+    if container["image"].as_str().unwrap_or_default().is_empty() {
+        report.required(format!("{path}.image"), "it must be set");
+    }
+    for (list, place) in [("volumeMounts", "mountPath"), ("volumeDevices", "devicePath")] {
+        for (at, mount) in items(&container[list]).enumerate() {
+            let name = mount["name"].as_str().unwrap_or_default();
+            if !volumes.contains(name) {
+                let message = format!("the pod has no volume named {name:?}");
+                report.add(format!("{path}.{list}[{at}].name"), FieldProblem::NotFound, message);
+            }
+            if mount[place].as_str().unwrap_or_default().is_empty() {
+                report.required(format!("{path}.{list}[{at}].{place}"), "it must be set");
+            }
+        }
+    }
+}
+
+/// A pod's spec stays, but for images, a deadline, more tolerations and fewer scheduling gates.
+pub(super) fn update(report: &mut Report, old: &Value, new: &Value) {
+    let (before, mut after) = (&old["spec"], new["spec"].clone());
+    for list in ["containers", "initContainers"] {
+        carry_images(&before[list], &mut after[list]);
+        // Indexing puts a null where there was nothing.
+        if after[list].is_null()
+            && let Value::Object(map) = &mut after
+        {
+            map.remove(list);
+        }
+    }
+    carry_part(before, &mut after, "activeDeadlineSeconds");
+    let kept = |list: &str, fewer: &Value, more: &Value| -> bool {
+        let more: Vec<&Value> = items(&more[list]).collect();
+        items(&fewer[list]).all(|item| more.contains(&item))
+    };
+    if kept("tolerations", before, &after) {
+        carry_part(before, &mut after, "tolerations");
+    }
+    if kept("schedulingGates", &after, before) {
+        carry_part(before, &mut after, "schedulingGates");
+    }
+    // A grace that means "at once, but through the node" may be turned into the second it stands for.
+    if before["terminationGracePeriodSeconds"].as_i64().is_some_and(|s| s < 0)
+        && after["terminationGracePeriodSeconds"] == json!(1)
+    {
+        carry_part(before, &mut after, "terminationGracePeriodSeconds");
+    }
+    if *before != after {
+        report.add(
+            "spec",
+            FieldProblem::Forbidden,
+            "a pod's spec cannot change, except container images, activeDeadlineSeconds and more tolerations; \
+             nodeName is set by binding",
+        );
+    }
+}
+
+fn carry_images(before: &Value, after: &mut Value) {
+    let Value::Array(after) = after else { return };
+    for (old, new) in items(before).zip(after) {
+        if new["name"] == old["name"] && new["image"].as_str().is_some_and(|image| !image.is_empty()) {
+            let image: String = old["image"].as_str().unwrap_or_default().into();
+            new["image"] = image.into();
+        }
+    }
+}

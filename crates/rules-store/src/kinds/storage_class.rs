@@ -1,0 +1,45 @@
+use alloc::string::ToString;
+
+use api::names;
+use serde_json::Value;
+
+use super::{KindRules, default};
+use crate::meta;
+use crate::table::{AGE, flag, or, show, text};
+
+pub(super) static RULES: KindRules = KindRules {
+    defaults: |class| {
+        if let Value::Object(class) = class {
+            default(class, "reclaimPolicy", "Delete");
+            default(class, "volumeBindingMode", "Immediate");
+        }
+    },
+    validate: |report, class| {
+        report.need(class, "provisioner");
+        report.one_of(class, "reclaimPolicy", &["Delete", "Retain"]);
+        report.one_of(class, "volumeBindingMode", &["Immediate", "WaitForFirstConsumer"]);
+    },
+    validate_update: |report, old, new| {
+        for field in ["provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"] {
+            report.immutable(old, new, field);
+        }
+    },
+    columns: &[
+        text("Name", |row| name(row.object)),
+        text("Provisioner", |row| show(&row.object["provisioner"])),
+        text("ReclaimPolicy", |row| or(&row.object["reclaimPolicy"], "Delete")),
+        text("VolumeBindingMode", |row| or(&row.object["volumeBindingMode"], "Immediate")),
+        flag("AllowVolumeExpansion", |row| row.object["allowVolumeExpansion"].as_bool().unwrap_or(false).into()),
+        AGE,
+    ],
+    ..KindRules::plain(&wire::messages::STORAGE_CLASS)
+};
+
+fn name(class: &Value) -> Value {
+    let mut name = meta::text(class, "name").to_string();
+    if [names::DEFAULT_CLASS, names::DEFAULT_CLASS_BETA].iter().any(|key| meta::annotation(class, key) == Some("true"))
+    {
+        name.push_str(" (default)");
+    }
+    name.into()
+}
