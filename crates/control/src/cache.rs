@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 
+use crate::Fold;
 use crate::shelf::Shelf;
 use api::{
     CSIDriver, CSINode, CSIStorageCapacity, Kind, Lease, Node, Object, ObjectKey, PersistentVolume,
@@ -117,20 +118,20 @@ impl Cache {
     }
 
     /// The answer to one of our writes. It counts unless the watch has already gone past it.
-    pub fn fold(&mut self, object: Object) -> Option<Change> {
-        if object.meta().version() <= self.seen.get(&object.kind()).copied().unwrap_or(0) {
-            return None;
+    pub fn fold(&mut self, fold: Fold) -> Option<Change> {
+        match fold {
+            Fold::Set(object) => {
+                let seen = self.seen.get(&object.kind()).copied().unwrap_or(0);
+                if object.meta().version() <= seen { None } else { self.put(object) }
+            }
+            Fold::Gone { kind, key, uid } => {
+                if self.get(kind, &key)?.meta().uid != uid {
+                    return None;
+                }
+                self.gone.insert((kind, key.clone()), uid);
+                self.take(kind, &key)
+            }
         }
-        self.put(object)
-    }
-
-    /// The answer to one of our writes: the object is gone.
-    pub fn fold_gone(&mut self, kind: Kind, key: &ObjectKey, uid: &str) -> Option<Change> {
-        if self.get(kind, key)?.meta().uid != uid {
-            return None;
-        }
-        self.gone.insert((kind, key.clone()), uid.into());
-        self.take(kind, key)
     }
 
     /// A list at this version: these objects of this kind exist and no others, save those we wrote since.
@@ -403,7 +404,7 @@ mod tests {
     fn an_answer_is_not_undone_by_a_late_watch() {
         let mut cache = Cache::default();
         cache.set(class("a", "1", 5));
-        assert!(cache.fold(class("a", "1", 7)).is_some());
+        assert!(cache.fold(Fold::Set(class("a", "1", 7))).is_some());
         assert!(cache.set(class("a", "1", 6)).is_none());
         assert_eq!(cache.class(&ObjectKey::cluster("a")).unwrap().metadata.resource_version, "7");
     }
@@ -413,7 +414,7 @@ mod tests {
         let mut cache = Cache::default();
         cache.set(class("a", "1", 5));
         cache.remove(&class("a", "1", 9));
-        assert!(cache.fold(class("a", "1", 7)).is_none());
+        assert!(cache.fold(Fold::Set(class("a", "1", 7))).is_none());
         assert!(cache.class(&ObjectKey::cluster("a")).is_none());
     }
 
@@ -423,7 +424,8 @@ mod tests {
         let mut cache = Cache::default();
         cache.set(class("a", "1", 5));
         let key = ObjectKey::cluster("a");
-        assert!(cache.fold_gone(Kind::StorageClass, &key, "1").is_some());
+        let gone = Fold::Gone { kind: Kind::StorageClass, key: key.clone(), uid: "1".into() };
+        assert!(cache.fold(gone).is_some());
         assert!(cache.set(class("a", "1", 6)).is_none());
         assert!(cache.replace(Kind::StorageClass, 6, alloc::vec![class("a", "1", 6)]).is_empty());
         assert!(cache.class(&key).is_none());
@@ -438,7 +440,7 @@ mod tests {
     fn a_late_removal_spares_a_namesake_created_since() {
         let mut cache = Cache::default();
         cache.set(class("a", "1", 5));
-        cache.fold(class("a", "2", 12));
+        cache.fold(Fold::Set(class("a", "2", 12)));
         assert!(cache.remove(&class("a", "1", 9)).is_none());
         assert!(cache.class(&ObjectKey::cluster("a")).is_some());
     }
@@ -447,7 +449,7 @@ mod tests {
     fn a_list_removes_what_it_does_not_hold_save_our_newer_writes() {
         let mut cache = Cache::default();
         cache.set(class("old", "1", 5));
-        cache.fold(class("new", "2", 20));
+        cache.fold(Fold::Set(class("new", "2", 20)));
         let changes = cache.replace(Kind::StorageClass, 10, alloc::vec![class("other", "3", 8)]);
         assert_eq!(changes.len(), 2);
         assert!(cache.class(&ObjectKey::cluster("old")).is_none());

@@ -1,3 +1,4 @@
+use alloc::boxed::Box;
 use alloc::string::String;
 use core::fmt;
 
@@ -12,14 +13,52 @@ pub enum Decision<A> {
     Wait(Tick, Why),
     /// Do exactly this, then look again.
     Do(A, Why),
+    /// Two pieces of work of one key, one action at a time: the first, and while it rests, waits or backs off, the second.
+    Either(Box<Decision<A>>, Box<Decision<A>>),
 }
 
 impl<A> Decision<A> {
-    /// The reason, whatever the decision.
+    /// The reason, whatever the decision. Of two pieces of work the reason of the one that is not settled.
     pub fn why(&self) -> &Why {
         match self {
             Decision::Rest(why) | Decision::Wait(_, why) | Decision::Do(_, why) => why,
+            Decision::Either(first, second) => match first.why() {
+                settled if settled.settled => second.why(),
+                why => why,
+            },
         }
+    }
+
+    /// This, and while it rests, waits or backs off, the other.
+    #[must_use]
+    pub fn or(self, other: Decision<A>) -> Decision<A> {
+        Decision::Either(Box::new(self), Box::new(other))
+    }
+
+    /// Resolves [`Decision::Either`] once each action was held back or not.
+    #[must_use]
+    pub(crate) fn first(self, hold: &mut impl FnMut(A, Why) -> Decision<A>) -> Decision<A> {
+        match self {
+            Decision::Do(action, why) => hold(action, why),
+            rest @ (Decision::Rest(_) | Decision::Wait(..)) => rest,
+            Decision::Either(first, second) => match first.first(hold) {
+                act @ Decision::Do(..) => act,
+                first => merge(first, second.first(hold)),
+            },
+        }
+    }
+}
+
+/// The first of two has nothing to do now.
+fn merge<A>(first: Decision<A>, second: Decision<A>) -> Decision<A> {
+    match (first, second) {
+        (_, act @ Decision::Do(..)) => act,
+        (Decision::Wait(one, why), Decision::Wait(other, _)) => Decision::Wait(one.min(other), why),
+        (wait @ Decision::Wait(..), _) | (_, wait @ Decision::Wait(..)) => wait,
+        (Decision::Rest(one), Decision::Rest(other)) => {
+            Decision::Rest(if one.settled && !other.settled { other } else { one })
+        }
+        (first, _) => first,
     }
 }
 

@@ -23,6 +23,8 @@ pub enum Effect {
     },
     /// Do something on this machine.
     Host(host::Op),
+    /// Do nothing outside: the action only changes what the rules know themselves.
+    Nothing,
 }
 
 /// How an effect ended.

@@ -16,7 +16,7 @@ use crate::Tick;
 
 /// What the candidates agree on, in milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Terms {
+pub struct LeaseConfig {
     /// This candidate.
     pub identity: String,
     /// A lease untouched for so long may be taken.
@@ -27,8 +27,8 @@ pub struct Terms {
     pub retry: u64,
 }
 
-impl Terms {
-    /// Whether these terms keep the law; the error is a sentence.
+impl LeaseConfig {
+    /// Whether this configuration keeps the law; the error is a sentence.
     pub fn check(&self) -> Result<(), &'static str> {
         if self.identity.is_empty() {
             return Err("a candidate for leadership needs a name");
@@ -66,10 +66,22 @@ pub enum Ask {
     Wait(Tick),
 }
 
+/// What a read of the lease brought.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant, reason = "made one at a time and moved, never collected")]
+pub enum LeaseRead {
+    /// The lease as it is.
+    Found(Lease),
+    /// There is no lease.
+    NotFound,
+    /// The read failed: nothing was learned.
+    Failed,
+}
+
 /// One candidate.
 #[derive(Clone, Debug)]
 pub struct Election {
-    terms: Terms,
+    config: LeaseConfig,
     /// The lease as last seen, and when it was first seen so.
     seen: Option<(Lease, Tick)>,
     /// What was seen is recent enough to write on.
@@ -83,8 +95,8 @@ pub struct Election {
 
 impl Election {
     /// A candidate who has seen nothing yet.
-    pub fn new(terms: Terms) -> Election {
-        Election { terms, seen: None, fresh: false, renewed: None, writing: None, next: Tick(0) }
+    pub fn new(config: LeaseConfig) -> Election {
+        Election { config, seen: None, fresh: false, renewed: None, writing: None, next: Tick(0) }
     }
 
     /// Whether this candidate leads. It may stop being true merely because time passes.
@@ -94,7 +106,7 @@ impl Election {
 
     /// Until when this candidate leads if it renews no more.
     pub fn leads_until(&self) -> Option<Tick> {
-        self.renewed.map(|at| at.after_millis(self.terms.renew))
+        self.renewed.map(|at| at.after_millis(self.config.renew))
     }
 
     /// When the last successful renewal was begun, while this candidate may still lead.
@@ -134,15 +146,15 @@ impl Election {
         }
     }
 
-    /// The lease was read; `None` if there is none. An error is `Err`: nothing was learned.
-    pub fn read(&mut self, now: Tick, found: Result<Option<Lease>, ()>) {
-        match found {
-            Err(()) => self.pause(now),
-            Ok(None) => {
+    /// The lease was read.
+    pub fn read(&mut self, now: Tick, read: LeaseRead) {
+        match read {
+            LeaseRead::Failed => self.pause(now),
+            LeaseRead::NotFound => {
                 self.seen = None;
                 self.fresh = true;
             }
-            Ok(Some(lease)) => self.see(lease, now),
+            LeaseRead::Found(lease) => self.see(lease, now),
         }
     }
 
@@ -159,7 +171,7 @@ impl Election {
             None => {
                 self.fresh = false;
                 if self.leads(now) {
-                    self.next = now.after_millis(self.terms.retry / 5);
+                    self.next = now.after_millis(self.config.retry / 5);
                 }
             }
         }
@@ -194,19 +206,19 @@ impl Election {
     fn may_write(&self, lease: &Lease, since: Tick, now: Tick) -> bool {
         match holder(lease) {
             None => true,
-            Some(holder) if holder == self.terms.identity => true,
-            Some(_) => now >= since.after_millis(self.terms.duration.max(promised(lease))),
+            Some(holder) if holder == self.config.identity => true,
+            Some(_) => now >= since.after_millis(self.config.duration.max(promised(lease))),
         }
     }
 
     fn claim(&self, based_on: Option<&Lease>, wall: Time) -> LeaseSpec {
         let old = based_on.map(|lease| &lease.spec);
-        let mine = based_on.and_then(holder) == Some(&self.terms.identity);
+        let mine = based_on.and_then(holder) == Some(&self.config.identity);
         let acquired = old.and_then(|spec| spec.acquire_time.clone()).filter(|_| mine);
         let transitions = old.and_then(|spec| spec.lease_transitions).unwrap_or(0);
         LeaseSpec {
-            holder_identity: Some(self.terms.identity.to_string()),
-            lease_duration_seconds: Some(u32::try_from(self.terms.duration / 1000).unwrap_or(u32::MAX)),
+            holder_identity: Some(self.config.identity.to_string()),
+            lease_duration_seconds: Some(u32::try_from(self.config.duration / 1000).unwrap_or(u32::MAX)),
             acquire_time: Some(acquired.unwrap_or_else(|| wall.clone())),
             renew_time: Some(wall),
             lease_transitions: Some(if mine || old.is_none() { transitions } else { transitions.saturating_add(1) }),
@@ -214,7 +226,7 @@ impl Election {
     }
 
     fn pause(&mut self, now: Tick) {
-        self.next = now.after_millis(self.terms.retry);
+        self.next = now.after_millis(self.config.retry);
     }
 }
 
@@ -222,7 +234,7 @@ fn holder(lease: &Lease) -> Option<&str> {
     lease.spec.holder_identity.as_deref().filter(|name| !name.is_empty())
 }
 
-/// What the holder told the others, in milliseconds: one with longer terms than ours is given its time.
+/// What the holder told the others, in milliseconds: one with a longer duration than ours is given its time.
 fn promised(lease: &Lease) -> u64 {
     u64::from(lease.spec.lease_duration_seconds.unwrap_or(0)).saturating_mul(1000)
 }

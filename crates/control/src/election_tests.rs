@@ -4,8 +4,12 @@ use alloc::vec::Vec;
 
 use super::*;
 
-fn terms(identity: &str) -> Terms {
-    Terms { identity: identity.into(), duration: 15_000, renew: 10_000, retry: 2_000 }
+fn config(identity: &str) -> LeaseConfig {
+    LeaseConfig { identity: identity.into(), duration: 15_000, renew: 10_000, retry: 2_000 }
+}
+
+fn read(lease: Option<Lease>) -> LeaseRead {
+    lease.map_or(LeaseRead::NotFound, LeaseRead::Found)
 }
 
 /// The server: one lease, written only on the version named.
@@ -38,7 +42,7 @@ fn settle(candidate: &mut Election, server: &mut Server, now: Tick) {
                 assert!(until > now, "a wait must end later");
                 return;
             }
-            Ask::Read => candidate.read(now, Ok(server.lease.clone())),
+            Ask::Read => candidate.read(now, read(server.lease.clone())),
             Ask::Write { spec, based_on } => {
                 let wrote = server.write(spec, based_on.as_ref());
                 candidate.wrote(now, wrote);
@@ -50,7 +54,7 @@ fn settle(candidate: &mut Election, server: &mut Server, now: Tick) {
 #[test]
 fn the_first_to_come_leads_and_the_second_waits_for_the_lease_to_run_out() {
     let mut server = Server::default();
-    let (mut a, mut b) = (Election::new(terms("a")), Election::new(terms("b")));
+    let (mut a, mut b) = (Election::new(config("a")), Election::new(config("b")));
     settle(&mut a, &mut server, Tick(0));
     settle(&mut b, &mut server, Tick(0));
     assert!(a.leads(Tick(0)) && !b.leads(Tick(0)));
@@ -69,7 +73,7 @@ fn the_first_to_come_leads_and_the_second_waits_for_the_lease_to_run_out() {
 #[test]
 fn a_leader_renews_without_reading_and_keeps_its_acquire_time() {
     let mut server = Server::default();
-    let mut a = Election::new(terms("a"));
+    let mut a = Election::new(config("a"));
     settle(&mut a, &mut server, Tick(0));
     let first = server.lease.clone().unwrap().spec;
     assert!(matches!(a.next(Tick(2_000), Tick(2_000).to_time()), Ask::Write { .. }));
@@ -85,13 +89,13 @@ fn a_leader_renews_without_reading_and_keeps_its_acquire_time() {
 #[test]
 fn a_leader_whose_renewals_fail_stops_before_anyone_can_take_over() {
     let mut server = Server::default();
-    let mut a = Election::new(terms("a"));
+    let mut a = Election::new(config("a"));
     settle(&mut a, &mut server, Tick(0));
     let mut now = Tick(0);
     while a.leads(now) {
         now = now.after_millis(100);
         match a.next(now, now.to_time()) {
-            Ask::Read => a.read(now, Err(())),
+            Ask::Read => a.read(now, LeaseRead::Failed),
             Ask::Write { .. } => a.wrote(now, None),
             Ask::Wait(_) => {}
         }
@@ -102,7 +106,7 @@ fn a_leader_whose_renewals_fail_stops_before_anyone_can_take_over() {
 #[test]
 fn a_released_lease_is_taken_at_the_next_try() {
     let mut server = Server::default();
-    let (mut a, mut b) = (Election::new(terms("a")), Election::new(terms("b")));
+    let (mut a, mut b) = (Election::new(config("a")), Election::new(config("b")));
     settle(&mut a, &mut server, Tick(0));
     settle(&mut b, &mut server, Tick(0));
     let (spec, based_on) = a.release(Tick(1_000).to_time()).unwrap();
@@ -114,10 +118,10 @@ fn a_released_lease_is_taken_at_the_next_try() {
 }
 
 #[test]
-fn a_holder_with_longer_terms_is_given_its_time() {
+fn a_holder_with_a_longer_duration_is_given_its_time() {
     let mut server = Server::default();
-    let mut a = Election::new(Terms { duration: 60_000, renew: 40_000, ..terms("a") });
-    let mut b = Election::new(terms("b"));
+    let mut a = Election::new(LeaseConfig { duration: 60_000, renew: 40_000, ..config("a") });
+    let mut b = Election::new(config("b"));
     settle(&mut a, &mut server, Tick(0));
     for second in 0..60 {
         settle(&mut b, &mut server, Tick(second * 1_000));
@@ -126,17 +130,17 @@ fn a_holder_with_longer_terms_is_given_its_time() {
 }
 
 #[test]
-fn terms_that_cannot_keep_the_law_are_refused() {
-    assert_eq!(terms("a").check(), Ok(()));
+fn a_configuration_that_cannot_keep_the_law_is_refused() {
+    assert_eq!(config("a").check(), Ok(()));
     let wrong = [
-        Terms { identity: String::new(), ..terms("a") },
-        Terms { renew: 15_000, ..terms("a") },
-        Terms { retry: 9_000, ..terms("a") },
-        Terms { retry: 0, ..terms("a") },
-        Terms { duration: 900, renew: 500, retry: 100, ..terms("a") },
+        LeaseConfig { identity: String::new(), ..config("a") },
+        LeaseConfig { renew: 15_000, ..config("a") },
+        LeaseConfig { retry: 9_000, ..config("a") },
+        LeaseConfig { retry: 0, ..config("a") },
+        LeaseConfig { duration: 900, renew: 500, retry: 100, ..config("a") },
     ];
-    for terms in wrong {
-        assert!(terms.check().is_err(), "{terms:?}");
+    for config in wrong {
+        assert!(config.check().is_err(), "{config:?}");
     }
 }
 
@@ -158,7 +162,7 @@ fn there_is_never_more_than_one_leader() {
         let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         let mut server = Server::default();
         let mut candidates: Vec<Election> =
-            ["a", "b", "c"].into_iter().map(|name| Election::new(terms(name))).collect();
+            ["a", "b", "c"].into_iter().map(|name| Election::new(config(name))).collect();
         let mut asleep = [Tick(0); 3];
         let mut trips: Vec<Trip> = vec![];
         let mut led = None;
@@ -177,8 +181,8 @@ fn there_is_never_more_than_one_leader() {
                 let answer = trip.answer.filter(|_| !trip.lost);
                 match (&trip.ask, answer) {
                     (Ask::Write { .. }, answer) => candidates[trip.who].wrote(now, answer.flatten()),
-                    (_, Some(lease)) => candidates[trip.who].read(now, Ok(lease)),
-                    (_, None) => candidates[trip.who].read(now, Err(())),
+                    (_, Some(lease)) => candidates[trip.who].read(now, read(lease)),
+                    (_, None) => candidates[trip.who].read(now, LeaseRead::Failed),
                 }
             }
             for who in 0..3 {
@@ -214,7 +218,7 @@ impl Dice {
         (self.0 >> 33) % bound
     }
 
-    /// Mostly quick, now and then slower than the terms allow.
+    /// Mostly quick, now and then slower than the deadlines allow.
     fn travel(&mut self) -> u64 {
         let longest = if self.one_in(10) { 120 } else { 3 };
         100 * (1 + self.below(longest))

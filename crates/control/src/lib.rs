@@ -6,8 +6,8 @@
 //!
 //! This crate owns the words for that ([`Decision`], [`Why`], [`Outcome`]), the facts rules look at ([`Cache`]), the
 //! words for the machine they run on ([`host`]) and for how a volume is used ([`Capability`]), the one way secrets are read
-//! and passed on ([`Secrets`]), and the tools every controller needs, all told the time: [`Queue`], [`Retry`] and
-//! [`Election`].
+//! and passed on ([`Secrets`]), and the tools every controller needs, all told the time: the loop itself ([`Engine`]), its
+//! [`Queue`] and its back-off ([`Failures`]), and [`Election`].
 //!
 //! It does not know any controller, any I/O, or what time it is.
 #![no_std]
@@ -20,8 +20,8 @@ mod capability;
 mod decision;
 mod effect;
 mod election;
+mod engine;
 pub mod host;
-mod pace;
 mod queue;
 mod retry;
 mod rules;
@@ -32,11 +32,11 @@ pub use cache::{Cache, Change, Index};
 pub use capability::{Access, Capability, Mode};
 pub use decision::{Decision, Why};
 pub use effect::{Effect, Outcome, Refusal, Reply};
-pub use election::{Ask, Election, Terms};
-pub use pace::{Answer, Pace, Turn};
+pub use election::{Ask, Election, LeaseConfig, LeaseRead};
+pub use engine::{Doing, Ended, Engine, Explanation, Fold, Next, Verdict};
 pub use queue::{BEGUN, Queue};
-pub use retry::{Pauses, Retry};
-pub use rules::{Action, News, Permission, Rules, Tone};
+pub use retry::{Attempt, BackOff, Failures, Lane};
+pub use rules::{Action, EventType, Narrate, News, Permission, Rules};
 pub use secrets::Secrets;
 
 /// A moment: milliseconds since 1970, as told by whoever runs the rules. It never goes backwards within one run.

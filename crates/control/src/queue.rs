@@ -7,7 +7,7 @@ pub const BEGUN: Tick = Tick(0);
 
 /// Which keys to look at, and when. One look at a key at a time; a key woken while it is being looked at is looked at
 /// again afterwards.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Queue<K> {
     due: BTreeMap<K, Tick>,
     order: BTreeSet<(Tick, K)>,
@@ -49,6 +49,19 @@ impl<K: Clone + Ord> Queue<K> {
         Some(key)
     }
 
+    /// Takes this very key, whenever it is due: for whoever explores every order. `false` if it does not wait.
+    pub fn take_key(&mut self, key: &K) -> bool {
+        let Some((key, due)) = self.due.remove_entry(key) else { return false };
+        self.order.remove(&(due, key.clone()));
+        self.busy.insert(key, None);
+        true
+    }
+
+    /// Keys waiting to be looked at, in their own order.
+    pub fn keys(&self) -> impl Iterator<Item = &K> {
+        self.due.keys()
+    }
+
     /// The look is over. If the key was woken meanwhile it is due again.
     pub fn done(&mut self, key: K) {
         if let Some(Some(at)) = self.busy.remove(&key) {
@@ -77,11 +90,6 @@ impl<K: Clone + Ord> Queue<K> {
     pub fn busy(&self) -> usize {
         self.busy.len()
     }
-
-    /// Nothing is due, ever, and nothing is being looked at.
-    pub fn is_idle(&self) -> bool {
-        self.order.is_empty() && self.busy.is_empty()
-    }
 }
 
 #[cfg(test)]
@@ -101,7 +109,7 @@ mod tests {
         queue.done("a");
         assert_eq!(queue.take(Tick(9)), Some("a"));
         queue.done("a");
-        assert!(queue.is_idle());
+        assert_eq!((queue.waiting(), queue.busy()), (0, 0));
     }
 
     #[test]

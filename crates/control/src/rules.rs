@@ -5,31 +5,31 @@ use core::hash::Hash;
 
 use api::{Kind, ObjectRef};
 
-use crate::{Cache, Change, Decision, Effect, Outcome, Tick, Why};
+use crate::{Attempt, BackOff, Cache, Change, Decision, Effect, Lane, Outcome, Tick, Why};
 
 /// A controller, as pure functions.
 ///
-/// The runner keeps one [`Cache`] of API objects, one `Local` of facts from outside the API, and one `Memory` per key.
-/// When something changes it asks [`Rules::wakes`] whom that concerns; for each key it builds the [`Rules::view`],
-/// asks [`Rules::decide`], performs at most one action, and folds the outcome back with [`Rules::learn`] and
-/// [`Rules::remember`].
-pub trait Rules {
+/// An [`Engine`](crate::Engine) keeps one `Local` of facts from outside the API and one `Memory` per key, and is shown one
+/// [`Cache`] of API objects. When an object changes it asks [`Rules::wakes`] for the keys to look at; for each key it builds
+/// the [`Rules::view`], asks [`Rules::decide`], hands out at most one action, and feeds the outcome back through
+/// [`Rules::learn`] and [`Rules::remember`]. The engine counts failures and backs off; rules do not.
+pub trait Rules: 'static {
     /// The controller's name, for logs, metrics and `explain`.
     const NAME: &'static str;
 
     /// What one decision is about.
-    type Key: Clone + Ord + Debug + Display;
+    type Key: Clone + Ord + Hash + Debug + Display + Send + Sync + 'static;
     /// Facts from outside the API: driver names and sockets, records on disk, running processes. True at all times as
     /// far as this machine can see; rebuilt at start by whoever runs the rules.
-    type Local;
+    type Local: Clone + Hash + Send + Sync + 'static;
     /// Everything a decision looks at, and nothing else.
-    type View;
+    type View: Debug;
     /// The closed set of things this controller does.
     type Action: Action;
     /// A hint kept between decisions. Erasing it at any moment must break no law.
-    type Memory: Clone + Default + Debug + PartialEq + Eq + Hash;
+    type Memory: Clone + Default + Debug + PartialEq + Eq + Hash + Send + Sync + 'static;
 
-    /// The kinds of objects that must be in the cache.
+    /// The kinds of objects that must be in the cache. Nothing is decided before each has been listed.
     fn watches() -> &'static [Kind];
 
     /// The keys a change concerns. `cache` already holds the change.
@@ -47,50 +47,44 @@ pub trait Rules {
     /// What to keep in mind of an action's outcome.
     fn remember(now: Tick, memory: Self::Memory, did: &Self::Action, got: &Outcome) -> Self::Memory;
 
-    /// What is remembered, with the pauses after failures as long as the operator wants them. Controllers whose pauses
-    /// nobody can choose leave them as they are.
-    fn paced(memory: Self::Memory, _local: &Self::Local) -> Self::Memory {
-        memory
-    }
+    /// Updates the facts outside the API after an action, and answers with the other keys whose views read what changed.
+    fn learn(local: &mut Self::Local, did: &Self::Action, got: &Outcome, cache: &Cache) -> Vec<Self::Key>;
 
-    /// What an action's outcome says about the facts outside the API.
-    fn learn(local: &mut Self::Local, did: &Self::Action, got: &Outcome);
-
-    /// Other keys that an action's outcome concerns, because it changed facts outside the API that they look at too.
-    /// Controllers whose `Local` never changes by their own doing have none.
-    fn stirs(_did: &Self::Action, _got: &Outcome, _cache: &Cache, _local: &Self::Local) -> Vec<Self::Key> {
-        Vec::new()
-    }
+    /// How long a key is left alone after a failure.
+    fn back_off(local: &Self::Local) -> BackOff;
 
     /// The object a key is about.
-    fn about(key: &Self::Key) -> ObjectRef;
+    fn object(key: &Self::Key) -> ObjectRef;
+}
 
-    /// The objects whose users should hear of it when something goes wrong: where events go.
-    fn concerns(key: &Self::Key, _cache: &Cache, _local: &Self::Local) -> Vec<ObjectRef> {
-        alloc::vec![Self::about(key)]
+/// What a controller tells users, beside what its actions say in [`Action::news`].
+pub trait Narrate: Rules {
+    /// The objects that get the events about a key.
+    fn event_targets(key: &Self::Key, _cache: &Cache, _local: &Self::Local) -> Vec<ObjectRef> {
+        alloc::vec![Self::object(key)]
     }
 
-    /// What users are told while a key rests for this reason, if that is worth an event: its type and reason.
-    fn plight(_key: &Self::Key, _why: &Why) -> Option<(Tone, &'static str)> {
+    /// The Event to emit while a key rests with `why`; `None` for no Event.
+    fn rest_event(_key: &Self::Key, _why: &Why) -> Option<(EventType, &'static str)> {
         None
     }
 }
 
 /// The type of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Tone {
+pub enum EventType {
     /// All is well.
     Normal,
     /// Something is wrong.
     Warning,
 }
 
-impl Tone {
+impl EventType {
     /// As events say it.
     pub fn name(self) -> &'static str {
         match self {
-            Tone::Normal => "Normal",
-            Tone::Warning => "Warning",
+            EventType::Normal => "Normal",
+            EventType::Warning => "Warning",
         }
     }
 }
@@ -107,16 +101,21 @@ pub struct News {
 }
 
 /// One of the things a controller does.
-pub trait Action: Clone + Debug + PartialEq + Eq + Hash {
+pub trait Action: Clone + Debug + PartialEq + Eq + Hash + Send + Sync + 'static {
     /// Its name, fit for a metric label.
     fn name(&self) -> &'static str;
 
     /// The effect that carries it out. The same action always gives the same effect.
     fn effect(&self) -> Effect;
 
-    /// What went wrong, in words, if something did. A read that was answered may still not have brought what it was for.
-    fn failure(&self, got: &Outcome) -> Option<String> {
-        got.failure()
+    /// How its outcome counts in the row of failures. A read that was answered may still not have brought what it was for.
+    fn attempt(&self, got: &Outcome) -> Attempt {
+        Attempt::of(got)
+    }
+
+    /// What it is an attempt at: only failures of the same lane and subject hold it back.
+    fn lane(&self) -> Lane<'_> {
+        Lane::default()
     }
 
     /// What users are told of it. Most actions are nobody's business until they fail.
@@ -137,4 +136,11 @@ pub struct Permission {
     pub subresource: &'static str,
     /// The verb: `get`, `create`, `patch`, `delete`. Watching is implied by [`Rules::watches`].
     pub verb: &'static str,
+}
+
+impl Permission {
+    /// The right to use `verb` on a kind, or on one of its subresources.
+    pub const fn new(kind: Kind, subresource: &'static str, verb: &'static str) -> Permission {
+        Permission { kind, subresource, verb }
+    }
 }

@@ -5,7 +5,7 @@ use core::fmt;
 
 use api::{Kind, Object, ObjectRef, SecretReference};
 
-use crate::{Effect, Outcome, Reply};
+use crate::{Attempt, Effect, Outcome, Reply};
 
 /// What a driver needs to know and nobody else: read from the API just before the call, passed on, and forgotten. It is
 /// never printed.
@@ -40,6 +40,11 @@ impl Secrets {
             Outcome::Refused(refusal) => failed(format!("could not be read: {refusal}")),
             Outcome::Unknown(why) => failed(format!("could not be read: {why}")),
         }
+    }
+
+    /// How the read counts: it prepares a call, so success ends no row of failures.
+    pub fn attempt(secret: &SecretReference, got: &Outcome) -> Attempt {
+        Secrets::of(secret, got).map_or_else(Attempt::Failed, |_| Attempt::Neutral)
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use api::{Kind, Object, ObjectRef, Patch, Precondition, Write};
-use control::{Effect, Outcome, Tick, Tone};
+use control::{Effect, EventType, Outcome, Tick};
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -18,7 +18,7 @@ use crate::Hands;
 /// Said about one object.
 struct Said {
     object: Object,
-    tone: Tone,
+    tone: EventType,
     reason: &'static str,
     message: String,
     at: Tick,
@@ -63,7 +63,15 @@ impl Events {
     }
 
     /// Says something about an object. Never waits.
-    pub fn say(&self, by: &'static str, object: Object, tone: Tone, reason: &'static str, message: String, at: Tick) {
+    pub fn say(
+        &self,
+        by: &'static str,
+        object: Object,
+        tone: EventType,
+        reason: &'static str,
+        message: String,
+        at: Tick,
+    ) {
         if self.queue.try_send(Said { object, tone, reason, message, at, by }).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use api::{Kind, Object, ObjectKey};
-use control::{Cache, Change};
+use control::{Cache, Change, Fold};
 use tokio::sync::Notify;
 
 /// The API objects this process has seen, and who wants to know of changes.
@@ -51,14 +51,9 @@ impl Facts {
         self.change(|cache| cache.remove(object).into_iter().collect());
     }
 
-    /// One of our writes was answered with the object.
-    pub fn fold(&self, object: Object) {
-        self.change(|cache| cache.fold(object).into_iter().collect());
-    }
-
-    /// One of our writes made an object go.
-    pub fn fold_gone(&self, kind: Kind, key: &ObjectKey, uid: &str) {
-        self.change(|cache| cache.fold_gone(kind, key, uid).into_iter().collect());
+    /// One of our writes was answered.
+    pub fn fold(&self, fold: Fold) {
+        self.change(|cache| cache.fold(fold).into_iter().collect());
     }
 
     /// Looks at the cache. The look must be short: nothing changes meanwhile.

@@ -13,7 +13,8 @@ mod metrics;
 mod volumes;
 
 pub use clock::Clock;
-pub use controller::{Controller, Explanation, Hands, Parts, Verdict};
+pub use control::{Explanation, Verdict};
+pub use controller::{Controller, Hands, Parts};
 pub use events::Events;
 pub use facts::{Facts, Listener};
-pub use metrics::{CallLabels, Counts, Ended, Metrics};
+pub use metrics::{Acted, CallLabels, Counts, Metrics};

@@ -58,7 +58,7 @@ type MakeHistogram = fn() -> Histogram;
 
 /// An action that has ended.
 #[derive(Clone, Debug)]
-pub struct Ended<'a> {
+pub struct Acted<'a> {
     /// Whose.
     pub controller: &'static str,
     /// What it was about.
@@ -76,7 +76,7 @@ pub struct Ended<'a> {
 /// Somebody who counts what actions mean, beyond how they ended.
 pub trait Counts: Send + Sync {
     /// An action has ended; what it wrote is not in the cache yet.
-    fn ended(&self, metrics: &Metrics, ended: &Ended<'_>);
+    fn ended(&self, metrics: &Metrics, ended: &Acted<'_>);
 }
 
 /// Everything that is counted in a process.
@@ -153,8 +153,8 @@ impl Metrics {
         self.decisions.get_or_create(&DecisionLabels { controller, decision, reason }).inc();
     }
 
-    pub(crate) fn acted(&self, ended: &Ended<'_>) {
-        let Ended { controller, action, outcome, took, .. } = *ended;
+    pub(crate) fn acted(&self, ended: &Acted<'_>) {
+        let Acted { controller, action, outcome, took, .. } = *ended;
         self.worked.get_or_create(&QueueLabels { name: controller }).observe(took.as_secs_f64());
         self.actions.get_or_create(&ActionLabels { controller, action, outcome }).inc();
         if outcome != "done" {
@@ -212,7 +212,7 @@ mod tests {
         metrics.called(&labels, Duration::from_millis(200));
         metrics.leads("the-lease", true);
         metrics.queued("attacher", 3, 2);
-        metrics.acted(&Ended {
+        metrics.acted(&Acted {
             controller: "attacher",
             about: &ObjectRef::cluster(api::Kind::VolumeAttachment, "a"),
             action: "Publish",

@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use api::{Kind, Meta, Note, Object, ObjectKey, ObjectRef, Patch, PersistentVolumeClaim, Write};
-use control::{Action, Cache, Change, Decision, Effect, Outcome, Permission, Refusal, Reply, Retry, Rules, Tick, Why};
+use api::{Kind, Meta, Object, ObjectKey, ObjectRef, Patch, PersistentVolumeClaim, Write};
+use control::{
+    Action, BackOff, Cache, Change, Decision, Effect, Narrate, Outcome, Permission, Refusal, Reply, Rules, Tick, Why,
+};
 use io_run::{Clock, Controller, Events, Facts, Hands, Parts, Verdict};
 use tokio::sync::Semaphore;
 
@@ -25,10 +27,6 @@ impl Action for Mark {
     }
     fn effect(&self) -> Effect {
         let target = ObjectRef { kind: Kind::PersistentVolumeClaim, key: self.0.metadata.key() };
-        if self.0.metadata.name.starts_with("noted") {
-            let (uid, seen) = (self.0.metadata.uid.clone(), self.0.metadata.resource_version.clone());
-            return Effect::Write(Write::Note(Note { target, uid, seen, annotations: [].into() }));
-        }
         Effect::Write(Write::Patch { target, subresource: None, patch: Patch::add_finalizer(&self.0.metadata, MARK) })
     }
     fn permissions() -> &'static [Permission] {
@@ -36,13 +34,15 @@ impl Action for Mark {
     }
 }
 
+impl Narrate for Marking {}
+
 impl Rules for Marking {
     const NAME: &'static str = "marking";
     type Key = ObjectKey;
     type Local = bool;
     type View = Option<PersistentVolumeClaim>;
     type Action = Mark;
-    type Memory = Retry;
+    type Memory = ();
 
     fn watches() -> &'static [Kind] {
         &[Kind::PersistentVolumeClaim]
@@ -56,24 +56,21 @@ impl Rules for Marking {
     fn view(key: &ObjectKey, cache: &Cache, wanted: &bool) -> Self::View {
         cache.claim(key).filter(|_| *wanted).map(|claim| (**claim).clone())
     }
-    fn decide(now: Tick, view: &Self::View, memory: &Retry) -> Decision<Mark> {
+    fn decide(_: Tick, view: &Self::View, (): &()) -> Decision<Mark> {
         match view {
             None => Decision::Rest(Why::settled("Nothing", "nothing to mark")),
             Some(claim) if claim.metadata.has_finalizer(MARK) => Decision::Rest(Why::settled("Marked", "marked")),
-            Some(claim) => match memory.pause(now) {
-                Some(until) => {
-                    let failure = memory.last_failure().unwrap_or_default();
-                    Decision::Wait(until, Why::waiting("Failed", format!("marking failed: {failure}")))
-                }
-                None => Decision::Do(Mark(claim.clone()), Why::waiting("Marking", "marking the claim")),
-            },
+            Some(claim) => Decision::Do(Mark(claim.clone()), Why::waiting("Marking", "marking the claim")),
         }
     }
-    fn remember(now: Tick, memory: Retry, _: &Mark, got: &Outcome) -> Retry {
-        memory.after(now, got)
+    fn remember(_: Tick, (): (), _: &Mark, _: &Outcome) {}
+    fn learn(_: &mut bool, _: &Mark, _: &Outcome, _: &Cache) -> Vec<ObjectKey> {
+        Vec::new()
     }
-    fn learn(_: &mut bool, _: &Mark, _: &Outcome) {}
-    fn about(key: &ObjectKey) -> ObjectRef {
+    fn back_off(_: &bool) -> BackOff {
+        BackOff::default()
+    }
+    fn object(key: &ObjectKey) -> ObjectRef {
         ObjectRef { kind: Kind::PersistentVolumeClaim, key: key.clone() }
     }
 }
@@ -116,7 +113,6 @@ impl Hands for Slow {
                 Effect::Write(Write::Patch { target, patch, .. }) => {
                     (target, patch.to_json()["metadata"]["resourceVersion"].as_str().unwrap().parse::<u64>().unwrap())
                 }
-                Effect::Write(Write::Note(Note { target, seen, .. })) => (target, seen.parse().unwrap()),
                 effect => panic!("{effect:?}"),
             };
             self.begun.fetch_add(1, Ordering::SeqCst);
@@ -201,7 +197,7 @@ async fn a_failure_is_retried_said_once_and_explained() {
     settle().await;
     let said = controller.explain(&claim("a", 3, false));
     assert!(matches!(said[0].verdict, Verdict::Waits(_)), "{said:?}");
-    assert_eq!(said[0].why.text, "marking failed: the API server refused: not today");
+    assert_eq!(said[0].why.text, "marking the claim: the API server refused: not today");
     while hands.begun() < 3 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
@@ -272,32 +268,9 @@ async fn a_controller_begins_nothing_while_another_process_leads() {
     assert_eq!(hands.begun(), 1, "as many at once as allowed");
     controller.lead(false);
     hands.permits.add_permits(1);
-    controller.quiet().await;
     settle().await;
     assert_eq!(hands.begun(), 1, "the lease is lost: the second one is somebody else's");
     controller.lead(true);
     settle().await;
     assert_eq!(hands.begun(), 2);
-}
-
-// Whoever waits for a note to be carried with others takes no place, or nothing could be done while the next are noted.
-#[tokio::test]
-async fn a_note_that_is_waited_for_takes_no_place() {
-    let hands = Slow::new(0);
-    let (facts, controller) = controller(&hands);
-    controller.at_once(2);
-    tokio::spawn(controller.clone().run());
-    facts.replace(Kind::PersistentVolumeClaim, 5, vec![]);
-    for name in ["noted-1", "a", "b", "c", "noted-2", "noted-3"] {
-        facts.set(claim(name, 6, false));
-        settle().await;
-    }
-    assert_eq!(hands.begun(), 3, "one note, and two of the others at once");
-    // The first note is answered, and its key rests.
-    hands.permits.add_permits(1);
-    settle().await;
-    assert_eq!(hands.begun(), 3, "there is no place for another");
-    hands.permits.add_permits(5);
-    settle().await;
-    assert_eq!(hands.begun(), 6);
 }

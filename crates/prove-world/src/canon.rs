@@ -1,14 +1,21 @@
 //! States that differ only in the numbers they drew are one state.
 //!
-//! Resource versions and uids are drawn from counters, so two orders of the same independent steps leave different
-//! numbers behind. Rules only ever ask whether two such numbers are equal, and of versions of one kind which is newer.
-//! So a number is replaced by its rank among all numbers of its class that the state mentions: the order survives, the
-//! history does not.
+//! Merging is sound only if merged states behave the same, so each number that is not hashed as it is has its reason:
 //!
-//! The pretend world draws every such number as eight digits whose first two say the class (a kind's versions, or
-//! uids), which makes them easy to find in names, paths, patches and files.
+//! - *Resource versions and uids* are drawn from counters, so two orders of the same independent steps leave different
+//!   numbers behind. Rules only ever ask whether two such numbers are equal, and of versions of one kind which is newer.
+//!   So a number is replaced by its rank among all numbers of its class that the state mentions: the order survives, the
+//!   history does not. The pretend world draws every such number as eight digits whose first two say the class (a kind's
+//!   versions, uids, incarnations), which makes them easy to find in names, paths, patches and files.
+//! - *Moments* between now and the moment of decisions are pauses that are over when anybody looks. Later ones are hashed
+//!   as they are: whoever waits for one waits for longer than a world lasts.
+//! - *Counts of failures* lengthen pauses, which take no time here, and say whose turn it is (`failures % pods`). They go
+//!   round in a cycle that every number of pods up to three divides, and zero stays apart.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::cluster::NOW_MILLIS;
+use crate::member::DECIDE;
 
 /// The smallest number that is a token.
 pub(crate) const FIRST: u64 = 10_000_000;
@@ -16,8 +23,14 @@ pub(crate) const FIRST: u64 = 10_000_000;
 pub(crate) const LAST: u64 = 99_999_999;
 /// Numbers per class.
 pub(crate) const CLASS: u64 = 1_000_000;
-/// Moments are larger than this; every one of them hashes alike, because time is abstract here.
-const MOMENTS: u64 = 1_000_000_000_000;
+/// Counts of failures go round after so many: a multiple of every number of pods up to three.
+const CYCLE: u32 = 6;
+/// Numbers up to here are counts of failures; larger ones, such as file modes, are something else.
+const COUNTS: u32 = 255;
+
+/// Moments from here to there are pauses that are over.
+const PAUSES_FROM: u64 = NOW_MILLIS;
+const PAUSES_TO: u64 = DECIDE.0;
 
 /// A part of a state, hashed with its tokens taken out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -112,15 +125,15 @@ impl Hasher for Canon {
         self.rest.write(&bytes[from..]);
     }
 
-    /// Counts of failures: none or some. They only ever lengthen pauses, and pauses take no time here.
+    /// The only small numbers of this type that grow without end are failures in a row.
     fn write_u32(&mut self, value: u32) {
-        self.rest.write_u32(value.min(1));
+        self.rest.write_u32(if (1..=COUNTS).contains(&value) { (value - 1) % CYCLE + 1 } else { value });
     }
 
     fn write_u64(&mut self, value: u64) {
         match value {
             FIRST..=LAST => self.token(value),
-            MOMENTS.. => self.rest.write_u8(b'@'),
+            PAUSES_FROM..=PAUSES_TO => self.rest.write_u8(b'@'),
             _ => self.rest.write_u64(value),
         }
     }
@@ -169,6 +182,37 @@ mod tests {
         assert_ne!(state(&["10000001", "10000002"]), state(&["10000002", "10000001"]));
         assert_ne!(state(&["10000001", "10000001"]), state(&["10000001", "10000002"]));
         assert_ne!(state(&["10000001"]), state(&["11000001"]));
+    }
+
+    fn number(value: u32) -> u64 {
+        let mut canon = Canon::default();
+        value.hash(&mut canon);
+        canon.state()
+    }
+
+    #[test]
+    fn failures_go_round_and_zero_stays_apart() {
+        for pods in 1..=3 {
+            for failures in 1..=CYCLE {
+                assert_eq!(failures % pods, (failures + CYCLE) % pods);
+            }
+        }
+        assert_eq!(number(1), number(1 + CYCLE));
+        let all: std::collections::BTreeSet<u64> = (0..=CYCLE).map(number).collect();
+        assert_eq!(all.len(), CYCLE as usize + 1);
+        assert_ne!(number(493), number(493 - CYCLE), "a file mode is no count of failures");
+    }
+
+    #[test]
+    fn pauses_that_are_over_are_alike_and_longer_ones_are_not() {
+        let moment = |value: u64| {
+            let mut canon = Canon::default();
+            value.hash(&mut canon);
+            canon.state()
+        };
+        assert_eq!(moment(NOW_MILLIS + 100), moment(NOW_MILLIS + 200));
+        assert_ne!(moment(NOW_MILLIS + 100), moment(DECIDE.0 + 1));
+        assert_ne!(moment(DECIDE.0 + 1), moment(DECIDE.0 + 2));
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Circles in a graph of states.
+//! Finds cycles in the graph of states. A cycle of steps that need no fault and that change something means that
+//! controllers undo each other's work for ever.
 
 /// A state on a circle that changes something, if there is one. Tarjan's components, without recursion.
 pub(crate) fn writing_circle(edges: &[&[(u32, bool)]]) -> Option<u32> {

@@ -32,6 +32,8 @@ pub(crate) struct Held {
 pub(crate) struct Event {
     pub(crate) held: Arc<Held>,
     pub(crate) gone: bool,
+    /// Whoever it waits for knows already that the object is gone, from the answer to its own write.
+    pub(crate) moot: bool,
 }
 
 impl Event {
@@ -52,12 +54,25 @@ pub(crate) struct Cluster {
     stores: BTreeMap<Kind, Arc<Store>>,
     objects: Arc<BTreeMap<(Kind, ObjectKey), Arc<Held>>>,
     uids: u64,
+    /// What is wrong with the store, in tests of the laws.
+    wrong: Option<WrongStore>,
+}
+
+/// A way for the API server itself to be wrong, so that the laws about it can be seen to fire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WrongStore {
+    /// It takes every write as if it carried no precondition.
+    IgnoresPreconditions,
+    /// It removes what is deleted at once, whatever finalizers there are.
+    IgnoresFinalizers,
+    /// It gives every change the first version there was.
+    ReusesVersions,
 }
 
 impl Cluster {
     /// An empty cluster with one namespace.
     pub(crate) fn new() -> Cluster {
-        let mut cluster = Cluster { stores: BTreeMap::new(), objects: Arc::default(), uids: UIDS };
+        let mut cluster = Cluster { stores: BTreeMap::new(), objects: Arc::default(), uids: UIDS, wrong: None };
         for (index, kind) in Object::KINDS.iter().enumerate() {
             let mut store = Store::restore(FIRST + CLASS * index as u64, std::iter::empty());
             if kind.namespaced() {
@@ -82,7 +97,9 @@ impl Cluster {
         };
         let uid = (self.uids + 1).to_string();
         let context = Context { now_millis: NOW_MILLIS, new_uid: &uid, actor };
-        let json_patch = matches!(write, Write::Patch { patch: Patch::Json(_), .. });
+        let json_patch = matches!(write, Write::Patch { patch: Patch { body: api::PatchBody::Json(_), .. }, .. });
+        let unguarded = (self.wrong == Some(WrongStore::IgnoresPreconditions)).then(|| without_precondition(write));
+        let write = unguarded.as_ref().unwrap_or(write);
         let applied = Arc::make_mut(store)
             .apply(&context, Request::from_write(write))
             .map_err(|failure| refusal(failure, json_patch))?;
@@ -91,7 +108,7 @@ impl Cluster {
         }
         let mut events = Vec::new();
         for change in &applied.changes {
-            events.push(self.commit(kind, change));
+            events.push(self.commit(kind, change, matches!(write, Write::Delete { .. })));
         }
         let gone = events.last().is_some_and(|event| event.gone);
         let reply = match write {
@@ -113,14 +130,27 @@ impl Cluster {
         }
     }
 
-    fn commit(&mut self, kind: Kind, change: &rules_store::Change) -> Event {
-        let object = match Object::from_json(kind, change.object.value.clone()) {
+    /// Makes the store wrong from here on.
+    pub(crate) fn go_wrong(&mut self, how: WrongStore) {
+        self.wrong = Some(how);
+    }
+
+    fn commit(&mut self, kind: Kind, change: &rules_store::Change, deleted: bool) -> Event {
+        let mut value = change.object.value.clone();
+        if self.wrong == Some(WrongStore::ReusesVersions) {
+            value["metadata"]["resourceVersion"] = FIRST.to_string().into();
+        }
+        let object = match Object::from_json(kind, value) {
             Ok(object) => object,
             Err(error) => unreachable!("the store keeps only readable objects: {error}"),
         };
         let key = (kind, object.meta().key());
         let held = Arc::new(Held { piece: Piece::of(&object), object });
         let gone = match change.event {
+            EventType::Modified if deleted && self.wrong == Some(WrongStore::IgnoresFinalizers) => {
+                Arc::make_mut(&mut self.objects).remove(&key);
+                true
+            }
             EventType::Added | EventType::Modified => {
                 Arc::make_mut(&mut self.objects).insert(key, held.clone());
                 false
@@ -130,7 +160,7 @@ impl Cluster {
                 true
             }
         };
-        Event { held, gone }
+        Event { held, gone, moot: false }
     }
 
     /// Reads an object past every cache.
@@ -174,6 +204,17 @@ typed! {
     nodes, Node;
     pods, Pod;
     leases, Lease;
+}
+
+fn without_precondition(write: &Write) -> Write {
+    let mut write = write.clone();
+    match &mut write {
+        Write::Patch { patch: Patch { only_if, .. }, .. } | Write::Delete { only_if, .. } => {
+            *only_if = api::Precondition::default();
+        }
+        Write::Create { .. } | Write::Bind { .. } | Write::Note(_) => {}
+    }
+    write
 }
 
 /// The same reading of refusals as the HTTP client's.

@@ -1,8 +1,12 @@
-//! A world in words.
+//! A world in words, and the steps it takes.
 
 use std::fmt::Write as _;
 
-use crate::world::World;
+use api::Write;
+use control::Effect;
+
+use crate::step::{How, Move, Step};
+use crate::world::{UserMove, World};
 
 impl World {
     /// For people: objects, driver, machines, and what every controller thinks.
@@ -35,6 +39,82 @@ impl World {
             member.describe(&mut out);
         }
         out
+    }
+}
+
+impl World {
+    /// A step in words, as seen from this state.
+    pub(crate) fn words(&self, step: &Move, user: &[UserMove], note: &str) -> String {
+        let name = |member: u8| self.members[usize::from(member)].name();
+        let mut text = match step.step {
+            Step::User(at) => format!("user: {}", user[usize::from(at)].label),
+            Step::Act { member, at, held, how } => {
+                let of = &self.members[usize::from(member)];
+                let at = usize::from(at);
+                let intent = if held { of.held_intent(at) } else { of.ready_intent(at) };
+                let what = format!("{}: {}{}", of.name(), intent.label, detail(&intent.effect));
+                format!("{what}: {}", ending(how, of.name(), note))
+            }
+            Step::Hold { member, at } => {
+                let intent = self.members[usize::from(member)].ready_intent(usize::from(at));
+                format!("{}: {}{}: begun, held up", name(member), intent.label, detail(&intent.effect))
+            }
+            Step::Deliver { member, kind } => format!("{}: sees {kind} event: {note}", name(member)),
+            Step::Relist { member, kind } => format!("{}: lists {kind} again", name(member)),
+            Step::Land(at) => {
+                let late = &self.late[usize::from(at)];
+                format!("late effect of {}: {}{}: {note}", late.actor, late.intent.label, detail(&late.intent.effect))
+            }
+            Step::Crash { member, late: 0, .. } => format!("crash {} {note}", name(member)),
+            Step::Crash { member, .. } => format!("crash {}, what it began may still come {note}", name(member)),
+            Step::Takeover { member } => {
+                format!("another process leads as {}, the old one's requests are on their way", name(member))
+            }
+            Step::Introduce { member } => format!("the Node carries the new incarnation of {}", name(member)),
+            Step::Erase { member, at } => {
+                let key = self.members[usize::from(member)].remembered_key(usize::from(at));
+                format!("{} forgets {key}", name(member))
+            }
+            Step::Dawdle { member } => format!("{} dawdles", name(member)),
+        };
+        if let Some((member, kind)) = step.behind {
+            let _ = write!(text, " ({}'s watch of {kind} falls behind)", name(member));
+        }
+        text
+    }
+}
+
+fn ending(how: How, actor: &str, note: &str) -> String {
+    match how {
+        How::Done => note.to_string(),
+        How::AnswerLost => format!("{note}, but the answer is lost"),
+        How::Unsent => "the request is lost".into(),
+        How::Refused(code) => format!("the driver refuses with {code:?}"),
+        How::Lied(code) => format!("{note}, but the driver answers {code:?}"),
+        How::Overtakes => format!("{note}, past an earlier call"),
+        How::Denied(denial, false) => format!("the API server answers {denial:?}"),
+        How::Denied(denial, true) => format!("{note}, but the API server answers {denial:?}"),
+        How::Unread(true) => "the API server forbids it".into(),
+        How::Unread(false) => "the API server does not answer".into(),
+        How::OpRefused => "the machine refuses".into(),
+        How::OpUnknown(false) => "the machine does not answer".into(),
+        How::OpUnknown(true) => format!("{note}, but the machine does not say so"),
+        How::Late => "given up, may still come".into(),
+        How::ThenCrash => format!("{note}, then crash {actor} before the answer"),
+        How::LateCrash => format!("crash {actor}, may still come"),
+    }
+}
+
+fn detail(effect: &Effect) -> String {
+    match effect {
+        Effect::Read(target) => format!(" [read {target}]"),
+        Effect::Write(Write::Patch { target, subresource, .. }) => {
+            format!(" [patch {target}{}]", if subresource.is_some() { "/status" } else { "" })
+        }
+        Effect::Write(write) => format!(" [{} {}]", write.verb(), write.target()),
+        Effect::Call { call, .. } => format!(" [{call:?}]"),
+        Effect::Host(op) => format!(" [{op:?}]"),
+        Effect::Nothing => String::new(),
     }
 }
 

@@ -1,11 +1,11 @@
-//! Breadth first through every state, so that the first broken law found has the shortest history.
+//! The breadth-first search through every state: the first violation it finds has the shortest history.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::time::Instant;
 
 use crate::bounds::{Bounds, Budget};
-use crate::laws::{self, Broken};
+use crate::laws::{Law, Violation};
 use crate::report::{Counterexample, Report};
 use crate::step::Move;
 use crate::world::{UserMove, World};
@@ -22,14 +22,14 @@ pub struct Scenario {
     /// What the user may do now.
     pub user: fn(&World) -> Vec<UserMove>,
     /// What is wrong with the world, given that nobody has anything left to do.
-    pub rest: fn(&World) -> Option<Broken>,
+    pub rest: fn(&World) -> Option<Violation>,
     /// Laws not to be judged, to look past a first symptom at what it leads to.
-    pub waives: &'static [&'static str],
+    pub waives: &'static [Law],
 }
 
 impl Scenario {
-    pub(crate) fn judge(&self, broken: Option<Broken>) -> Option<Broken> {
-        broken.filter(|broken| !self.waives.contains(&broken.law))
+    pub(crate) fn judge(&self, found: Option<Violation>) -> Option<Violation> {
+        found.filter(|violation| !self.waives.contains(&violation.law()))
     }
 }
 
@@ -66,20 +66,28 @@ struct Explorer<'a> {
     seen: Seen,
     open: VecDeque<(u32, World)>,
     transitions: u64,
+    /// The least that was left of each count in any state.
+    least: Budget,
 }
 
 /// Explores a scenario within bounds.
 pub fn explore(scenario: &Scenario, bounds: &Bounds) -> Report {
     let began = Instant::now();
-    let mut explorer =
-        Explorer { scenario, known: Vec::new(), seen: Seen::default(), open: VecDeque::new(), transitions: 0 };
+    let mut explorer = Explorer {
+        scenario,
+        known: Vec::new(),
+        seen: Seen::default(),
+        open: VecDeque::new(),
+        transitions: 0,
+        least: bounds.budget,
+    };
     let mut start = (scenario.start)();
     start.budget = bounds.budget;
     explorer.add(start, 0, None);
     let mut broken = None;
     while let Some((at, world)) = explorer.open.pop_front() {
-        if let Some((last, law)) = explorer.expand(at, &world) {
-            broken = Some(explorer.counterexample(bounds, at, last, law));
+        if let Some((last, violation)) = explorer.expand(at, &world) {
+            broken = Some(explorer.counterexample(bounds, at, last, violation));
             break;
         }
         if explorer.known.len() > bounds.states {
@@ -87,8 +95,8 @@ pub fn explore(scenario: &Scenario, bounds: &Bounds) -> Report {
         }
     }
     let complete = broken.is_none() && explorer.open.is_empty();
-    if complete && let Some((at, law)) = explorer.liveness() {
-        broken = Some(explorer.counterexample(bounds, at, None, law));
+    if complete && let Some((at, violation)) = explorer.liveness() {
+        broken = Some(explorer.counterexample(bounds, at, None, violation));
     }
     Report {
         name: scenario.name,
@@ -99,6 +107,8 @@ pub fn explore(scenario: &Scenario, bounds: &Bounds) -> Report {
         depth: explorer.known.iter().map(|known| known.depth).max().unwrap_or(0),
         resting: explorer.known.iter().filter(|known| known.rests).count(),
         seconds: began.elapsed().as_secs_f64(),
+        open: explorer.open.len(),
+        least: explorer.least,
         complete,
         broken,
     }
@@ -108,6 +118,7 @@ impl Explorer<'_> {
     /// The number of a state; a new one is opened unless one like it with at least as much trouble to come is known.
     fn add(&mut self, world: World, parent: u32, step: Option<Move>) -> u32 {
         let hash = world.hash();
+        self.least = self.least.least(world.budget);
         let entry = self.seen.entry(hash).or_default();
         if let Some((_, at)) = entry.iter().find(|(budget, _)| budget.covers(&world.budget)) {
             return *at;
@@ -120,7 +131,7 @@ impl Explorer<'_> {
         at
     }
 
-    fn expand(&mut self, at: u32, world: &World) -> Option<(Option<Move>, Broken)> {
+    fn expand(&mut self, at: u32, world: &World) -> Option<(Option<Move>, Violation)> {
         let user = if world.budget.user > 0 { (self.scenario.user)(world) } else { Vec::new() };
         let mut calm = Vec::new();
         let fresh = world.is_fresh();
@@ -129,8 +140,8 @@ impl Explorer<'_> {
             idle &= !step.calm;
             let stepped = world.take(step, &user);
             self.transitions += 1;
-            if let Some(broken) = self.scenario.judge(stepped.broken) {
-                return Some((Some(step), broken));
+            if let Some(violation) = self.scenario.judge(stepped.violation) {
+                return Some((Some(step), violation));
             }
             let kinds = stepped.kinds;
             let next = self.add(stepped.world, at, Some(step));
@@ -140,19 +151,19 @@ impl Explorer<'_> {
             for straggler in world.stragglers(&step, &kinds) {
                 let stepped = world.take(straggler, &user);
                 self.transitions += 1;
-                if let Some(broken) = self.scenario.judge(stepped.broken) {
-                    return Some((Some(straggler), broken));
+                if let Some(violation) = self.scenario.judge(stepped.violation) {
+                    return Some((Some(straggler), violation));
                 }
                 self.add(stepped.world, at, Some(straggler));
             }
         }
         self.known[at as usize].calm = calm;
         self.known[at as usize].rests = idle;
-        if idle { self.scenario.judge(at_rest(self.scenario, world)).map(|broken| (None, broken)) } else { None }
+        if idle { self.scenario.judge(at_rest(self.scenario, world)).map(|violation| (None, violation)) } else { None }
     }
 
     /// From every state rest can be reached by calm steps alone, and no calm steps go round in circles writing.
-    fn liveness(&self) -> Option<(u32, Broken)> {
+    fn liveness(&self) -> Option<(u32, Violation)> {
         let mut back: Vec<Vec<u32>> = vec![Vec::new(); self.known.len()];
         for (from, known) in self.known.iter().enumerate() {
             for (to, _) in &known.calm {
@@ -169,13 +180,13 @@ impl Explorer<'_> {
             }
         }
         if let Some(at) = reaches.iter().position(|reaches| !reaches) {
-            return Some((at as u32, Broken::new(laws::COMES_TO_REST, "no order of steps leads to rest from here")));
+            return Some((at as u32, Violation::NoWayToRest {}));
         }
         let circle = crate::circle::writing_circle(&self.known.iter().map(|k| k.calm.as_slice()).collect::<Vec<_>>())?;
-        Some((circle, Broken::new(laws::COMES_TO_REST, "controllers undo each other's work in a circle from here")))
+        Some((circle, Violation::Circle {}))
     }
 
-    fn counterexample(&self, bounds: &Bounds, at: u32, last: Option<Move>, broken: Broken) -> Counterexample {
+    fn counterexample(&self, bounds: &Bounds, at: u32, last: Option<Move>, violation: Violation) -> Counterexample {
         let mut steps: Vec<Move> = last.into_iter().collect();
         let mut at = at;
         while let Some(step) = self.known[at as usize].step {
@@ -192,7 +203,7 @@ impl Explorer<'_> {
             script.push(world.words(step, &user, stepped.note.trim()));
             world = stepped.world;
         }
-        Counterexample { broken, script, state: world.describe() }
+        Counterexample { violation, script, state: world.describe() }
     }
 }
 
@@ -208,10 +219,10 @@ impl World {
 }
 
 /// Laws of rest.
-pub(crate) fn at_rest(scenario: &Scenario, world: &World) -> Option<Broken> {
+pub(crate) fn at_rest(scenario: &Scenario, world: &World) -> Option<Violation> {
     for member in &world.members {
-        if let Some(text) = member.overslept() {
-            return Some(Broken::new(laws::NOBODY_OVERSLEEPS, format!("{}: {text}", member.name())));
+        if let Some(what) = member.overslept() {
+            return Some(Violation::Overslept { actor: member.name().into(), what });
         }
     }
     (scenario.rest)(world).or_else(|| silent_restart(world))
@@ -219,7 +230,7 @@ pub(crate) fn at_rest(scenario: &Scenario, world: &World) -> Option<Broken> {
 
 /// Reliability 114: every controller that starts anew at rest finds nothing to change. It may read. One that waits for
 /// time to pass may begin what it waits for: a new life has not seen the failure that made the old one wait.
-fn silent_restart(world: &World) -> Option<Broken> {
+fn silent_restart(world: &World) -> Option<Violation> {
     const READS: usize = 16;
     for at in (0..world.members.len()).filter(|at| !world.members[*at].waits()) {
         let mut world = world.clone();
@@ -230,13 +241,13 @@ fn silent_restart(world: &World) -> Option<Broken> {
             let Some(intent) = (member.ready() > 0).then(|| member.ready_intent(0).clone()) else { break };
             let name = member.name();
             match &intent.effect {
-                control::Effect::Read(_) => {
+                control::Effect::Read(_) | control::Effect::Nothing => {
                     let step =
                         crate::step::Step::Act { member: at as u8, at: 0, held: false, how: crate::step::How::Done };
                     world = world.take(Move { step, budget: world.budget, behind: None, calm: true }, &[]).world;
                 }
                 control::Effect::Write(_) | control::Effect::Call { .. } | control::Effect::Host(_) => {
-                    return Some(Broken::new(laws::SILENT_RESTART, format!("{name} would {}", intent.label)));
+                    return Some(Violation::WritesAfterRestart { actor: name.into(), what: intent.label.clone() });
                 }
             }
         }

@@ -22,7 +22,6 @@ mod cluster;
 mod describe;
 mod explore;
 pub mod laws;
-mod laws_of_sizes;
 mod member;
 mod report;
 mod step;
@@ -33,7 +32,9 @@ pub mod world;
 pub mod worlds;
 
 pub use bounds::{Bounds, Budget};
+pub use cluster::WrongStore;
 pub use explore::{Scenario, explore};
+pub use laws::{Law, Violation};
 pub use member::{Actor, Seat};
 pub use report::{Counterexample, Report};
 pub use truth::{Host, LARGEST, Size, Truth};

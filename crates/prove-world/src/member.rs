@@ -1,7 +1,4 @@
-//! One controller of a pretend world: the real rules with a cache, a memory and a queue, as the runner keeps them.
-//!
-//! The order in which an answer is folded in is that of the real runner: cache, then local facts, then memory, then the
-//! key is looked at again, and with it the keys the rules say the outcome stirs.
+//! One controller of a pretend world: the engine that `io-run` runs, with a cache of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -9,7 +6,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use api::{Kind, ObjectKey};
-use control::{Action, Cache, Change, Decision, Effect, Outcome, Permission, Reply, Rules, Tick};
+use control::{Action, Cache, Change, Decision, Effect, Engine, Fold, Outcome, Permission, Rules, Tick, Why};
 
 use crate::canon::{Canon, Piece};
 use crate::cluster::{Cluster, Event, Held, NOW_MILLIS};
@@ -18,18 +15,9 @@ use crate::truth::Truth;
 /// Outcomes are remembered at this moment, and decisions are taken a day later: every pause is over when a key is
 /// looked at. Being slow to decide is a schedule of its own, so no behaviour is lost.
 const REMEMBER: Tick = Tick(NOW_MILLIS);
-const DECIDE: Tick = Tick(NOW_MILLIS + 86_400_000);
+pub(crate) const DECIDE: Tick = Tick(NOW_MILLIS + 86_400_000);
 
-/// Rules that can be played in a pretend world.
-pub trait Actor:
-    Rules<Key: Send + Sync, Local: Clone + Send + Sync, Memory: Send + Sync, Action: Send + Sync> + 'static
-{
-}
-
-impl<R> Actor for R where
-    R: Rules<Key: Send + Sync, Local: Clone + Send + Sync, Memory: Send + Sync, Action: Send + Sync> + 'static
-{
-}
+pub use control::Rules as Actor;
 
 /// How a controller learns about the world outside the API.
 pub struct Seat<R: Rules> {
@@ -98,41 +86,41 @@ pub(crate) struct Instance<R: Rules> {
     name: Arc<str>,
     node: Arc<str>,
     seat: Seat<R>,
-    local: Arc<R::Local>,
+    engine: Arc<Engine<R>>,
     cache: Arc<Cache>,
     pieces: Arc<BTreeMap<(Kind, ObjectKey), Piece>>,
-    memory: Arc<BTreeMap<R::Key, R::Memory>>,
-    due: BTreeSet<R::Key>,
-    ready: Vec<Doing<R>>,
-    held: Vec<Doing<R>>,
+    /// What could be begun now, by key: the engine takes the first that is due, exploration takes any.
+    ready: Vec<Ready<R>>,
+    /// What is under way, by key.
+    held: Vec<(R::Key, Arc<Intent>)>,
     piece: Piece,
 }
 
-/// An action that is decided on or under way.
-struct Doing<R: Rules> {
+/// An action that is decided on.
+struct Ready<R: Rules> {
     key: R::Key,
     action: R::Action,
+    why: Why,
     intent: Arc<Intent>,
 }
 
-impl<R: Rules> Clone for Doing<R> {
+impl<R: Rules> Clone for Ready<R> {
     fn clone(&self) -> Self {
-        Doing { key: self.key.clone(), action: self.action.clone(), intent: self.intent.clone() }
+        let (key, action) = (self.key.clone(), self.action.clone());
+        Ready { key, action, why: self.why.clone(), intent: self.intent.clone() }
     }
 }
 
-impl<R: Actor> Instance<R> {
+impl<R: Rules> Instance<R> {
     /// A controller that has just started.
     pub(crate) fn start(name: &str, node: &str, seat: Seat<R>, cluster: &Cluster, truth: &Truth) -> Arc<dyn Member> {
         let mut instance = Instance {
             name: name.into(),
             node: node.into(),
             seat,
-            local: Arc::new((seat.build)(truth, node)),
+            engine: Arc::new(Engine::new((seat.build)(truth, node))),
             cache: Arc::default(),
             pieces: Arc::default(),
-            memory: Arc::default(),
-            due: BTreeSet::new(),
             ready: Vec::new(),
             held: Vec::new(),
             piece: Piece::default(),
@@ -141,87 +129,70 @@ impl<R: Actor> Instance<R> {
         Arc::new(instance)
     }
 
-    fn woken(&mut self, change: Option<Change>) {
+    fn engine(&mut self) -> &mut Engine<R> {
+        Arc::make_mut(&mut self.engine)
+    }
+
+    fn wake(&mut self, change: Option<Change>) {
         if let Some(change) = change {
-            self.due.extend(R::wakes(&change, &self.cache, &self.local));
+            Arc::make_mut(&mut self.engine).changed(REMEMBER, &change, &self.cache);
         }
     }
 
-    fn decision(&self, key: &R::Key) -> Decision<R::Action> {
-        let view = R::view(key, &self.cache, &self.local);
-        let memory = self.memory.get(key).cloned().unwrap_or_default();
-        R::decide(DECIDE, &view, &memory)
-    }
-
-    /// Looks at every due key. One that rests is no longer due: looking later could only show what would wake it.
+    /// Looks at every key in the queue. One that rests leaves it: looking later could only show what would wake it.
     fn settle(&mut self) {
         self.ready.clear();
-        for key in self.due.clone() {
-            if self.held.iter().any(|busy| busy.key == key) {
-                continue;
-            }
-            match self.decision(&key) {
-                Decision::Rest(_) => {
-                    self.due.remove(&key);
-                }
+        let queued: Vec<R::Key> = self.engine.queued().cloned().collect();
+        for key in queued {
+            match self.engine.decide(DECIDE, &key, &self.cache) {
+                Decision::Rest(_) | Decision::Either(..) => self.engine().rest(&key),
                 Decision::Wait(..) => {}
-                Decision::Do(action, _) => {
+                Decision::Do(action, why) => {
                     let intent = Intent { label: format!("{} {key}", action.name()), effect: action.effect() };
-                    self.ready.push(Doing { key, action, intent: Arc::new(intent) });
+                    self.ready.push(Ready { key, action, why, intent: Arc::new(intent) });
                 }
             }
         }
         self.piece = self.measure();
     }
 
+    /// Rows of failures only lengthen pauses, and pauses take no time here, so they tell no states apart.
     fn measure(&self) -> Piece {
         let mut canon = Canon::default();
         for piece in self.pieces.values() {
             canon.add(piece);
         }
-        for (key, memory) in &*self.memory {
-            format!("{key:?}").hash(&mut canon);
-            memory.hash(&mut canon);
+        for (key, memory, _) in self.engine.remembered().filter(|(_, memory, _)| **memory != R::Memory::default()) {
+            (key, memory).hash(&mut canon);
         }
-        for key in &self.due {
-            format!("{key:?}").hash(&mut canon);
+        for key in self.engine.queued() {
+            key.hash(&mut canon);
         }
-        for doing in &self.held {
-            format!("{:?}", doing.key).hash(&mut canon);
-            doing.action.hash(&mut canon);
+        for (key, doing) in self.engine.under_way() {
+            (key, &doing.action).hash(&mut canon);
         }
-        (self.seat.digest)(&self.local, &mut canon);
+        (self.seat.digest)(self.engine.local(), &mut canon);
         canon.piece()
     }
 
-    fn fold(&mut self, effect: &Effect, outcome: &Outcome, held: Option<&Arc<Held>>) {
-        let Effect::Write(write) = effect else { return };
-        let target = write.target();
-        let id = (target.kind, target.key.clone());
-        let change = match (outcome, held) {
-            (Outcome::Done(Reply::Object(object)), Some(held)) => {
-                let change = Arc::make_mut(&mut self.cache).fold(object.clone());
-                if change.is_some() {
-                    Arc::make_mut(&mut self.pieces).insert(id, held.piece.clone());
-                }
-                change
-            }
-            (Outcome::Done(Reply::Gone), _) => {
-                let uid = self.cache.get(target.kind, &target.key).map(|object| object.meta().uid.clone());
-                let change =
-                    uid.and_then(|uid| Arc::make_mut(&mut self.cache).fold_gone(target.kind, &target.key, &uid));
-                if change.is_some() {
-                    Arc::make_mut(&mut self.pieces).remove(&id);
-                }
-                change
-            }
-            (Outcome::Done(_) | Outcome::Refused(_) | Outcome::Unknown(_), _) => None,
+    fn fold(&mut self, fold: Fold, held: Option<&Arc<Held>>) {
+        let id = match &fold {
+            Fold::Set(object) => (object.kind(), object.meta().key()),
+            Fold::Gone { kind, key, .. } => (*kind, key.clone()),
         };
-        self.woken(change);
+        let gone = matches!(fold, Fold::Gone { .. });
+        let change = Arc::make_mut(&mut self.cache).fold(fold);
+        let pieces = Arc::make_mut(&mut self.pieces);
+        match (&change, held) {
+            (Some(_), _) if gone => drop(pieces.remove(&id)),
+            (Some(_), Some(held)) => drop(pieces.insert(id, held.piece.clone())),
+            (Some(_) | None, _) => {}
+        }
+        self.wake(change);
     }
 }
 
-impl<R: Actor> Member for Instance<R> {
+impl<R: Rules> Member for Instance<R> {
     fn name(&self) -> &str {
         &self.name
     }
@@ -243,11 +214,9 @@ impl<R: Actor> Member for Instance<R> {
             name: self.name.clone(),
             node: self.node.clone(),
             seat: self.seat,
-            local: self.local.clone(),
+            engine: self.engine.clone(),
             cache: self.cache.clone(),
             pieces: self.pieces.clone(),
-            memory: self.memory.clone(),
-            due: self.due.clone(),
             ready: self.ready.clone(),
             held: self.held.clone(),
             piece: self.piece.clone(),
@@ -267,29 +236,24 @@ impl<R: Actor> Member for Instance<R> {
     }
 
     fn held_intent(&self, at: usize) -> &Arc<Intent> {
-        &self.held[at].intent
+        &self.held[at].1
     }
 
     fn begin(&mut self, at: usize) {
-        let begun = self.ready.remove(at);
-        self.due.remove(&begun.key);
-        self.held.push(begun);
-        self.held.sort_by(|a, b| a.key.cmp(&b.key));
+        let Ready { key, action, why, intent } = self.ready.remove(at);
+        self.engine().begin(&key, action, why);
+        let at = self.held.partition_point(|(other, _)| *other < key);
+        self.held.insert(at, (key, intent));
         self.piece = self.measure();
     }
 
     fn finish(&mut self, at: usize, outcome: &Outcome, held: Option<&Arc<Held>>) {
-        let Doing { key, action, intent } = self.held.remove(at);
-        self.fold(&intent.effect, outcome, held);
-        R::learn(Arc::make_mut(&mut self.local), &action, outcome);
-        let memories = Arc::make_mut(&mut self.memory);
-        let memory = memories.remove(&key).unwrap_or_default();
-        let memory = R::remember(REMEMBER, memory, &action, outcome);
-        if memory != R::Memory::default() {
-            memories.insert(key.clone(), memory);
+        let (key, _) = self.held.remove(at);
+        if let Some(fold) = self.engine.fold(&key, outcome) {
+            self.fold(fold, held);
         }
-        self.due.insert(key);
-        self.due.extend(R::stirs(&action, outcome, &self.cache, &self.local));
+        let cache = self.cache.clone();
+        self.engine().ended(REMEMBER, &key, outcome, &cache);
         self.settle();
     }
 
@@ -318,21 +282,21 @@ impl<R: Actor> Member for Instance<R> {
             change
         };
         if change.is_some() {
-            self.woken(change);
+            self.wake(change);
             self.settle();
         }
     }
 
     fn refresh(&mut self, truth: &Truth) {
-        if (self.seat.refresh)(Arc::make_mut(&mut self.local), truth, &self.node) {
-            self.due.extend(R::keys(&self.cache, &self.local));
+        let mut local = self.engine.local().clone();
+        if (self.seat.refresh)(&mut local, truth, &self.node) {
+            let cache = self.cache.clone();
+            self.engine().update_local(REMEMBER, &cache, |before| *before = local);
             self.settle();
         }
     }
 
     fn restart(&mut self, cluster: &Cluster, truth: &Truth) {
-        self.local = Arc::new((self.seat.build)(truth, &self.node));
-        self.memory = Arc::default();
         self.held.clear();
         let mut cache = Cache::default();
         let mut pieces = BTreeMap::new();
@@ -343,24 +307,24 @@ impl<R: Actor> Member for Instance<R> {
             }
             cache.replace(*kind, cluster.version(*kind), objects);
         }
-        self.cache = Arc::new(cache);
-        self.pieces = Arc::new(pieces);
-        self.due = R::keys(&self.cache, &self.local).into_iter().collect();
+        let mut engine = Engine::new((self.seat.build)(truth, &self.node));
+        engine.wake_all(REMEMBER, &cache);
+        (self.engine, self.cache, self.pieces) = (Arc::new(engine), Arc::new(cache), Arc::new(pieces));
         self.settle();
     }
 
     fn remembered(&self) -> usize {
-        self.memory.len()
+        self.engine.remembered().count()
     }
 
     fn remembered_key(&self, at: usize) -> String {
-        self.memory.keys().nth(at).map(ToString::to_string).unwrap_or_default()
+        self.engine.remembered().nth(at).map(|(key, ..)| key.to_string()).unwrap_or_default()
     }
 
     fn erase(&mut self, at: usize) {
-        if let Some(key) = self.memory.keys().nth(at).cloned() {
-            Arc::make_mut(&mut self.memory).remove(&key);
-            self.due.insert(key);
+        let key = self.engine.remembered().nth(at).map(|(key, ..)| key.clone());
+        if let Some(key) = key {
+            self.engine().forget(REMEMBER, &key);
             self.settle();
         }
     }
@@ -370,26 +334,27 @@ impl<R: Actor> Member for Instance<R> {
     }
 
     fn waits(&self) -> bool {
-        !self.due.is_empty()
+        self.engine.waiting() > 0
     }
 
     fn overslept(&self) -> Option<String> {
-        R::keys(&self.cache, &self.local).into_iter().find_map(|key| match self.decision(&key) {
-            Decision::Rest(_) | Decision::Wait(..) => None,
-            Decision::Do(action, _) => Some(format!("{key} should {}", action.name())),
+        R::keys(&self.cache, self.engine.local()).into_iter().find_map(|key| {
+            match self.engine.decide(DECIDE, &key, &self.cache) {
+                Decision::Rest(_) | Decision::Wait(..) | Decision::Either(..) => None,
+                Decision::Do(action, _) => Some(format!("{key} should {}", action.name())),
+            }
         })
     }
 
     fn describe(&self, out: &mut String) {
-        let mut keys: BTreeSet<_> = R::keys(&self.cache, &self.local).into_iter().collect();
-        keys.extend(self.due.iter().cloned());
+        let mut keys: BTreeSet<_> = R::keys(&self.cache, self.engine.local()).into_iter().collect();
+        keys.extend(self.engine.queued().cloned());
         for key in keys {
-            let doing = self.held.iter().find(|busy| busy.key == key);
-            let line = match (doing, self.decision(&key)) {
+            let line = match (self.engine.doing(&key), self.engine.decide(DECIDE, &key, &self.cache)) {
                 (Some(doing), _) => format!("doing {}", doing.action.name()),
-                (None, Decision::Rest(why)) => format!("rests: {why}"),
                 (None, Decision::Wait(_, why)) => format!("waits: {why}"),
                 (None, Decision::Do(action, why)) => format!("will {}: {why}", action.name()),
+                (None, rest @ (Decision::Rest(_) | Decision::Either(..))) => format!("rests: {}", rest.why()),
             };
             let _ = writeln!(out, "  {} {key}: {line}", self.name);
         }

@@ -1,9 +1,10 @@
-//! What an exploration found, for people.
+//! What an exploration found, for people: whether it was complete within its bounds or where it stopped, which of the
+//! counts were used up, and the shortest history of a broken law.
 
 use std::fmt;
 
-use crate::bounds::Bounds;
-use crate::laws::Broken;
+use crate::bounds::{Bounds, Budget};
+use crate::laws::Violation;
 
 /// The result of exploring one world.
 #[derive(Clone, Debug)]
@@ -24,6 +25,10 @@ pub struct Report {
     pub resting: usize,
     /// Time it took.
     pub seconds: f64,
+    /// States found whose steps were not tried, because the exploration stopped first.
+    pub open: usize,
+    /// The least that was left of each count in any state.
+    pub least: Budget,
     /// Every state within the bounds was reached.
     pub complete: bool,
     /// The law that does not hold, if one does not.
@@ -33,8 +38,8 @@ pub struct Report {
 /// The shortest history that breaks a law.
 #[derive(Clone, Debug)]
 pub struct Counterexample {
-    /// The law.
-    pub broken: Broken,
+    /// The law, and what broke it.
+    pub violation: Violation,
     /// One line per step.
     pub script: Vec<String>,
     /// The state it ends in.
@@ -51,13 +56,24 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verdict = match (&self.broken, self.complete) {
-            (Some(_), _) => "a law is broken",
-            (None, true) => "every law holds",
-            (None, false) => "no law broken so far, but not every state was reached",
+            (Some(_), _) => "a law is broken".into(),
+            (None, true) => "every law holds in every state within the bounds".into(),
+            (None, false) => {
+                format!(
+                    "stopped at {} states, {} of them not looked into; no law is broken so far",
+                    self.states, self.open
+                )
+            }
         };
         writeln!(f, "{}: {verdict}", self.name)?;
         writeln!(f, "  {}", self.about)?;
         writeln!(f, "  bounds: {}", self.bounds.budget)?;
+        let listed = |names: Vec<&str>| if names.is_empty() { "nothing".into() } else { names.join(", ") };
+        writeln!(f, "  used up: {}", listed(self.bounds.budget.used_up(&self.least)))?;
+        let unused = self.bounds.budget.unused(&self.least);
+        if self.complete && !unused.is_empty() {
+            writeln!(f, "  never came up: {}", unused.join(", "))?;
+        }
         writeln!(
             f,
             "  {} states, {} of them at rest; {} steps tried; depth {}; {:.1} seconds",
@@ -72,7 +88,8 @@ impl fmt::Display for Report {
 
 impl fmt::Display for Counterexample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "broken after {} steps: {}: {}", self.script.len(), self.broken.law, short(&self.broken.text))?;
+        let (law, found) = (self.violation.law(), self.violation.to_string());
+        writeln!(f, "broken after {} steps: {law}: {}", self.script.len(), short(&found))?;
         for (at, line) in self.script.iter().enumerate() {
             writeln!(f, "{:>4}. {}", at + 1, short(line))?;
         }

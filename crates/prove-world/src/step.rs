@@ -1,7 +1,8 @@
-//! The steps a world may take, listed.
+//! The steps a world may take, listed: everything that may happen next, and how each action may end.
 
 use api::{Kind, Write};
 use control::Effect;
+use csi::{Call, Code, Method};
 
 use crate::bounds::Budget;
 use crate::world::{UserMove, World};
@@ -17,10 +18,17 @@ pub(crate) enum Step {
     Hold { member: u8, at: u8 },
     /// One event reaches a controller whose watch is behind.
     Deliver { member: u8, kind: Kind },
+    /// A watch that is behind has lost its place and lists again: what came and went in between is never seen.
+    Relist { member: u8, kind: Kind },
     /// An effect comes that nobody waits for any more.
     Land(u8),
-    /// A controller dies and starts anew; of the actions held up, those in the mask had their effect.
-    Crash { member: u8, landed: u8 },
+    /// A controller dies and starts anew; of the actions held up, those in `landed` had their effect and those in `late`
+    /// may still have it.
+    Crash { member: u8, landed: u8, late: u8 },
+    /// Another process leads in the place of a controller; whatever that one has decided on is still on its way.
+    Takeover { member: u8 },
+    /// The new incarnation of an agent is written on its Node.
+    Introduce { member: u8 },
     /// A controller forgets one key.
     Erase { member: u8, at: u8 },
     /// An agent does not go on at once with what only its own machine sees.
@@ -33,10 +41,70 @@ pub(crate) enum How {
     Done,
     AnswerLost,
     Unsent,
-    Refused,
+    /// The driver refuses for good and does nothing.
+    Refused(Code),
+    /// The driver refuses for good what it has done.
+    Lied(Code),
+    /// The driver does it although an earlier call about the volume is under way.
+    Overtakes,
+    /// The API server's answer to a write that it has carried out or not.
+    Denied(Denial, bool),
+    /// The API server's answer to a read: no, or none.
+    Unread(bool),
+    /// The machine did not do it and says so.
+    OpRefused,
+    /// The machine does not say whether it did it.
+    OpUnknown(bool),
     Late,
     ThenCrash,
     LateCrash,
+}
+
+/// The API server's refusals as `io-kube` reads them. A 429 or a 500 reads as a lost answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Denial {
+    /// 403.
+    Forbidden,
+    /// 409.
+    Conflict,
+    /// 409 to a create.
+    AlreadyExists,
+    /// 404 to a delete.
+    NotFound,
+}
+
+/// What the API server may answer to a write, and whether it was carried out. A server that repeats what its database did
+/// not confirm finds its own change in the way.
+fn denials(write: &Write) -> &'static [(Denial, bool)] {
+    use Denial::{AlreadyExists, Conflict, Forbidden, NotFound};
+    match write {
+        Write::Create { .. } => &[(Forbidden, false), (Forbidden, true), (Conflict, false), (AlreadyExists, true)],
+        Write::Delete { .. } => {
+            &[(Forbidden, false), (Forbidden, true), (Conflict, false), (Conflict, true), (NotFound, true)]
+        }
+        Write::Patch { .. } | Write::Bind { .. } | Write::Note(_) => {
+            &[(Forbidden, false), (Forbidden, true), (Conflict, false), (Conflict, true)]
+        }
+    }
+}
+
+/// The codes that CSI lists for a method and that are final, with INTERNAL for all that it does not list. Codes that leave
+/// it open what happened read as a lost answer.
+fn codes(method: Method) -> &'static [Code] {
+    use Code::{AlreadyExists, FailedPrecondition, Internal, InvalidArgument, NotFound, OutOfRange, ResourceExhausted};
+    match method {
+        Method::CreateVolume => &[Internal, InvalidArgument, NotFound, AlreadyExists, ResourceExhausted, OutOfRange],
+        Method::DeleteVolume => &[Internal, FailedPrecondition],
+        Method::ControllerPublishVolume => &[Internal, NotFound, AlreadyExists, FailedPrecondition],
+        Method::ControllerExpandVolume => &[Internal, InvalidArgument, NotFound, FailedPrecondition, OutOfRange],
+        Method::ControllerModifyVolume => &[Internal, InvalidArgument, NotFound],
+        Method::NodeStageVolume => &[Internal, NotFound, AlreadyExists, FailedPrecondition, OutOfRange],
+        Method::NodePublishVolume => &[Internal, NotFound, AlreadyExists, FailedPrecondition],
+        Method::NodeUnstageVolume | Method::NodeUnpublishVolume => &[Internal, NotFound],
+        Method::NodeExpandVolume => &[Internal, NotFound, FailedPrecondition, OutOfRange],
+        // A volume or node that the driver does not know is detached: NOT_FOUND is no refusal of ControllerUnpublish.
+        _ => &[Internal],
+    }
 }
 
 /// A step, what it leaves of the budget, and whose watch falls behind at it.
@@ -56,20 +124,11 @@ impl World {
         if let Some((member, at)) = self.private() {
             self.ways(member, at, false, &self.members[member].ready_intent(at).effect, &mut moves);
             if let Some(budget) = self.budget.delay(|b| &mut b.held) {
-                let step = Step::Dawdle { member: member as u8 };
-                moves.push(Move { step, budget, behind: None, calm: false });
+                moves.push(Move::trouble(Step::Dawdle { member: member as u8 }, budget));
             }
             return moves;
         }
-        let calm = |step| Move { step, budget: self.budget, behind: None, calm: true };
-        for (at, late) in self.late.iter().enumerate() {
-            // A driver finishes what it works on; a request that hangs in a network may never come.
-            let sure = matches!(late.intent.effect, Effect::Call { .. });
-            moves.push(Move { calm: sure, ..calm(Step::Land(at as u8)) });
-        }
-        for (member, kind) in self.behind.keys() {
-            moves.push(calm(Step::Deliver { member: *member as u8, kind: *kind }));
-        }
+        self.arrivals(&mut moves);
         for (index, member) in self.members.iter().enumerate() {
             for at in 0..member.ready() {
                 self.ways(index, at, false, &member.ready_intent(at).effect, &mut moves);
@@ -77,20 +136,41 @@ impl World {
             for at in 0..member.held() {
                 self.ways(index, at, true, &member.held_intent(at).effect, &mut moves);
             }
-            self.crashes(index, member.held(), &mut moves);
+            self.ends(index, &mut moves);
             if let Some(budget) = self.budget.fault(|b| &mut b.erased) {
                 for at in 0..member.remembered() {
-                    let step = Step::Erase { member: index as u8, at: at as u8 };
-                    moves.push(Move { step, budget, behind: None, calm: false });
+                    moves.push(Move::trouble(Step::Erase { member: index as u8, at: at as u8 }, budget));
                 }
             }
         }
-        if let Some(budget) = self.budget.user_move() {
-            for at in 0..user.len() {
-                moves.push(Move { step: Step::User(at as u8), budget, behind: None, calm: false });
-            }
+        if let Some(budget) = self.budget.spend(|b| &mut b.user) {
+            moves.extend((0..user.len()).map(|at| Move::trouble(Step::User(at as u8), budget)));
         }
         moves
+    }
+
+    /// What is on its way and comes by itself.
+    fn arrivals(&self, moves: &mut Vec<Move>) {
+        let calm = |step| Move { calm: true, ..Move::trouble(step, self.budget) };
+        for (at, late) in self.late.iter().enumerate() {
+            // A driver finishes what it works on; a request that hangs in a network may never come.
+            let sure = matches!(late.intent.effect, Effect::Call { .. });
+            moves.push(Move { calm: sure, ..calm(Step::Land(at as u8)) });
+        }
+        for member in 0..self.members.len() {
+            if self.is_unannounced(member) {
+                moves.push(calm(Step::Introduce { member: member as u8 }));
+            }
+        }
+        for ((member, kind), events) in &self.behind {
+            let (member, kind) = (*member as u8, *kind);
+            moves.push(calm(Step::Deliver { member, kind }));
+            if events.len() > 1
+                && let Some(budget) = self.budget.spend(|b| &mut b.relists)
+            {
+                moves.push(Move::trouble(Step::Relist { member, kind }, budget));
+            }
+        }
     }
 
     /// An operation on its own machine that an agent is about to do: nobody else sees it or is hindered by it, so it is
@@ -98,7 +178,7 @@ impl World {
     fn private(&self) -> Option<(usize, usize)> {
         for (index, member) in self.members.iter().enumerate() {
             if self.dawdling & (1 << index) == 0 {
-                let private = |at: &usize| matches!(member.ready_intent(*at).effect, Effect::Host(_));
+                let private = |at: &usize| matches!(member.ready_intent(*at).effect, Effect::Host(_) | Effect::Nothing);
                 if let Some(at) = (0..member.ready()).find(private) {
                     return Some((index, at));
                 }
@@ -107,46 +187,102 @@ impl World {
         None
     }
 
-    /// The ways one action may end. Reading changes nothing, so losing a read is merely a repetition; and a machine
-    /// answers its own agent or the agent is gone, so operations on it are neither lost nor late.
+    /// The ways one action may end.
     fn ways(&self, member: usize, at: usize, held: bool, effect: &Effect, moves: &mut Vec<Move>) {
         let (member, at) = (member as u8, at as u8);
-        let mut push = |how, budget: Option<Budget>| {
-            if let Some(budget) = budget {
-                let step = Step::Act { member, at, held, how };
-                moves.push(Move { step, budget, behind: None, calm: how == How::Done });
-            }
-        };
         let budget = self.budget;
+        let mut push = |how, budget: Option<Budget>| {
+            let step = Step::Act { member, at, held, how };
+            moves.extend(budget.map(|budget| Move { calm: how == How::Done, ..Move::trouble(step, budget) }));
+        };
         push(How::Done, Some(budget));
+        match effect {
+            Effect::Read(_) => {
+                for denied in [false, true] {
+                    push(How::Unread(denied), budget.fault(|b| &mut b.unread));
+                }
+            }
+            Effect::Write(write) => {
+                for (denial, done) in denials(write) {
+                    push(How::Denied(*denial, *done), budget.fault(|b| &mut b.denied));
+                }
+            }
+            Effect::Call { call, .. } => self.answers(self.members[usize::from(member)].node(), call, &mut push),
+            Effect::Host(_) => {
+                push(How::OpRefused, budget.fault(|b| &mut b.machine));
+                push(How::OpUnknown(false), budget.fault(|b| &mut b.machine));
+                push(How::OpUnknown(true), budget.fault(|b| &mut b.machine));
+            }
+            Effect::Nothing => {}
+        }
         let remote = matches!(effect, Effect::Write(_) | Effect::Call { .. });
         if remote {
             push(How::AnswerLost, budget.fault(|b| &mut b.lost));
             push(How::Unsent, budget.fault(|b| &mut b.unsent));
             push(How::Late, budget.fault(|b| &mut b.late));
-            let crash = budget.fault(|b| &mut b.crashes);
-            push(How::LateCrash, crash.and_then(|left| left.fault(|b| &mut b.late)));
-        }
-        if matches!(effect, Effect::Call { call, .. } if !self.is_busy(call)) {
-            push(How::Refused, budget.fault(|b| &mut b.refused));
+            // One fault, whatever becomes of what was under way.
+            push(How::LateCrash, budget.fault(|b| &mut b.crashes).and_then(|left| left.spend(|b| &mut b.late)));
         }
         if !matches!(effect, Effect::Read(_)) {
             push(How::ThenCrash, budget.fault(|b| &mut b.crashes));
         }
         // A machine's own operation is seen by nobody else before its answer, so holding it up shows nothing new.
         if !held
-            && (remote || matches!(effect, Effect::Read(_)))
+            && !matches!(effect, Effect::Host(_) | Effect::Nothing)
             && let Some(budget) = budget.delay(|b| &mut b.held)
         {
-            moves.push(Move { step: Step::Hold { member, at }, budget, behind: None, calm: false });
+            moves.push(Move::trouble(Step::Hold { member, at }, budget));
         }
     }
 
-    fn crashes(&self, member: usize, held: usize, moves: &mut Vec<Move>) {
-        let Some(budget) = self.budget.fault(|b| &mut b.crashes) else { return };
-        for landed in 0..(1_u8 << held.min(6)) {
-            let step = Step::Crash { member: member as u8, landed };
-            moves.push(Move { step, budget, behind: None, calm: false });
+    /// What a driver may make of a call beside doing it, or being busy with another.
+    fn answers(&self, node: &str, call: &Call, push: &mut impl FnMut(How, Option<Budget>)) {
+        if self.is_busy(call) {
+            let left = match self.may_overtake(node, call) {
+                true => self.budget.spend(|b| &mut b.overtaken),
+                false => self.budget.spend(|b| &mut b.reordered),
+            };
+            push(How::Overtakes, left);
+            return;
+        }
+        for code in codes(call.method()) {
+            let left = match self.is_denied_by(call, *code) {
+                true => self.budget.spend(|b| &mut b.lies),
+                false => self.budget.fault(|b| &mut b.refused),
+            };
+            push(How::Refused(*code), left);
+            push(How::Lied(*code), self.budget.spend(|b| &mut b.lies));
+        }
+    }
+
+    /// The driver has made the volume and says that the request is one it cannot serve. CSI wants OK from a driver that is
+    /// asked again for what it has made.
+    fn is_denied_by(&self, call: &Call, code: Code) -> bool {
+        let Call::CreateVolume(request) = call else { return false };
+        self.truth.volumes.contains_key(&request.name) && !matches!(code, Code::Internal | Code::AlreadyExists)
+    }
+
+    /// The ways a controller's process may end, whatever it is doing.
+    fn ends(&self, index: usize, moves: &mut Vec<Move>) {
+        let member = index as u8;
+        let held = self.members[index].held().min(6);
+        let of = &self.members[index];
+        if let Some(budget) = self.budget.fault(|b| &mut b.crashes) {
+            for landed in 0..(1_u8 << held) {
+                moves.push(Move::trouble(Step::Crash { member, landed, late: 0 }, budget));
+            }
+            if let Some(budget) = budget.spend(|b| &mut b.late) {
+                for late in 1..(1_u8 << held) {
+                    moves.push(Move::trouble(Step::Crash { member, landed: 0, late }, budget));
+                }
+            }
+        }
+        // With one thing under way a takeover is a crash with a late effect.
+        if of.node().is_empty()
+            && of.ready() + of.held() > 1
+            && let Some(budget) = self.budget.fault(|b| &mut b.takeovers)
+        {
+            moves.push(Move::trouble(Step::Takeover { member }, budget));
         }
     }
 
@@ -155,8 +291,10 @@ impl World {
         let Some(budget) = step.budget.delay(|b| &mut b.behind) else { return Vec::new() };
         let actor = match step.step {
             // The answer tells the actor what the watch would.
-            Step::Act { member, how: How::Done, .. } => Some(member),
-            Step::Act { member, how: How::ThenCrash | How::LateCrash, .. } | Step::Crash { member, .. } => Some(member),
+            Step::Act { member, how: How::Done | How::Overtakes, .. } => Some(member),
+            Step::Act { member, how: How::ThenCrash | How::LateCrash, .. }
+            | Step::Crash { member, .. }
+            | Step::Takeover { member } => Some(member),
             _ => None,
         };
         let mut moves = Vec::new();
@@ -170,58 +308,10 @@ impl World {
         }
         moves
     }
-
-    /// A step in words, as seen from this state.
-    pub(crate) fn words(&self, step: &Move, user: &[UserMove], note: &str) -> String {
-        let name = |member: u8| self.members[usize::from(member)].name();
-        let mut text = match step.step {
-            Step::User(at) => format!("user: {}", user[usize::from(at)].label),
-            Step::Act { member, at, held, how } => {
-                let of = &self.members[usize::from(member)];
-                let at = usize::from(at);
-                let intent = if held { of.held_intent(at) } else { of.ready_intent(at) };
-                let what = format!("{}: {}{}", of.name(), intent.label, detail(&intent.effect));
-                match how {
-                    How::Done => format!("{what}: {note}"),
-                    How::AnswerLost => format!("{what}: {note}, but the answer is lost"),
-                    How::Unsent => format!("{what}: the request is lost"),
-                    How::Refused => format!("{what}: the driver refuses"),
-                    How::Late => format!("{what}: given up, may still come"),
-                    How::ThenCrash => format!("{what}: {note}, then crash {} before the answer", of.name()),
-                    How::LateCrash => format!("{what}: crash {}, may still come", of.name()),
-                }
-            }
-            Step::Hold { member, at } => {
-                let intent = self.members[usize::from(member)].ready_intent(usize::from(at));
-                format!("{}: {}{}: begun, held up", name(member), intent.label, detail(&intent.effect))
-            }
-            Step::Deliver { member, kind } => format!("{}: sees {kind} event: {note}", name(member)),
-            Step::Land(at) => {
-                let late = &self.late[usize::from(at)];
-                format!("late effect of {}: {}{}: {note}", late.actor, late.intent.label, detail(&late.intent.effect))
-            }
-            Step::Crash { member, .. } => format!("crash {} {note}", name(member)),
-            Step::Erase { member, at } => {
-                let key = self.members[usize::from(member)].remembered_key(usize::from(at));
-                format!("{} forgets {key}", name(member))
-            }
-            Step::Dawdle { member } => format!("{} dawdles", name(member)),
-        };
-        if let Some((member, kind)) = step.behind {
-            text.push_str(&format!(" ({}'s watch of {kind} falls behind)", name(member)));
-        }
-        text
-    }
 }
 
-fn detail(effect: &Effect) -> String {
-    match effect {
-        Effect::Read(target) => format!(" [read {target}]"),
-        Effect::Write(Write::Patch { target, subresource, .. }) => {
-            format!(" [patch {target}{}]", if subresource.is_some() { "/status" } else { "" })
-        }
-        Effect::Write(write) => format!(" [{} {}]", write.verb(), write.target()),
-        Effect::Call { call, .. } => format!(" [{call:?}]"),
-        Effect::Host(op) => format!(" [{op:?}]"),
+impl Move {
+    fn trouble(step: Step, budget: Budget) -> Move {
+        Move { step, budget, behind: None, calm: false }
     }
 }

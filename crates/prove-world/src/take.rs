@@ -1,15 +1,16 @@
-//! One step, taken.
+//! One step, taken: what it does to the world, and what the controllers hear of it.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use api::Kind;
-use control::{Effect, Outcome, Permission, Reply};
-use csi::Call;
+use control::{Effect, Outcome, Refusal, Reply};
+use csi::{Call, Code};
 
 use crate::cluster::Event;
-use crate::laws::{self, Broken};
-use crate::step::How;
+use crate::laws;
+use crate::member::Intent;
+use crate::step::{Denial, How};
 use crate::truth::driver_refusal;
 use crate::world::{Late, Stepped, UserMove, World};
 
@@ -35,62 +36,100 @@ impl Stepped {
     }
 
     fn guard(&mut self, member: usize, effect: &Effect) {
-        if self.broken.is_none() {
+        if self.violation.is_none() {
             let member = &self.world.members[member];
-            self.broken = permitted(member.name(), member.permissions(), effect)
-                .or_else(|| laws::effect(&self.world, member.name(), member.node(), effect));
+            self.violation = laws::check_role(member.name(), member.permissions(), effect)
+                .or_else(|| laws::check_effect(&self.world, member.name(), member.node(), effect));
         }
     }
 
     fn judge_write(&mut self, before: &World, effect: &Effect, outcome: &Outcome) {
-        if let (None, Effect::Write(write)) = (&self.broken, effect) {
-            self.broken = laws::written(before, &self.world, write, outcome);
+        if let (None, Effect::Write(write)) = (&self.violation, effect) {
+            self.violation = laws::check_write(before, &self.world, write, outcome);
         }
     }
 
     pub(crate) fn act(&mut self, member: usize, at: usize, how: How, behind: Option<(u8, Kind)>) {
-        let actor = self.world.members[member].name().to_string();
-        let node = self.world.members[member].node().to_string();
         let intent = self.world.members[member].held_intent(at).clone();
         self.guard(member, &intent.effect);
-        let lost = || Outcome::Unknown("no answer came".into());
         match how {
-            How::Done | How::AnswerLost | How::ThenCrash => {
-                let before = self.world.clone();
-                let performed = self.world.perform(&actor, &node, &intent.effect);
-                self.judge_write(&before, &intent.effect, &performed.outcome);
-                drop(before);
-                self.changed = changes(&intent.effect, &performed.outcome);
-                self.note = note(&performed.outcome);
-                let (outcome, held) = match how {
-                    How::Done => (performed.outcome, performed.held.as_ref()),
-                    _ => (lost(), None),
-                };
-                if how != How::ThenCrash {
-                    self.world.edit(member, |member| member.finish(at, &outcome, held));
+            How::Done
+            | How::Overtakes
+            | How::AnswerLost
+            | How::ThenCrash
+            | How::Lied(_)
+            | How::Denied(_, true)
+            | How::OpUnknown(true) => self.happens(member, at, how, &intent, behind),
+            How::Unsent
+            | How::Refused(_)
+            | How::Denied(_, false)
+            | How::Unread(_)
+            | How::OpRefused
+            | How::OpUnknown(false) => {
+                let outcome = told(how, &intent.effect);
+                if is_called_impossible(how, &intent.effect) {
+                    Arc::make_mut(&mut self.world.truth).impossible = true;
                 }
-                self.publish(performed.events, behind);
-                if how == How::ThenCrash {
-                    self.restart(member, behind);
-                } else if matches!(intent.effect, Effect::Call { .. } | Effect::Host(_)) {
-                    self.refresh(&node);
-                }
-            }
-            How::Unsent => self.world.edit(member, |member| member.finish(at, &lost(), None)),
-            How::Refused => {
-                let Effect::Call { call, .. } = &intent.effect else { return };
-                let outcome = driver_refusal(call);
                 self.world.edit(member, |member| member.finish(at, &outcome, None));
             }
             How::Late => {
-                self.world.late.push(Late { actor, node, intent });
+                self.delay(member, intent);
                 self.world.edit(member, |member| member.finish(at, &lost(), None));
             }
             How::LateCrash => {
-                self.world.late.push(Late { actor, node, intent });
-                self.restart(member, behind);
+                self.delay(member, intent);
+                self.restart(member);
             }
         }
+    }
+
+    /// The effect happens, and the controller hears of it, or something else, or nothing.
+    fn happens(&mut self, member: usize, at: usize, how: How, intent: &Arc<Intent>, behind: Option<(u8, Kind)>) {
+        let actor = self.world.members[member].name().to_string();
+        let node = self.world.members[member].node().to_string();
+        let before = self.world.clone();
+        let performed = self.world.perform(&actor, &node, &intent.effect, how == How::Overtakes);
+        self.judge_write(&before, &intent.effect, &performed.outcome);
+        drop(before);
+        self.changed = changes(&intent.effect, &performed.outcome);
+        self.note = note(&performed.outcome);
+        if how == How::ThenCrash {
+            self.publish(performed.events, behind);
+            self.restart(member);
+            return;
+        }
+        let done = matches!(performed.outcome, Outcome::Done(_));
+        let (outcome, held) = match how {
+            How::Done | How::Overtakes => (performed.outcome, performed.held.as_ref()),
+            How::AnswerLost | How::OpUnknown(_) => (lost(), None),
+            // What was refused anyway is told as it is.
+            _ if done => (told(how, &intent.effect), None),
+            _ => (performed.outcome, None),
+        };
+        self.world.edit(member, |member| member.finish(at, &outcome, held));
+        if let (Outcome::Done(Reply::Gone), Effect::Write(write)) = (&outcome, &intent.effect) {
+            self.knows_gone(member, write.target().kind, &performed.events);
+        }
+        self.publish(performed.events, behind);
+        if matches!(intent.effect, Effect::Call { .. } | Effect::Host(_)) {
+            self.refresh(&node);
+        }
+    }
+
+    /// The controller knows from its own answer that an object is gone: older news of it that its watch still has to
+    /// deliver will tell it nothing, which makes this state another than one in which they would.
+    fn knows_gone(&mut self, member: usize, kind: Kind, events: &[Event]) {
+        let Some(queue) = self.world.behind.get_mut(&(member, kind)) else { return };
+        for gone in events.iter().filter(|event| event.gone) {
+            let uid = &gone.held.object.meta().uid;
+            queue.iter_mut().filter(|old| old.held.object.meta().uid == *uid).for_each(|old| old.moot = true);
+        }
+    }
+
+    fn delay(&mut self, member: usize, intent: Arc<Intent>) {
+        let actor = self.world.members[member].name().to_string();
+        let node = self.world.members[member].node().to_string();
+        self.world.late.push(Late { actor, node, intent });
     }
 
     /// What a machine shows by itself reaches its agent.
@@ -142,11 +181,11 @@ impl Stepped {
         let late = self.world.late.remove(at);
         // An intent that was there when the call began has served once a PersistentVolume names the volume.
         let excused = matches!(&late.intent.effect, Effect::Call { call: Call::CreateVolume(_), .. });
-        if self.broken.is_none() && !excused {
-            self.broken = laws::effect(&self.world, &late.actor, &late.node, &late.intent.effect);
+        if self.violation.is_none() && !excused {
+            self.violation = laws::check_effect(&self.world, &late.actor, &late.node, &late.intent.effect);
         }
         let before = self.world.clone();
-        let performed = self.world.perform(&late.actor, &late.node, &late.intent.effect);
+        let performed = self.world.perform(&late.actor, &late.node, &late.intent.effect, true);
         self.judge_write(&before, &late.intent.effect, &performed.outcome);
         drop(before);
         self.changed = changes(&late.intent.effect, &performed.outcome);
@@ -157,58 +196,111 @@ impl Stepped {
         }
     }
 
-    pub(crate) fn crash(&mut self, member: usize, landed: u8, behind: Option<(u8, Kind)>) {
+    /// A watch lists again: of each object it sees how it is now, or that it is gone.
+    pub(crate) fn relist(&mut self, member: usize, kind: Kind) {
+        let Some(queue) = self.world.behind.remove(&(member, kind)) else { return };
+        for (at, event) in queue.iter().enumerate() {
+            let key = event.held.object.meta().key();
+            if !queue[at + 1..].iter().any(|later| later.held.object.meta().key() == key) {
+                self.world.edit(member, |member| member.deliver(event));
+            }
+        }
+    }
+
+    pub(crate) fn crash(&mut self, member: usize, landed: u8, late: u8, behind: Option<(u8, Kind)>) {
         let actor = self.world.members[member].name().to_string();
         let node = self.world.members[member].node().to_string();
         for at in 0..self.world.members[member].held() {
-            if landed & (1 << at) != 0 {
-                let intent = self.world.members[member].held_intent(at).clone();
+            let intent = self.world.members[member].held_intent(at).clone();
+            if late & (1 << at) != 0 && is_remote(&intent.effect) {
+                self.delay(member, intent);
+            } else if landed & (1 << at) != 0 {
                 self.guard(member, &intent.effect);
-                let performed = self.world.perform(&actor, &node, &intent.effect);
+                let performed = self.world.perform(&actor, &node, &intent.effect, false);
                 let _ = write!(self.note, "{}: {} ", intent.label, note(&performed.outcome));
                 self.changed |= changes(&intent.effect, &performed.outcome);
                 self.publish(performed.events, behind);
             }
         }
-        self.restart(member, behind);
+        self.restart(member);
     }
 
-    /// An agent begins its next life by saying so on its node, as the registrar does.
-    fn restart(&mut self, member: usize, behind: Option<(u8, Kind)>) {
+    /// Another process leads. The old one led until just now and has begun all that it could: it begins nothing more, by
+    /// the law of the lease, but what it has begun is on its way.
+    pub(crate) fn takeover(&mut self, member: usize) {
+        let of = self.world.members[member].clone();
+        for at in 0..of.ready() {
+            self.guard(member, &of.ready_intent(at).effect);
+        }
+        let ready = (0..of.ready()).map(|at| of.ready_intent(at).clone());
+        let begun = (0..of.held()).map(|at| of.held_intent(at).clone());
+        for intent in ready.chain(begun).filter(|intent| is_remote(&intent.effect)) {
+            self.delay(member, intent);
+        }
+        self.restart(member);
+    }
+
+    /// A controller starts anew. An agent is another incarnation from here on, which its Node does not say yet.
+    fn restart(&mut self, member: usize) {
         let node = self.world.members[member].node().to_string();
         if let Some(host) = Arc::make_mut(&mut self.world.truth).hosts.get_mut(&node) {
             host.life += 1;
-            let write = crate::worlds::life_write(&node, host.life);
-            if let Ok(committed) = self.world.cluster.write("registrar", &write) {
-                self.publish(committed.events, behind);
-            }
+            self.world.unannounced |= 1 << member;
         }
         self.world.behind.retain(|(at, _), _| *at != member);
         let (cluster, truth) = (self.world.cluster.clone(), self.world.truth.clone());
         self.world.edit(member, |member| member.restart(&cluster, &truth));
     }
+
+    /// The registrar writes the agent's incarnation on its Node.
+    pub(crate) fn introduce(&mut self, member: usize, behind: Option<(u8, Kind)>) {
+        self.world.unannounced &= !(1 << member);
+        let node = self.world.members[member].node().to_string();
+        let Some(host) = self.world.truth.hosts.get(&node) else { return };
+        let write = crate::worlds::life_write(&node, host.life);
+        if let Ok(committed) = self.world.cluster.write("registrar", &write) {
+            self.publish(committed.events, behind);
+        }
+    }
 }
 
-/// The law that no controller does what its role does not allow.
-fn permitted(actor: &str, permissions: &[Permission], effect: &Effect) -> Option<Broken> {
-    let (kind, subresource, verb) = match effect {
-        Effect::Write(write) => (write.target().kind, write.subresource().unwrap_or(""), write.verb()),
-        Effect::Read(target) => (target.kind, "", "get"),
-        Effect::Call { .. } | Effect::Host(_) => return None,
-    };
-    let right = Permission { kind, subresource, verb };
-    (!permissions.contains(&right)).then(|| {
-        Broken::new(
-            "a controller does only what its role allows",
-            format!("{actor} has no right to {verb} {kind} {subresource}"),
-        )
-    })
+/// The driver says that a volume can never be changed as asked.
+fn is_called_impossible(how: How, effect: &Effect) -> bool {
+    let change =
+        matches!(effect, Effect::Call { call: Call::ControllerExpandVolume(_) | Call::ControllerModifyVolume(_), .. });
+    change && matches!(how, How::Refused(Code::InvalidArgument | Code::OutOfRange | Code::NotFound))
+}
+
+fn is_remote(effect: &Effect) -> bool {
+    matches!(effect, Effect::Write(_) | Effect::Call { .. })
+}
+
+fn lost() -> Outcome {
+    Outcome::Unknown("no answer came".into())
+}
+
+/// What a controller is told that is not told what happened.
+fn told(how: How, effect: &Effect) -> Outcome {
+    match (how, effect) {
+        (How::Refused(code) | How::Lied(code), Effect::Call { call, .. }) => driver_refusal(call, code),
+        (How::Denied(denial, _), _) => Outcome::Refused(match denial {
+            Denial::Forbidden => Refusal::Denied("forbidden".into()),
+            Denial::Conflict => Refusal::Conflict,
+            Denial::AlreadyExists => Refusal::AlreadyExists,
+            Denial::NotFound => Refusal::NotFound,
+        }),
+        (How::Unread(true), _) => Outcome::Refused(Refusal::Denied("forbidden".into())),
+        (How::OpRefused, _) => Outcome::Refused(Refusal::Host("the pretend machine was told to fail".into())),
+        _ => lost(),
+    }
 }
 
 fn changes(effect: &Effect, outcome: &Outcome) -> bool {
     match (effect, outcome) {
         (Effect::Call { .. } | Effect::Host(_), Outcome::Done(_)) => true,
-        (Effect::Read(_) | Effect::Write(_), _) | (_, Outcome::Refused(_) | Outcome::Unknown(_)) => false,
+        (Effect::Read(_) | Effect::Write(_) | Effect::Nothing, _) | (_, Outcome::Refused(_) | Outcome::Unknown(_)) => {
+            false
+        }
     }
 }
 

@@ -1,9 +1,10 @@
 //! What is really there: the driver's volumes and attachments, and each machine's mounts, files and processes.
 //!
 //! The driver is lenient on purpose. It attaches a volume to as many nodes as it is told to, detaches what is mounted
-//! and publishes what was never staged, so that nothing but the rules keeps the laws. It is honest about one thing:
-//! while a call is still being worked on, another one about the same volume is answered ABORTED. It fails any call with
-//! INTERNAL as often as the budget allows, also one it has carried out before.
+//! and publishes what was never staged, so that nothing but the rules keeps the laws. While it works on a call it answers
+//! ABORTED to others about the same volume, or, as often as the budget allows, lets those overtake that change another
+//! aspect of it. It refuses any call with any code that CSI lists for it as often as the budget allows, also one it has
+//! carried out before.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,6 +25,8 @@ pub struct Truth {
     pub tiers: BTreeMap<String, String>,
     /// Machines by node name.
     pub hosts: BTreeMap<String, Host>,
+    /// The driver has called a change of a volume impossible that is possible.
+    pub impossible: bool,
 }
 
 /// How large a volume is, in bytes.
@@ -255,12 +258,12 @@ pub(crate) fn source_of(request: &v1::CreateVolumeRequest) -> Option<&str> {
     }
 }
 
-/// The driver says no, finally, and does nothing.
-pub(crate) fn driver_refusal(call: &Call) -> Outcome {
-    let status = Status::from_driver(Code::Internal, "the pretend driver was told to fail");
-    match csi::reading(call.method(), &status) {
-        csi::Reading::Refused => Outcome::Refused(Refusal::Driver(status.code, status.message)),
-        csi::Reading::Done | csi::Reading::Unknown => Outcome::Unknown(status.message),
+/// The driver says no, with this code.
+pub(crate) fn driver_refusal(call: &Call, code: Code) -> Outcome {
+    let status = Status::from_driver(code, "the pretend driver was told to fail");
+    match csi::classify(call.method(), &status) {
+        csi::Finality::Refused => Outcome::Refused(Refusal::Driver(status.code, status.message)),
+        csi::Finality::Done | csi::Finality::Unknown => Outcome::Unknown(status.message),
     }
 }
 

@@ -1,13 +1,13 @@
-//! Walks through worlds too large to be explored, by seed.
+//! Random walks through worlds that are too large to be explored.
 //!
-//! Each walk draws its steps, favouring the calm ones so that trouble is spread over the whole of it, and goes on
-//! until nothing is left to do. A seed and the bounds are all it takes to see the same walk again.
+//! Each walk draws its steps from a seeded generator, favouring the calm ones so that faults are spread over the whole of
+//! it, and goes on until nothing is left to do. A seed and the bounds are all it takes to see the same walk again.
 
 use std::fmt;
 
 use crate::bounds::Budget;
 use crate::explore::{Scenario, at_rest};
-use crate::laws::{self, Broken};
+use crate::laws::Violation;
 use crate::report::Counterexample;
 use crate::step::Move;
 use crate::world::World;
@@ -54,9 +54,9 @@ pub fn wander(scenario: &Scenario, budget: Budget, seeds: std::ops::Range<u64>) 
         found.steps += walk.script.len() as u64;
         match end {
             None => found.walks += 1,
-            Some((broken, world)) => {
+            Some((violation, world)) => {
                 let state = world.describe();
-                found.broken = Some((seed, Counterexample { broken, script: walk.script, state }));
+                found.broken = Some((seed, Counterexample { violation, script: walk.script, state }));
                 break;
             }
         }
@@ -71,15 +71,15 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn go(&mut self, mut world: World) -> Option<(Broken, World)> {
+    fn go(&mut self, mut world: World) -> Option<(Violation, World)> {
         for _ in 0..LONGEST {
             let user = (self.scenario.user)(&world);
             let moves = world.moves(&user);
             let (calm, trouble): (Vec<Move>, Vec<Move>) = moves.into_iter().partition(|step| step.calm);
             if calm.is_empty()
-                && let Some(broken) = self.scenario.judge(at_rest(self.scenario, &world))
+                && let Some(violation) = self.scenario.judge(at_rest(self.scenario, &world))
             {
-                return Some((broken, world));
+                return Some((violation, world));
             }
             let choice = match (calm.is_empty(), trouble.is_empty()) {
                 (true, true) => return None,
@@ -96,12 +96,12 @@ impl Walk<'_> {
                 stepped = world.take(step, &user);
             }
             self.script.push(world.words(&step, &user, stepped.note.trim()));
-            if let Some(broken) = self.scenario.judge(stepped.broken) {
-                return Some((broken, stepped.world));
+            if let Some(violation) = self.scenario.judge(stepped.violation) {
+                return Some((violation, stepped.world));
             }
             world = stepped.world;
         }
-        Some((Broken::new(laws::COMES_TO_REST, format!("not at rest after {LONGEST} steps")), world))
+        Some((Violation::StillGoing { steps: LONGEST }, world))
     }
 }
 

@@ -1,8 +1,10 @@
 //! One state of a pretend world, and every state that may follow it.
 //!
 //! What follows is listed, not drawn: a move of the user; a decision with its action, done at once or held up between
-//! deciding and doing; an answer lost, a request lost, a call refused, an effect that comes late; a crash; an erased
-//! memory; one event delivered to a controller whose watch has fallen behind.
+//! deciding and doing; an answer lost, a request lost, a call refused with any code, a write denied, a read or an operation
+//! of a machine that fails, an effect that comes late; a crash, or another process that leads while the old one's requests
+//! are on their way; an erased memory; one event delivered to a controller whose watch has fallen behind, or a new list
+//! instead.
 //!
 //! # What is left out, and why nothing is lost
 //!
@@ -13,11 +15,19 @@
 //! - *A key that rests is looked at once.* Looking later shows the same unless a fact changed, and then it is woken.
 //! - *Pauses take no time.* Being slow is one of the schedules anyway; see [`crate::member`].
 //! - *Crash and restart are one step.* A controller that stays down is one that takes no step for a while, and a list
-//!   taken at the restart is then as fresh as it can be; an older one is a watch that has fallen behind since.
+//!   taken at the restart is then as fresh as it can be; an older one is a watch that has fallen behind since. That the
+//!   Node carries an agent's new incarnation is a later step.
 //! - *What only an agent's own machine sees happens at once.* Directories, records and processes are nobody else's
 //!   business, so their order relative to what others do shows in no law. It shows in the agent's next decision if news
 //!   arrives in between, and that is why an agent may dawdle: how often is part of the bounds.
 //! - *Watches deliver at once unless they fall behind.* How many may is part of the bounds.
+//! - *A 429 or 500 of the API server, and a driver's code that leaves it open what happened, are lost answers or lost
+//!   requests.* The hands make the same outcome of them.
+//!
+//! # What is taken for granted
+//!
+//! A driver that says no for good has not done it, and a driver does not carry out two calls about the same thing in
+//! another order than they came in. No rules can keep the laws without; `tests/assumptions.rs` shows the histories.
 
 use std::collections::BTreeMap;
 use std::hash::Hash;
@@ -26,11 +36,12 @@ use std::sync::Arc;
 use api::{Kind, PersistentVolume, PersistentVolumeClaim, Write};
 use control::{Effect, Outcome, Reply};
 use csi::Call;
+use prost::Message;
 
 use crate::bounds::Budget;
 use crate::canon::Canon;
-use crate::cluster::{Cluster, Event, Held};
-use crate::laws::{self, Broken};
+use crate::cluster::{Cluster, Event, Held, WrongStore};
+use crate::laws::{self, Violation};
 use crate::member::{Intent, Member};
 use crate::step::{Move, Step};
 use crate::truth::{Truth, driver_busy};
@@ -47,6 +58,8 @@ pub struct World {
     pub(crate) late: Vec<Late>,
     /// Agents that do not go on at once, one bit each.
     pub(crate) dawdling: u8,
+    /// Agents whose Node does not carry their incarnation yet, one bit each.
+    pub(crate) unannounced: u8,
     /// Trouble still to come.
     pub(crate) budget: Budget,
 }
@@ -68,7 +81,7 @@ pub(crate) struct Stepped {
     pub(crate) changed: bool,
     /// How it ended, for people.
     pub(crate) note: String,
-    pub(crate) broken: Option<Broken>,
+    pub(crate) violation: Option<Violation>,
 }
 
 /// One thing the user may do: what to call it, and the writes.
@@ -90,7 +103,14 @@ impl World {
     /// A world in which nothing has happened yet.
     pub(crate) fn of(cluster: Cluster, truth: Arc<Truth>, members: Vec<Arc<dyn Member>>) -> World {
         let (behind, late, budget) = (BTreeMap::new(), Vec::new(), Budget::calm(0));
-        World { cluster, truth, members, behind, late, dawdling: 0, budget }
+        World { cluster, truth, members, behind, late, dawdling: 0, unannounced: 0, budget }
+    }
+
+    /// The same world with an API server that is wrong: for tests of the laws about it.
+    #[must_use]
+    pub fn with_store(mut self, wrong: WrongStore) -> World {
+        self.cluster.go_wrong(wrong);
+        self
     }
 
     /// Every PersistentVolume there is.
@@ -114,27 +134,30 @@ impl World {
         for ((member, kind), events) in &self.behind {
             (member, kind, events.len()).hash(&mut canon);
             for event in events {
-                event.gone.hash(&mut canon);
+                (event.gone, event.moot).hash(&mut canon);
                 canon.add(&event.held.piece);
             }
         }
         for late in &self.late {
-            late.actor.hash(&mut canon);
+            (&late.actor, &late.node).hash(&mut canon);
             hash_effect(&late.intent.effect, &mut canon);
         }
-        self.dawdling.hash(&mut canon);
+        (self.dawdling, self.unannounced).hash(&mut canon);
         canon.state()
     }
 
     /// Nothing is held up, behind or still to come: whoever looks sees how things are.
     pub(crate) fn is_fresh(&self) -> bool {
-        self.behind.is_empty() && self.late.is_empty() && self.members.iter().all(|member| member.held() == 0)
+        self.behind.is_empty()
+            && self.late.is_empty()
+            && self.unannounced == 0
+            && self.members.iter().all(|member| member.held() == 0)
     }
 
     /// Takes one step.
     pub(crate) fn take(&self, step: Move, user: &[UserMove]) -> Stepped {
         let mut next =
-            Stepped { world: self.clone(), kinds: Vec::new(), changed: false, note: String::new(), broken: None };
+            Stepped { world: self.clone(), kinds: Vec::new(), changed: false, note: String::new(), violation: None };
         next.world.budget = step.budget;
         match step.step {
             Step::User(at) => next.user(&user[usize::from(at)], step.behind),
@@ -152,8 +175,11 @@ impl World {
                 next.note = "begun".into();
             }
             Step::Deliver { member, kind } => next.deliver(usize::from(member), kind),
+            Step::Relist { member, kind } => next.relist(usize::from(member), kind),
             Step::Land(at) => next.land(usize::from(at), step.behind),
-            Step::Crash { member, landed } => next.crash(usize::from(member), landed, step.behind),
+            Step::Crash { member, landed, late } => next.crash(usize::from(member), landed, late, step.behind),
+            Step::Takeover { member } => next.takeover(usize::from(member)),
+            Step::Introduce { member } => next.introduce(usize::from(member), step.behind),
             Step::Dawdle { member } => next.world.dawdling |= 1 << member,
             Step::Erase { member, at } => {
                 next.world.edit(usize::from(member), |member| member.erase(usize::from(at)));
@@ -161,8 +187,8 @@ impl World {
             }
         }
         // A step that only a controller notices breaks no law of the world.
-        if next.broken.is_none() && next.changed {
-            next.broken = laws::passage(self, &next.world).or_else(|| laws::state(&next.world));
+        if next.violation.is_none() && next.changed {
+            next.violation = laws::check_passage(self, &next.world).or_else(|| laws::check_state(&next.world));
         }
         next
     }
@@ -176,19 +202,34 @@ impl World {
         }
     }
 
-    /// The driver is still working on another call about the same volume.
-    pub(crate) fn is_busy(&self, call: &Call) -> bool {
-        self.late.iter().any(|late| match &late.intent.effect {
-            Effect::Call { call: other, .. } => same_volume(call, other),
-            Effect::Read(_) | Effect::Write(_) | Effect::Host(_) => false,
+    pub(crate) fn is_unannounced(&self, member: usize) -> bool {
+        self.unannounced & (1 << member) != 0
+    }
+
+    /// Calls about the same volume that the driver is still working on.
+    fn under_way<'a>(&'a self, call: &'a Call) -> impl Iterator<Item = (&'a str, &'a Call)> {
+        self.late.iter().filter_map(move |late| match &late.intent.effect {
+            Effect::Call { call: other, .. } if same_volume(call, other) => Some((late.node.as_str(), other)),
+            Effect::Call { .. } | Effect::Read(_) | Effect::Write(_) | Effect::Host(_) | Effect::Nothing => None,
         })
     }
 
-    /// The effect happens, unless the driver is still busy with another about the same volume.
-    pub(crate) fn perform(&mut self, actor: &str, node: &str, effect: &Effect) -> Performed {
+    /// The driver is still working on another call about the same volume.
+    pub(crate) fn is_busy(&self, call: &Call) -> bool {
+        self.under_way(call).next().is_some()
+    }
+
+    /// None of them is about the same aspect of it: a driver with fine locks would carry the call out.
+    pub(crate) fn may_overtake(&self, node: &str, call: &Call) -> bool {
+        self.under_way(call).all(|(at, other)| aspect(at, other) != aspect(node, call))
+    }
+
+    /// The effect happens, unless the driver is still busy with another about the same volume and lets nobody `past`.
+    pub(crate) fn perform(&mut self, actor: &str, node: &str, effect: &Effect, past: bool) -> Performed {
         let mut events = Vec::new();
         let mut held = None;
         let outcome = match effect {
+            Effect::Nothing => Outcome::Done(Reply::Nothing),
             Effect::Read(target) => match self.cluster.read(target) {
                 Some(found) => Outcome::Done(Reply::Object(found.object.clone())),
                 None => Outcome::Done(Reply::Gone),
@@ -201,7 +242,7 @@ impl World {
                 }
                 Err(refusal) => Outcome::Refused(refusal),
             },
-            Effect::Call { call, .. } if self.is_busy(call) => driver_busy(),
+            Effect::Call { call, .. } if !past && self.is_busy(call) => driver_busy(),
             Effect::Call { call, .. } => Arc::make_mut(&mut self.truth).call(node, call),
             Effect::Host(op) => Arc::make_mut(&mut self.truth).host_op(node, op),
         };
@@ -215,21 +256,72 @@ fn same_volume(one: &Call, other: &Call) -> bool {
     plain(one) == plain(other)
 }
 
+/// What of a volume a call changes.
+#[derive(PartialEq, Eq)]
+enum Aspect<'a> {
+    Existence,
+    Attachment(&'a str),
+    Size,
+    Attributes,
+    Machine(&'a str),
+}
+
+fn aspect<'a>(node: &'a str, call: &'a Call) -> Aspect<'a> {
+    match call {
+        Call::ControllerPublishVolume(request) => Aspect::Attachment(&request.node_id),
+        Call::ControllerUnpublishVolume(request) => Aspect::Attachment(&request.node_id),
+        Call::ControllerExpandVolume(_) => Aspect::Size,
+        Call::ControllerModifyVolume(_) => Aspect::Attributes,
+        Call::NodeStageVolume(_)
+        | Call::NodeUnstageVolume(_)
+        | Call::NodePublishVolume(_)
+        | Call::NodeUnpublishVolume(_)
+        | Call::NodeExpandVolume(_) => Aspect::Machine(node),
+        _ => Aspect::Existence,
+    }
+}
+
 fn hash_effect(effect: &Effect, canon: &mut Canon) {
     match effect {
         Effect::Read(target) => target.hash(canon),
         Effect::Write(write) => write.hash(canon),
-        Effect::Call { call, .. } => {
-            call.method().hash(canon);
-            call.volume().hash(canon);
-            match call {
-                Call::ControllerPublishVolume(request) => request.node_id.hash(canon),
-                Call::ControllerUnpublishVolume(request) => request.node_id.hash(canon),
-                Call::NodePublishVolume(request) => request.target_path.hash(canon),
-                Call::NodeUnpublishVolume(request) => request.target_path.hash(canon),
-                _ => {}
-            }
-        }
+        Effect::Call { socket, call } => (socket, call.method(), arguments(call)).hash(canon),
         Effect::Host(op) => op.hash(canon),
+        Effect::Nothing => {}
+    }
+}
+
+macro_rules! define_arguments {
+    ($($service:ident.$name:ident($request:ty) -> $response:ty { $($columns:tt)* })*) => {
+        /// All arguments of a call, as they are sent. States whose late calls differ in any of them are different states.
+        fn arguments(call: &Call) -> Vec<u8> {
+            match call { $(Call::$name(request) => request.encode_to_vec(),)* }
+        }
+    };
+}
+csi::for_each_method!(define_arguments);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use csi::v1;
+
+    fn expand(bytes: i64) -> u64 {
+        let capacity_range = Some(v1::CapacityRange { required_bytes: bytes, limit_bytes: 0 });
+        let request = v1::ControllerExpandVolumeRequest {
+            volume_id: "v1".into(),
+            capacity_range,
+            ..v1::ControllerExpandVolumeRequest::default()
+        };
+        let mut canon = Canon::default();
+        let effect = Effect::Call { socket: "/csi.sock".into(), call: Call::ControllerExpandVolume(request) };
+        hash_effect(&effect, &mut canon);
+        canon.state()
+    }
+
+    #[test]
+    fn late_calls_with_other_arguments_make_other_states() {
+        assert_eq!(expand(1 << 30), expand(1 << 30));
+        assert_ne!(expand(1 << 30), expand(2 << 30));
     }
 }

@@ -2,12 +2,12 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{AttachedVolume, Kind, ObjectRef, Patch, Precondition, Subresource, Value, Write, names};
-use control::{Action, Effect, Permission};
+use control::{Attempt, Effect, Outcome, Permission, Reply};
 use serde_json::json;
 
 /// Everything the attach/detach controller does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Act {
+pub enum Action {
     /// Ask for a volume to be attached.
     Create {
         /// The attachment's name.
@@ -77,29 +77,33 @@ impl Stamp {
     }
 }
 
-impl Action for Act {
+impl control::Action for Action {
     fn name(&self) -> &'static str {
         match self {
-            Act::Create { .. } => "CreateAttachment",
-            Act::Adopt(_) => "AdoptAttachment",
-            Act::Report { .. } => "ReportAttached",
-            Act::Unreport { .. } => "TakeReportBack",
-            Act::Fence { .. } => "FenceNode",
-            Act::CheckNode { .. } => "CheckNode",
-            Act::Delete(_) => "DeleteAttachment",
+            Action::Create { .. } => "CreateAttachment",
+            Action::Adopt(_) => "AdoptAttachment",
+            Action::Report { .. } => "ReportAttached",
+            Action::Unreport { .. } => "TakeReportBack",
+            Action::Fence { .. } => "FenceNode",
+            Action::CheckNode { .. } => "CheckNode",
+            Action::Delete(_) => "DeleteAttachment",
         }
     }
 
     fn effect(&self) -> Effect {
         match self {
-            Act::Create { attachment, driver, volume, node } => Effect::Write(create(attachment, driver, volume, node)),
-            Act::Adopt(attachment) => {
+            Action::Create { attachment, driver, volume, node } => {
+                Effect::Write(create(attachment, driver, volume, node))
+            }
+            Action::Adopt(attachment) => {
                 Effect::Write(mark(Kind::VolumeAttachment, attachment, names::ATTACHMENT_ADOPTED))
             }
-            Act::Report { node, list } | Act::Unreport { node, list, .. } => Effect::Write(set_reported(node, list)),
-            Act::Fence { node, .. } => Effect::Write(mark(Kind::Node, node, names::DETACH_FENCE)),
-            Act::CheckNode { node, .. } => Effect::Read(ObjectRef::cluster(Kind::Node, node.clone())),
-            Act::Delete(attachment) => Effect::Write(Write::Delete {
+            Action::Report { node, list } | Action::Unreport { node, list, .. } => {
+                Effect::Write(set_reported(node, list))
+            }
+            Action::Fence { node, .. } => Effect::Write(mark(Kind::Node, node, names::DETACH_FENCE)),
+            Action::CheckNode { node, .. } => Effect::Read(ObjectRef::cluster(Kind::Node, node.clone())),
+            Action::Delete(attachment) => Effect::Write(Write::Delete {
                 target: ObjectRef::cluster(Kind::VolumeAttachment, attachment.name.clone()),
                 only_if: attachment.unchanged(),
                 grace_seconds: None,
@@ -107,19 +111,25 @@ impl Action for Act {
         }
     }
 
-    fn permissions() -> &'static [Permission] {
-        const fn right(kind: Kind, subresource: &'static str, verb: &'static str) -> Permission {
-            Permission { kind, subresource, verb }
+    fn attempt(&self, got: &Outcome) -> Attempt {
+        match (self, got) {
+            (Action::CheckNode { .. }, Outcome::Done(Reply::Gone)) => Attempt::Succeeded,
+            // The cache has not seen the node yet. Looking again at once would find the same cache.
+            (Action::CheckNode { .. }, Outcome::Done(_)) => Attempt::Outrun("the node is there".into()),
+            (_, got) => Attempt::of(got),
         }
-        const RIGHTS: [Permission; 6] = [
-            right(Kind::VolumeAttachment, "", "create"),
-            right(Kind::VolumeAttachment, "", "patch"),
-            right(Kind::VolumeAttachment, "", "delete"),
-            right(Kind::Node, "", "get"),
-            right(Kind::Node, "", "patch"),
-            right(Kind::Node, "status", "patch"),
+    }
+
+    fn permissions() -> &'static [Permission] {
+        const ALL: [Permission; 6] = [
+            Permission::new(Kind::VolumeAttachment, "", "create"),
+            Permission::new(Kind::VolumeAttachment, "", "patch"),
+            Permission::new(Kind::VolumeAttachment, "", "delete"),
+            Permission::new(Kind::Node, "", "get"),
+            Permission::new(Kind::Node, "", "patch"),
+            Permission::new(Kind::Node, "status", "patch"),
         ];
-        &RIGHTS
+        &ALL
     }
 }
 

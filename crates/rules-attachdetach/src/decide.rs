@@ -2,20 +2,12 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use api::{AttachedVolume, ObjectKey};
-use control::{Decision, Tick, Why};
+use control::{Decision, Why};
 
-use crate::{Act, Attachment, Holder, Memory, NodeFacts, Pair, Rival, Stamp, Unwanted, View, Want};
+use crate::{Action, Attachment, Holder, Memory, NodeFacts, Pair, Rival, Stamp, Unwanted, View, Want};
 
-/// How long to wait before asking again whether the caches are filled.
-const SYNC_PAUSE_MILLIS: u64 = 200;
-
-pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Act> {
+pub(crate) fn decide(view: &View, memory: &Memory) -> Decision<Action> {
     match view {
-        // Reliability 35: what is not in the cache yet cannot be told from what is gone.
-        View::NotSynced(kind) => Decision::Wait(
-            now.after_millis(SYNC_PAUSE_MILLIS),
-            Why::waiting("CacheNotSynced", format!("waiting for the first list of {kind} objects")),
-        ),
         View::VolumeMissing { key, attachment: None } => {
             Decision::Rest(Why::settled("VolumeGone", format!("volume {} does not exist", key.volume)))
         }
@@ -24,23 +16,11 @@ pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Act> {
             format!("volume {} of attachment {attachment} does not exist, so its handle is not known", key.volume),
         )),
         View::NotCsi(key) => Decision::Rest(Why::settled("NotCsi", format!("volume {} has no CSI driver", key.volume))),
-        View::Pair(pair) => hold_back(now, memory, plan(pair, memory)),
+        View::Pair(pair) => plan(pair, memory),
     }
 }
 
-/// After a failure the next attempt waits its turn, and says what failed.
-fn hold_back(now: Tick, memory: &Memory, plan: Decision<Act>) -> Decision<Act> {
-    match (plan, memory.retry.pause(now)) {
-        (Decision::Do(_, why), Some(until)) => {
-            let failure = memory.retry.last_failure().unwrap_or("it failed");
-            Decision::Wait(until, Why::waiting("Retrying", format!("{}: {failure}", why.text)))
-        }
-        (act @ Decision::Do(..), None) => act,
-        (rest @ (Decision::Rest(_) | Decision::Wait(..)), Some(_) | None) => rest,
-    }
-}
-
-fn plan(pair: &Pair, memory: &Memory) -> Decision<Act> {
+fn plan(pair: &Pair, memory: &Memory) -> Decision<Action> {
     match (&pair.want, &pair.node) {
         (Want::Wanted(pod), Some(node)) => wanted(pair, node, pod, memory),
         (Want::Wanted(_), None) => unwanted(pair, Unwanted::NodeGone, memory),
@@ -48,7 +28,7 @@ fn plan(pair: &Pair, memory: &Memory) -> Decision<Act> {
     }
 }
 
-fn wanted(pair: &Pair, node: &NodeFacts, pod: &ObjectKey, memory: &Memory) -> Decision<Act> {
+fn wanted(pair: &Pair, node: &NodeFacts, pod: &ObjectKey, memory: &Memory) -> Decision<Action> {
     let key = &pair.key;
     if let Some(leaving) = pair.attachments.iter().find(|attachment| attachment.deleting) {
         // A deletion cannot be taken back. Until it is through nobody may start using the volume here.
@@ -78,21 +58,21 @@ fn wanted(pair: &Pair, node: &NodeFacts, pod: &ObjectKey, memory: &Memory) -> De
     match pair.attachments.iter().find(|attachment| !memory.safe.contains(&attachment.uid)) {
         Some(stranger) => adopt(stranger),
         None => Decision::Do(
-            Act::Report { node: node.stamp(), list: with(node, &pair.unique_name) },
+            Action::Report { node: node.stamp(), list: with(node, &pair.unique_name) },
             Why::waiting("Reporting", format!("telling node {} that volume {} is attached", key.node, key.volume)),
         ),
     }
 }
 
 /// Takes a report back that should not be there, and goes on once it is not.
-fn not_reported(pair: &Pair, node: &NodeFacts, then: impl FnOnce() -> Decision<Act>) -> Decision<Act> {
+fn not_reported(pair: &Pair, node: &NodeFacts, then: impl FnOnce() -> Decision<Action>) -> Decision<Action> {
     match pair.is_reported() {
         true => unreport(pair, node),
         false => then(),
     }
 }
 
-fn create(pair: &Pair, node: &NodeFacts, pod: &ObjectKey) -> Decision<Act> {
+fn create(pair: &Pair, node: &NodeFacts, pod: &ObjectKey) -> Decision<Action> {
     let key = &pair.key;
     if let Some(rival) = &pair.rival {
         return Decision::Rest(exclusive(pair, rival));
@@ -104,7 +84,7 @@ fn create(pair: &Pair, node: &NodeFacts, pod: &ObjectKey) -> Decision<Act> {
         );
     }
     Decision::Do(
-        Act::Create {
+        Action::Create {
             attachment: pair.attachment_name.clone(),
             driver: pair.driver.clone(),
             volume: key.volume.clone(),
@@ -142,7 +122,7 @@ fn exclusive(pair: &Pair, rival: &Rival) -> Why {
     }
 }
 
-fn not_attached(pair: &Pair, attachment: &Attachment) -> Decision<Act> {
+fn not_attached(pair: &Pair, attachment: &Attachment) -> Decision<Action> {
     let (volume, node, driver) = (&pair.key.volume, &pair.key.node, &pair.driver);
     match &attachment.error {
         None => waiting(
@@ -156,9 +136,9 @@ fn not_attached(pair: &Pair, attachment: &Attachment) -> Decision<Act> {
     }
 }
 
-fn adopt(attachment: &Attachment) -> Decision<Act> {
+fn adopt(attachment: &Attachment) -> Decision<Action> {
     Decision::Do(
-        Act::Adopt(attachment.stamp()),
+        Action::Adopt(attachment.stamp()),
         Why::waiting(
             "Adopting",
             format!("making sure that no earlier deletion of attachment {} can come through", attachment.name),
@@ -166,7 +146,7 @@ fn adopt(attachment: &Attachment) -> Decision<Act> {
     )
 }
 
-fn unwanted(pair: &Pair, reason: Unwanted, memory: &Memory) -> Decision<Act> {
+fn unwanted(pair: &Pair, reason: Unwanted, memory: &Memory) -> Decision<Action> {
     let staying: Vec<&Attachment> = pair.attachments.iter().filter(|attachment| !attachment.deleting).collect();
     match (&pair.node, staying.first()) {
         (Some(node), _) if pair.is_reported() && (staying.is_empty() || !node.in_use) => unreport(pair, node),
@@ -174,7 +154,7 @@ fn unwanted(pair: &Pair, reason: Unwanted, memory: &Memory) -> Decision<Act> {
         (None, Some(attachment)) => match memory.allows(None, attachment) {
             true => delete(pair, attachment),
             false => Decision::Do(
-                Act::CheckNode { node: pair.key.node.clone(), attachments: pair.stamps() },
+                Action::CheckNode { node: pair.key.node.clone(), attachments: pair.stamps() },
                 Why::waiting("CheckingNode", format!("making sure that node {} is gone", pair.key.node)),
             ),
         },
@@ -185,7 +165,7 @@ fn unwanted(pair: &Pair, reason: Unwanted, memory: &Memory) -> Decision<Act> {
         (Some(node), Some(attachment)) => match memory.allows(Some(node.uid.as_str()), attachment) {
             true => delete(pair, attachment),
             false => Decision::Do(
-                Act::Fence { node: node.stamp(), unique_name: pair.unique_name.clone(), attachments: pair.stamps() },
+                Action::Fence { node: node.stamp(), unique_name: pair.unique_name.clone(), attachments: pair.stamps() },
                 Why::waiting(
                     "Fencing",
                     format!("making sure that node {} does not use volume {}", pair.key.node, pair.key.volume),
@@ -195,7 +175,7 @@ fn unwanted(pair: &Pair, reason: Unwanted, memory: &Memory) -> Decision<Act> {
     }
 }
 
-fn nothing_to_ask_for(pair: &Pair, reason: Unwanted) -> Decision<Act> {
+fn nothing_to_ask_for(pair: &Pair, reason: Unwanted) -> Decision<Action> {
     let key = &pair.key;
     if let Some(leaving) = pair.attachments.first() {
         return waiting(
@@ -215,9 +195,9 @@ fn nothing_to_ask_for(pair: &Pair, reason: Unwanted) -> Decision<Act> {
     })
 }
 
-fn unreport(pair: &Pair, node: &NodeFacts) -> Decision<Act> {
+fn unreport(pair: &Pair, node: &NodeFacts) -> Decision<Action> {
     Decision::Do(
-        Act::Unreport {
+        Action::Unreport {
             node: node.stamp(),
             list: node.reported.iter().filter(|volume| volume.name != pair.unique_name).cloned().collect(),
             unique_name: pair.unique_name.clone(),
@@ -230,9 +210,9 @@ fn unreport(pair: &Pair, node: &NodeFacts) -> Decision<Act> {
     )
 }
 
-fn delete(pair: &Pair, attachment: &Attachment) -> Decision<Act> {
+fn delete(pair: &Pair, attachment: &Attachment) -> Decision<Action> {
     Decision::Do(
-        Act::Delete(attachment.stamp()),
+        Action::Delete(attachment.stamp()),
         Why::waiting(
             "Detaching",
             format!("asking for volume {} to be detached from node {}", pair.key.volume, pair.key.node),
@@ -246,7 +226,7 @@ fn with(node: &NodeFacts, unique_name: &str) -> Vec<AttachedVolume> {
     list
 }
 
-fn waiting(code: &'static str, text: alloc::string::String) -> Decision<Act> {
+fn waiting(code: &'static str, text: alloc::string::String) -> Decision<Action> {
     Decision::Rest(Why::waiting(code, text))
 }
 

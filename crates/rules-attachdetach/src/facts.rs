@@ -9,14 +9,10 @@ use alloc::vec::Vec;
 use api::{CsiSource, Node, ObjectKey, PersistentVolume, Pod, VolumeAttachment, names};
 use control::Cache;
 
-use crate::index::WATCHES;
 use crate::{Attachment, Holder, Key, NodeFacts, Pair, Rival, Unwanted, View, Want};
 
 /// The facts about one volume on one node.
 pub(crate) fn view(key: &Key, cache: &Cache) -> View {
-    if let Some(kind) = WATCHES.iter().find(|kind| !cache.is_synced(**kind)) {
-        return View::NotSynced(*kind);
-    }
     let attachments = attachments(key, cache);
     let Some(volume) = cache.volume(&ObjectKey::cluster(key.volume.clone())) else {
         let attachment = attachments.first().map(|attachment| attachment.name.clone());

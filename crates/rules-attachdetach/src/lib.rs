@@ -18,7 +18,7 @@
 //!   can no longer succeed;
 //! - a volume for one node only gets no second attachment while any other node has one, in whatever state, or holds
 //!   the volume (24, 34); waiting nodes go in the order of their names, so that two of them never block each other;
-//! - time detaches nothing (27); nothing at all is done before every watched kind is in the cache (35).
+//! - time detaches nothing (27).
 //!
 //! Does not know: drivers' sockets, CSI calls, how a volume is mounted, force-detach, attach limits, what time it is.
 #![no_std]
@@ -36,14 +36,14 @@ mod view;
 #[cfg(test)]
 mod tests;
 
-pub use act::{Act, Stamp};
+pub use act::{Action, Stamp};
 pub use memory::{Memory, Proof};
 pub use view::{Attachment, Holder, Key, NodeFacts, Pair, Rival, Unwanted, View, Want};
 
 use alloc::vec::Vec;
 
 use api::{Kind, ObjectRef};
-use control::{Cache, Change, Decision, Outcome, Rules, Tick};
+use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
 
 /// The attach/detach controller.
 pub struct AttachDetach;
@@ -54,7 +54,7 @@ impl Rules for AttachDetach {
     type Key = Key;
     type Local = ();
     type View = View;
-    type Action = Act;
+    type Action = Action;
     type Memory = Memory;
 
     fn watches() -> &'static [Kind] {
@@ -73,17 +73,25 @@ impl Rules for AttachDetach {
         facts::view(key, cache)
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Act> {
-        decide::decide(now, view, memory)
+    fn decide(_now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+        decide::decide(view, memory)
     }
 
-    fn remember(now: Tick, memory: Memory, did: &Act, got: &Outcome) -> Memory {
-        memory::remember(now, memory, did, got)
+    fn remember(_now: Tick, memory: Memory, did: &Action, got: &Outcome) -> Memory {
+        memory::remember(memory, did, got)
     }
 
-    fn learn(_local: &mut (), _did: &Act, _got: &Outcome) {}
+    fn learn(_local: &mut (), _did: &Action, _got: &Outcome, _cache: &Cache) -> Vec<Key> {
+        Vec::new()
+    }
 
-    fn about(key: &Key) -> ObjectRef {
+    fn back_off(_local: &()) -> BackOff {
+        BackOff::default()
+    }
+
+    fn object(key: &Key) -> ObjectRef {
         ObjectRef::cluster(Kind::PersistentVolume, key.volume.clone())
     }
 }
+
+impl Narrate for AttachDetach {}

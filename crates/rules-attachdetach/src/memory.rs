@@ -3,15 +3,13 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{Node, Object};
-use control::{Outcome, Refusal, Reply, Retry, Tick};
+use control::{Outcome, Reply};
 
-use crate::{Act, Stamp};
+use crate::{Action, Stamp};
 
 /// What is kept in mind about a volume on a node. Forgetting it costs an adoption or a fence, nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Memory {
-    /// Failures in a row.
-    pub retry: Retry,
     /// Attachments (by uid) that no deletion still on its way can reach: made or adopted in this life, with no proof
     /// obtained for them since.
     pub safe: BTreeSet<String>,
@@ -29,41 +27,33 @@ pub struct Proof {
 }
 
 /// What an action's outcome adds to or takes from memory.
-pub(crate) fn remember(now: Tick, memory: Memory, did: &Act, got: &Outcome) -> Memory {
-    let Memory { retry, mut safe, mut proof } = memory;
-    let mut retry = retry.after(now, got);
+pub(crate) fn remember(memory: Memory, did: &Action, got: &Outcome) -> Memory {
+    let Memory { mut safe, mut proof } = memory;
     match did {
-        Act::Create { .. } => {
+        Action::Create { .. } => {
             proof = None;
             if let Outcome::Done(Reply::Object(Object::VolumeAttachment(made))) = got {
                 safe.clear();
                 safe.insert(made.metadata.uid.clone());
             }
         }
-        Act::Adopt(attachment) => {
+        Action::Adopt(attachment) => {
             proof = None;
             if let Outcome::Done(_) = got {
                 safe.insert(attachment.uid.clone());
             }
         }
-        Act::Report { .. } => proof = None,
-        Act::Unreport { unique_name, attachments, .. } | Act::Fence { unique_name, attachments, .. } => {
+        Action::Report { .. } => proof = None,
+        Action::Unreport { unique_name, attachments, .. } | Action::Fence { unique_name, attachments, .. } => {
             safe.clear();
             proof = proof_from_answer(got, unique_name, attachments);
         }
-        Act::CheckNode { attachments, .. } => {
+        Action::CheckNode { attachments, .. } => {
             safe.clear();
-            proof = None;
-            match got {
-                Outcome::Done(Reply::Gone) => proof = Some(Proof { node: None, attachments: attachments.clone() }),
-                // The cache has not seen the node yet. Looking again at once would find the same cache.
-                Outcome::Done(Reply::Object(_) | Reply::Nothing | Reply::Csi(_) | Reply::Host(_)) => {
-                    retry = retry.after(now, &Outcome::Refused(Refusal::Conflict));
-                }
-                Outcome::Refused(_) | Outcome::Unknown(_) => {}
-            }
+            let gone = matches!(got, Outcome::Done(Reply::Gone));
+            proof = gone.then(|| Proof { node: None, attachments: attachments.clone() });
         }
-        Act::Delete(attachment) => {
+        Action::Delete(attachment) => {
             safe.remove(&attachment.uid);
             // One proof serves every attachment of the pair, but an answer that is not plain voids it.
             if !matches!(got, Outcome::Done(_)) {
@@ -71,7 +61,7 @@ pub(crate) fn remember(now: Tick, memory: Memory, did: &Act, got: &Outcome) -> M
             }
         }
     }
-    Memory { retry, safe, proof }
+    Memory { safe, proof }
 }
 
 fn proof_from_answer(got: &Outcome, unique_name: &str, attachments: &[Stamp]) -> Option<Proof> {

@@ -2,7 +2,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use api::{AttachedVolume, Kind, ObjectKey};
+use api::{AttachedVolume, ObjectKey};
 
 /// One volume on one node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,8 +30,6 @@ impl fmt::Display for Key {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[allow(clippy::large_enum_variant, reason = "views are made one at a time, never collected")]
 pub enum View {
-    /// The objects of this kind have not been listed yet, so nothing can be said.
-    NotSynced(Kind),
     /// The PersistentVolume is not there. Without it nobody knows the driver's name for the volume.
     VolumeMissing {
         /// The volume and node asked about.

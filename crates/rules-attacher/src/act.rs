@@ -2,15 +2,16 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{Kind, Meta, ObjectRef, Patch, Precondition, SecretReference, Subresource, Time, Value, Write, names};
-use control::{Action, Capability, Effect, Permission, Secrets};
+use control::{Attempt, Capability, Effect, Lane, Outcome, Permission, Secrets};
 use csi::{Call, v1};
 use serde_json::{Map, json};
 
 use crate::Context;
+use crate::memory::still_to_undo;
 
 /// Everything the attacher does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Act {
+pub enum Action {
     /// Put our finalizer on the volume.
     MarkVolume {
         /// The volume as it was seen.
@@ -203,90 +204,111 @@ impl Stamp {
     }
 }
 
-impl Action for Act {
+impl control::Action for Action {
     fn name(&self) -> &'static str {
         match self {
-            Act::MarkVolume { .. } => "MarkVolume",
-            Act::MarkAttachment { .. } => "MarkAttachment",
-            Act::ReadSecret { .. } => "ReadSecret",
-            Act::Publish { .. } => "ControllerPublishVolume",
-            Act::Confirm { .. } => "ConfirmAttached",
-            Act::ReportError { side: Side::Attach, .. } => "ReportAttachError",
-            Act::ReportError { side: Side::Detach, .. } => "ReportDetachError",
-            Act::GiveWay(_) => "GiveWay",
-            Act::Recheck { .. } => "RecheckAttachment",
-            Act::Unpublish { .. } => "ControllerUnpublishVolume",
-            Act::UnmarkAttachment { .. } => "UnmarkAttachment",
-            Act::UnmarkVolume { .. } => "UnmarkVolume",
-            Act::Detached(_) => "ConfirmDetached",
-            Act::List { .. } => "ListVolumes",
+            Action::MarkVolume { .. } => "MarkVolume",
+            Action::MarkAttachment { .. } => "MarkAttachment",
+            Action::ReadSecret { .. } => "ReadSecret",
+            Action::Publish { .. } => "ControllerPublishVolume",
+            Action::Confirm { .. } => "ConfirmAttached",
+            Action::ReportError { side: Side::Attach, .. } => "ReportAttachError",
+            Action::ReportError { side: Side::Detach, .. } => "ReportDetachError",
+            Action::GiveWay(_) => "GiveWay",
+            Action::Recheck { .. } => "RecheckAttachment",
+            Action::Unpublish { .. } => "ControllerUnpublishVolume",
+            Action::UnmarkAttachment { .. } => "UnmarkAttachment",
+            Action::UnmarkVolume { .. } => "UnmarkVolume",
+            Action::Detached(_) => "ConfirmDetached",
+            Action::List { .. } => "ListVolumes",
         }
     }
 
     fn effect(&self) -> Effect {
         let (attachments, volumes) = (Kind::VolumeAttachment, Kind::PersistentVolume);
         match self {
-            Act::MarkVolume { volume, finalizer } => {
+            Action::MarkVolume { volume, finalizer } => {
                 volume.patch(volumes, None, json!({ "metadata": { "finalizers": volume.finalizers_with(finalizer) } }))
             }
-            Act::MarkAttachment { attachment, finalizer, node_id } => {
+            Action::MarkAttachment { attachment, finalizer, node_id } => {
                 let finalizers = attachment.finalizers_with(finalizer);
                 let annotations = annotation(names::ATTACHMENT_NODE_ID, json!(node_id));
                 let body = json!({ "metadata": { "finalizers": finalizers, "annotations": annotations } });
                 attachment.patch(attachments, None, body)
             }
-            Act::ReadSecret { secret, .. } => Secrets::read(secret),
-            Act::Publish { request, secrets, .. } => publish(request, secrets),
-            Act::Confirm { attachment, context } => {
+            Action::ReadSecret { secret, .. } => Secrets::read(secret),
+            Action::Publish { request, secrets, .. } => publish(request, secrets),
+            Action::Confirm { attachment, context } => {
                 attachment.patch(attachments, Some(Subresource::Status), json!({ "status": confirmed(context) }))
             }
-            Act::ReportError { attachment, side, attached, message, code, time } => {
+            Action::ReportError { attachment, side, attached, message, code, time } => {
                 let body = failed(*side, *attached, message, *code, time);
                 attachment.patch(attachments, Some(Subresource::Status), body)
             }
-            Act::GiveWay(attachment) => {
+            Action::GiveWay(attachment) => {
                 let annotations = annotation(names::ATTACHMENT_GIVES_WAY, json!("true"));
                 attachment.patch(attachments, None, json!({ "metadata": { "annotations": annotations } }))
             }
-            Act::Recheck { attachment, .. } => Effect::Read(ObjectRef::cluster(attachments, attachment.name.clone())),
-            Act::Unpublish { place, secrets, .. } => unpublish(place, secrets),
-            Act::UnmarkAttachment { attachment, finalizer } => {
+            Action::Recheck { attachment, .. } => {
+                Effect::Read(ObjectRef::cluster(attachments, attachment.name.clone()))
+            }
+            Action::Unpublish { place, secrets, .. } => unpublish(place, secrets),
+            Action::UnmarkAttachment { attachment, finalizer } => {
                 let finalizers = attachment.finalizers_without(finalizer);
                 let annotations = annotation(names::ATTACHMENT_GIVES_WAY, Value::Null);
                 let body = json!({ "metadata": { "finalizers": finalizers, "annotations": annotations } });
                 attachment.patch(attachments, None, body)
             }
-            Act::UnmarkVolume { volume, finalizer, leaving: false } => {
+            Action::UnmarkVolume { volume, finalizer, leaving: false } => {
                 let finalizers = volume.finalizers_without(finalizer);
                 volume.patch(volumes, None, json!({ "metadata": { "finalizers": finalizers } }))
             }
-            Act::UnmarkVolume { volume, finalizer, leaving: true } => {
+            Action::UnmarkVolume { volume, finalizer, leaving: true } => {
                 let target = ObjectRef::cluster(volumes, volume.name.clone());
                 Effect::Write(Write::Patch { target, subresource: None, patch: Patch::let_go(&volume.uid, finalizer) })
             }
-            Act::Detached(attachment) => {
+            Action::Detached(attachment) => {
                 let status = json!({ "attached": false, "attachmentMetadata": null, "detachError": null });
                 attachment.patch(attachments, Some(Subresource::Status), json!({ "status": status }))
             }
-            Act::List { socket, token, max_entries, .. } => {
+            Action::List { socket, token, max_entries, .. } => {
                 let request = v1::ListVolumesRequest { max_entries: *max_entries, starting_token: token.clone() };
                 Effect::Call { socket: socket.clone(), call: Call::ListVolumes(request) }
             }
         }
     }
 
-    fn permissions() -> &'static [Permission] {
-        const fn right(kind: Kind, subresource: &'static str, verb: &'static str) -> Permission {
-            Permission { kind, subresource, verb }
+    fn attempt(&self, got: &Outcome) -> Attempt {
+        match self {
+            Action::ReadSecret { secret, .. } => Secrets::attempt(secret, got),
+            Action::Recheck { attachment, finalizer } => match Attempt::of_read(got) {
+                // The cache is behind. Looking again at once would find the same cache.
+                Attempt::Neutral if !still_to_undo(got, attachment, finalizer) => {
+                    Attempt::Outrun("the attachment is not to be undone".into())
+                }
+                attempt => attempt,
+            },
+            _ => Attempt::of(got),
         }
-        const RIGHTS: [Permission; 5] = [
-            right(Kind::PersistentVolume, "", "patch"),
-            right(Kind::VolumeAttachment, "", "get"),
-            right(Kind::VolumeAttachment, "", "patch"),
-            right(Kind::VolumeAttachment, "status", "patch"),
-            right(Kind::Secret, "", "get"),
+    }
+
+    /// Telling about a failure neither waits for its end nor ends it.
+    fn lane(&self) -> Lane<'_> {
+        match self {
+            Action::ReportError { .. } => Lane::numbered(1),
+            _ => Lane::default(),
+        }
+    }
+
+    fn permissions() -> &'static [Permission] {
+        const ALL: [Permission; 5] = [
+            Permission::new(Kind::PersistentVolume, "", "patch"),
+            Permission::new(Kind::VolumeAttachment, "", "get"),
+            Permission::new(Kind::VolumeAttachment, "", "patch"),
+            Permission::new(Kind::VolumeAttachment, "status", "patch"),
+            Permission::new(Kind::Secret, "", "get"),
         ];
-        &RIGHTS
+        &ALL
     }
 }
 

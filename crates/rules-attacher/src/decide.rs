@@ -6,17 +6,12 @@ use api::{SecretReference, VolumeError};
 use control::{Decision, Secrets, Tick, Why};
 
 use crate::act::{Place, PublishRequest, Side, Stamp};
-use crate::{Act, Attach, Context, Detach, Key, Listed, ListingView, Memory, Obstacle, Rival, Target, View, VolumeUse};
+use crate::{
+    Action, Attach, Context, Detach, Key, Listed, ListingView, Memory, Obstacle, Rival, Target, View, VolumeUse,
+};
 
-/// How long to wait before asking again whether the caches are filled.
-const SYNC_PAUSE_MILLIS: u64 = 200;
-
-pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Act> {
+pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
     match view {
-        View::NotSynced(kind) => Decision::Wait(
-            now.after_millis(SYNC_PAUSE_MILLIS),
-            Why::waiting("CacheNotSynced", format!("waiting for the first list of {kind} objects")),
-        ),
         View::Gone(Key::Attachment(name)) => settled("AttachmentGone", format!("attachment {name} does not exist")),
         View::Gone(Key::Volume(name)) => settled("VolumeGone", format!("volume {name} does not exist")),
         View::Gone(Key::Listing(driver)) => settled("NotListed", format!("nothing is listed by {driver}")),
@@ -24,21 +19,19 @@ pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Act> {
         View::Trivial { attachment, unconfirmed: false, .. } => {
             settled("NothingToPublish", format!("attachment {} needs nothing from the driver", attachment.name))
         }
-        View::Trivial { attachment, unconfirmed: true, rival: None } => {
-            hold_back(now, memory, confirm(attachment, &Context::default()))
-        }
+        View::Trivial { attachment, unconfirmed: true, rival: None } => confirm(attachment, &Context::default()),
         View::Trivial { attachment, unconfirmed: true, rival: Some(rival) } => {
             Decision::Rest(elsewhere(&format!("of attachment {}", attachment.name), rival))
         }
         View::Attach(attach) => decide_attach(now, attach, memory),
         View::Detach(detach) => decide_detach(now, detach, memory),
-        View::Volume(volume) => hold_back(now, memory, decide_volume(volume)),
-        View::Listing(listing) => hold_back(now, memory, decide_listing(now, listing, memory)),
+        View::Volume(volume) => decide_volume(volume),
+        View::Listing(listing) => decide_listing(now, listing, memory),
     }
 }
 
 /// Every so often the driver is asked what it has published, page by page.
-fn decide_listing(now: Tick, listing: &ListingView, memory: &Memory) -> Decision<Act> {
+fn decide_listing(now: Tick, listing: &ListingView, memory: &Memory) -> Decision<Action> {
     let ListingView::On { driver, socket, token, max_entries, every_millis } = listing else {
         return settled("NotListed", "the driver is not asked what it has published".into());
     };
@@ -47,28 +40,20 @@ fn decide_listing(now: Tick, listing: &ListingView, memory: &Memory) -> Decision
         let text = format!("what driver {driver} has published was compared with the attachments");
         return Decision::Wait(next, Why::settled("Listed", text));
     }
-    let act =
-        Act::List { driver: driver.clone(), socket: socket.clone(), token: token.clone(), max_entries: *max_entries };
+    let act = Action::List {
+        driver: driver.clone(),
+        socket: socket.clone(),
+        token: token.clone(),
+        max_entries: *max_entries,
+    };
     Decision::Do(act, Why::waiting("Listing", format!("asking driver {driver} what it has published")))
 }
 
-/// After a failure the next attempt waits its turn, and says what failed.
-fn hold_back(now: Tick, memory: &Memory, plan: Decision<Act>) -> Decision<Act> {
-    match (plan, memory.retry.pause(now)) {
-        (Decision::Do(_, why), Some(until)) => {
-            let failure = memory.retry.last_failure().unwrap_or("it failed");
-            Decision::Wait(until, Why::waiting("Retrying", format!("{}: {failure}", why.text)))
-        }
-        (act @ Decision::Do(..), None) => act,
-        (rest @ (Decision::Rest(_) | Decision::Wait(..)), Some(_) | None) => rest,
-    }
-}
-
-fn decide_attach(now: Tick, attach: &Attach, memory: &Memory) -> Decision<Act> {
+fn decide_attach(now: Tick, attach: &Attach, memory: &Memory) -> Decision<Action> {
     if let Some(told) = &attach.attached
         && attach.listed != Listed::Unpublished
     {
-        return decide_attached(now, attach, told, memory);
+        return decide_attached(attach, told, memory);
     }
     let attached = attach.attached.is_some();
     match &attach.target {
@@ -78,11 +63,11 @@ fn decide_attach(now: Tick, attach: &Attach, memory: &Memory) -> Decision<Act> {
             let why = obstacle.why();
             let told = told(&attach.error, &why.text);
             let report = |text: &str| report(now, &attach.attachment, Side::Attach, attached, text, None);
-            if told { Decision::Rest(why) } else { hold_back(now, memory, report(&why.text)) }
+            if told { Decision::Rest(why) } else { report(&why.text) }
         }
         Target::Impossible(problem) => match told(&attach.error, problem) {
             true => Decision::Rest(Why::waiting("Impossible", problem.clone())),
-            false => hold_back(now, memory, report(now, &attach.attachment, Side::Attach, attached, problem, None)),
+            false => report(now, &attach.attachment, Side::Attach, attached, problem, None),
         },
         Target::Ready { unmarked_volume, recorded, request, secret } => {
             if let Some(failure) = &memory.failure
@@ -91,24 +76,24 @@ fn decide_attach(now: Tick, attach: &Attach, memory: &Memory) -> Decision<Act> {
                 return report(now, &attach.attachment, Side::Attach, attached, &failure.message, failure.code);
             }
             let ready = Ready { unmarked_volume: unmarked_volume.as_ref(), recorded: *recorded, request, secret };
-            hold_back(now, memory, next_step(attach, &ready, memory))
+            next_step(attach, &ready, memory)
         }
     }
 }
 
 /// Attached. After the driver was asked again, because it listed the volume as not published, it may have told something
 /// else than before.
-fn decide_attached(now: Tick, attach: &Attach, told: &Context, memory: &Memory) -> Decision<Act> {
+fn decide_attached(attach: &Attach, told: &Context, memory: &Memory) -> Decision<Action> {
     if let Some((uid, context)) = &memory.published
         && *uid == attach.attachment.uid
         && context != told
     {
-        return hold_back(now, memory, confirm(&attach.attachment, context));
+        return confirm(&attach.attachment, context);
     }
     if let Some((volume, finalizer)) = &attach.unheld_volume {
         let text = format!("making volume {} stay while it is attached", volume.name);
-        let act = Act::MarkVolume { volume: volume.clone(), finalizer: finalizer.clone() };
-        return hold_back(now, memory, Decision::Do(act, Why::waiting("MarkingVolume", text)));
+        let act = Action::MarkVolume { volume: volume.clone(), finalizer: finalizer.clone() };
+        return Decision::Do(act, Why::waiting("MarkingVolume", text));
     }
     let name = &attach.attachment.name;
     settled("Attached", format!("attachment {name} to node {} is confirmed", attach.node))
@@ -123,7 +108,7 @@ struct Ready<'a> {
 }
 
 /// Towards a confirmed attachment: claim, publish, confirm.
-fn next_step(attach: &Attach, ready: &Ready<'_>, memory: &Memory) -> Decision<Act> {
+fn next_step(attach: &Attach, ready: &Ready<'_>, memory: &Memory) -> Decision<Action> {
     let (attachment, node) = (&attach.attachment, &attach.node);
     let Ready { unmarked_volume, recorded, request, secret } = *ready;
     let handle = &request.place.handle;
@@ -141,7 +126,7 @@ fn next_step(attach: &Attach, ready: &Ready<'_>, memory: &Memory) -> Decision<Ac
     match &attach.rival {
         Some(rival) if attach.marked && rival.goes_first => {
             return Decision::Do(
-                Act::GiveWay(attachment.clone()),
+                Action::GiveWay(attachment.clone()),
                 Why::waiting("GivingWay", format!("volume {handle} goes to node {} before node {node}", rival.node)),
             );
         }
@@ -150,13 +135,13 @@ fn next_step(attach: &Attach, ready: &Ready<'_>, memory: &Memory) -> Decision<Ac
     }
     if let Some(volume) = unmarked_volume {
         return Decision::Do(
-            Act::MarkVolume { volume: volume.clone(), finalizer: request.place.finalizer() },
+            Action::MarkVolume { volume: volume.clone(), finalizer: request.place.finalizer() },
             Why::waiting("MarkingVolume", format!("making volume {} stay while it is attached", volume.name)),
         );
     }
     if !attach.marked || !recorded {
         return Decision::Do(
-            Act::MarkAttachment {
+            Action::MarkAttachment {
                 attachment: attachment.clone(),
                 finalizer: request.place.finalizer(),
                 node_id: request.place.node_id.clone(),
@@ -169,7 +154,7 @@ fn next_step(attach: &Attach, ready: &Ready<'_>, memory: &Memory) -> Decision<Ac
         Err(read) => return *read,
     };
     Decision::Do(
-        Act::Publish { attachment: attachment.uid.clone(), request: request.clone(), secrets },
+        Action::Publish { attachment: attachment.uid.clone(), request: request.clone(), secrets },
         Why::waiting("Publishing", format!("asking the driver to attach volume {handle} to node {node}")),
     )
 }
@@ -180,13 +165,13 @@ fn secrets(
     handle: &str,
     secret: &Option<SecretReference>,
     memory: &Memory,
-) -> Result<Secrets, Box<Decision<Act>>> {
+) -> Result<Secrets, Box<Decision<Action>>> {
     match (secret, &memory.secrets) {
         (None, _) => Ok(Secrets::default()),
         (Some(_), Some((of, secrets))) if of == uid => Ok(secrets.clone()),
         (Some(secret), Some(_) | None) => {
             let text = format!("reading secret {}/{} for volume {handle}", secret.namespace, secret.name);
-            let act = Act::ReadSecret { attachment: uid.into(), secret: secret.clone() };
+            let act = Action::ReadSecret { attachment: uid.into(), secret: secret.clone() };
             Err(Box::new(Decision::Do(act, Why::waiting("ReadingSecret", text))))
         }
     }
@@ -204,17 +189,17 @@ fn undo(
     marked: bool,
     secret: &Option<SecretReference>,
     memory: &Memory,
-) -> Decision<Act> {
+) -> Decision<Action> {
     let Place { driver, handle, node_id, .. } = place;
     if marked && memory.unpublished.as_deref() == Some(&attachment.uid) {
         return Decision::Do(
-            Act::UnmarkAttachment { attachment: attachment.clone(), finalizer: place.finalizer() },
+            Action::UnmarkAttachment { attachment: attachment.clone(), finalizer: place.finalizer() },
             Why::waiting("Unmarking", format!("letting go of attachment {}", attachment.name)),
         );
     }
     if memory.checked.as_deref() != Some(&attachment.uid) {
         return Decision::Do(
-            Act::Recheck {
+            Action::Recheck {
                 attachment: attachment.clone(),
                 finalizer: if marked { place.finalizer() } else { String::new() },
             },
@@ -226,12 +211,12 @@ fn undo(
         Err(read) => return *read,
     };
     Decision::Do(
-        Act::Unpublish { attachment: attachment.uid.clone(), place: place.clone(), secrets },
+        Action::Unpublish { attachment: attachment.uid.clone(), place: place.clone(), secrets },
         Why::waiting("Unpublishing", format!("asking driver {driver} to detach volume {handle} from node {node_id}")),
     )
 }
 
-fn decide_detach(now: Tick, detach: &Detach, memory: &Memory) -> Decision<Act> {
+fn decide_detach(now: Tick, detach: &Detach, memory: &Memory) -> Decision<Action> {
     match detach {
         Detach::Unmarked { attachment, attached: false } => {
             settled("NothingToUndo", format!("attachment {} is not held by this attacher", attachment.name))
@@ -239,14 +224,14 @@ fn decide_detach(now: Tick, detach: &Detach, memory: &Memory) -> Decision<Act> {
         // The finalizer goes first, so that nothing is undone twice; and mostly the attachment goes with it.
         Detach::Unmarked { attachment, attached: true } => {
             let text = format!("saying that attachment {} is undone", attachment.name);
-            let act = Act::Detached(attachment.clone());
-            hold_back(now, memory, Decision::Do(act, Why::waiting("ConfirmingDetached", text)))
+            let act = Action::Detached(attachment.clone());
+            Decision::Do(act, Why::waiting("ConfirmingDetached", text))
         }
         Detach::Stuck { attachment, obstacle, error } => {
             let why = obstacle.why();
             let told = told(error, &why.text);
             let report = |text: &str| report(now, attachment, Side::Detach, false, text, None);
-            if told { Decision::Rest(why) } else { hold_back(now, memory, report(&why.text)) }
+            if told { Decision::Rest(why) } else { report(&why.text) }
         }
         Detach::Ready { attachment, place, marked, secret, error } => {
             if let Some(failure) = &memory.failure
@@ -254,12 +239,12 @@ fn decide_detach(now: Tick, detach: &Detach, memory: &Memory) -> Decision<Act> {
             {
                 return report(now, attachment, Side::Detach, false, &failure.message, failure.code);
             }
-            hold_back(now, memory, undo(attachment, place, *marked, secret, memory))
+            undo(attachment, place, *marked, secret, memory)
         }
     }
 }
 
-fn decide_volume(volume: &VolumeUse) -> Decision<Act> {
+fn decide_volume(volume: &VolumeUse) -> Decision<Action> {
     match volume {
         VolumeUse::Unmarked(name) => settled("NotMarked", format!("volume {name} is not held by this attacher")),
         VolumeUse::Staying(name) => settled("VolumeStays", format!("volume {name} is not being deleted")),
@@ -272,15 +257,15 @@ fn decide_volume(volume: &VolumeUse) -> Decision<Act> {
             format!("waiting for attachment {attachment} to be gone before letting go of volume {volume}"),
         )),
         VolumeUse::Free { volume, finalizer, leaving } => Decision::Do(
-            Act::UnmarkVolume { volume: volume.clone(), finalizer: finalizer.clone(), leaving: *leaving },
+            Action::UnmarkVolume { volume: volume.clone(), finalizer: finalizer.clone(), leaving: *leaving },
             Why::waiting("ReleasingVolume", format!("letting go of volume {}", volume.name)),
         ),
     }
 }
 
-fn confirm(attachment: &Stamp, context: &Context) -> Decision<Act> {
+fn confirm(attachment: &Stamp, context: &Context) -> Decision<Action> {
     Decision::Do(
-        Act::Confirm { attachment: attachment.clone(), context: context.clone() },
+        Action::Confirm { attachment: attachment.clone(), context: context.clone() },
         Why::waiting("Confirming", format!("saying that attachment {} is attached", attachment.name)),
     )
 }
@@ -292,9 +277,9 @@ fn report(
     attached: bool,
     message: &str,
     code: Option<i32>,
-) -> Decision<Act> {
+) -> Decision<Action> {
     let (attachment_seen, time) = (attachment.clone(), now.to_time());
-    let act = Act::ReportError { attachment: attachment_seen, side, attached, message: message.into(), code, time };
+    let act = Action::ReportError { attachment: attachment_seen, side, attached, message: message.into(), code, time };
     Decision::Do(act, Why::waiting("ReportingError", format!("attachment {}: {message}", attachment.name)))
 }
 
@@ -302,7 +287,7 @@ fn told(error: &Option<VolumeError>, message: &str) -> bool {
     error.as_ref().is_some_and(|error| error.message == message)
 }
 
-fn settled(code: &'static str, text: String) -> Decision<Act> {
+fn settled(code: &'static str, text: String) -> Decision<Action> {
     Decision::Rest(Why::settled(code, text))
 }
 

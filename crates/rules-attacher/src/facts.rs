@@ -10,7 +10,6 @@ use alloc::vec::Vec;
 use api::{CsiSource, ObjectKey, PersistentVolume, VolumeAttachment, VolumeSpec, names};
 use control::{Cache, Capability, Mode};
 
-use crate::index::WATCHES;
 use crate::{
     Attach, Context, Detach, Key, Listed, ListingView, Local, Obstacle, Place, PublishRequest, Rival, Stamp, Target,
     View, VolumeUse,
@@ -18,9 +17,6 @@ use crate::{
 
 /// The facts about one attachment or volume.
 pub(crate) fn view(key: &Key, cache: &Cache, local: &Local) -> View {
-    if let Some(kind) = WATCHES.iter().find(|kind| !cache.is_synced(**kind)) {
-        return View::NotSynced(*kind);
-    }
     match key {
         Key::Attachment(name) => match cache.attachment(&ObjectKey::cluster(name.clone())) {
             Some(attachment) => attachment_view(attachment, cache, local),

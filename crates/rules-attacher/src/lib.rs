@@ -44,7 +44,7 @@ mod view;
 #[cfg(test)]
 mod tests;
 
-pub use act::{Act, Place, PublishRequest, Side, Stamp};
+pub use act::{Action, Place, PublishRequest, Side, Stamp};
 pub use listing::Listing;
 pub use memory::{Failure, Memory};
 pub use view::{Attach, Context, Detach, Key, Listed, ListingView, Obstacle, Rival, Target, View, VolumeUse};
@@ -53,7 +53,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{Kind, ObjectRef};
-use control::{Cache, Change, Decision, Outcome, Pauses, Rules, Tick};
+use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
 
 /// The attacher of one driver.
 pub struct Attacher;
@@ -84,7 +84,7 @@ pub struct Local {
     /// finalizer goes with its own.
     pub provisions: bool,
     /// How long pauses after failures are.
-    pub pauses: Pauses,
+    pub pauses: BackOff,
 }
 
 impl Rules for Attacher {
@@ -93,7 +93,7 @@ impl Rules for Attacher {
     type Key = Key;
     type Local = Local;
     type View = View;
-    type Action = Act;
+    type Action = Action;
     type Memory = Memory;
 
     fn watches() -> &'static [Kind] {
@@ -112,45 +112,42 @@ impl Rules for Attacher {
         facts::view(key, cache, local)
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Act> {
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
         decide::decide(now, view, memory)
     }
 
-    fn remember(now: Tick, memory: Memory, did: &Act, got: &Outcome) -> Memory {
+    fn remember(now: Tick, memory: Memory, did: &Action, got: &Outcome) -> Memory {
         memory::remember(now, memory, did, got)
     }
 
-    fn paced(memory: Memory, local: &Local) -> Memory {
-        Memory { retry: memory.retry.paced(local.pauses), ..memory }
-    }
-
-    fn learn(local: &mut Local, did: &Act, got: &Outcome) {
+    /// A whole list concerns every attachment it does not agree with.
+    fn learn(local: &mut Local, did: &Action, got: &Outcome, cache: &Cache) -> Vec<Key> {
         if local.list_every_millis > 0 {
             local.listing.learn(did, got);
         }
-    }
-
-    /// A whole list concerns every attachment it does not agree with.
-    fn stirs(did: &Act, got: &Outcome, cache: &Cache, local: &Local) -> Vec<Key> {
         match did {
-            Act::List { .. } if memory::is_last_page(got) => index::disagreeing(cache, local),
-            Act::List { .. }
-            | Act::MarkVolume { .. }
-            | Act::MarkAttachment { .. }
-            | Act::ReadSecret { .. }
-            | Act::Publish { .. }
-            | Act::Confirm { .. }
-            | Act::ReportError { .. }
-            | Act::GiveWay(_)
-            | Act::Recheck { .. }
-            | Act::Unpublish { .. }
-            | Act::UnmarkAttachment { .. }
-            | Act::UnmarkVolume { .. }
-            | Act::Detached(_) => Vec::new(),
+            Action::List { .. } if memory::is_last_page(got) => index::disagreeing(cache, local),
+            Action::List { .. }
+            | Action::MarkVolume { .. }
+            | Action::MarkAttachment { .. }
+            | Action::ReadSecret { .. }
+            | Action::Publish { .. }
+            | Action::Confirm { .. }
+            | Action::ReportError { .. }
+            | Action::GiveWay(_)
+            | Action::Recheck { .. }
+            | Action::Unpublish { .. }
+            | Action::UnmarkAttachment { .. }
+            | Action::UnmarkVolume { .. }
+            | Action::Detached(_) => Vec::new(),
         }
     }
 
-    fn about(key: &Key) -> ObjectRef {
+    fn back_off(local: &Local) -> BackOff {
+        local.pauses
+    }
+
+    fn object(key: &Key) -> ObjectRef {
         match key {
             Key::Attachment(name) => ObjectRef::cluster(Kind::VolumeAttachment, name.clone()),
             Key::Volume(name) => ObjectRef::cluster(Kind::PersistentVolume, name.clone()),
@@ -158,3 +155,5 @@ impl Rules for Attacher {
         }
     }
 }
+
+impl Narrate for Attacher {}

@@ -6,7 +6,7 @@ use csi::{Response, v1};
 
 use crate::act::Place;
 use crate::facts::listed_handle;
-use crate::{Act, Listed};
+use crate::{Action, Listed};
 
 /// What the driver lists as published: pairs of volume and node, as it knows them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -30,33 +30,33 @@ impl Listing {
     }
 
     /// What an action's outcome says about it. Our own calls count at once, in the list and in the one being made.
-    pub fn learn(&mut self, did: &Act, got: &Outcome) {
+    pub fn learn(&mut self, did: &Action, got: &Outcome) {
         match (did, got) {
-            (Act::Publish { request, .. }, Outcome::Done(_)) => self.note(&request.place, true),
-            (Act::Unpublish { place, .. }, Outcome::Done(_)) => self.note(place, false),
-            (Act::List { token, .. }, Outcome::Done(Reply::Csi(Response::ListVolumes(page))))
+            (Action::Publish { request, .. }, Outcome::Done(_)) => self.note(&request.place, true),
+            (Action::Unpublish { place, .. }, Outcome::Done(_)) => self.note(place, false),
+            (Action::List { token, .. }, Outcome::Done(Reply::Csi(Response::ListVolumes(page))))
                 if *token == self.token =>
             {
                 self.page(page);
             }
             // A list that was not answered, or changed under way, is begun anew.
-            (Act::List { .. }, Outcome::Done(_) | Outcome::Refused(_) | Outcome::Unknown(_)) => {
+            (Action::List { .. }, Outcome::Done(_) | Outcome::Refused(_) | Outcome::Unknown(_)) => {
                 self.token.clear();
                 self.pages.clear();
             }
             (
-                Act::MarkVolume { .. }
-                | Act::MarkAttachment { .. }
-                | Act::ReadSecret { .. }
-                | Act::Publish { .. }
-                | Act::Confirm { .. }
-                | Act::ReportError { .. }
-                | Act::GiveWay(_)
-                | Act::Recheck { .. }
-                | Act::Unpublish { .. }
-                | Act::UnmarkAttachment { .. }
-                | Act::UnmarkVolume { .. }
-                | Act::Detached(_),
+                Action::MarkVolume { .. }
+                | Action::MarkAttachment { .. }
+                | Action::ReadSecret { .. }
+                | Action::Publish { .. }
+                | Action::Confirm { .. }
+                | Action::ReportError { .. }
+                | Action::GiveWay(_)
+                | Action::Recheck { .. }
+                | Action::Unpublish { .. }
+                | Action::UnmarkAttachment { .. }
+                | Action::UnmarkVolume { .. }
+                | Action::Detached(_),
                 Outcome::Done(_) | Outcome::Refused(_) | Outcome::Unknown(_),
             ) => {}
         }

@@ -2,16 +2,14 @@ use alloc::format;
 use alloc::string::String;
 
 use api::{Object, VolumeAttachment, names};
-use control::{Outcome, Refusal, Reply, Retry, Secrets, Tick};
+use control::{Outcome, Refusal, Reply, Secrets, Tick};
 use csi::Response;
 
-use crate::{Act, Context, Stamp};
+use crate::{Action, Context, Stamp};
 
 /// What is kept in mind about an attachment. Forgetting it costs a repeated call, nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Memory {
-    /// Failures in a row.
-    pub retry: Retry,
     /// The driver published the volume for the attachment with this uid, and told this.
     pub published: Option<(String, Context)>,
     /// The attachment with this uid was read past the cache and may be undone.
@@ -36,57 +34,48 @@ pub struct Failure {
 }
 
 /// What an action's outcome adds to or takes from memory.
-pub(crate) fn remember(now: Tick, memory: Memory, did: &Act, got: &Outcome) -> Memory {
-    let retry = memory.retry.clone().after(now, got);
+pub(crate) fn remember(now: Tick, memory: Memory, did: &Action, got: &Outcome) -> Memory {
     match did {
-        Act::MarkVolume { .. }
-        | Act::MarkAttachment { .. }
-        | Act::GiveWay(_)
-        | Act::UnmarkVolume { .. }
-        | Act::Detached(_) => Memory { retry, ..memory },
-        Act::ReadSecret { attachment, secret } => after_secret(now, memory, attachment, secret, got),
-        Act::Publish { attachment, .. } => {
+        Action::MarkVolume { .. }
+        | Action::MarkAttachment { .. }
+        | Action::GiveWay(_)
+        | Action::UnmarkVolume { .. }
+        | Action::Detached(_) => memory,
+        Action::ReadSecret { attachment, secret } => after_secret(memory, attachment, secret, got),
+        Action::Publish { attachment, .. } => {
             let published = context(got).map(|context| (attachment.clone(), context));
-            Memory { retry, published, failure: failure(got), ..Memory::default() }
+            Memory { published, failure: failure(got), ..Memory::default() }
         }
-        Act::Confirm { .. } => match got {
-            Outcome::Done(_) => Memory { retry, ..Memory::default() },
-            Outcome::Refused(_) | Outcome::Unknown(_) => Memory { retry, ..memory },
+        Action::Confirm { .. } => match got {
+            Outcome::Done(_) => Memory::default(),
+            Outcome::Refused(_) | Outcome::Unknown(_) => memory,
         },
-        Act::ReportError { .. } => after_report(now, memory, got),
-        Act::Recheck { attachment, finalizer } => match still_to_undo(got, attachment, finalizer) {
-            true => Memory { retry: memory.retry, checked: Some(attachment.uid.clone()), ..memory },
-            // The cache is behind. Looking again at once would find the same cache.
-            false => {
-                let retry = memory.retry.clone().after(now, &Outcome::Refused(Refusal::Conflict));
-                Memory { retry, checked: None, ..memory }
-            }
-        },
-        Act::Unpublish { attachment, .. } => {
+        // It is told once; if that fails, the next failure will be told.
+        Action::ReportError { .. } => Memory { failure: None, ..memory },
+        Action::Recheck { attachment, finalizer } => {
+            let checked = still_to_undo(got, attachment, finalizer).then(|| attachment.uid.clone());
+            Memory { checked, ..memory }
+        }
+        Action::Unpublish { attachment, .. } => {
             let unpublished = match got {
                 Outcome::Done(_) => Some(attachment.clone()),
                 Outcome::Refused(_) | Outcome::Unknown(_) => None,
             };
-            Memory { retry, unpublished, failure: failure(got), ..Memory::default() }
+            Memory { unpublished, failure: failure(got), ..Memory::default() }
         }
-        Act::List { .. } => {
-            Memory { retry, listed_at: if is_last_page(got) { now } else { memory.listed_at }, ..memory }
-        }
-        Act::UnmarkAttachment { .. } => match got {
-            Outcome::Done(_) => Memory { retry, ..Memory::default() },
-            Outcome::Refused(_) | Outcome::Unknown(_) => Memory { retry, ..memory },
+        Action::List { .. } => Memory { listed_at: if is_last_page(got) { now } else { memory.listed_at }, ..memory },
+        Action::UnmarkAttachment { .. } => match got {
+            Outcome::Done(_) => Memory::default(),
+            Outcome::Refused(_) | Outcome::Unknown(_) => memory,
         },
     }
 }
 
 /// A secret that cannot be had is told like any failure, and read again before the next attempt.
-fn after_secret(now: Tick, memory: Memory, attachment: &str, secret: &api::SecretReference, got: &Outcome) -> Memory {
+fn after_secret(memory: Memory, attachment: &str, secret: &api::SecretReference, got: &Outcome) -> Memory {
     match Secrets::of(secret, got) {
         Ok(secrets) => Memory { secrets: Some((attachment.into(), secrets)), ..memory },
-        Err(message) => {
-            let retry = memory.retry.clone().after(now, &Outcome::Unknown(message.clone()));
-            Memory { retry, secrets: None, failure: Some(Failure { message, code: None }), ..memory }
-        }
+        Err(message) => Memory { secrets: None, failure: Some(Failure { message, code: None }), ..memory },
     }
 }
 
@@ -95,17 +84,6 @@ pub(crate) fn is_last_page(got: &Outcome) -> bool {
     match got {
         Outcome::Done(Reply::Csi(Response::ListVolumes(page))) => page.next_token.is_empty(),
         Outcome::Done(_) | Outcome::Refused(_) | Outcome::Unknown(_) => false,
-    }
-}
-
-/// Telling about a failure does not end it: the pause before the next attempt stays as it is. The attempt to tell is
-/// made once; if it fails, the next failure will be told.
-fn after_report(now: Tick, memory: Memory, got: &Outcome) -> Memory {
-    match got {
-        Outcome::Done(_) => Memory { failure: None, ..memory },
-        Outcome::Refused(_) | Outcome::Unknown(_) => {
-            Memory { retry: memory.retry.clone().after(now, got), failure: None, ..memory }
-        }
     }
 }
 
@@ -131,7 +109,7 @@ fn failure(got: &Outcome) -> Option<Failure> {
 
 /// The very attachment seen is there, carries our finalizer (or none is asked for, because only the driver's list says that
 /// there is something to undo), and is on its way out or gives way.
-fn still_to_undo(got: &Outcome, seen: &Stamp, finalizer: &str) -> bool {
+pub(crate) fn still_to_undo(got: &Outcome, seen: &Stamp, finalizer: &str) -> bool {
     let Outcome::Done(Reply::Object(Object::VolumeAttachment(fresh))) = got else { return false };
     let fresh: &VolumeAttachment = fresh;
     let meta = &fresh.metadata;

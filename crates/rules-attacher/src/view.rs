@@ -2,7 +2,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use core::fmt;
 
-use api::{Kind, SecretReference, VolumeError};
+use api::{SecretReference, VolumeError};
 
 use crate::act::{Place, PublishRequest, Stamp};
 
@@ -31,8 +31,6 @@ impl fmt::Display for Key {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[allow(clippy::large_enum_variant, reason = "views are made one at a time, never collected")]
 pub enum View {
-    /// The objects of this kind have not been listed yet, so nothing can be said.
-    NotSynced(Kind),
     /// There is no such object.
     Gone(Key),
     /// The attachment is for another driver.

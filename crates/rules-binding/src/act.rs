@@ -6,7 +6,7 @@ use api::{
     ClaimRef, Kind, Meta, Object, ObjectKey, ObjectRef, Patch, PersistentVolume, PersistentVolumeClaim, Precondition,
     Subresource, Value, Write, names,
 };
-use control::{Effect, Outcome, Permission, Reply, Retry, Tick};
+use control::{Attempt, Effect, Outcome, Permission, Reply, Tick};
 use serde_json::json;
 
 /// The things this controller does.
@@ -143,21 +143,25 @@ impl control::Action for Action {
         }
     }
 
+    /// A fresh read prepares a write: it does not end a row of failures.
+    fn attempt(&self, got: &Outcome) -> Attempt {
+        match self {
+            Action::LookForClaim { .. } | Action::LookForVolume { .. } => Attempt::of_read(got),
+            _ => Attempt::of(got),
+        }
+    }
+
     fn permissions() -> &'static [Permission] {
         const PERMISSIONS: &[Permission] = &[
-            on(Kind::PersistentVolumeClaim, "", "get"),
-            on(Kind::PersistentVolumeClaim, "", "patch"),
-            on(Kind::PersistentVolumeClaim, "status", "patch"),
-            on(Kind::PersistentVolume, "", "get"),
-            on(Kind::PersistentVolume, "", "patch"),
-            on(Kind::PersistentVolume, "status", "patch"),
+            Permission::new(Kind::PersistentVolumeClaim, "", "get"),
+            Permission::new(Kind::PersistentVolumeClaim, "", "patch"),
+            Permission::new(Kind::PersistentVolumeClaim, "status", "patch"),
+            Permission::new(Kind::PersistentVolume, "", "get"),
+            Permission::new(Kind::PersistentVolume, "", "patch"),
+            Permission::new(Kind::PersistentVolume, "status", "patch"),
         ];
         PERMISSIONS
     }
-}
-
-const fn on(kind: Kind, subresource: &'static str, verb: &'static str) -> Permission {
-    Permission { kind, subresource, verb }
 }
 
 fn claim_ref(claim: &PersistentVolumeClaim) -> ObjectRef {
@@ -256,8 +260,6 @@ impl fmt::Debug for Action {
 /// A hint kept between decisions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Memory {
-    /// When to try again.
-    pub retry: Retry,
     /// What the last fresh read found.
     pub looked: Looked,
 }
@@ -305,7 +307,7 @@ impl Looked {
 }
 
 impl Memory {
-    pub(crate) fn after(self, now: Tick, did: &Action, got: &Outcome) -> Memory {
+    pub(crate) fn after(now: Tick, did: &Action, got: &Outcome) -> Memory {
         let read = |there: bool, volume: &str, claim: &str| {
             let (volume, claim) = (volume.into(), claim.into());
             match there {
@@ -315,13 +317,13 @@ impl Memory {
         };
         match (did, got) {
             (Action::LookForClaim { volume, uid, .. }, Outcome::Done(reply)) => {
-                Memory { looked: read(shows_claim(reply, uid), volume, uid), ..self }
+                Memory { looked: read(shows_claim(reply, uid), volume, uid) }
             }
             (Action::LookForVolume { volume, claim_uid }, Outcome::Done(reply)) => {
-                Memory { looked: read(shows_volume(reply, claim_uid), volume, claim_uid), ..self }
+                Memory { looked: read(shows_volume(reply, claim_uid), volume, claim_uid) }
             }
             // A finding serves the one write it was made for.
-            (_, got) => Memory { retry: self.retry.after(now, got), looked: Looked::Nothing },
+            (_, Outcome::Done(_) | Outcome::Refused(_) | Outcome::Unknown(_)) => Memory::default(),
         }
     }
 }

@@ -8,23 +8,12 @@ use control::{Decision, Tick, Why};
 use crate::decide_volume;
 use crate::{Action, Candidate, ClaimFacts, ClaimView, Memory, Prospect, Standing, Target, View, VolumeView};
 
-/// What to do now, held back while a failed attempt is being waited out.
 pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
-    let decision = match view {
+    match view {
         View::Claim(ClaimView::Gone) => Decision::Rest(Why::settled("ClaimGone", "the claim does not exist")),
         View::Claim(ClaimView::Here(facts)) => claim(now, facts, memory),
         View::Volume(VolumeView::Gone) => Decision::Rest(Why::settled("VolumeGone", "the volume does not exist")),
         View::Volume(VolumeView::Here(facts)) => decide_volume::volume(now, facts, memory),
-    };
-    match (decision, memory.retry.pause(now)) {
-        (Decision::Do(_, why), Some(until)) => {
-            let failure = memory.retry.last_failure().unwrap_or("no answer");
-            Decision::Wait(
-                until,
-                Why::waiting("TryingAgain", format!("{}, which failed last time: {failure}", why.text)),
-            )
-        }
-        (decision, _) => decision,
     }
 }
 

@@ -38,7 +38,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use api::{Kind, ObjectKey, ObjectRef};
-use control::{Cache, Change, Decision, Outcome, Rules, Tick};
+use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
 
 pub use act::{Action, Looked, Memory};
 pub use fit::Fit;
@@ -97,16 +97,24 @@ impl Rules for Binding {
         decide::decide(now, view, memory)
     }
 
-    fn remember(now: Tick, memory: Memory, did: &Action, got: &Outcome) -> Memory {
-        memory.after(now, did, got)
+    fn remember(now: Tick, _memory: Memory, did: &Action, got: &Outcome) -> Memory {
+        Memory::after(now, did, got)
     }
 
-    fn learn(_local: &mut (), _did: &Action, _got: &Outcome) {}
+    fn learn(_local: &mut (), _did: &Action, _got: &Outcome, _cache: &Cache) -> Vec<Key> {
+        Vec::new()
+    }
 
-    fn about(key: &Key) -> ObjectRef {
+    fn back_off(_local: &()) -> BackOff {
+        BackOff::default()
+    }
+
+    fn object(key: &Key) -> ObjectRef {
         match key {
             Key::Claim(key) => ObjectRef { kind: Kind::PersistentVolumeClaim, key: key.clone() },
             Key::Volume(name) => ObjectRef::cluster(Kind::PersistentVolume, name.as_str()),
         }
     }
 }
+
+impl Narrate for Binding {}

@@ -104,12 +104,10 @@ pub enum Action {
         grace_millis: u64,
     },
     /// Take note that nothing of a pod runs or will be started. An action of its own, so that it comes after every
-    /// start that was under way; for the machine it is nothing (the directory is there).
+    /// start that was under way; it does nothing outside.
     Seal {
         /// The pod's uid.
         uid: String,
-        /// Its directory.
-        path: String,
     },
     /// Remove the traces of a process.
     Forget {
@@ -195,7 +193,8 @@ impl control::Action for Action {
                 Effect::Host(Op::WriteFile { path: path.clone(), bytes: record.print() })
             }
             Action::RemoveRecord { path, .. } => Effect::Host(Op::RemoveFile { path: path.clone() }),
-            Action::MakeDir { path } | Action::Seal { path, .. } => Effect::Host(Op::MakeDir { path: path.clone() }),
+            Action::MakeDir { path } => Effect::Host(Op::MakeDir { path: path.clone() }),
+            Action::Seal { .. } => Effect::Nothing,
             Action::Sweep { path, .. } => Effect::Host(Op::RemoveDir { path: path.clone() }),
             Action::Stage { socket, handle, path, spec } => call(socket, stage(handle, path, spec)),
             Action::Publish { socket, .. } => call(socket, self.publish()),
@@ -228,15 +227,12 @@ impl control::Action for Action {
     }
 
     fn permissions() -> &'static [Permission] {
-        const fn may(kind: Kind, subresource: &'static str, verb: &'static str) -> Permission {
-            Permission { kind, subresource, verb }
-        }
         const ALL: &[Permission] = &[
-            may(Kind::Node, "", "get"),
-            may(Kind::Node, "status", "patch"),
-            may(Kind::Pod, "", "get"),
-            may(Kind::Pod, "", "delete"),
-            may(Kind::Pod, "status", "patch"),
+            Permission::new(Kind::Node, "", "get"),
+            Permission::new(Kind::Node, "status", "patch"),
+            Permission::new(Kind::Pod, "", "get"),
+            Permission::new(Kind::Pod, "", "delete"),
+            Permission::new(Kind::Pod, "status", "patch"),
         ];
         ALL
     }
@@ -313,7 +309,7 @@ impl InUse {
         Effect::Write(Write::Patch {
             target: ObjectRef::cluster(Kind::Node, self.node.clone()),
             subresource: Some(Subresource::Status),
-            patch: Patch::Json(ops),
+            patch: Patch::json(Precondition::default(), ops),
         })
     }
 }

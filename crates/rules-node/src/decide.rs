@@ -8,7 +8,7 @@ use crate::{pod, volume};
 /// What to do about a volume or a pod.
 pub fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
     match view {
-        View::Volume(view) => volume::decide(now, view, memory),
+        View::Volume(view) => volume::decide(view, memory),
         View::Pod(view) => pod::decide(now, view, memory),
     }
 }

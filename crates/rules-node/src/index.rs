@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use api::{Kind, Object, ObjectKey, ObjectRef, PersistentVolume, Pod, names};
-use control::{Cache, Change, Decision, Outcome, Rules, Tick};
+use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
 
 use crate::act::{Action, There};
 use crate::learn::{self, Memory};
@@ -91,12 +91,9 @@ impl Rules for Node {
         memory.after(now, did, got)
     }
 
-    fn learn(local: &mut Local, did: &Action, got: &Outcome) {
-        learn::learn(local, did, got);
-    }
-
     /// Volume keys say *mounted* and *recorded*, pod keys say *sealed*: whoever waits for that must look again.
-    fn stirs(did: &Action, _: &Outcome, cache: &Cache, local: &Local) -> Vec<Key> {
+    fn learn(local: &mut Local, did: &Action, got: &Outcome, cache: &Cache) -> Vec<Key> {
+        learn::learn(local, did, got);
         match did {
             Action::Publish { target, .. } | Action::Unpublish(There { path: target, .. }) => {
                 let all = local.records.values().flat_map(|record| record.publishes.values());
@@ -121,9 +118,13 @@ impl Rules for Node {
         }
     }
 
+    fn back_off(_local: &Local) -> BackOff {
+        BackOff::default()
+    }
+
     /// A unique volume name holds the driver's name for the volume, which is the PersistentVolume's name for volumes
     /// that Longshore's own driver made.
-    fn about(key: &Key) -> ObjectRef {
+    fn object(key: &Key) -> ObjectRef {
         match key {
             Key::Volume(name) => {
                 let handle = paths::split_unique_name(name).map_or(name.as_str(), |(_, handle)| handle);
@@ -132,14 +133,16 @@ impl Rules for Node {
             Key::Pod(pod) => ObjectRef { kind: Kind::Pod, key: pod.clone() },
         }
     }
+}
 
+impl Narrate for Node {
     /// Users look at their pods, not at volumes.
-    fn concerns(key: &Key, cache: &Cache, local: &Local) -> Vec<ObjectRef> {
+    fn event_targets(key: &Key, cache: &Cache, local: &Local) -> Vec<ObjectRef> {
         match Self::view(key, cache, local) {
             View::Volume(view) if !view.users.is_empty() => {
                 view.users.values().map(|user| ObjectRef { kind: Kind::Pod, key: user.pod.clone() }).collect()
             }
-            View::Volume(_) | View::Pod(_) => alloc::vec![Self::about(key)],
+            View::Volume(_) | View::Pod(_) => alloc::vec![Self::object(key)],
         }
     }
 }

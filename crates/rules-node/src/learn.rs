@@ -3,7 +3,7 @@ use alloc::string::String;
 
 use api::{Node, Object, names};
 use control::host::ProcessState;
-use control::{Outcome, Refusal, Reply, Retry, Tick};
+use control::{Outcome, Refusal, Reply, Tick};
 
 use crate::act::{Action, InUse};
 use crate::local::Local;
@@ -11,8 +11,8 @@ use crate::local::Local;
 /// What is kept in mind about a volume or a pod. All of it can be found out again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Memory {
-    /// Failures in a row.
-    pub retry: Retry,
+    /// How many steps have failed since one succeeded: which pod comes first turns with each.
+    pub turn: u32,
     /// What the API itself last said about the volume on this node.
     pub proof: Option<Proof>,
     /// Directories that were made.
@@ -40,11 +40,9 @@ pub struct Proof {
 
 impl Memory {
     /// Keeps an outcome in mind.
-    pub fn after(mut self, now: Tick, did: &Action, got: &Outcome) -> Memory {
-        let retry = core::mem::take(&mut self.retry).after(now, got);
-        let mut memory = self.with(now, did, got);
-        memory.retry = retry;
-        memory
+    pub fn after(self, now: Tick, did: &Action, got: &Outcome) -> Memory {
+        let turn = if matches!(got, Outcome::Done(_)) { 0 } else { self.turn.saturating_add(1) };
+        Memory { turn, ..self.with(now, did, got) }
     }
 
     fn with(mut self, now: Tick, did: &Action, got: &Outcome) -> Memory {

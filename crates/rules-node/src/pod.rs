@@ -23,16 +23,11 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 /// The next step for a pod.
 pub fn decide(now: Tick, view: &PodView, memory: &Memory) -> Decision<Action> {
-    if let Some(until) = memory.retry.pause(now) {
-        let failure = memory.retry.last_failure().unwrap_or_default();
-        let text = format!("the last step for pod {} failed and will be tried again: {failure}", view.key);
-        return Decision::Wait(until, Why::waiting("PodStepFailing", text));
-    }
     let mut resting = None;
     for remains in &view.remains {
         match bury(now, view, remains, memory) {
             Decision::Rest(why) => resting = resting.or(Some(Decision::Rest(why))),
-            decision @ (Decision::Wait(..) | Decision::Do(..)) => return decision,
+            decision => return decision,
         }
     }
     let decision = match &view.pod {
@@ -62,7 +57,7 @@ fn bury(now: Tick, view: &PodView, remains: &Remains, memory: &Memory) -> Decisi
         return decision;
     }
     if remains.recorded {
-        return seal(view, &remains.uid, remains.sealed, text);
+        return seal(&remains.uid, remains.sealed, text);
     }
     match remains.processes.first() {
         // The process is forgotten last: as long as it is remembered, so is that the directories are to go.
@@ -102,12 +97,11 @@ fn stop<'a>(
 }
 
 /// Reliability 43: its volumes may go once it is sealed.
-fn seal(view: &PodView, uid: &str, sealed: bool, text: String) -> Decision<Action> {
+fn seal(uid: &str, sealed: bool, text: String) -> Decision<Action> {
     if sealed {
         return Decision::Rest(Why::waiting("VolumesNotGone", format!("{text}: its volumes are being taken down")));
     }
-    let path = format!("{}/pods/{uid}", view.root);
-    Decision::Do(Action::Seal { uid: uid.into(), path }, Why::waiting("NotSealed", text))
+    Decision::Do(Action::Seal { uid: uid.into() }, Why::waiting("NotSealed", text))
 }
 
 fn wind_down(view: &PodView, pod: &Pod, memory: &Memory) -> Decision<Action> {
@@ -120,7 +114,7 @@ fn wind_down(view: &PodView, pod: &Pod, memory: &Memory) -> Decision<Action> {
         return decision;
     }
     if view.recorded {
-        return seal(view, &pod.metadata.uid, view.sealed, text);
+        return seal(&pod.metadata.uid, view.sealed, text);
     }
     if !deleting {
         return Decision::Rest(Why::settled("PodEnded", text));

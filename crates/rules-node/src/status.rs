@@ -113,6 +113,8 @@ fn plan(now: Tick, pod: &Pod, container: &Container, seen: &ContainerView) -> Pl
             // It ran, and the machine has no trace of it.
             Some(restarts) => again(now, pod, restarts, 0, true),
         },
+        // Nobody answered whether it was started, so nobody knows since when it runs. Starting one that runs changes nothing.
+        Some((restarts, _, ProcessState::Running { since_millis: 0 })) => Plan::Start(*restarts),
         Some((_, _, ProcessState::Running { .. })) => Plan::Runs,
         Some((_, _, ProcessState::NotStarted(_))) => Plan::Ended,
         Some((restarts, _, ProcessState::Lost)) => again(now, pod, *restarts, 0, true),

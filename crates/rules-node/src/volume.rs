@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use control::{Decision, Tick, Why};
+use control::{Decision, Why};
 
 use crate::act::{Action, InUse, There};
 use crate::learn::{Memory, Proof};
@@ -16,12 +16,7 @@ use crate::spec::VolumeSpec;
 use crate::view::{Attachment, Mounted, NodeSide, OnNode, RecordSide, Standing, User, VolumeView};
 
 /// The next step for a volume.
-pub fn decide(now: Tick, view: &VolumeView, memory: &Memory) -> Decision<Action> {
-    if let Some(until) = memory.retry.pause(now) {
-        let failure = memory.retry.last_failure().unwrap_or_default();
-        let text = format!("the last step for volume {} failed and will be tried again: {failure}", view.handle);
-        return Decision::Wait(until, Why::waiting("VolumeStepFailing", text));
-    }
+pub fn decide(view: &VolumeView, memory: &Memory) -> Decision<Action> {
     match &view.record {
         RecordSide::Unreadable => {
             let text = format!(
@@ -66,7 +61,7 @@ fn with_record(view: &VolumeView, record: &Record, memory: &Memory) -> Decision<
 /// served holds up no other for long.
 fn work(view: &VolumeView, record: &Record, memory: &Memory) -> Option<Decision<Action>> {
     let mut pods: Vec<(&String, &User)> = view.users.iter().filter(|(_, user)| needs_work(view, user)).collect();
-    let turn = memory.retry.failures() as usize % pods.len().max(1);
+    let turn = memory.turn as usize % pods.len().max(1);
     pods.rotate_left(turn);
     let mut resting = None;
     for (uid, user) in pods {
@@ -77,7 +72,7 @@ fn work(view: &VolumeView, record: &Record, memory: &Memory) -> Option<Decision<
         };
         match decision {
             Decision::Rest(_) => resting = resting.or(Some(decision)),
-            Decision::Wait(..) | Decision::Do(..) => return Some(decision),
+            Decision::Wait(..) | Decision::Do(..) | Decision::Either(..) => return Some(decision),
         }
     }
     resting

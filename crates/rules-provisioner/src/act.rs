@@ -6,7 +6,7 @@ use api::{
     Kind, Object, ObjectKey, ObjectRef, Patch, PersistentVolume, PersistentVolumeClaim, Precondition, SecretReference,
     Write, names,
 };
-use control::{Effect, Outcome, Permission, Secrets};
+use control::{Attempt, Effect, Lane, Outcome, Permission, Secrets};
 use csi::Call;
 use csi::v1::{self, DeleteVolumeRequest, GetCapacityRequest};
 use serde_json::json;
@@ -137,6 +137,8 @@ pub enum Action {
         volume_id: String,
         /// What goes with it.
         secrets: Secrets,
+        /// It was made for a claim that will not have it.
+        undo: bool,
     },
     /// Keep a PersistentVolume until the driver has deleted its data.
     Hold(Arc<PersistentVolume>),
@@ -248,11 +250,12 @@ impl control::Action for Action {
         }
     }
 
-    fn failure(&self, got: &Outcome) -> Option<String> {
-        if let Action::ReadSecret { secret, needed: true, .. } = self {
-            return Secrets::of(secret, got).err();
-        }
-        got.failure()
+    fn attempt(&self, got: &Outcome) -> Attempt {
+        crate::memory::attempt(self, got)
+    }
+
+    fn lane(&self) -> Lane<'_> {
+        Lane::about(self.uid())
     }
 
     fn news(&self) -> control::News {
@@ -261,23 +264,19 @@ impl control::Action for Action {
 
     fn permissions() -> &'static [Permission] {
         const PERMISSIONS: &[Permission] = &[
-            on(Kind::Lease, "create"),
-            on(Kind::Lease, "patch"),
-            on(Kind::PersistentVolumeClaim, "get"),
-            on(Kind::PersistentVolumeClaim, "patch"),
-            on(Kind::PersistentVolume, "get"),
-            on(Kind::PersistentVolume, "create"),
-            on(Kind::PersistentVolume, "patch"),
-            on(Kind::PersistentVolume, "delete"),
-            on(Kind::VolumeSnapshot, "patch"),
-            on(Kind::Secret, "get"),
+            Permission::new(Kind::Lease, "", "create"),
+            Permission::new(Kind::Lease, "", "patch"),
+            Permission::new(Kind::PersistentVolumeClaim, "", "get"),
+            Permission::new(Kind::PersistentVolumeClaim, "", "patch"),
+            Permission::new(Kind::PersistentVolume, "", "get"),
+            Permission::new(Kind::PersistentVolume, "", "create"),
+            Permission::new(Kind::PersistentVolume, "", "patch"),
+            Permission::new(Kind::PersistentVolume, "", "delete"),
+            Permission::new(Kind::VolumeSnapshot, "", "patch"),
+            Permission::new(Kind::Secret, "", "get"),
         ];
         PERMISSIONS
     }
-}
-
-pub(crate) const fn on(kind: Kind, verb: &'static str) -> Permission {
-    Permission { kind, subresource: "", verb }
 }
 
 /// Puts the finalizer on a source. One that is there already is made sure of by a newer version of the object.

@@ -9,8 +9,7 @@ use api::{Meta, ObjectKey, PersistentVolume, PersistentVolumeClaim, SecretRefere
 use control::{Cache, Tick};
 
 use crate::index::{asked, is_asked, is_ours};
-use crate::intent::{self, Recorded};
-use crate::journal;
+use crate::intent::{self, Recorded, journal};
 use crate::source::hold;
 use crate::terms::terms;
 use crate::{ClaimView, Course, Local, Obstacle, Offer, OwnNode, Page, Slot, Terms, Unfit, VolumeView, Work, secrets};
@@ -79,7 +78,7 @@ fn ours(claim: &Arc<PersistentVolumeClaim>, page: Arc<Page>, cache: &Cache, loca
         slot,
         name: volume,
         // Who has an intent needs no room for another.
-        room: if intent.is_none() { journal::room(cache, local) } else { 0 },
+        journal_full: intent.is_none() && journal::is_full(cache, local),
         intent,
         page,
         course,
@@ -240,8 +239,21 @@ pub(crate) fn volume(name: &str, cache: &Cache, local: &Local) -> VolumeView {
         volume: Arc::clone(volume),
         local: local.in_view(),
         attachments: attachments.map(|attachment| attachment.metadata.name.clone()).collect(),
-        secret: deletion_secret(volume, cache, local),
+        secret: match under_way(volume, cache, local) {
+            Some(obstacle) => Err(obstacle),
+            None => deletion_secret(volume, cache, local),
+        },
     }
+}
+
+/// While an intent for the volume's claim stands, a CreateVolume may be under way that would make the volume again after it
+/// was deleted, and nothing would tell that it exists.
+fn under_way(volume: &PersistentVolume, cache: &Cache, local: &Local) -> Option<Obstacle> {
+    let claim = volume.spec.claim_ref.as_ref()?;
+    journal::has_entry(&claim.uid, cache, local).then(|| Obstacle {
+        code: "IntentNotSettled",
+        text: "the volume is deleted once the journal no longer tells of its claim".into(),
+    })
 }
 
 /// P31, P34: the annotations say which; without them the class does, as far as it still can.

@@ -7,7 +7,8 @@ use alloc::vec::Vec;
 use api::{CsiNodeDriver, Object, ObjectKey, PersistentVolume, PersistentVolumeClaim, names};
 use control::{Cache, Change};
 
-use crate::{Key, Local, intent, journal};
+use crate::intent::{self, journal};
+use crate::{Key, Local};
 
 pub(crate) fn keys(cache: &Cache, local: &Local) -> Vec<Key> {
     let claims = cache.each_claim().filter(|claim| is_asked(claim, local));
@@ -78,8 +79,19 @@ pub(crate) fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
             | Object::CSIStorageCapacity(_) => {}
         }
     }
-    let entries = journal::changed(change, local);
-    woken.keys.extend(entries.into_iter().filter_map(|(uid, record)| key_in(uid, record)));
+    for (uid, record) in journal::changed(change, local) {
+        let Some(key) = key_in(uid, record) else { continue };
+        // The last entry to go lets a volume be deleted.
+        if let Key::Claim { key, .. } = &key {
+            let claim = format!("{key}");
+            let volumes = cache.volumes_by_claim(&claim);
+            woken.keys.extend(volumes.map(|volume| Key::Volume(volume.metadata.name.clone())));
+        }
+        woken.keys.insert(key);
+    }
+    if journal::has_room_again(change, local) {
+        woken.unbound(|_| true);
+    }
     woken.keys.into_iter().collect()
 }
 

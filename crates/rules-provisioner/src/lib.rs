@@ -4,11 +4,11 @@
 //! go of the snapshots and claims that volumes were made from; [`Capacity`] publishes what the driver can still provide.
 //! Whatever the operator and the driver said at the start is in one [`Local`].
 //!
-//! Owns: the intent to make a volume (`intent.rs` and `journal.rs` are the only rooms that know what it looks like), the
+//! Owns: the intent to make a volume (only `intent/` knows what it looks like), the
 //! driver's journal, the PersistentVolume made for a claim, the provisioner's finalizer on volumes, its finalizers on sources, the selected node of a claim when it has to be
 //! chosen again, capacity objects, and the driver's CreateVolume, DeleteVolume and GetCapacity.
 //!
-//! Writes: the journal, claims (an intent the journal has no room for, selected node, source finalizer), volumes (create,
+//! Writes: the journal, claims (an intent under [`Intent::OnClaim`], selected node, source finalizer), volumes (create,
 //! delete, finalizer), snapshots (source finalizer), capacity objects.
 //!
 //! Only reads: classes, attributes classes, attachments, nodes and what is registered on them, snapshot contents, reference
@@ -16,7 +16,8 @@
 //!
 //! Laws:
 //! - CreateVolume begins only after the intent for that claim's uid is durable, and known by this life to be so
-//!   (reliability 6). An intent found, not made, is first adopted: one write after which no earlier one can take it away;
+//!   (reliability 6). An intent found, not made, is first adopted: one write after which no earlier one can take it away.
+//!   A full journal delays the intent, and with it the volume, until entries have left it;
 //! - the intent goes only when a PersistentVolume accounts for the volume, when DeleteVolume is confirmed, or when the
 //!   driver itself said that there is no volume (reliability 1, 7);
 //! - a repeated CreateVolume carries the same arguments, as they were recorded with the intent: neither a class replaced
@@ -31,7 +32,7 @@
 //!   protocol, it may also cost a volume: that is what the setting is for.
 //!
 //! Classes and volumes of an in-tree plugin that the driver has taken over are translated when they are looked at
-//! (`find.rs`, `decide_volume.rs`), and what is made for such a class is recorded as the plugin would have done (`pv.rs`).
+//! (`find.rs`, `decide/volume.rs`), and what is made for such a class is recorded as the plugin would have done (`pv.rs`).
 //!
 //! Does not know: binding, pods, scheduling.
 #![no_std]
@@ -42,12 +43,9 @@ extern crate alloc;
 mod act;
 mod capacity;
 mod decide;
-mod decide_in_memory;
-mod decide_volume;
 mod find;
 mod index;
 mod intent;
-mod journal;
 mod memory;
 mod news;
 mod pv;
@@ -55,7 +53,6 @@ mod secrets;
 mod settings;
 mod source;
 mod sources;
-mod step;
 mod terms;
 mod topology;
 mod view;
@@ -68,15 +65,15 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use api::{Kind, ObjectKey, ObjectRef};
-use control::{Cache, Change, Decision, Outcome, Rules, Tick, Tone, Why};
+use control::{BackOff, Cache, Change, Decision, EventType, Narrate, Outcome, Rules, Tick, Why};
 
 pub use act::Action;
 pub use capacity::{
     Capacity, CapacityAction, CapacityKey, CapacityMemory, CapacityTally, CapacityView, Owned, OwnerStep, owner, tally,
 };
-pub use decide_volume::is_condemned;
+pub use decide::is_condemned;
 pub use intent::Place;
-pub use journal::Page;
+pub use intent::journal::Page;
 pub use memory::{Fresh, Job, Made, Memory, Room, Stage};
 pub use secrets::SecretRefs;
 pub use settings::{Abilities, CapacitySettings, InTree, Intent, Lately, Local, OwnNode, Settings};
@@ -160,24 +157,27 @@ impl Rules for Provisioner {
         memory.after(now, did, got)
     }
 
-    fn paced(memory: Memory, local: &Local) -> Memory {
-        Memory { retry: memory.retry.paced(local.settings.pauses), ..memory }
-    }
-
-    fn learn(local: &mut Local, did: &Action, got: &Outcome) {
+    fn learn(local: &mut Local, did: &Action, got: &Outcome, _cache: &Cache) -> Vec<Key> {
         if let (Action::CreatePv { claim, .. }, Outcome::Done(_)) = (did, got) {
             local.lately.note(&claim.metadata.uid);
         }
+        Vec::new()
     }
 
-    fn about(key: &Key) -> ObjectRef {
+    fn back_off(local: &Local) -> BackOff {
+        local.settings.pauses
+    }
+
+    fn object(key: &Key) -> ObjectRef {
         match key {
             Key::Claim { key, .. } => ObjectRef { kind: Kind::PersistentVolumeClaim, key: key.clone() },
             Key::Volume(name) => ObjectRef::cluster(Kind::PersistentVolume, name.as_str()),
         }
     }
+}
 
-    fn plight(key: &Key, why: &Why) -> Option<(Tone, &'static str)> {
-        news::plight(key, why)
+impl Narrate for Provisioner {
+    fn rest_event(key: &Key, why: &Why) -> Option<(EventType, &'static str)> {
+        news::rest_event(key, why)
     }
 }

@@ -2,7 +2,7 @@
 
 use alloc::format;
 
-use control::{News, Tone, Why};
+use control::{EventType, News, Why};
 
 use crate::{Action, Key};
 
@@ -42,14 +42,14 @@ pub(crate) fn news(action: &Action) -> News {
 }
 
 /// What is told while something is in the way.
-pub(crate) fn plight(key: &Key, why: &Why) -> Option<(Tone, &'static str)> {
+pub(crate) fn rest_event(key: &Key, why: &Why) -> Option<(EventType, &'static str)> {
     match (key, why.code) {
         _ if why.settled => None,
         // Nothing is wrong; or somebody else tells it already, the binder that named us.
         (Key::Claim { .. }, "AwaitingNode" | "ClassMissing") => None,
         // P74: somebody else fills the volume, and users should know that nobody forgot it.
-        (Key::Claim { .. }, "ExternalPopulator") => Some((Tone::Normal, "Provisioning")),
-        (Key::Claim { .. }, _) => Some((Tone::Warning, FAILED)),
-        (Key::Volume(_), _) => Some((Tone::Warning, DELETE_FAILED)),
+        (Key::Claim { .. }, "ExternalPopulator") => Some((EventType::Normal, "Provisioning")),
+        (Key::Claim { .. }, _) => Some((EventType::Warning, FAILED)),
+        (Key::Volume(_), _) => Some((EventType::Warning, DELETE_FAILED)),
     }
 }

@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use api::{ObjectKey, OwnerReference, names};
-use control::Pauses;
+use control::BackOff;
 use csi::v1::controller_service_capability::Type as ControllerType;
 use csi::v1::controller_service_capability::rpc::Type as Rpc;
 use csi::v1::plugin_capability::Type as PluginType;
@@ -222,7 +222,7 @@ pub struct Settings {
     /// Gate `VolumeAttributesClass`.
     pub attributes_classes: bool,
     /// `--retry-interval-start` and `--retry-interval-max`.
-    pub pauses: Pauses,
+    pub pauses: BackOff,
     /// What is written down before a volume is made.
     pub intent: Intent,
     /// Where the journal is.
@@ -252,7 +252,7 @@ impl Default for Settings {
             topology: true,
             cross_namespace_sources: false,
             attributes_classes: true,
-            pauses: Pauses::default(),
+            pauses: BackOff::default(),
             intent: Intent::InJournal,
             namespace: "default".into(),
             attaches: false,

@@ -66,8 +66,8 @@ pub struct Work {
     pub intent: Option<Place>,
     /// The journal, as far as this claim goes.
     pub page: Arc<Page>,
-    /// How many more bytes the journal has room for.
-    pub room: usize,
+    /// The journal has no room for another entry.
+    pub journal_full: bool,
     /// Whether a volume is wanted.
     pub course: Course,
     /// What has the name the volume would get.

@@ -1,9 +1,10 @@
 use alloc::collections::BTreeMap;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{Condition, CsiNodeDriver, Kind, ObjectRef, Patch, Precondition, Subresource, Time, Write, names};
-use control::{Effect, Outcome, Permission, Reply, Retry, Tick};
+use control::{Attempt, Effect, Lane, Outcome, Permission, Reply};
 use csi::{Call, Response, registration, v1};
 use serde_json::json;
 
@@ -136,17 +137,28 @@ impl control::Action for Action {
         }
     }
 
-    fn permissions() -> &'static [Permission] {
-        const fn may(kind: Kind, subresource: &'static str, verb: &'static str) -> Permission {
-            Permission { kind, subresource, verb }
+    fn attempt(&self, got: &Outcome) -> Attempt {
+        match (self, got) {
+            // S1-10: no is an answer.
+            (Action::AskOptions(_), Outcome::Refused(_)) => Attempt::Succeeded,
+            (_, got) => Attempt::of(got),
         }
+    }
+
+    /// Failures of an earlier socket at the same path delay nobody.
+    fn lane(&self) -> Lane<'_> {
+        let subject = self.at().map(|at| format!("{}/", at.incarnation));
+        Lane { number: 0, subject: subject.unwrap_or_default().into() }
+    }
+
+    fn permissions() -> &'static [Permission] {
         const ALL: &[Permission] = &[
-            may(Kind::Node, "", "create"),
-            may(Kind::Node, "", "patch"),
-            may(Kind::Node, "status", "patch"),
-            may(Kind::CSINode, "", "create"),
-            may(Kind::CSINode, "", "patch"),
-            may(Kind::CSINode, "", "delete"),
+            Permission::new(Kind::Node, "", "create"),
+            Permission::new(Kind::Node, "", "patch"),
+            Permission::new(Kind::Node, "status", "patch"),
+            Permission::new(Kind::CSINode, "", "create"),
+            Permission::new(Kind::CSINode, "", "patch"),
+            Permission::new(Kind::CSINode, "", "delete"),
         ];
         ALL
     }
@@ -208,31 +220,6 @@ fn call(socket: &str, call: Call) -> Effect {
 fn notify(at: &At, plugin_registered: bool, error: &str) -> Effect {
     let status = registration::RegistrationStatus { plugin_registered, error: error.into() };
     call(&at.path, Call::NotifyRegistrationStatus(status))
-}
-
-/// What the registrar keeps in mind about a key: failures, and of which socket they were.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Memory {
-    /// Failures in a row.
-    pub retry: Retry,
-    /// When the last of them was.
-    pub failed_at: Tick,
-    /// The socket they were of.
-    pub incarnation: u64,
-}
-
-/// Keeps failures in mind, and forgets them when something succeeds.
-pub fn remember(now: Tick, memory: Memory, did: &Action, got: &Outcome) -> Memory {
-    let incarnation = did.at().map_or(0, |at| at.incarnation);
-    let retry = if memory.incarnation == incarnation { memory.retry } else { Retry::default() };
-    let retry = match (did, got) {
-        // S1-10: no is an answer.
-        (Action::AskOptions(_), Outcome::Refused(_)) => Retry::default(),
-        (_, _) => retry.after(now, got),
-    };
-    let failed_at = if retry.failures() > 0 { now } else { Tick(0) };
-    let incarnation = if retry.failures() > 0 { incarnation } else { 0 };
-    Memory { retry, failed_at, incarnation }
 }
 
 impl Action {

@@ -7,43 +7,18 @@ use alloc::vec::Vec;
 use api::{CSINode, CsiNodeDriver, Node, Precondition, VolumeLimit, names};
 use control::{Decision, Tick, Why};
 
-use crate::act::{Action, At, Memory, ready};
+use crate::act::{Action, At, ready};
 use crate::judge;
 use crate::local::{Place, Plugin, Progress};
 use crate::view::{CsiNodeSide, NodeSide, SelfView, SocketView, View};
 
-/// A driver that listens again is heard within this time (reliability 66).
-const LONGEST_PAUSE_MILLIS: u64 = 5_000;
-
 /// What to do about the node itself or one of its sockets.
-pub fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+pub fn decide(now: Tick, view: &View) -> Decision<Action> {
     match view {
-        View::SelfNode(view) => match pause(now, memory, 0) {
-            Some(until) => Decision::Wait(until, failing("NodeWriteFailing", "writing the node's objects", memory)),
-            None => introduce(now, view),
-        },
-        View::Socket(view) => match pause(now, memory, view.socket.incarnation) {
-            Some(until) => {
-                let what = format!("talking to the driver at {}", view.path);
-                Decision::Wait(until, failing("DriverNotAnswering", &what, memory))
-            }
-            None => converse(view),
-        },
+        View::SelfNode(view) => introduce(now, view),
+        View::Socket(view) => converse(view),
         View::NoSocket => Decision::Rest(Why::settled("SocketGone", "the socket is gone")),
     }
-}
-
-/// Failures of an earlier socket at the same path delay nobody.
-fn pause(now: Tick, memory: &Memory, incarnation: u64) -> Option<Tick> {
-    if memory.incarnation != incarnation && memory.incarnation != 0 {
-        return None;
-    }
-    let until = memory.retry.pause(now)?.min(memory.failed_at.after_millis(LONGEST_PAUSE_MILLIS));
-    (now < until).then_some(until)
-}
-
-fn failing(code: &'static str, what: &str, memory: &Memory) -> Why {
-    Why::waiting(code, format!("{what} failed and will be tried again: {}", memory.retry.last_failure().unwrap_or("")))
 }
 
 fn introduce(now: Tick, view: &SelfView) -> Decision<Action> {

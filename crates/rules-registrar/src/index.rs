@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use api::{Kind, Node, Object, ObjectKey, ObjectRef, names};
-use control::{Cache, Change, Decision, Outcome, Rules, Tick};
+use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
 
-use crate::act::{Action, Memory};
+use crate::act::Action;
 use crate::local::{Local, Progress};
 use crate::view::{CsiNodeSide, NodeSide, SelfView, SocketView, View};
 use crate::{act, decide};
@@ -39,7 +39,7 @@ impl Rules for Registrar {
     type Local = Local;
     type View = View;
     type Action = Action;
-    type Memory = Memory;
+    type Memory = ();
 
     fn watches() -> &'static [Kind] {
         &[Kind::Node, Kind::CSINode]
@@ -94,29 +94,31 @@ impl Rules for Registrar {
         }
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
-        decide::decide(now, view, memory)
+    fn decide(now: Tick, view: &View, (): &()) -> Decision<Action> {
+        decide::decide(now, view)
     }
 
-    fn remember(now: Tick, memory: Memory, did: &Action, got: &Outcome) -> Memory {
-        act::remember(now, memory, did, got)
-    }
-
-    fn learn(local: &mut Local, did: &Action, got: &Outcome) {
-        act::learn(local, did, got);
-    }
+    fn remember(_now: Tick, (): (), _did: &Action, _got: &Outcome) {}
 
     /// What one socket answered decides whether another is a rival.
-    fn stirs(_: &Action, _: &Outcome, cache: &Cache, local: &Local) -> Vec<Key> {
+    fn learn(local: &mut Local, did: &Action, got: &Outcome, cache: &Cache) -> Vec<Key> {
+        act::learn(local, did, got);
         Self::keys(cache, local)
     }
 
-    fn about(key: &Key) -> ObjectRef {
+    /// A driver that listens again is heard within five seconds (reliability 66).
+    fn back_off(_local: &Local) -> BackOff {
+        BackOff { longest: 5_000, ..BackOff::default() }
+    }
+
+    fn object(key: &Key) -> ObjectRef {
         match key {
             Key::SelfNode(node) | Key::Socket(node, _) => ObjectRef::cluster(Kind::Node, node.to_string()),
         }
     }
 }
+
+impl Narrate for Registrar {}
 
 fn node_side(local: &Local, node: Option<&Arc<Node>>) -> NodeSide {
     match node {

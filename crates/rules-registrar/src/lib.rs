@@ -38,9 +38,9 @@ mod marker;
 mod tests;
 mod view;
 
-pub use act::{Action, Memory};
+pub use act::Action;
 pub use helper::{Announced, AtPath, Health, Heard, Helper, HelperFacts, SOCKET_MODE, Step};
 pub use index::{Key, Registrar};
 pub use local::{Driver, Local, Place, Plugin, Progress, Socket};
-pub use marker::{Mark, MarkedNode, Marker, MarkerLocal, MarkerMemory, MarkerView};
+pub use marker::{Mark, MarkedNode, Marker, MarkerLocal, MarkerView};
 pub use view::{CsiNodeSide, NodeSide, SelfView, SocketView, View};

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use api::{Kind, Node, Object, ObjectKey, ObjectRef, Patch, Precondition, Write};
-use control::{Cache, Change, Decision, Effect, Outcome, Permission, Reply, Retry, Rules, Tick, Why};
+use control::{BackOff, Cache, Change, Decision, Effect, Narrate, Outcome, Permission, Reply, Rules, Tick, Why};
 use csi::{Call, Response, v1};
 use serde_json::json;
 
@@ -65,13 +65,6 @@ pub enum Mark {
     },
 }
 
-/// Failures in a row.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct MarkerMemory {
-    /// And when to try again.
-    pub retry: Retry,
-}
-
 /// What a decision looks at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MarkerView {
@@ -104,7 +97,7 @@ impl control::Action for Mark {
     }
 
     fn permissions() -> &'static [Permission] {
-        &[Permission { kind: Kind::Node, subresource: "", verb: "patch" }]
+        const { &[Permission::new(Kind::Node, "", "patch")] }
     }
 }
 
@@ -114,7 +107,7 @@ impl Rules for Marker {
     type Local = MarkerLocal;
     type View = MarkerView;
     type Action = Mark;
-    type Memory = MarkerMemory;
+    type Memory = ();
 
     fn watches() -> &'static [Kind] {
         &[Kind::Node]
@@ -133,30 +126,29 @@ impl Rules for Marker {
         MarkerView { local: Box::new(local.clone()), node: cache.node(&ObjectKey::cluster(key.0.clone())).cloned() }
     }
 
-    fn decide(now: Tick, view: &MarkerView, memory: &MarkerMemory) -> Decision<Mark> {
-        match (next(view), memory.retry.pause(now)) {
-            (Decision::Do(_, why), Some(until)) => {
-                let failure = memory.retry.last_failure().unwrap_or("it failed");
-                Decision::Wait(until, Why::waiting("Retrying", format!("{}: {failure}", why.text)))
-            }
-            (plan @ (Decision::Do(..) | Decision::Wait(..) | Decision::Rest(_)), Some(_) | None) => plan,
-        }
+    fn decide(_now: Tick, view: &MarkerView, (): &()) -> Decision<Mark> {
+        next(view)
     }
 
-    fn remember(now: Tick, memory: MarkerMemory, _did: &Mark, got: &Outcome) -> MarkerMemory {
-        MarkerMemory { retry: memory.retry.after(now, got) }
-    }
+    fn remember(_now: Tick, (): (), _did: &Mark, _got: &Outcome) {}
 
-    fn learn(local: &mut MarkerLocal, did: &Mark, got: &Outcome) {
+    fn learn(local: &mut MarkerLocal, did: &Mark, got: &Outcome, _cache: &Cache) -> Vec<MarkedNode> {
         if let (Mark::AskPlace { .. }, Outcome::Done(Reply::Csi(Response::NodeGetInfo(info)))) = (did, got) {
             local.place = Some(Place::of(info));
         }
+        Vec::new()
     }
 
-    fn about(key: &MarkedNode) -> ObjectRef {
+    fn back_off(_local: &MarkerLocal) -> BackOff {
+        BackOff::default()
+    }
+
+    fn object(key: &MarkedNode) -> ObjectRef {
         ObjectRef::cluster(Kind::Node, key.0.clone())
     }
 }
+
+impl Narrate for Marker {}
 
 fn next(view: &MarkerView) -> Decision<Mark> {
     let MarkerLocal { node: name, driver, socket, place } = &*view.local;
@@ -175,7 +167,7 @@ fn next(view: &MarkerView) -> Decision<Mark> {
         Some(Decision::Do(Action::DescribeNode { name, only_if, annotations, labels }, why)) => {
             Decision::Do(Mark::Describe { name, only_if, annotations, labels }, why)
         }
-        Some(Decision::Do(_, why) | Decision::Wait(_, why) | Decision::Rest(why)) => Decision::Rest(why),
+        Some(other) => Decision::Rest(other.why().clone()),
         None => Decision::Rest(Why::settled("NodeMarked", format!("node {name} names driver {driver}"))),
     }
 }

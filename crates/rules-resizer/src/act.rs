@@ -1,17 +1,19 @@
 use alloc::collections::BTreeMap;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{Kind, SecretReference, Time};
-use control::{Action, Capability, Effect, Outcome, Permission, Secrets};
+use control::{Attempt, Capability, Effect, Lane, Outcome, Permission, Secrets};
 use csi::{Call, v1};
 
+use crate::memory::grown;
 use crate::patch;
 use crate::view::{Place, Stamp};
 
 /// Everything the resizer does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Act {
+pub enum Action {
     /// Take the size from before the resize off the volume.
     ForgetBefore {
         /// The claim's uid.
@@ -199,121 +201,139 @@ pub enum Work {
     Modifying,
 }
 
-impl Act {
+impl Action {
     /// The uid of the claim it is for.
     pub fn claim(&self) -> &str {
         match self {
-            Act::ForgetBefore { claim, .. }
-            | Act::ReadSecret { claim, .. }
-            | Act::Expand { claim, .. }
-            | Act::SetSize { claim, .. }
-            | Act::Modify { claim, .. }
-            | Act::SetClass { claim, .. } => claim,
-            Act::AwaitNode { claim, .. }
-            | Act::Finish { claim, .. }
-            | Act::BeginModify { claim, .. }
-            | Act::Pend { claim, .. }
-            | Act::FinishModify { claim, .. }
-            | Act::CancelModify { claim }
-            | Act::Adopt { claim, .. } => &claim.uid,
-            Act::Begin(begin) => &begin.claim.uid,
-            Act::ReportGrowth(report) => &report.claim.uid,
-            Act::ReportModify(report) => &report.claim.uid,
+            Action::ForgetBefore { claim, .. }
+            | Action::ReadSecret { claim, .. }
+            | Action::Expand { claim, .. }
+            | Action::SetSize { claim, .. }
+            | Action::Modify { claim, .. }
+            | Action::SetClass { claim, .. } => claim,
+            Action::AwaitNode { claim, .. }
+            | Action::Finish { claim, .. }
+            | Action::BeginModify { claim, .. }
+            | Action::Pend { claim, .. }
+            | Action::FinishModify { claim, .. }
+            | Action::CancelModify { claim }
+            | Action::Adopt { claim, .. } => &claim.uid,
+            Action::Begin(begin) => &begin.claim.uid,
+            Action::ReportGrowth(report) => &report.claim.uid,
+            Action::ReportModify(report) => &report.claim.uid,
         }
     }
 
     /// Which of the two it is part of.
     pub fn work(&self) -> Work {
         match self {
-            Act::ForgetBefore { .. }
-            | Act::Begin(_)
-            | Act::Expand { .. }
-            | Act::SetSize { .. }
-            | Act::AwaitNode { .. }
-            | Act::Finish { .. }
-            | Act::ReportGrowth(_) => Work::Growing,
-            Act::BeginModify { .. }
-            | Act::Pend { .. }
-            | Act::Modify { .. }
-            | Act::SetClass { .. }
-            | Act::FinishModify { .. }
-            | Act::ReportModify(_)
-            | Act::CancelModify { .. } => Work::Modifying,
-            Act::ReadSecret { of, .. } | Act::Adopt { of, .. } => *of,
+            Action::ForgetBefore { .. }
+            | Action::Begin(_)
+            | Action::Expand { .. }
+            | Action::SetSize { .. }
+            | Action::AwaitNode { .. }
+            | Action::Finish { .. }
+            | Action::ReportGrowth(_) => Work::Growing,
+            Action::BeginModify { .. }
+            | Action::Pend { .. }
+            | Action::Modify { .. }
+            | Action::SetClass { .. }
+            | Action::FinishModify { .. }
+            | Action::ReportModify(_)
+            | Action::CancelModify { .. } => Work::Modifying,
+            Action::ReadSecret { of, .. } | Action::Adopt { of, .. } => *of,
         }
     }
 
     /// It writes to the claim.
     pub fn writes_claim(&self) -> bool {
         match self {
-            Act::Adopt { .. }
-            | Act::Begin(_)
-            | Act::AwaitNode { .. }
-            | Act::Finish { .. }
-            | Act::ReportGrowth(_)
-            | Act::BeginModify { .. }
-            | Act::Pend { .. }
-            | Act::FinishModify { .. }
-            | Act::ReportModify(_)
-            | Act::CancelModify { .. } => true,
-            Act::ForgetBefore { .. }
-            | Act::ReadSecret { .. }
-            | Act::Expand { .. }
-            | Act::SetSize { .. }
-            | Act::Modify { .. }
-            | Act::SetClass { .. } => false,
+            Action::Adopt { .. }
+            | Action::Begin(_)
+            | Action::AwaitNode { .. }
+            | Action::Finish { .. }
+            | Action::ReportGrowth(_)
+            | Action::BeginModify { .. }
+            | Action::Pend { .. }
+            | Action::FinishModify { .. }
+            | Action::ReportModify(_)
+            | Action::CancelModify { .. } => true,
+            Action::ForgetBefore { .. }
+            | Action::ReadSecret { .. }
+            | Action::Expand { .. }
+            | Action::SetSize { .. }
+            | Action::Modify { .. }
+            | Action::SetClass { .. } => false,
         }
     }
 }
 
-impl Action for Act {
+impl control::Action for Action {
     fn name(&self) -> &'static str {
         match self {
-            Act::ForgetBefore { .. } => "ForgetPreResizeCapacity",
-            Act::Adopt { .. } => "AdoptResize",
-            Act::Begin(_) => "BeginResize",
-            Act::ReadSecret { .. } => "ReadSecret",
-            Act::Expand { .. } => "ControllerExpandVolume",
-            Act::SetSize { .. } => "SetVolumeSize",
-            Act::AwaitNode { .. } => "AwaitNodeResize",
-            Act::Finish { .. } => "FinishResize",
-            Act::ReportGrowth(_) => "ReportResizeError",
-            Act::BeginModify { .. } => "BeginModify",
-            Act::Pend { .. } => "PendModify",
-            Act::Modify { .. } => "ControllerModifyVolume",
-            Act::SetClass { .. } => "SetVolumeAttributesClass",
-            Act::FinishModify { .. } => "FinishModify",
-            Act::ReportModify(_) => "ReportModifyError",
-            Act::CancelModify { .. } => "CancelModify",
+            Action::ForgetBefore { .. } => "ForgetPreResizeCapacity",
+            Action::Adopt { .. } => "AdoptResize",
+            Action::Begin(_) => "BeginResize",
+            Action::ReadSecret { .. } => "ReadSecret",
+            Action::Expand { .. } => "ControllerExpandVolume",
+            Action::SetSize { .. } => "SetVolumeSize",
+            Action::AwaitNode { .. } => "AwaitNodeResize",
+            Action::Finish { .. } => "FinishResize",
+            Action::ReportGrowth(_) => "ReportResizeError",
+            Action::BeginModify { .. } => "BeginModify",
+            Action::Pend { .. } => "PendModify",
+            Action::Modify { .. } => "ControllerModifyVolume",
+            Action::SetClass { .. } => "SetVolumeAttributesClass",
+            Action::FinishModify { .. } => "FinishModify",
+            Action::ReportModify(_) => "ReportModifyError",
+            Action::CancelModify { .. } => "CancelModify",
         }
     }
 
     fn effect(&self) -> Effect {
         match self {
-            Act::ForgetBefore { volume, .. } => patch::forget_before(volume),
-            Act::Adopt { claim, .. } => patch::adopt(claim),
-            Act::Begin(begin) => patch::begin(begin),
-            Act::ReadSecret { secret, .. } => Secrets::read(secret),
-            Act::Expand { place, size, capability, secrets, .. } => expand(place, *size, capability, secrets),
-            Act::SetSize { volume, size, before, .. } => patch::set_size(volume, *size, before.as_deref()),
-            Act::AwaitNode { claim, size, recovers, at, .. } => patch::await_node(claim, *size, *recovers, at),
-            Act::Finish { claim, size, gone, recovers } => patch::finish(claim, *size, gone, *recovers),
-            Act::ReportGrowth(report) => patch::report_growth(report),
-            Act::BeginModify { claim, class, at } => patch::begin_modify(claim, class, at),
-            Act::Pend { claim, target } => patch::pend(claim, target),
-            Act::Modify { place, parameters, secrets, .. } => modify(place, parameters, secrets),
-            Act::SetClass { volume, class, .. } => patch::set_class(volume, class),
-            Act::FinishModify { claim, class, gone } => patch::finish_modify(claim, class, gone),
-            Act::ReportModify(report) => patch::report_modify(report),
-            Act::CancelModify { claim } => patch::cancel_modify(claim),
+            Action::ForgetBefore { volume, .. } => patch::forget_before(volume),
+            Action::Adopt { claim, .. } => patch::adopt(claim),
+            Action::Begin(begin) => patch::begin(begin),
+            Action::ReadSecret { secret, .. } => Secrets::read(secret),
+            Action::Expand { place, size, capability, secrets, .. } => expand(place, *size, capability, secrets),
+            Action::SetSize { volume, size, before, .. } => patch::set_size(volume, *size, before.as_deref()),
+            Action::AwaitNode { claim, size, recovers, at, .. } => patch::await_node(claim, *size, *recovers, at),
+            Action::Finish { claim, size, gone, recovers } => patch::finish(claim, *size, gone, *recovers),
+            Action::ReportGrowth(report) => patch::report_growth(report),
+            Action::BeginModify { claim, class, at } => patch::begin_modify(claim, class, at),
+            Action::Pend { claim, target } => patch::pend(claim, target),
+            Action::Modify { place, parameters, secrets, .. } => modify(place, parameters, secrets),
+            Action::SetClass { volume, class, .. } => patch::set_class(volume, class),
+            Action::FinishModify { claim, class, gone } => patch::finish_modify(claim, class, gone),
+            Action::ReportModify(report) => patch::report_modify(report),
+            Action::CancelModify { claim } => patch::cancel_modify(claim),
         }
     }
 
-    fn failure(&self, got: &Outcome) -> Option<String> {
-        if let Act::ReadSecret { secret, .. } = self {
-            return Secrets::of(secret, got).err();
+    fn attempt(&self, got: &Outcome) -> Attempt {
+        match (self, got) {
+            (Action::ReadSecret { secret, .. }, got) => Secrets::attempt(secret, got),
+            (Action::Expand { size, .. }, Outcome::Done(reply)) => {
+                grown(*size, reply).map_or_else(Attempt::Failed, |_| Attempt::Succeeded)
+            }
+            (_, got) => Attempt::of(got),
         }
-        got.failure()
+    }
+
+    /// Growing and modifying do not wait for each other's failures, nor does telling of one wait for its end. A size or
+    /// class that the user asks for next does not wait for what failed before it.
+    fn lane(&self) -> Lane<'_> {
+        let uid = self.claim();
+        let (number, subject) = match self {
+            Action::ReportGrowth(_) => (2, format!("{uid}/")),
+            Action::ReportModify(_) => (3, format!("{uid}/")),
+            Action::Begin(Begin { size, .. }) | Action::Expand { size, .. } => (0, format!("{uid}/{size}/")),
+            Action::BeginModify { class, .. } | Action::Modify { class, .. } => (1, format!("{uid}/{class}/")),
+            _ if self.work() == Work::Growing => (0, format!("{uid}/")),
+            _ => (1, format!("{uid}/")),
+        };
+        Lane { number, subject: subject.into() }
     }
 
     fn news(&self) -> control::News {
@@ -321,12 +341,12 @@ impl Action for Act {
     }
 
     fn permissions() -> &'static [Permission] {
-        const RIGHTS: [Permission; 3] = [
-            Permission { kind: Kind::PersistentVolume, subresource: "", verb: "patch" },
-            Permission { kind: Kind::PersistentVolumeClaim, subresource: "status", verb: "patch" },
-            Permission { kind: Kind::Secret, subresource: "", verb: "get" },
+        const ALL: [Permission; 3] = [
+            Permission::new(Kind::PersistentVolume, "", "patch"),
+            Permission::new(Kind::PersistentVolumeClaim, "status", "patch"),
+            Permission::new(Kind::Secret, "", "get"),
         ];
-        &RIGHTS
+        &ALL
     }
 }
 

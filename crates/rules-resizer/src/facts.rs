@@ -12,7 +12,6 @@ use api::{
 };
 use control::{Cache, Capability, Mode};
 
-use crate::index::WATCHES;
 use crate::view::{
     BeforeSize, Bound, Class, Expansion, Grow, Key, Modify, ModifyState, Place, Progress, Sizes, Stamp, Told, View,
 };
@@ -24,9 +23,6 @@ const MODIFY_CONDITIONS: [&str; 2] = [names::MODIFYING_VOLUME, names::MODIFY_VOL
 
 /// The facts about one claim.
 pub(crate) fn view(key: &Key, cache: &Cache, local: &Local) -> View {
-    if let Some(kind) = WATCHES.iter().find(|kind| index::is_needed(**kind, local) && !cache.is_synced(**kind)) {
-        return View::NotSynced(*kind);
-    }
     let Some(claim) = cache.claim(&key.0) else { return View::Gone(key.0.clone()) };
     let volume = &claim.spec.volume_name;
     if claim.status.phase != "Bound" || volume.is_empty() {
@@ -238,7 +234,7 @@ impl Local {
             asks_pods: true,
             extra_metadata: false,
             slow_millis: 300_000,
-            pauses: control::Pauses::default(),
+            pauses: control::BackOff::default(),
         }
     }
 }

@@ -8,33 +8,22 @@ use control::{Decision, Tick, Why};
 
 use api::names;
 
-use crate::act::{Act, Begin, GrowthReport, Work};
-use crate::decide::{hold_back, settled};
+use crate::act::{Action, Begin, GrowthReport, Work};
+use crate::decide::settled;
 use crate::memory::{GrowFailure, GrowMemory, Grown};
 use crate::target::{Target, target, target_without_recovery};
 use crate::view::{BeforeSize, Bound, Expansion, Grow, Progress, told};
 
-pub(crate) fn decide(now: Tick, bound: &Bound, memory: &GrowMemory) -> Decision<Act> {
-    if let Some(report) = unreported(now, bound, memory) {
-        return hold_back(now, &memory.report, "VolumeResizeFailed", report);
-    }
-    match next_step(now, bound, memory) {
-        // The user asks for another size: what failed was about the one before.
-        Decision::Do(Act::Begin(begin), why) if memory.tried.is_some_and(|tried| tried != begin.size) => {
-            Decision::Do(Act::Begin(begin), why)
-        }
-        plan @ (Decision::Do(..) | Decision::Wait(..) | Decision::Rest(_)) => {
-            hold_back(now, &memory.retry, "VolumeResizeFailed", plan)
-        }
-    }
+pub(crate) fn decide(now: Tick, bound: &Bound, memory: &GrowMemory) -> Decision<Action> {
+    unreported(now, bound, memory).unwrap_or_else(|| next_step(now, bound, memory))
 }
 
-fn next_step(now: Tick, bound: &Bound, memory: &GrowMemory) -> Decision<Act> {
+fn next_step(now: Tick, bound: &Bound, memory: &GrowMemory) -> Decision<Action> {
     let (grow, claim) = (&bound.grow, &bound.claim.key);
     let sizes = &grow.sizes;
     if grow.before == BeforeSize::Present && sizes.had >= sizes.volume {
         let text = format!("the node has resized the filesystem of volume {}", bound.volume.key.name);
-        let act = Act::ForgetBefore { claim: bound.claim.uid.clone(), volume: bound.volume.clone() };
+        let act = Action::ForgetBefore { claim: bound.claim.uid.clone(), volume: bound.volume.clone() };
         return Decision::Do(act, Why::waiting("FileSystemResized", text));
     }
     if sizes.requested <= sizes.had {
@@ -63,7 +52,7 @@ fn next_target(grow: &Grow, memory: &GrowMemory) -> Target {
 }
 
 /// Record the size, ask the driver, record what it did.
-fn towards(now: Tick, bound: &Bound, memory: &GrowMemory, size: i64) -> Decision<Act> {
+fn towards(now: Tick, bound: &Bound, memory: &GrowMemory, size: i64) -> Decision<Action> {
     let grow = &bound.grow;
     if let Some(grown) = memory.grown.as_ref().filter(|grown| grown.asked == size) {
         return record(now, bound, grown);
@@ -82,7 +71,7 @@ fn towards(now: Tick, bound: &Bound, memory: &GrowMemory, size: i64) -> Decision
 }
 
 /// What was called impossible is left alone for a while, unless something else is asked for.
-fn hopeless(now: Tick, bound: &Bound, memory: &GrowMemory, size: i64) -> Option<Decision<Act>> {
+fn hopeless(now: Tick, bound: &Bound, memory: &GrowMemory, size: i64) -> Option<Decision<Action>> {
     let (_, since) = memory.hopeless.filter(|(hopeless, _)| *hopeless == size)?;
     let until = since.after_millis(bound.slow_millis);
     let claim = &bound.claim.key;
@@ -108,9 +97,9 @@ fn is_begun(grow: &Grow, size: i64) -> bool {
     }
 }
 
-fn begin(now: Tick, bound: &Bound, size: i64) -> Decision<Act> {
+fn begin(now: Tick, bound: &Bound, size: i64) -> Decision<Action> {
     let grow = &bound.grow;
-    let act = Act::Begin(Begin {
+    let act = Action::Begin(Begin {
         claim: bound.claim.clone(),
         size,
         recovers: grow.recovers,
@@ -128,7 +117,7 @@ fn other_conditions(grow: &Grow, kept: &str) -> Vec<String> {
     grow.conditions.iter().filter(|told| told.r#type != kept).map(|told| told.r#type.clone()).collect()
 }
 
-fn ask(bound: &Bound, memory: &GrowMemory, size: i64) -> Decision<Act> {
+fn ask(bound: &Bound, memory: &GrowMemory, size: i64) -> Decision<Action> {
     let grow = &bound.grow;
     let (claim, handle) = (&bound.claim, &bound.place.handle);
     if let (true, Some(pod)) = (memory.in_use, &grow.user) {
@@ -144,16 +133,16 @@ fn ask(bound: &Bound, memory: &GrowMemory, size: i64) -> Decision<Act> {
         (Some(_), Some(secrets)) => secrets.clone(),
         (Some(secret), None) => {
             let text = format!("reading secret {}/{} to resize volume {handle}", secret.namespace, secret.name);
-            let act = Act::ReadSecret { claim: claim.uid.clone(), of: Work::Growing, secret: secret.clone() };
+            let act = Action::ReadSecret { claim: claim.uid.clone(), of: Work::Growing, secret: secret.clone() };
             return Decision::Do(act, Why::waiting("ReadingSecret", text));
         }
     };
-    let act = Act::Expand { claim: claim.uid.clone(), place: bound.place.clone(), size, capability, secrets };
+    let act = Action::Expand { claim: claim.uid.clone(), place: bound.place.clone(), size, capability, secrets };
     Decision::Do(act, Why::waiting("Resizing", format!("asking the driver to resize volume {handle} to {size} bytes")))
 }
 
 /// Reliability 55 and 56: the volume first, then the claim; and the claim's size only when nothing is left to do.
-fn record(now: Tick, bound: &Bound, grown: &Grown) -> Decision<Act> {
+fn record(now: Tick, bound: &Bound, grown: &Grown) -> Decision<Action> {
     let grow = &bound.grow;
     let (claim, volume) = (&bound.claim, &bound.volume);
     if grow.sizes.volume < grown.size {
@@ -161,7 +150,7 @@ fn record(now: Tick, bound: &Bound, grown: &Grown) -> Decision<Act> {
             BeforeSize::Absent(size) if grown.node_goes_on => Some(size.to_string()),
             BeforeSize::Absent(_) | BeforeSize::Unused | BeforeSize::Present => None,
         };
-        let act = Act::SetSize { claim: claim.uid.clone(), volume: volume.clone(), size: grown.size, before };
+        let act = Action::SetSize { claim: claim.uid.clone(), volume: volume.clone(), size: grown.size, before };
         let text = format!("recording that volume {} has {} bytes", volume.key.name, grown.size);
         return Decision::Do(act, Why::waiting("RecordingVolumeSize", text));
     }
@@ -171,24 +160,24 @@ fn record(now: Tick, bound: &Bound, grown: &Grown) -> Decision<Act> {
             Expansion::Controller => grown.asked,
             Expansion::NodeOnly | Expansion::None => grown.size,
         };
-        let act = Act::AwaitNode { claim: claim.clone(), size, recovers: grow.recovers, again, at: now.to_time() };
+        let act = Action::AwaitNode { claim: claim.clone(), size, recovers: grow.recovers, again, at: now.to_time() };
         let text = format!("handing the resize of claim {} over to the node", claim.key);
         return Decision::Do(act, Why::waiting("FileSystemResizeRequired", text));
     }
     let gone = other_conditions(grow, "");
-    let act = Act::Finish { claim: claim.clone(), size: grown.size, gone, recovers: grow.recovers };
+    let act = Action::Finish { claim: claim.clone(), size: grown.size, gone, recovers: grow.recovers };
     let text = format!("recording that claim {} has {} bytes", claim.key, grown.size);
     Decision::Do(act, Why::waiting("VolumeResizeSuccessful", text))
 }
 
 /// A refusal of the size under way that the claim does not tell yet.
-fn unreported(now: Tick, bound: &Bound, memory: &GrowMemory) -> Option<Decision<Act>> {
+fn unreported(now: Tick, bound: &Bound, memory: &GrowMemory) -> Option<Decision<Action>> {
     let grow = &bound.grow;
     let failure = memory.failure.as_ref()?;
     if grow.recovers && grow.sizes.allocated != Some(failure.size) || is_told(grow, failure) {
         return None;
     }
-    let act = Act::ReportGrowth(GrowthReport {
+    let act = Action::ReportGrowth(GrowthReport {
         claim: bound.claim.clone(),
         infeasible: failure.infeasible && grow.recovers,
         message: failure.message.clone(),

@@ -13,16 +13,6 @@ use crate::view::Key;
 pub(crate) const WATCHES: [Kind; 4] =
     [Kind::PersistentVolumeClaim, Kind::PersistentVolume, Kind::VolumeAttributesClass, Kind::Pod];
 
-/// Whether a kind is waited for: older clusters have no attributes classes, and pods need not be looked at.
-pub(crate) fn is_needed(kind: Kind, local: &Local) -> bool {
-    match kind {
-        Kind::VolumeAttributesClass => local.modifies,
-        Kind::Pod => local.asks_pods,
-        Kind::PersistentVolumeClaim | Kind::PersistentVolume => true,
-        _not_watched => false,
-    }
-}
-
 pub(crate) fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
     let mut keys = BTreeSet::new();
     for side in change.sides() {

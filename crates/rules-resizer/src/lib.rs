@@ -46,7 +46,7 @@ mod view;
 #[cfg(test)]
 mod tests;
 
-pub use act::{Act, Begin, GrowthReport, ModifyReport, Work};
+pub use act::{Action, Begin, GrowthReport, ModifyReport, Work};
 pub use memory::{GrowFailure, GrowMemory, Grown, Memory, ModifyFailure, ModifyMemory};
 pub use view::{
     BeforeSize, Bound, Class, Expansion, Grow, Key, Modify, ModifyState, Place, Progress, Sizes, Stamp, Told, View,
@@ -56,7 +56,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{Kind, ObjectRef};
-use control::{Cache, Change, Decision, Outcome, Pauses, Rules, Tick, Tone, Why};
+use control::{BackOff, Cache, Change, Decision, EventType, Narrate, Outcome, Rules, Tick, Why};
 
 /// The resizer of one driver.
 pub struct Resizer;
@@ -85,7 +85,7 @@ pub struct Local {
     /// How long what the driver calls impossible is left alone.
     pub slow_millis: u64,
     /// How long pauses after failures are.
-    pub pauses: Pauses,
+    pub pauses: BackOff,
 }
 
 impl Rules for Resizer {
@@ -94,7 +94,7 @@ impl Rules for Resizer {
     type Key = Key;
     type Local = Local;
     type View = View;
-    type Action = Act;
+    type Action = Action;
     type Memory = Memory;
 
     fn watches() -> &'static [Kind] {
@@ -113,25 +113,29 @@ impl Rules for Resizer {
         facts::view(key, cache, local)
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Act> {
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
         decide::decide(now, view, memory)
     }
 
-    fn remember(now: Tick, memory: Memory, did: &Act, got: &Outcome) -> Memory {
+    fn remember(now: Tick, memory: Memory, did: &Action, got: &Outcome) -> Memory {
         memory::remember(now, memory, did, got)
     }
 
-    fn paced(memory: Memory, local: &Local) -> Memory {
-        memory.paced(local.pauses)
+    fn learn(_local: &mut Local, _did: &Action, _got: &Outcome, _cache: &Cache) -> Vec<Key> {
+        Vec::new()
     }
 
-    fn learn(_local: &mut Local, _did: &Act, _got: &Outcome) {}
+    fn back_off(local: &Local) -> BackOff {
+        local.pauses
+    }
 
-    fn about(key: &Key) -> ObjectRef {
+    fn object(key: &Key) -> ObjectRef {
         ObjectRef { kind: Kind::PersistentVolumeClaim, key: key.0.clone() }
     }
+}
 
-    fn plight(_key: &Key, why: &Why) -> Option<(Tone, &'static str)> {
-        news::plight(why)
+impl Narrate for Resizer {
+    fn rest_event(_key: &Key, why: &Why) -> Option<(EventType, &'static str)> {
+        news::rest_event(why)
     }
 }

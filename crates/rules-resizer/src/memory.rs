@@ -1,10 +1,10 @@
 use alloc::format;
 use alloc::string::String;
 
-use control::{Outcome, Pauses, Refusal, Reply, Retry, Secrets, Tick};
+use control::{Outcome, Refusal, Reply, Secrets, Tick};
 use csi::{Code, Response};
 
-use crate::act::{Act, Work};
+use crate::act::{Action, Work};
 
 /// What is kept in mind about a claim. Forgetting it costs a repeated call, nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -22,10 +22,6 @@ pub struct Memory {
 /// What is kept in mind about a resize.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct GrowMemory {
-    /// Failures in a row.
-    pub retry: Retry,
-    /// The size they were about: another one need not wait for them.
-    pub tried: Option<i64>,
     /// What the driver needs to know, read for the next call and forgotten after it.
     pub secrets: Option<Secrets>,
     /// What the driver did.
@@ -40,8 +36,6 @@ pub struct GrowMemory {
     pub in_use: bool,
     /// A refusal the claim does not tell yet.
     pub failure: Option<GrowFailure>,
-    /// Failures in a row to tell it.
-    pub report: Retry,
 }
 
 /// A volume the driver has grown.
@@ -69,10 +63,6 @@ pub struct GrowFailure {
 /// What is kept in mind about a change of attributes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ModifyMemory {
-    /// Failures in a row.
-    pub retry: Retry,
-    /// The class they were about: another one need not wait for them.
-    pub tried: Option<String>,
     /// What the driver needs to know, read for the next call and forgotten after it.
     pub secrets: Option<Secrets>,
     /// The driver made the volume one of this class.
@@ -83,8 +73,6 @@ pub struct ModifyMemory {
     pub hopeless: Option<(String, Tick)>,
     /// A failure the claim does not tell yet.
     pub failure: Option<ModifyFailure>,
-    /// Failures in a row to tell it.
-    pub report: Retry,
 }
 
 /// The driver did not make the volume one of a class.
@@ -105,18 +93,10 @@ impl Memory {
     pub(crate) fn about(&self, uid: &str) -> Memory {
         if self.uid == uid { self.clone() } else { Memory::default() }
     }
-
-    /// The same, with pauses of another length.
-    pub(crate) fn paced(self, pauses: Pauses) -> Memory {
-        let Memory { mut grow, mut modify, .. } = self;
-        (grow.retry, grow.report) = (grow.retry.paced(pauses), grow.report.paced(pauses));
-        (modify.retry, modify.report) = (modify.retry.paced(pauses), modify.report.paced(pauses));
-        Memory { uid: self.uid, owned: self.owned, grow, modify }
-    }
 }
 
 /// What an action's outcome adds to or takes from memory.
-pub(crate) fn remember(now: Tick, memory: Memory, did: &Act, got: &Outcome) -> Memory {
+pub(crate) fn remember(now: Tick, memory: Memory, did: &Action, got: &Outcome) -> Memory {
     let known = memory.about(did.claim());
     let uid = did.claim().into();
     let owned = match got {
@@ -132,49 +112,47 @@ pub(crate) fn remember(now: Tick, memory: Memory, did: &Act, got: &Outcome) -> M
 }
 
 impl GrowMemory {
-    fn after(self, now: Tick, did: &Act, got: &Outcome) -> GrowMemory {
+    fn after(self, now: Tick, did: &Action, got: &Outcome) -> GrowMemory {
         let done = matches!(got, Outcome::Done(_));
-        let retry = self.retry.clone().after(now, got);
         match did {
-            Act::Begin(begin) if done => {
+            Action::Begin(begin) if done => {
                 let hopeless = self.hopeless.filter(|(size, _)| *size == begin.size);
-                GrowMemory { retry, sure: Some(begin.size), in_use: self.in_use, hopeless, ..GrowMemory::default() }
+                GrowMemory { sure: Some(begin.size), in_use: self.in_use, hopeless, ..GrowMemory::default() }
             }
-            Act::ReadSecret { secret, .. } => match Secrets::of(secret, got) {
+            Action::ReadSecret { secret, .. } => match Secrets::of(secret, got) {
                 Ok(secrets) => GrowMemory { secrets: Some(secrets), ..self },
-                Err(failed) => GrowMemory { retry: self.retry.clone().after(now, &Outcome::Unknown(failed)), ..self },
+                Err(_) => self,
             },
-            Act::Expand { size, .. } => self.after_expand(now, *size, got),
-            Act::AwaitNode { size, again, .. } if done => {
+            Action::Expand { size, .. } => self.after_expand(now, *size, got),
+            Action::AwaitNode { size, again, .. } if done => {
                 GrowMemory { hopeless: again.then_some((*size, now)), ..GrowMemory::default() }
             }
-            Act::Finish { .. } if done => GrowMemory::default(),
-            Act::ReportGrowth(_) if done => GrowMemory { failure: None, report: Retry::default(), ..self },
-            Act::ReportGrowth(_) => GrowMemory { report: self.report.clone().after(now, got), ..self },
+            Action::Finish { .. } if done => GrowMemory::default(),
+            Action::ReportGrowth(_) if done => GrowMemory { failure: None, ..self },
             // Whether or not the size was recorded: it may be another one than was asked for before.
-            Act::Begin(begin) => GrowMemory { retry, tried: Some(begin.size), sure: None, ..self },
-            Act::ForgetBefore { .. }
-            | Act::Adopt { .. }
-            | Act::SetSize { .. }
-            | Act::AwaitNode { .. }
-            | Act::Finish { .. } => GrowMemory { retry, ..self },
-            Act::BeginModify { .. }
-            | Act::Pend { .. }
-            | Act::Modify { .. }
-            | Act::SetClass { .. }
-            | Act::FinishModify { .. }
-            | Act::ReportModify(_)
-            | Act::CancelModify { .. } => self,
+            Action::Begin(_) => GrowMemory { sure: None, ..self },
+            Action::ForgetBefore { .. }
+            | Action::Adopt { .. }
+            | Action::SetSize { .. }
+            | Action::AwaitNode { .. }
+            | Action::Finish { .. }
+            | Action::ReportGrowth(_)
+            | Action::BeginModify { .. }
+            | Action::Pend { .. }
+            | Action::Modify { .. }
+            | Action::SetClass { .. }
+            | Action::FinishModify { .. }
+            | Action::ReportModify(_)
+            | Action::CancelModify { .. } => self,
         }
     }
 
     fn after_expand(self, now: Tick, asked: i64, got: &Outcome) -> GrowMemory {
-        let retry = self.retry.after(now, got);
-        let after = GrowMemory { retry, tried: Some(asked), hopeless: self.hopeless, ..GrowMemory::default() };
+        let after = GrowMemory { hopeless: self.hopeless, ..GrowMemory::default() };
         match got {
             Outcome::Done(reply) => match grown(asked, reply) {
                 Ok(grown) => GrowMemory { grown: Some(grown), ..after },
-                Err(nonsense) => GrowMemory { retry: after.retry.after(now, &Outcome::Unknown(nonsense)), ..after },
+                Err(_) => after,
             },
             Outcome::Refused(Refusal::Driver(code, message)) => {
                 let infeasible = is_infeasible(*code);
@@ -196,7 +174,7 @@ impl GrowMemory {
     }
 }
 
-fn grown(asked: i64, reply: &Reply) -> Result<Grown, String> {
+pub(crate) fn grown(asked: i64, reply: &Reply) -> Result<Grown, String> {
     match reply {
         Reply::Csi(Response::ControllerExpandVolume(answer)) => {
             // Some drivers do not say; they did what they were asked for.
@@ -222,38 +200,36 @@ fn said(code: Code, message: &str) -> String {
 }
 
 impl ModifyMemory {
-    fn after(self, now: Tick, did: &Act, got: &Outcome) -> ModifyMemory {
+    fn after(self, now: Tick, did: &Action, got: &Outcome) -> ModifyMemory {
         let done = matches!(got, Outcome::Done(_));
-        let retry = self.retry.clone().after(now, got);
         match did {
-            Act::BeginModify { .. } if done => ModifyMemory { hopeless: self.hopeless, ..ModifyMemory::default() },
-            Act::ReadSecret { secret, .. } => match Secrets::of(secret, got) {
+            Action::BeginModify { .. } if done => ModifyMemory { hopeless: self.hopeless, ..ModifyMemory::default() },
+            Action::ReadSecret { secret, .. } => match Secrets::of(secret, got) {
                 Ok(secrets) => ModifyMemory { secrets: Some(secrets), ..self },
-                Err(failed) => ModifyMemory { retry: self.retry.clone().after(now, &Outcome::Unknown(failed)), ..self },
+                Err(_) => self,
             },
-            Act::Modify { class, .. } => self.after_modify(now, class, got),
-            Act::FinishModify { .. } if done => ModifyMemory::default(),
-            Act::ReportModify(_) if done => ModifyMemory { failure: None, report: Retry::default(), ..self },
-            Act::ReportModify(_) => ModifyMemory { report: self.report.clone().after(now, got), ..self },
-            Act::BeginModify { class, .. } => ModifyMemory { retry, tried: Some(class.clone()), ..self },
-            Act::Pend { .. }
-            | Act::Adopt { .. }
-            | Act::SetClass { .. }
-            | Act::FinishModify { .. }
-            | Act::CancelModify { .. } => ModifyMemory { retry, ..self },
-            Act::ForgetBefore { .. }
-            | Act::Begin(_)
-            | Act::Expand { .. }
-            | Act::SetSize { .. }
-            | Act::AwaitNode { .. }
-            | Act::Finish { .. }
-            | Act::ReportGrowth(_) => self,
+            Action::Modify { class, .. } => self.after_modify(now, class, got),
+            Action::FinishModify { .. } if done => ModifyMemory::default(),
+            Action::ReportModify(_) if done => ModifyMemory { failure: None, ..self },
+            Action::BeginModify { .. }
+            | Action::Pend { .. }
+            | Action::Adopt { .. }
+            | Action::SetClass { .. }
+            | Action::FinishModify { .. }
+            | Action::CancelModify { .. }
+            | Action::ReportModify(_)
+            | Action::ForgetBefore { .. }
+            | Action::Begin(_)
+            | Action::Expand { .. }
+            | Action::SetSize { .. }
+            | Action::AwaitNode { .. }
+            | Action::Finish { .. }
+            | Action::ReportGrowth(_) => self,
         }
     }
 
     fn after_modify(self, now: Tick, class: &str, got: &Outcome) -> ModifyMemory {
-        let retry = self.retry.after(now, got);
-        let after = ModifyMemory { retry, tried: Some(class.into()), ..ModifyMemory::default() };
+        let after = ModifyMemory::default();
         let failure = |infeasible, reason: String, message: String| {
             Some(ModifyFailure { class: class.into(), infeasible, reason, message })
         };

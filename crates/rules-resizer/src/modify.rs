@@ -9,32 +9,19 @@ use alloc::vec::Vec;
 use api::names;
 use control::{Decision, Tick, Why};
 
-use crate::act::{Act, ModifyReport, Work};
-use crate::decide::{hold_back, settled};
+use crate::act::{Action, ModifyReport, Work};
+use crate::decide::settled;
 use crate::memory::ModifyMemory;
 use crate::view::{Bound, Class, ModifyState, told};
 
-pub(crate) fn decide(now: Tick, bound: &Bound, memory: &ModifyMemory) -> Decision<Act> {
+pub(crate) fn decide(now: Tick, bound: &Bound, memory: &ModifyMemory) -> Decision<Action> {
     if !bound.modify.supported {
         return settled("ModifyUnsupported", format!("driver {} changes no attributes", bound.place.driver));
     }
-    if let Some(report) = unreported(now, bound, memory) {
-        return hold_back(now, &memory.report, "VolumeModifyFailed", report);
-    }
-    match next_step(now, bound, memory) {
-        // The user asks for another class: what failed was about the one before.
-        Decision::Do(Act::BeginModify { claim, class, at }, why)
-            if memory.tried.as_ref().is_some_and(|tried| *tried != class) =>
-        {
-            Decision::Do(Act::BeginModify { claim, class, at }, why)
-        }
-        plan @ (Decision::Do(..) | Decision::Wait(..) | Decision::Rest(_)) => {
-            hold_back(now, &memory.retry, "VolumeModifyFailed", plan)
-        }
-    }
+    unreported(now, bound, memory).unwrap_or_else(|| next_step(now, bound, memory))
 }
 
-fn next_step(now: Tick, bound: &Bound, memory: &ModifyMemory) -> Decision<Act> {
+fn next_step(now: Tick, bound: &Bound, memory: &ModifyMemory) -> Decision<Action> {
     let (modify, claim) = (&bound.modify, &bound.claim.key);
     match (&modify.status, &modify.wanted) {
         (ModifyState::Nothing, wanted) if *wanted == modify.current => {
@@ -54,18 +41,19 @@ fn next_step(now: Tick, bound: &Bound, memory: &ModifyMemory) -> Decision<Act> {
 }
 
 /// Nothing is asked for any more and nothing is under way.
-fn roll_back(bound: &Bound) -> Decision<Act> {
+fn roll_back(bound: &Bound) -> Decision<Action> {
     let text = format!("claim {} asks for no attributes any more", bound.claim.key);
     match told(&bound.modify.conditions, names::MODIFYING_VOLUME) {
-        Some(_) => {
-            Decision::Do(Act::CancelModify { claim: bound.claim.clone() }, Why::waiting("VolumeModifyCanceled", text))
-        }
+        Some(_) => Decision::Do(
+            Action::CancelModify { claim: bound.claim.clone() },
+            Why::waiting("VolumeModifyCanceled", text),
+        ),
         None => settled("VolumeModifyCanceled", text),
     }
 }
 
 /// Towards the class under way.
-fn go_on(bound: &Bound, memory: &ModifyMemory, class: &str) -> Decision<Act> {
+fn go_on(bound: &Bound, memory: &ModifyMemory, class: &str) -> Decision<Action> {
     match &bound.modify.target_class {
         Class::Ready(parameters) => carry_out(bound, memory, class, parameters),
         missing @ (Class::Unnamed | Class::Missing(_) | Class::Foreign(_)) => {
@@ -75,7 +63,7 @@ fn go_on(bound: &Bound, memory: &ModifyMemory, class: &str) -> Decision<Act> {
 }
 
 /// Towards the class asked for, with nothing uncertain behind.
-fn turn_to(now: Tick, bound: &Bound, memory: &ModifyMemory, class: &str) -> Decision<Act> {
+fn turn_to(now: Tick, bound: &Bound, memory: &ModifyMemory, class: &str) -> Decision<Action> {
     let modify = &bound.modify;
     let parameters = match &modify.wanted_class {
         Class::Ready(parameters) => parameters,
@@ -89,21 +77,21 @@ fn turn_to(now: Tick, bound: &Bound, memory: &ModifyMemory, class: &str) -> Deci
         return Decision::Wait(since.after_millis(bound.slow_millis), Why::waiting("ModifyInfeasible", text));
     }
     if modify.status != ModifyState::InProgress(class.into()) {
-        let act = Act::BeginModify { claim: bound.claim.clone(), class: class.into(), at: now.to_time() };
+        let act = Action::BeginModify { claim: bound.claim.clone(), class: class.into(), at: now.to_time() };
         let text = format!("recording that claim {} gets attributes class {class}", bound.claim.key);
         return Decision::Do(act, Why::waiting("RecordingModify", text));
     }
     carry_out(bound, memory, class, parameters)
 }
 
-fn pend(bound: &Bound, class: &Class) -> Decision<Act> {
+fn pend(bound: &Bound, class: &Class) -> Decision<Action> {
     let why = Why::waiting("AttributesClassMissing", class.problem());
     let target = match &bound.modify.status {
         ModifyState::Pending(_) => return Decision::Rest(why),
         ModifyState::Nothing => String::new(),
         ModifyState::InProgress(target) | ModifyState::Infeasible(target) => target.clone(),
     };
-    Decision::Do(Act::Pend { claim: bound.claim.clone(), target }, why)
+    Decision::Do(Action::Pend { claim: bound.claim.clone(), target }, why)
 }
 
 /// Ask the driver, record what it did: the volume first, then the claim.
@@ -112,7 +100,7 @@ fn carry_out(
     memory: &ModifyMemory,
     class: &str,
     parameters: &BTreeMap<String, String>,
-) -> Decision<Act> {
+) -> Decision<Action> {
     let (modify, claim, handle) = (&bound.modify, &bound.claim, &bound.place.handle);
     if memory.modified.as_deref() == Some(class) {
         return record(bound, class);
@@ -122,33 +110,38 @@ fn carry_out(
         (Some(_), Some(secrets)) => secrets.clone(),
         (Some(secret), None) => {
             let text = format!("reading secret {}/{} to modify volume {handle}", secret.namespace, secret.name);
-            let act = Act::ReadSecret { claim: claim.uid.clone(), of: Work::Modifying, secret: secret.clone() };
+            let act = Action::ReadSecret { claim: claim.uid.clone(), of: Work::Modifying, secret: secret.clone() };
             return Decision::Do(act, Why::waiting("ReadingSecret", text));
         }
     };
     let mut parameters = parameters.clone();
     parameters.extend(modify.extra.clone());
-    let act =
-        Act::Modify { claim: claim.uid.clone(), place: bound.place.clone(), class: class.into(), parameters, secrets };
+    let act = Action::Modify {
+        claim: claim.uid.clone(),
+        place: bound.place.clone(),
+        class: class.into(),
+        parameters,
+        secrets,
+    };
     let text = format!("asking the driver to give volume {handle} the attributes of class {class}");
     Decision::Do(act, Why::waiting("VolumeModify", text))
 }
 
-fn record(bound: &Bound, class: &str) -> Decision<Act> {
+fn record(bound: &Bound, class: &str) -> Decision<Action> {
     let (claim, volume) = (&bound.claim, &bound.volume);
     if bound.modify.volume_class.as_deref() != Some(class) {
-        let act = Act::SetClass { claim: claim.uid.clone(), volume: volume.clone(), class: class.into() };
+        let act = Action::SetClass { claim: claim.uid.clone(), volume: volume.clone(), class: class.into() };
         let text = format!("recording that volume {} has class {class}", volume.key.name);
         return Decision::Do(act, Why::waiting("RecordingVolumeClass", text));
     }
     let gone: Vec<String> = bound.modify.conditions.iter().map(|told| told.r#type.clone()).collect();
-    let act = Act::FinishModify { claim: claim.clone(), class: class.into(), gone };
+    let act = Action::FinishModify { claim: claim.clone(), class: class.into(), gone };
     let text = format!("recording that claim {} has attributes class {class}", claim.key);
     Decision::Do(act, Why::waiting("VolumeModifySuccessful", text))
 }
 
 /// A failure of the class under way that the claim does not tell yet.
-fn unreported(now: Tick, bound: &Bound, memory: &ModifyMemory) -> Option<Decision<Act>> {
+fn unreported(now: Tick, bound: &Bound, memory: &ModifyMemory) -> Option<Decision<Action>> {
     let failure = memory.failure.as_ref()?;
     let modify = &bound.modify;
     let under_way = modify.status == ModifyState::InProgress(failure.class.clone());
@@ -157,7 +150,7 @@ fn unreported(now: Tick, bound: &Bound, memory: &ModifyMemory) -> Option<Decisio
     if !under_way || same_words && !failure.infeasible {
         return None;
     }
-    let act = Act::ReportModify(ModifyReport {
+    let act = Action::ReportModify(ModifyReport {
         claim: bound.claim.clone(),
         class: failure.class.clone(),
         infeasible: failure.infeasible,

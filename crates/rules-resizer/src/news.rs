@@ -4,42 +4,44 @@ use alloc::format;
 use alloc::string::String;
 
 use api::Quantity;
-use control::{News, Tone, Why};
+use control::{EventType, News, Why};
 
-use crate::act::{Act, Work};
+use crate::act::{Action, Work};
 
 const GROWTH_FAILED: &str = "VolumeResizeFailed";
 const MODIFY_FAILED: &str = "VolumeModifyFailed";
 
 /// What is told of an action.
-pub(crate) fn news(act: &Act) -> News {
+pub(crate) fn news(act: &Action) -> News {
     let failed = match act.work() {
         Work::Growing => Some(GROWTH_FAILED),
         Work::Modifying => Some(MODIFY_FAILED),
     };
     let (begun, done) = match act {
-        Act::Expand { size, .. } => (Some(("Resizing", format!("the driver is asked for {}", bytes(*size)))), None),
-        Act::AwaitNode { .. } => (None, Some(("FileSystemResizeRequired", "the node does the rest".into()))),
-        Act::Finish { size, .. } => {
+        Action::Expand { size, .. } => (Some(("Resizing", format!("the driver is asked for {}", bytes(*size)))), None),
+        Action::AwaitNode { .. } => (None, Some(("FileSystemResizeRequired", "the node does the rest".into()))),
+        Action::Finish { size, .. } => {
             (None, Some(("VolumeResizeSuccessful", format!("the volume has {}", bytes(*size)))))
         }
-        Act::Modify { class, .. } => {
+        Action::Modify { class, .. } => {
             (Some(("VolumeModify", format!("the driver is asked for the attributes of class {class}"))), None)
         }
-        Act::FinishModify { class, .. } => {
+        Action::FinishModify { class, .. } => {
             (None, Some(("VolumeModifySuccessful", format!("the volume has the attributes of class {class}"))))
         }
-        Act::CancelModify { .. } => (None, Some(("VolumeModifyCanceled", "no other attributes are asked for".into()))),
-        Act::ForgetBefore { .. }
-        | Act::Adopt { .. }
-        | Act::Begin(_)
-        | Act::ReadSecret { .. }
-        | Act::SetSize { .. }
-        | Act::ReportGrowth(_)
-        | Act::BeginModify { .. }
-        | Act::Pend { .. }
-        | Act::SetClass { .. }
-        | Act::ReportModify(_) => (None, None),
+        Action::CancelModify { .. } => {
+            (None, Some(("VolumeModifyCanceled", "no other attributes are asked for".into())))
+        }
+        Action::ForgetBefore { .. }
+        | Action::Adopt { .. }
+        | Action::Begin(_)
+        | Action::ReadSecret { .. }
+        | Action::SetSize { .. }
+        | Action::ReportGrowth(_)
+        | Action::BeginModify { .. }
+        | Action::Pend { .. }
+        | Action::SetClass { .. }
+        | Action::ReportModify(_) => (None, None),
     };
     News { begun, done, failed }
 }
@@ -49,10 +51,10 @@ fn bytes(size: i64) -> String {
 }
 
 /// What is told while nothing is done: upstream complains about a class that is not there, and about a volume in use.
-pub(crate) fn plight(why: &Why) -> Option<(Tone, &'static str)> {
+pub(crate) fn rest_event(why: &Why) -> Option<(EventType, &'static str)> {
     match why.code {
-        "AttributesClassMissing" => Some((Tone::Warning, MODIFY_FAILED)),
-        "VolumeInUse" | "VolumeUnusable" | "SizeUnreadable" => Some((Tone::Warning, GROWTH_FAILED)),
+        "AttributesClassMissing" => Some((EventType::Warning, MODIFY_FAILED)),
+        "VolumeInUse" | "VolumeUnusable" | "SizeUnreadable" => Some((EventType::Warning, GROWTH_FAILED)),
         _ => None,
     }
 }
@@ -71,23 +73,23 @@ mod tests {
     // Sidecars 4.4, 4.5: the reasons of the Go resizer.
     #[test]
     fn growing_and_modifying_are_told_under_the_reasons_users_know() {
-        let done = |act: &Act| act.news().done.map(|(reason, _)| reason);
-        let finish = Act::Finish { claim: stamp(), size: 2 << 30, gone: Vec::new(), recovers: true };
+        let done = |act: &Action| act.news().done.map(|(reason, _)| reason);
+        let finish = Action::Finish { claim: stamp(), size: 2 << 30, gone: Vec::new(), recovers: true };
         assert_eq!(finish.news().done, Some(("VolumeResizeSuccessful", "the volume has 2Gi".into())));
         assert_eq!(finish.news().failed, Some("VolumeResizeFailed"));
-        let cancel = Act::CancelModify { claim: stamp() };
+        let cancel = Action::CancelModify { claim: stamp() };
         assert_eq!((done(&cancel), cancel.news().failed), (Some("VolumeModifyCanceled"), Some("VolumeModifyFailed")));
-        let modified = Act::FinishModify { claim: stamp(), class: "gold".into(), gone: Vec::new() };
+        let modified = Action::FinishModify { claim: stamp(), class: "gold".into(), gone: Vec::new() };
         assert_eq!(done(&modified), Some("VolumeModifySuccessful"));
-        let pend = Act::Pend { claim: stamp(), target: String::new() };
+        let pend = Action::Pend { claim: stamp(), target: String::new() };
         assert_eq!((pend.news().begun, pend.news().done), (None, None));
     }
 
     #[test]
     fn a_volume_in_use_and_a_missing_class_are_told_and_a_volume_as_it_should_be_is_not() {
-        let plight = |code| plight(&Why::waiting(code, "")).map(|(_, reason)| reason);
-        assert_eq!(plight("VolumeInUse"), Some(GROWTH_FAILED));
-        assert_eq!(plight("AttributesClassMissing"), Some(MODIFY_FAILED));
-        assert_eq!(plight("SizeAsRequested"), None);
+        let reason = |code| rest_event(&Why::waiting(code, "")).map(|(_, reason)| reason);
+        assert_eq!(reason("VolumeInUse"), Some(GROWTH_FAILED));
+        assert_eq!(reason("AttributesClassMissing"), Some(MODIFY_FAILED));
+        assert_eq!(reason("SizeAsRequested"), None);
     }
 }

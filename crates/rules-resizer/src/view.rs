@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use api::{Kind, Meta, ObjectKey, Precondition, SecretReference};
+use api::{Meta, ObjectKey, Precondition, SecretReference};
 use control::Capability;
 
 /// What one decision is about: a claim.
@@ -20,8 +20,6 @@ impl fmt::Display for Key {
 /// Everything a decision looks at.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum View {
-    /// The objects of this kind have not been listed yet, so nothing can be said.
-    NotSynced(Kind),
     /// There is no such claim.
     Gone(ObjectKey),
     /// The claim has no volume yet.

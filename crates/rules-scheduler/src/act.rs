@@ -3,7 +3,7 @@ use alloc::sync::Arc;
 use core::fmt;
 
 use api::{Kind, ObjectKey, ObjectRef, Patch, PersistentVolumeClaim, Precondition, Write, names};
-use control::{Effect, Permission, Retry};
+use control::{Effect, Permission};
 use serde_json::json;
 
 /// The things this controller does.
@@ -54,10 +54,11 @@ impl control::Action for Action {
     }
 
     fn permissions() -> &'static [Permission] {
-        &[
-            Permission { kind: Kind::PersistentVolumeClaim, subresource: "", verb: "patch" },
-            Permission { kind: Kind::Pod, subresource: "binding", verb: "create" },
-        ]
+        const ALL: [Permission; 2] = [
+            Permission::new(Kind::PersistentVolumeClaim, "", "patch"),
+            Permission::new(Kind::Pod, "binding", "create"),
+        ];
+        &ALL
     }
 }
 
@@ -68,11 +69,4 @@ impl fmt::Debug for Action {
             Action::Bind { pod, node, .. } => write!(f, "Bind({pod} to {node})"),
         }
     }
-}
-
-/// A hint kept between decisions.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Memory {
-    /// When to try again.
-    pub retry: Retry,
 }

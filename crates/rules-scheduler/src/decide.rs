@@ -2,27 +2,17 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use control::{Decision, Tick, Why};
+use control::{Decision, Why};
 
-use crate::{Action, ClaimState, Memory, NodeView, Pending, View};
+use crate::{Action, ClaimState, NodeView, Pending, View};
 
-pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
-    let decision = match view {
+pub(crate) fn decide(view: &View) -> Decision<Action> {
+    match view {
         View::Gone => Decision::Rest(Why::settled("PodGone", "the pod does not exist")),
         View::Ended => Decision::Rest(Why::settled("PodEnded", "the pod has ended")),
         View::Placed(node) => Decision::Rest(Why::settled("Placed", format!("the pod is on node {node}"))),
         View::Deleting => Decision::Rest(Why::settled("PodBeingDeleted", "the pod is being deleted")),
         View::Pending(pending) => place(pending),
-    };
-    match (decision, memory.retry.pause(now)) {
-        (Decision::Do(_, why), Some(until)) => {
-            let failure = memory.retry.last_failure().unwrap_or("no answer");
-            Decision::Wait(
-                until,
-                Why::waiting("TryingAgain", format!("{}, which failed last time: {failure}", why.text)),
-            )
-        }
-        (decision, _) => decision,
     }
 }
 

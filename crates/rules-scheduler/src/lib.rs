@@ -31,9 +31,9 @@ mod tests;
 use alloc::vec::Vec;
 
 use api::{Kind, ObjectKey, ObjectRef};
-use control::{Cache, Change, Decision, Outcome, Rules, Tick};
+use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
 
-pub use act::{Action, Memory};
+pub use act::Action;
 pub use view::{ClaimState, NodeView, Pending, View};
 
 /// The rules.
@@ -46,7 +46,7 @@ impl Rules for Scheduler {
     type Local = ();
     type View = View;
     type Action = Action;
-    type Memory = Memory;
+    type Memory = ();
 
     fn watches() -> &'static [Kind] {
         &[Kind::Pod, Kind::PersistentVolumeClaim, Kind::PersistentVolume, Kind::StorageClass, Kind::Node]
@@ -64,17 +64,23 @@ impl Rules for Scheduler {
         index::view(key, cache)
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
-        decide::decide(now, view, memory)
+    fn decide(_now: Tick, view: &View, (): &()) -> Decision<Action> {
+        decide::decide(view)
     }
 
-    fn remember(now: Tick, memory: Memory, _did: &Action, got: &Outcome) -> Memory {
-        Memory { retry: memory.retry.after(now, got) }
+    fn remember(_now: Tick, (): (), _did: &Action, _got: &Outcome) {}
+
+    fn learn(_local: &mut (), _did: &Action, _got: &Outcome, _cache: &Cache) -> Vec<ObjectKey> {
+        Vec::new()
     }
 
-    fn learn(_local: &mut (), _did: &Action, _got: &Outcome) {}
+    fn back_off(_local: &()) -> BackOff {
+        BackOff::default()
+    }
 
-    fn about(key: &ObjectKey) -> ObjectRef {
+    fn object(key: &ObjectKey) -> ObjectRef {
         ObjectRef { kind: Kind::Pod, key: key.clone() }
     }
 }
+
+impl Narrate for Scheduler {}

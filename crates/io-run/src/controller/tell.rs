@@ -2,44 +2,42 @@
 //! work: events are handed over and forgotten.
 
 use api::Object;
-use control::{Action, Outcome, Refusal, Rules, Tone, Why};
+use control::{Action, Ended, EventType, Narrate, Outcome, Refusal, Why};
 use csi::Code;
 
 use super::Controller;
 
-impl<R> Controller<R>
-where
-    R: Rules + 'static,
-    R::Key: Send + Sync,
-    R::Local: Send,
-    R::Memory: Send,
-    R::Action: Send + Sync,
-{
-    /// Nothing is done for this reason.
-    pub(super) fn tell_of_plight(&self, key: &R::Key, why: &Why) {
-        if let Some((tone, reason)) = R::plight(key, why) {
-            self.say(key, tone, reason, || why.to_string());
+impl<R: Narrate> Controller<R> {
+    /// The key rests for this reason.
+    pub(super) fn tell_of_rest(&self, key: &R::Key, why: &Why) {
+        if let Some((event_type, reason)) = R::rest_event(key, why) {
+            self.say(key, event_type, reason, || why.to_string());
         }
     }
 
-    /// An action begins.
-    pub(super) fn tell_of_beginning(&self, key: &R::Key, action: &R::Action) {
-        if self.parts.events.is_none() {
-            return;
-        }
-        if let Some((reason, text)) = action.news().begun {
-            self.say(key, Tone::Normal, reason, || text);
+    /// The action on a key begins.
+    pub(super) fn tell_of_beginning(&self, key: &R::Key) {
+        let begun = {
+            let state = self.state();
+            let Some(doing) = state.engine.doing(key) else { return };
+            self.parts.metrics.decided(R::NAME, "do", doing.why.code);
+            tracing::debug!(controller = R::NAME, %key, action = doing.action.name(), "{}", doing.why);
+            self.parts.events.as_ref().and_then(|_| doing.action.news().begun)
+        };
+        if let Some((reason, text)) = begun {
+            self.say(key, EventType::Normal, reason, || text);
         }
     }
 
-    /// An action has ended.
-    pub(super) fn tell_of_end(&self, key: &R::Key, action: &R::Action, why: &Why, outcome: &Outcome) {
-        let Some(failure) = action.failure(outcome) else {
+    /// The action on a key has ended.
+    pub(super) fn tell_of_end(&self, key: &R::Key, ended: &Ended<R::Action>, outcome: &Outcome) {
+        let Ended { action, why, attempt } = ended;
+        let Some(failure) = attempt.failure() else {
             if self.parts.events.is_none() {
                 return;
             }
             if let Some((reason, text)) = action.news().done {
-                self.say(key, Tone::Normal, reason, || text);
+                self.say(key, EventType::Normal, reason, || text);
             }
             return;
         };
@@ -57,23 +55,23 @@ where
             Outcome::Refused(_) | Outcome::Unknown(_) | Outcome::Done(_) => {
                 tracing::warn!(controller = R::NAME, %key, action = action.name(), "{failure}");
                 let reason = action.news().failed.unwrap_or(why.code);
-                self.say(key, Tone::Warning, reason, || format!("{why}: {failure}"));
+                self.say(key, EventType::Warning, reason, || format!("{why}: {failure}"));
             }
         }
     }
 
-    fn say(&self, key: &R::Key, tone: Tone, reason: &'static str, text: impl FnOnce() -> String) {
+    fn say(&self, key: &R::Key, event_type: EventType, reason: &'static str, text: impl FnOnce() -> String) {
         let Some(events) = &self.parts.events else { return };
         let objects: Vec<Object> = self.parts.facts.look(|cache| {
-            let concerned = R::concerns(key, cache, &self.state().local);
-            concerned.iter().filter_map(|object| cache.get(object.kind, &object.key).cloned()).collect()
+            let targets = R::event_targets(key, cache, self.state().engine.local());
+            targets.iter().filter_map(|object| cache.get(object.kind, &object.key).cloned()).collect()
         });
         if objects.is_empty() {
             return;
         }
         let (text, now) = (text(), self.parts.clock.now());
         for object in objects {
-            events.say(R::NAME, object, tone, reason, text.clone(), now);
+            events.say(R::NAME, object, event_type, reason, text.clone(), now);
         }
     }
 }

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use api::{Kind, ObjectRef, Pod, Precondition, Write, names};
+use control::Rules;
 use rules_attachdetach::AttachDetach;
 use rules_attacher::Attacher;
 use rules_node::Node;
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, NAMESPACE};
 use crate::explore::Scenario;
-use crate::laws::{self, Broken};
+use crate::laws::Violation;
 use crate::member::{Actor, Instance, Member, Seat};
 use crate::truth::{Host, Truth};
 use crate::world::{UserMove, World};
@@ -23,7 +24,7 @@ use crate::worlds::{life_write, put};
 pub const SCENARIO: Scenario = Scenario {
     name: "attach",
     about: "attachdetach, attacher and two node agents; a pod moves between nodes with a single-node volume",
-    start: || start::<AttachDetach>(Seat { build: |_, _| (), refresh: |(), _, _| false, digest: |(), _| {} }),
+    start: || start::<AttachDetach>(Seat::fixed(|_, _| ())),
     user,
     rest,
     waives: &[],
@@ -34,7 +35,7 @@ pub const SCENARIO: Scenario = Scenario {
 pub const REPORTED: Scenario = Scenario {
     name: "attach-reported",
     about: "the same, from the moment the first node has been told that the volume is attached",
-    start: || start_reported::<AttachDetach>(Seat { build: |_, _| (), refresh: |(), _, _| false, digest: |(), _| {} }),
+    start: || start_reported::<AttachDetach>(Seat::fixed(|_, _| ())),
     ..SCENARIO
 };
 
@@ -74,6 +75,11 @@ pub fn start<R: Actor>(seat: Seat<R>) -> World {
 
 /// The world with other rules in the places of the attach/detach controller and the attacher.
 pub fn start_with<R: Actor, A: Actor>(seat: Seat<R>, attacher: Seat<A>) -> World {
+    start_all(seat, attacher, agent_seat::<Node>())
+}
+
+/// The world with other rules in the places of the attach/detach controller, the attacher and the agents.
+pub fn start_all<R: Actor, A: Actor, N: Actor>(seat: Seat<R>, attacher: Seat<A>, agent: Seat<N>) -> World {
     let mut cluster = Cluster::new();
     furnish(&mut cluster, &NODES);
     let mut truth = Truth::default();
@@ -86,7 +92,7 @@ pub fn start_with<R: Actor, A: Actor>(seat: Seat<R>, attacher: Seat<A>) -> World
         Instance::start("attacher", "", attacher, &cluster, &truth),
     ];
     for node in NODES {
-        members.push(Instance::start(&format!("agent of {node}"), node, agent_seat(), &cluster, &truth));
+        members.push(Instance::start(&format!("agent of {node}"), node, agent, &cluster, &truth));
     }
     World::of(cluster, truth, members)
 }
@@ -182,10 +188,11 @@ pub fn attacher() -> rules_attacher::Local {
 }
 
 fn attacher_seat() -> Seat<Attacher> {
-    Seat { build: |_, _| attacher(), refresh: |_, _, _| false, digest: |_, _| {} }
+    Seat::fixed(|_, _| attacher())
 }
 
-fn agent_seat() -> Seat<Node> {
+/// How an agent learns about its machine.
+pub fn agent_seat<N: Rules<Local = rules_node::Local>>() -> Seat<N> {
     Seat {
         build: agent_local,
         refresh: |local, truth, node| {
@@ -258,31 +265,29 @@ pub fn user(world: &World) -> Vec<UserMove> {
 }
 
 /// A live pod runs with its volume, and nothing is left of any other.
-pub fn rest(world: &World) -> Option<Broken> {
-    let broken = |text: String| Some(Broken::new(laws::AS_ASKED, text));
+pub fn rest(world: &World) -> Option<Violation> {
     let wanted = live(world).map(|pod| pod.spec.node_name.clone());
     if let Some(pod) = world.cluster.pods().find(|pod| pod.metadata.is_deleting()) {
-        return broken(format!("pod {} was deleted and is still there", pod.metadata.name));
+        return Some(Violation::PodLeft { pod: pod.metadata.name.clone() });
     }
     for (node, host) in &world.truth.hosts {
         let attached = world.truth.attached.get(HANDLE).is_some_and(|nodes| nodes.contains(node));
         let runs = host.processes.values().filter(|running| **running).count();
         if wanted.as_ref() == Some(node) {
             if !attached || runs != 1 || !host.holds(HANDLE) {
-                return broken(format!("the pod on {node} does not run with its volume"));
+                return Some(Violation::PodDoesNotRun { node: node.clone() });
             }
         } else if attached || runs > 0 || host.holds(HANDLE) || !host.files.is_empty() || !host.processes.is_empty() {
-            return broken(format!("something is left on {node}"));
+            return Some(Violation::LeftOnNode { node: node.clone() });
         }
     }
     for node in world.cluster.nodes() {
         let unique = names::unique_volume_name(DRIVER, HANDLE);
         let here = wanted.as_ref() == Some(&node.metadata.name);
         if node.reports_attached(&unique) != here || node.reports_in_use(&unique) != here {
-            return broken(format!("the status of {} does not say what is so", node.metadata.name));
+            return Some(Violation::NodeStatusUntrue { node: node.metadata.name.clone() });
         }
     }
-    let attachments: Vec<_> = world.cluster.attachments().map(|a| a.spec.node_name.clone()).collect();
-    (attachments != Vec::from_iter(wanted))
-        .then(|| Broken::new(laws::AS_ASKED, format!("attachments to {attachments:?}")))
+    let nodes: Vec<_> = world.cluster.attachments().map(|a| a.spec.node_name.clone()).collect();
+    (nodes != Vec::from_iter(wanted)).then_some(Violation::AttachmentsTo { nodes })
 }

@@ -9,18 +9,18 @@ use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, NAMESPACE};
 use crate::explore::Scenario;
-use crate::laws::{self, Broken};
+use crate::laws::{self, Violation};
 use crate::member::{Actor, Instance, Seat};
 use crate::truth::Truth;
 use crate::world::{UserMove, World};
-use crate::worlds::provision::{lately, on_claim};
+use crate::worlds::provision::{on_claim, seat};
 use crate::worlds::put;
 
 /// The world with the rules as they are.
 pub const SCENARIO: Scenario = Scenario {
     name: "copy",
     about: "binding, provisioner and its care for sources; a claim is copied while the user deletes it or the copy",
-    start: || start::<Sources>(Seat { build: |_, _| local(), refresh: |_, _, _| false, digest: lately }),
+    start: || start::<Sources>(seat(|_, _| local())),
     user,
     rest,
     waives: &[],
@@ -31,8 +31,8 @@ pub const ON_CLAIM: Scenario = Scenario {
     name: "copy-on-claim",
     about: "the same, with the intent on the claim instead of the journal",
     start: || {
-        let sources = Seat { build: |_, _| on_claim(local()), refresh: |_, _, _| false, digest: lately };
-        start_with::<Sources>(sources, |_, _| on_claim(local()))
+        let build: fn(&Truth, &str) -> Local = |_, _| on_claim(local());
+        start_all::<Binding, Sources>(binding(), seat(build), build)
     },
     ..SCENARIO
 };
@@ -51,10 +51,15 @@ pub fn local() -> Local {
 
 /// The world with other rules in the place of those that let sources go.
 pub fn start<R: Actor>(sources: Seat<R>) -> World {
-    start_with(sources, |_, _| local())
+    start_all(binding(), sources, |_, _| local())
 }
 
-fn start_with<R: Actor>(sources: Seat<R>, build: fn(&Truth, &str) -> Local) -> World {
+fn binding() -> Seat<Binding> {
+    Seat::fixed(|_, _| ())
+}
+
+/// The world with other rules in the places of binding and of those that let sources go.
+pub fn start_all<B: Actor, R: Actor>(binding: Seat<B>, sources: Seat<R>, build: fn(&Truth, &str) -> Local) -> World {
     let mut cluster = Cluster::new();
     let class =
         json!({ "metadata": {}, "provisioner": DRIVER, "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate" });
@@ -64,10 +69,9 @@ fn start_with<R: Actor>(sources: Seat<R>, build: fn(&Truth, &str) -> Local) -> W
     let mut truth = Truth::default();
     truth.volumes.insert(VOLUME.into(), HANDLE.into());
     let truth = Arc::new(truth);
-    let plain = Seat::<Binding> { build: |_, _| (), refresh: |(), _, _| false, digest: |(), _| {} };
-    let provisioner = Seat::<Provisioner> { build, refresh: |_, _, _| false, digest: lately };
+    let provisioner = seat::<Provisioner>(build);
     let members = vec![
-        Instance::start("binding", "", plain, &cluster, &truth),
+        Instance::start("binding", "", binding, &cluster, &truth),
         Instance::start("provisioner", "", provisioner, &cluster, &truth),
         Instance::start("sources", "", sources, &cluster, &truth),
     ];
@@ -140,27 +144,26 @@ pub fn user(world: &World) -> Vec<UserMove> {
 }
 
 /// Whoever was deleted is gone with its volume, whoever was not has one; a copy whose source went first may have none.
-pub fn rest(world: &World) -> Option<Broken> {
-    let broken = |text: String| Some(Broken::new(laws::AS_ASKED, text));
+pub fn rest(world: &World) -> Option<Violation> {
     if let Some(uid) = laws::entries(world).next() {
-        return broken(format!("the journal still tells of claim {uid}"));
+        return Some(Violation::EntryLeft { claim: uid.into() });
     }
     if let Some(claim) = world.cluster.claims().find(|claim| claim.metadata.is_deleting()) {
-        return broken(format!("claim {} was deleted and is still there", claim.metadata.name));
+        return Some(Violation::ClaimLeft { claim: claim.metadata.name.clone() });
     }
     let named = |name: &str| world.cluster.claims().find(|claim| claim.metadata.name == name);
     let waiting = named(COPY).filter(|copy| copy.status.phase == "Pending");
     if let Some(copy) = waiting {
         if named(SOURCE).is_some() {
-            return broken("the source is there and the copy is not made".into());
+            return Some(Violation::CopyNotMade {});
         }
         if copy.metadata.has_finalizer(names::PROVISIONING_INTENT) {
-            return broken("the copy cannot be made, and the intent is still on its claim".into());
+            return Some(Violation::IntentLeft { claim: copy.metadata.name.clone() });
         }
     }
     let volumes = world.cluster.claims().count() - usize::from(waiting.is_some());
     if world.truth.volumes.len() != volumes || world.cluster.volumes().count() != volumes {
-        return broken(format!("{} volumes for {volumes} claims that have one", world.truth.volumes.len()));
+        return Some(Violation::WrongCount { volumes: world.truth.volumes.len(), claims: volumes });
     }
     None
 }

@@ -11,7 +11,7 @@ use rules_attacher::Attacher;
 
 use crate::cluster::{Cluster, NAMESPACE};
 use crate::explore::Scenario;
-use crate::laws::{self, Broken};
+use crate::laws::Violation;
 use crate::member::{Actor, Instance, Seat};
 use crate::truth::Truth;
 use crate::world::{UserMove, World};
@@ -21,7 +21,7 @@ use crate::worlds::attach;
 pub const SCENARIO: Scenario = Scenario {
     name: "node-lost",
     about: "attachdetach and attacher; a node with an attached volume is taken out of the cluster",
-    start: || start::<Attacher>(Seat { build: |_, _| attach::attacher(), refresh: |_, _, _| false, digest: |_, _| {} }),
+    start: || start::<Attacher>(Seat::fixed(|_, _| attach::attacher())),
     user,
     rest,
     waives: &[],
@@ -32,7 +32,7 @@ pub fn start<A: Actor>(seat: Seat<A>) -> World {
     let mut cluster = Cluster::new();
     attach::furnish(&mut cluster, &attach::NODES[..1]);
     let truth = Arc::new(Truth::default());
-    let detach = Seat::<AttachDetach> { build: |_, _| (), refresh: |(), _, _| false, digest: |(), _| {} };
+    let detach = Seat::<AttachDetach>::fixed(|_, _| ());
     let members = vec![
         Instance::start("attachdetach", "", detach, &cluster, &truth),
         Instance::start("attacher", "", seat, &cluster, &truth),
@@ -65,13 +65,10 @@ pub fn user(world: &World) -> Vec<UserMove> {
 }
 
 /// A node that is gone has nothing attached; one that is there has what its pod needs.
-pub fn rest(world: &World) -> Option<Broken> {
+pub fn rest(world: &World) -> Option<Violation> {
     let wanted = world.cluster.pods().next().is_some() && world.cluster.nodes().next().is_some();
     let attachments: Vec<_> = world.cluster.attachments().map(|one| one.metadata.name.clone()).collect();
-    let attached: Vec<_> = world.truth.attached.keys().collect();
+    let attached: Vec<_> = world.truth.attached.keys().cloned().collect();
     let as_asked = attachments.len() == usize::from(wanted) && attached.len() == usize::from(wanted);
-    (!as_asked).then(|| {
-        let text = format!("attachments {attachments:?} and, at the driver, {attached:?} are left or missing");
-        Broken::new(laws::AS_ASKED, text)
-    })
+    (!as_asked).then_some(Violation::AttachmentsLeft { attachments, attached })
 }

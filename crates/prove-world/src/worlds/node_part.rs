@@ -8,7 +8,7 @@ use std::sync::Arc;
 use api::{
     Kind, ObjectKey, ObjectRef, Patch, PersistentVolumeClaim, Precondition, Quantity, Subresource, Write, names,
 };
-use control::{Action, Cache, Change, Decision, Effect, Outcome, Permission, Rules, Tick, Why};
+use control::{Action, BackOff, Cache, Change, Decision, Effect, Outcome, Permission, Rules, Tick, Why};
 use csi::{Call, v1};
 use serde_json::json;
 
@@ -16,7 +16,7 @@ use serde_json::json;
 pub struct NodePart;
 
 /// A claim.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(ObjectKey);
 
 impl fmt::Display for Key {
@@ -131,9 +131,15 @@ impl Rules for NodePart {
         }
     }
 
-    fn learn((): &mut (), _: &Act, _: &Outcome) {}
+    fn learn((): &mut (), _: &Act, _: &Outcome, _: &Cache) -> Vec<Key> {
+        Vec::new()
+    }
 
-    fn about(key: &Key) -> ObjectRef {
+    fn back_off((): &()) -> BackOff {
+        BackOff::default()
+    }
+
+    fn object(key: &Key) -> ObjectRef {
         ObjectRef { kind: Kind::PersistentVolumeClaim, key: key.0.clone() }
     }
 }

@@ -4,13 +4,14 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use api::{Kind, ObjectRef, Precondition, Write, names};
+use control::Rules;
 use rules_binding::Binding;
 use rules_provisioner::{Intent, Local, Provisioner, Settings};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, NAMESPACE};
 use crate::explore::Scenario;
-use crate::laws::{self, Broken};
+use crate::laws::{self, Violation};
 use crate::member::{Actor, Instance, Seat};
 use crate::truth::Truth;
 use crate::world::{UserMove, World};
@@ -20,7 +21,7 @@ use crate::worlds::put;
 pub const SCENARIO: Scenario = Scenario {
     name: "provision",
     about: "binding and provisioner; a claim that the user deletes at any moment and makes again",
-    start: || start::<Provisioner>(Seat { build: |_, _| local(), refresh: |_, _, _| false, digest: lately }),
+    start: || start::<Provisioner>(seat(|_, _| local())),
     user,
     rest,
     waives: &[],
@@ -30,7 +31,7 @@ pub const SCENARIO: Scenario = Scenario {
 pub const ON_CLAIM: Scenario = Scenario {
     name: "provision-on-claim",
     about: "the same, with the intent on the claim instead of the journal",
-    start: || start::<Provisioner>(Seat { build: |_, _| on_claim(local()), refresh: |_, _, _| false, digest: lately }),
+    start: || start::<Provisioner>(seat(|_, _| on_claim(local()))),
     ..SCENARIO
 };
 
@@ -43,9 +44,9 @@ pub fn local() -> Local {
     Local::new(DRIVER, "/csi.sock")
 }
 
-/// What the provisioner knows that no object says.
-pub fn lately(local: &Local, mut canon: &mut dyn std::hash::Hasher) {
-    local.lately.hash(&mut canon);
+/// How a provisioner learns about the world: what it recorded lately is all that no object says.
+pub fn seat<R: Rules<Local = Local>>(build: fn(&Truth, &str) -> Local) -> Seat<R> {
+    Seat { build, refresh: |_, _, _| false, digest: |local, mut canon| local.lately.hash(&mut canon) }
 }
 
 /// The same with intents on the claims.
@@ -56,15 +57,19 @@ pub fn on_claim(local: Local) -> Local {
 
 /// The world with other rules in the place of the provisioner.
 pub fn start<R: Actor>(seat: Seat<R>) -> World {
+    start_with(Seat::<Binding>::fixed(|_, _| ()), seat)
+}
+
+/// The world with other rules in the places of binding and provisioner.
+pub fn start_with<B: Actor, R: Actor>(binding: Seat<B>, seat: Seat<R>) -> World {
     let mut cluster = Cluster::new();
     let class =
         json!({ "metadata": {}, "provisioner": DRIVER, "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate" });
     put(&mut cluster, ObjectRef::cluster(Kind::StorageClass, CLASS), class);
     put(&mut cluster, target(), claim_body());
     let truth = Arc::new(Truth::default());
-    let plain = Seat::<Binding> { build: |_, _| (), refresh: |(), _, _| false, digest: |(), _| {} };
     let members = vec![
-        Instance::start("binding", "", plain, &cluster, &truth),
+        Instance::start("binding", "", binding, &cluster, &truth),
         Instance::start("provisioner", "", seat, &cluster, &truth),
     ];
     World::of(cluster, truth, members)
@@ -104,34 +109,29 @@ pub fn user(world: &World) -> Vec<UserMove> {
 }
 
 /// A claim has its volume; without a claim there is none, and no intent is left.
-pub fn rest(world: &World) -> Option<Broken> {
-    let broken = |text: String| Some(Broken::new(laws::AS_ASKED, text));
+pub fn rest(world: &World) -> Option<Violation> {
     if let Some(uid) = laws::entries(world).next() {
-        return broken(format!("the journal still tells of claim {uid}"));
+        return Some(Violation::EntryLeft { claim: uid.into() });
     }
     let Some(claim) = world.cluster.claims().next() else {
         if let Some(volume) = world.cluster.volumes().next() {
-            return broken(format!("the claim is gone and volume {} is left", volume.metadata.name));
+            return Some(Violation::VolumeLeft { volume: volume.metadata.name.clone() });
         }
-        return world
-            .truth
-            .volumes
-            .values()
-            .next()
-            .and_then(|id| broken(format!("the claim is gone and {id} is left")));
+        return world.truth.volumes.values().next().map(|id| Violation::HandleLeft { handle: id.clone() });
     };
     if claim.metadata.is_deleting() {
-        return broken("the claim was deleted and is still there".into());
+        return Some(Violation::ClaimLeft { claim: claim.metadata.name.clone() });
     }
     if claim.metadata.has_finalizer(names::PROVISIONING_INTENT) {
-        return broken("the intent is still on the claim".into());
+        return Some(Violation::IntentLeft { claim: claim.metadata.name.clone() });
     }
     let volumes: Vec<_> = world.cluster.volumes().collect();
     match volumes.as_slice() {
         [volume] if claim.status.phase == "Bound" && claim.spec.volume_name == volume.metadata.name => {
             let known = world.truth.volumes.len() == 1 && volume.status.phase == "Bound";
-            if known { None } else { broken("the driver's volumes are not those of the claim".into()) }
+            let volumes = world.truth.volumes.values().cloned().collect();
+            (!known).then_some(Violation::DriverDiffers { volumes })
         }
-        _ => broken(format!("the claim is {} and there are {} volumes", claim.status.phase, volumes.len())),
+        _ => Some(Violation::ClaimUnserved { phase: claim.status.phase.to_string(), volumes: volumes.len() }),
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, NAMESPACE};
 use crate::explore::Scenario;
-use crate::laws::{self, Broken};
+use crate::laws::Violation;
 use crate::member::{Actor, Instance, Seat};
 use crate::truth::{LARGEST, Size, TIER, Truth};
 use crate::world::{UserMove, World};
@@ -19,7 +19,7 @@ use crate::worlds::put;
 pub const SCENARIO: Scenario = Scenario {
     name: "resize",
     about: "resizer and a node; a claim is asked to grow, too far and back, and to change its attributes",
-    start: || start::<Resizer>(Seat { build: |_, _| local(), refresh: |_, _, _| false, digest: |_, _| {} }),
+    start: || start::<Resizer>(Seat::fixed(|_, _| local())),
     user,
     rest,
     waives: &[],
@@ -59,7 +59,7 @@ pub fn start<R: Actor>(seat: Seat<R>) -> World {
     truth.sizes.insert(HANDLE.into(), Size { volume: GI, filesystem: GI });
     truth.tiers.insert(HANDLE.into(), TIERS[0].into());
     let truth = Arc::new(truth);
-    let node = Seat::<NodePart> { build: |_, _| (), refresh: |(), _, _| false, digest: |(), _| {} };
+    let node = Seat::<NodePart>::fixed(|_, _| ());
     let members = vec![
         Instance::start("resizer", "", seat, &cluster, &truth),
         Instance::start("node", "", node, &cluster, &truth),
@@ -109,7 +109,7 @@ pub fn user(world: &World) -> Vec<UserMove> {
         writes: vec![Write::Patch {
             target: target(),
             subresource: None,
-            patch: Patch::Merge(json!({ "spec": spec })),
+            patch: Patch::merge(api::Precondition::default(), json!({ "spec": spec })),
         }],
     };
     let (asked, had) = (bytes(&claim.spec.resources.requests), bytes(&claim.status.capacity));
@@ -126,24 +126,25 @@ pub fn user(world: &World) -> Vec<UserMove> {
     moves
 }
 
-/// The claim has what it asks for, or says that it cannot; and what it says it has is there.
-pub fn rest(world: &World) -> Option<Broken> {
-    let broken = |text: String| Some(Broken::new(laws::AS_ASKED, text));
+/// The claim has what it asks for, or says that it cannot; and what it says it has is there. What the driver has called
+/// impossible is left alone for longer than a world lasts, also if it is not.
+pub fn rest(world: &World) -> Option<Violation> {
     let claim = world.cluster.claims().next()?;
     let size = world.truth.sizes.get(HANDLE).copied().unwrap_or_default();
     let (asked, had) = (bytes(&claim.spec.resources.requests), bytes(&claim.status.capacity));
     if asked > LARGEST {
         if !is_called_infeasible(claim) {
-            return broken(format!("{asked} bytes are more than there are, and the claim does not say so"));
+            return Some(Violation::NotInfeasible { asked });
         }
-    } else if had < asked || size.filesystem < asked {
-        return broken(format!("the claim asks for {asked}, has {had}, and its filesystem {}", size.filesystem));
+    } else if (had < asked || size.filesystem < asked) && !(world.truth.impossible && is_called_infeasible(claim)) {
+        return Some(Violation::NotGrown { asked, has: had, filesystem: size.filesystem });
     }
     let wanted = claim.spec.volume_attributes_class_name.clone().unwrap_or_default();
     let current = claim.status.current_volume_attributes_class_name.clone().unwrap_or_default();
     let tier = world.truth.tiers.get(HANDLE).cloned().unwrap_or_default();
-    if current != wanted || tier != wanted || claim.status.modify_volume_status.is_some() {
-        return broken(format!("the claim asks for {wanted}, says {current}, and the volume is {tier}"));
+    let settled = current == wanted && tier == wanted && claim.status.modify_volume_status.is_none();
+    if !settled && !world.truth.impossible {
+        return Some(Violation::NotModified { asked: wanted, says: current, tier });
     }
     None
 }

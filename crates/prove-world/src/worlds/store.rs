@@ -8,12 +8,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use api::{Kind, ObjectKey, ObjectRef, Patch, PersistentVolumeClaim, Precondition, Write};
-use control::{Action, Cache, Change, Decision, Effect, Outcome, Permission, Retry, Rules, Tick, Why};
+use control::{Action, BackOff, Cache, Change, Decision, Effect, Outcome, Permission, Rules, Tick, Why};
 use serde_json::json;
 
 use crate::cluster::{Cluster, NAMESPACE};
 use crate::explore::Scenario;
-use crate::laws::{self, Broken};
+use crate::laws::Violation;
 use crate::member::{Instance, Seat};
 use crate::truth::Truth;
 use crate::world::{UserMove, World};
@@ -95,7 +95,7 @@ impl Rules for Writer {
     type Local = String;
     type View = (Option<Arc<PersistentVolumeClaim>>, String);
     type Action = Entry;
-    type Memory = Retry;
+    type Memory = ();
 
     fn watches() -> &'static [Kind] {
         &[Kind::PersistentVolumeClaim]
@@ -113,7 +113,7 @@ impl Rules for Writer {
         (cache.claim(&ObjectKey::new(NAMESPACE, CLAIM)).cloned(), letter.clone())
     }
 
-    fn decide(_: Tick, (claim, letter): &Self::View, _: &Retry) -> Decision<Entry> {
+    fn decide(_: Tick, (claim, letter): &Self::View, (): &()) -> Decision<Entry> {
         let why = Why::waiting("Writing", "writing");
         let Some(claim) = claim else { return Decision::Rest(Why::settled("Gone", "the claim is gone")) };
         let held = claim.metadata.has_finalizer(&finalizer(letter));
@@ -127,13 +127,17 @@ impl Rules for Writer {
         }
     }
 
-    fn remember(now: Tick, memory: Retry, _: &Entry, got: &Outcome) -> Retry {
-        memory.after(now, got)
+    fn remember(_: Tick, (): (), _: &Entry, _: &Outcome) {}
+
+    fn learn(_: &mut String, _: &Entry, _: &Outcome, _: &Cache) -> Vec<Journal> {
+        Vec::new()
     }
 
-    fn learn(_: &mut String, _: &Entry, _: &Outcome) {}
+    fn back_off(_: &String) -> BackOff {
+        BackOff::default()
+    }
 
-    fn about(_: &Journal) -> ObjectRef {
+    fn object(_: &Journal) -> ObjectRef {
         ObjectRef::namespaced(Kind::PersistentVolumeClaim, NAMESPACE, CLAIM)
     }
 }
@@ -185,20 +189,20 @@ fn user(world: &World) -> Vec<UserMove> {
         // The protection finalizer is nobody's business here, so the user takes it off as well.
         Some(claim) => {
             let rest: Vec<_> = claim.metadata.finalizers.iter().filter(|f| f.starts_with("prove")).collect();
-            let patch = Patch::Merge(json!({ "metadata": { "finalizers": rest } }));
+            let patch = Patch::merge(api::Precondition::default(), json!({ "metadata": { "finalizers": rest } }));
             let strip = Write::Patch { target: target(), subresource: None, patch };
             vec![UserMove { label: "delete the claim".into(), writes: vec![strip, delete] }]
         }
     }
 }
 
-fn rest(world: &World) -> Option<Broken> {
+fn rest(world: &World) -> Option<Violation> {
     let claim = world.cluster.claims().next()?;
     let mut letters: Vec<char> = journal(claim).chars().collect();
     letters.sort_unstable();
     let wanted: Vec<char> = "ab".chars().flat_map(|letter| std::iter::repeat_n(letter, LETTERS)).collect();
     if claim.metadata.is_deleting() {
-        return Some(Broken::new(laws::AS_ASKED, "the claim was deleted and is still there"));
+        return Some(Violation::ClaimLeft { claim: CLAIM.into() });
     }
-    (letters != wanted).then(|| Broken::new(laws::AS_ASKED, format!("the journal reads {}", journal(claim))))
+    (letters != wanted).then(|| Violation::JournalReads { text: journal(claim).into() })
 }

@@ -1,9 +1,9 @@
 use api::{Kind, Patch, Write, names};
-use control::{Action, Decision, Effect, Outcome, Refusal, Reply};
+use control::{Action as _, Decision, Effect, Outcome, Refusal, Reply};
 use serde_json::json;
 
 use super::world::*;
-use crate::{Act, Key};
+use crate::{Action, Key};
 
 /// A world where the volume is attached to `a`, reported, and its pod just gone.
 fn to_be_detached() -> World {
@@ -12,13 +12,13 @@ fn to_be_detached() -> World {
     world.run(&on("a"));
     world.attach("a");
     world.run(&on("a"));
-    world.remove(Kind::Pod, "n", "p");
+    world.delete(Kind::Pod, "p");
     world.sync();
     world
 }
 
-fn act(world: &World, key: &Key) -> Act {
-    match world.look(key) {
+fn act(world: &World, key: &Key) -> Action {
+    match world.decide(key) {
         Decision::Do(act, _) => act,
         other => panic!("{other:?}"),
     }
@@ -33,7 +33,7 @@ fn a_volume_taken_into_use_meanwhile_is_not_detached() {
     let outcome = world.land(&unreport);
     assert_eq!(outcome, Outcome::Refused(Refusal::Conflict));
     world.hear(&on("a"), &unreport, &outcome);
-    world.now += 10_000;
+    world.pass(10_000);
     world.sync();
     assert_eq!(world.code(&on("a")), "InUse");
     // Even an answer that shows the volume in use without a conflict is no proof.
@@ -42,9 +42,9 @@ fn a_volume_taken_into_use_meanwhile_is_not_detached() {
     world.land(&unreport);
     world.in_use("a", true);
     let node = world.real_node("a").unwrap();
-    world.memory.insert(on("a"), Default::default());
+    world.forget();
     world.hear(&on("a"), &unreport, &Outcome::Done(Reply::Object(node.into())));
-    assert!(world.memory[&on("a")].proof.is_none());
+    assert!(world.engine.memory(&on("a")).proof.is_none());
 }
 
 // Reliability 26: an answer that did not arrive proves nothing.
@@ -54,9 +54,9 @@ fn an_unanswered_unreport_is_no_proof() {
     let unreport = act(&world, &on("a"));
     world.land(&unreport);
     world.hear(&on("a"), &unreport, &Outcome::Unknown("no answer".into()));
-    world.now += 10_000;
+    world.pass(10_000);
     world.sync();
-    assert!(matches!(act(&world, &on("a")), Act::Fence { .. }));
+    assert!(matches!(act(&world, &on("a")), Action::Fence { .. }));
 }
 
 // Reliability 27: a healthy node keeps what it uses, however long it takes.
@@ -66,8 +66,8 @@ fn time_detaches_nothing() {
     world.in_use("a", true);
     world.sync();
     for _ in 0..50 {
-        world.now += 3_600_000;
-        assert!(matches!(world.look(&on("a")), Decision::Rest(_)));
+        world.pass(3_600_000);
+        assert!(matches!(world.decide(&on("a")), Decision::Rest(_)));
     }
 }
 
@@ -84,15 +84,9 @@ fn a_deletion_carries_uid_and_version() {
         other => panic!("{other:?}"),
     }
     // Somebody changed the attachment since: the proof is about another version and counts no more.
-    world.patch(
-        Kind::VolumeAttachment,
-        "",
-        &attachment_name("a"),
-        false,
-        json!({ "metadata": { "labels": { "x": "y" } } }),
-    );
+    world.patch(Kind::VolumeAttachment, &attachment_name("a"), json!({ "metadata": { "labels": { "x": "y" } } }));
     world.sync();
-    assert!(matches!(act(&world, &on("a")), Act::Fence { .. }));
+    assert!(matches!(act(&world, &on("a")), Action::Fence { .. }));
 }
 
 // A deletion of an earlier life must not reach an attachment that is reported again.
@@ -101,8 +95,8 @@ fn a_late_deletion_fails_after_adoption() {
     let mut world = to_be_detached();
     assert_eq!(world.step(&on("a")), Some("TakeReportBack"));
     let late = act(&world, &on("a"));
-    assert!(matches!(late, Act::Delete(_)));
-    world.memory.clear(); // The controller dies with the deletion on its way, and starts anew.
+    assert!(matches!(late, Action::Delete(_)));
+    world.forget(); // The controller dies with the deletion on its way, and starts anew.
     world.pod("q", "a");
     assert_eq!(world.run(&on("a")), ["AdoptAttachment", "ReportAttached"]);
     assert_eq!(world.land(&late), Outcome::Refused(Refusal::Conflict));
@@ -116,7 +110,7 @@ fn an_unanswered_deletion_is_fenced_off_when_the_want_returns() {
     assert_eq!(world.step(&on("a")), Some("TakeReportBack"));
     let late = act(&world, &on("a"));
     world.hear(&on("a"), &late, &Outcome::Unknown("no answer".into()));
-    world.now += 10_000;
+    world.pass(10_000);
     world.pod("q", "a");
     assert_eq!(world.run(&on("a")), ["AdoptAttachment", "ReportAttached"]);
     assert_eq!(world.land(&late), Outcome::Refused(Refusal::Conflict));
@@ -127,14 +121,14 @@ fn an_unanswered_deletion_is_fenced_off_when_the_want_returns() {
 fn a_returning_want_drops_the_proof() {
     let mut world = to_be_detached();
     assert_eq!(world.step(&on("a")), Some("TakeReportBack"));
-    assert!(world.memory[&on("a")].proof.is_some());
+    assert!(world.engine.memory(&on("a")).proof.is_some());
     world.pod("q", "a");
     world.sync();
     assert_eq!(world.step(&on("a")), Some("AdoptAttachment"));
-    assert!(world.memory[&on("a")].proof.is_none());
-    world.remove(Kind::Pod, "n", "q");
+    assert!(world.engine.memory(&on("a")).proof.is_none());
+    world.delete(Kind::Pod, "q");
     world.sync();
-    assert!(matches!(act(&world, &on("a")), Act::Fence { .. }));
+    assert!(matches!(act(&world, &on("a")), Action::Fence { .. }));
 }
 
 // The same before the attacher has said a word: the old proof must not serve the next detach.
@@ -143,14 +137,14 @@ fn a_returning_want_drops_the_proof_of_an_unattached_volume() {
     let mut world = World::new(&["ReadWriteOnce"]);
     world.pod("p", "a");
     world.run(&on("a"));
-    world.remove(Kind::Pod, "n", "p");
+    world.delete(Kind::Pod, "p");
     world.sync();
     assert_eq!(world.step(&on("a")), Some("FenceNode"));
     world.pod("q", "a");
     assert_eq!(world.run(&on("a")), ["AdoptAttachment"]);
-    world.remove(Kind::Pod, "n", "q");
+    world.delete(Kind::Pod, "q");
     world.sync();
-    assert!(matches!(act(&world, &on("a")), Act::Fence { .. }));
+    assert!(matches!(act(&world, &on("a")), Action::Fence { .. }));
 }
 
 // A report of an earlier life must not come through once the volume may be detached.
@@ -162,9 +156,9 @@ fn a_late_report_fails_after_the_fence() {
     world.attach("a");
     world.sync();
     let late = act(&world, &on("a"));
-    assert!(matches!(late, Act::Report { .. }));
-    world.memory.clear();
-    world.remove(Kind::Pod, "n", "p");
+    assert!(matches!(late, Action::Report { .. }));
+    world.forget();
+    world.delete(Kind::Pod, "p");
     assert_eq!(world.run(&on("a")), ["FenceNode", "DeleteAttachment"]);
     assert_eq!(world.land(&late), Outcome::Refused(Refusal::Conflict));
     assert!(!world.reported("a"));
@@ -192,7 +186,7 @@ fn a_leaving_attachment_is_not_reported() {
     world.run(&on("a"));
     world.attach("a");
     world.run(&on("a"));
-    world.remove(Kind::VolumeAttachment, "", &attachment_name("a"));
+    world.delete(Kind::VolumeAttachment, &attachment_name("a"));
     assert_eq!(world.run(&on("a")), ["TakeReportBack"]);
     assert_eq!(world.code(&on("a")), "AttachmentLeaving");
     world.release("a");
@@ -211,7 +205,7 @@ fn a_single_node_volume_waits_for_every_other_attachment() {
     world.attach("b");
     assert!(world.run(&on("a")).is_empty(), "attached");
     world.run(&on("b"));
-    world.remove(Kind::Pod, "n", "p");
+    world.delete(Kind::Pod, "p");
     world.run(&on("b"));
     assert!(world.real_attachment("b").unwrap().metadata.is_deleting());
     assert!(world.run(&on("a")).is_empty(), "being detached");
@@ -243,7 +237,7 @@ fn two_waiting_nodes_do_not_block_each_other() {
     assert_eq!(world.code(&on("b")), "WantedElsewhere");
     assert_eq!(world.code(&on("a")), "Attaching");
     // The pod on b runs: it is not merely waiting.
-    world.status(Kind::Pod, "n", "q", json!({ "phase": "Running", "containerStatuses": [
+    world.patch_status(Kind::Pod, "q", json!({ "phase": "Running", "containerStatuses": [
         { "name": "main", "image": "none", "imageID": "", "ready": true, "restartCount": 0, "state": { "running": {} } }] }));
     world.sync();
     assert_eq!(world.code(&on("a")), "InUseElsewhere");
@@ -269,7 +263,7 @@ fn only_one_of_two_attachments_is_reported() {
     world.pod("p", "a");
     world.sync();
     let late = act(&world, &on("a"));
-    world.remove(Kind::Pod, "n", "p");
+    world.delete(Kind::Pod, "p");
     world.pod("q", "b");
     world.run(&on("b"));
     world.attach("b");
@@ -287,7 +281,7 @@ fn a_deleted_node_gives_its_volumes_free() {
     let mut world = to_be_detached();
     world.pod("q", "a");
     world.in_use("a", true);
-    world.remove(Kind::Node, "", "a");
+    world.delete(Kind::Node, "a");
     assert_eq!(world.run(&on("a")), ["CheckNode", "DeleteAttachment"]);
 }
 
@@ -296,12 +290,12 @@ fn a_node_that_is_back_is_not_taken_for_gone() {
     let mut world = to_be_detached();
     world.in_use("a", true);
     let was = world.store.clone();
-    world.remove(Kind::Node, "", "a");
+    world.delete(Kind::Node, "a");
     world.sync_kind(Kind::Node);
     world.store = was; // The node is there again, the cache does not know yet.
     assert_eq!(world.step(&on("a")), Some("CheckNode"));
-    assert!(world.memory[&on("a")].proof.is_none());
-    assert!(matches!(world.look(&on("a")), Decision::Wait(..)), "it does not read again and again");
+    assert!(world.engine.memory(&on("a")).proof.is_none());
+    assert!(matches!(world.decide(&on("a")), Decision::Wait(..)), "it does not read again and again");
 }
 
 // Every write that touches an existing object carries its precondition.
@@ -310,10 +304,7 @@ fn every_write_carries_its_precondition() {
     let mut world = to_be_detached();
     for _ in 0..2 {
         match act(&world, &on("a")).effect() {
-            Effect::Write(Write::Patch { patch: Patch::Merge(body), .. }) => {
-                assert!(body["metadata"]["uid"].is_string() && body["metadata"]["resourceVersion"].is_string());
-            }
-            Effect::Write(Write::Delete { only_if, .. }) => {
+            Effect::Write(Write::Patch { patch: Patch { only_if, .. }, .. } | Write::Delete { only_if, .. }) => {
                 assert!(only_if.uid.is_some() && only_if.resource_version.is_some());
             }
             other => panic!("{other:?}"),

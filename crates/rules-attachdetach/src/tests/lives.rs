@@ -5,20 +5,12 @@
 use alloc::vec::Vec;
 
 use api::{Kind, Object};
-use control::{Action, Decision, Outcome};
+use control::{Action as _, Outcome};
+
+use prove_lab::Dice;
 
 use super::world::*;
-use crate::Act;
-
-/// A fixed sequence of dice per seed.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % sides
-    }
-}
+use crate::Action;
 
 /// The volume and one node, everybody who deals with them, and what is on its way.
 struct Play {
@@ -28,16 +20,16 @@ struct Play {
     cleared: bool,
     staged: bool,
     /// Sent by a life that has ended.
-    late: Vec<Act>,
+    late: Vec<Action>,
     /// Sent by this life, not arrived yet.
-    sent: Option<Act>,
+    sent: Option<Action>,
     detached: usize,
 }
 
 impl Play {
     fn new(seed: u64) -> Play {
         let world = World::new(&["ReadWriteOnce"]);
-        let dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+        let dice = Dice::new(seed);
         Play { world, dice, cleared: false, staged: false, late: Vec::new(), sent: None, detached: 0 }
     }
 
@@ -47,23 +39,23 @@ impl Play {
             1..=3 => self.agent(),
             4..=5 => self.attacher(),
             6..=7 => {
-                let kind = Object::KINDS[usize::try_from(self.dice.roll(8)).unwrap()];
+                let kind = Object::KINDS[self.dice.index(8)];
                 self.world.sync_kind(kind);
             }
             8 => self.die(),
-            9 => self.world.memory.clear(),
+            9 => self.world.forget(),
             10 => self.arrive_late(),
             _ => self.controller(),
         }
     }
 
     fn wanted(&self) -> bool {
-        !self.world.json(Kind::Pod, "n", "p").is_null()
+        !self.world.json(Kind::Pod, "p").is_null()
     }
 
     fn user(&mut self) {
         match self.wanted() {
-            true => self.world.remove(Kind::Pod, "n", "p"),
+            true => self.world.delete(Kind::Pod, "p"),
             false => self.world.pod("p", "a"),
         }
     }
@@ -100,22 +92,19 @@ impl Play {
 
     fn die(&mut self) {
         self.late.extend(self.sent.take());
-        self.world.memory.clear();
-        self.world.cache = control::Cache::default();
-        self.world.sync();
+        self.world.restart(());
     }
 
     fn arrive_late(&mut self) {
         if !self.late.is_empty() {
-            let which = self.dice.roll(self.late.len() as u64);
-            let act = self.late.remove(usize::try_from(which).unwrap());
+            let act = self.late.remove(self.dice.index(self.late.len()));
             self.arrive(&act);
         }
     }
 
-    fn arrive(&mut self, act: &Act) -> Outcome {
+    fn arrive(&mut self, act: &Action) -> Outcome {
         let outcome = self.world.land(act);
-        if let (Act::Delete(_), Outcome::Done(_)) = (act, &outcome) {
+        if let (Action::Delete(_), Outcome::Done(_)) = (act, &outcome) {
             // Reliability 28, as it stands when the deletion is committed: nobody may begin to use the volume now.
             assert!(!self.world.reported("a"), "deleted while reported");
         }
@@ -123,7 +112,7 @@ impl Play {
     }
 
     fn controller(&mut self) {
-        self.world.now += 100_000;
+        self.world.pass(100_000);
         if let Some(act) = self.sent.take() {
             match self.dice.roll(5) {
                 // The answer is lost, and the write may still be on its way.
@@ -141,7 +130,7 @@ impl Play {
                     self.world.hear(&on("a"), &act, &outcome);
                 }
             }
-        } else if let Decision::Do(act, _) = self.world.look(&on("a")) {
+        } else if let Some((act, _)) = self.world.begin(&on("a")) {
             self.sent = Some(act);
         }
     }
@@ -150,8 +139,9 @@ impl Play {
     fn calm_down(&mut self) {
         self.late.clear();
         self.sent = None;
+        self.world.restart(());
         for _ in 0..60 {
-            self.world.now += 100_000;
+            self.world.pass(100_000);
             self.world.sync();
             self.world.step(&on("a"));
             self.agent();
@@ -176,12 +166,12 @@ fn no_life_tears_a_volume_off_a_node_that_may_use_it() {
             play.user();
         }
         play.calm_down();
-        assert!(play.staged && play.world.reported("a"), "seed {seed}: {:?}", play.world.look(&on("a")));
-        assert!(play.world.look(&on("a")).why().settled);
+        assert!(play.staged && play.world.reported("a"), "seed {seed}: {:?}", play.world.decide(&on("a")));
+        assert!(play.world.decide(&on("a")).why().settled);
         play.user();
         play.calm_down();
-        assert!(play.world.real_attachment("a").is_none(), "seed {seed}: {:?}", play.world.look(&on("a")));
-        assert!(!play.world.reported("a") && play.world.look(&on("a")).why().settled);
+        assert!(play.world.real_attachment("a").is_none(), "seed {seed}: {:?}", play.world.decide(&on("a")));
+        assert!(!play.world.reported("a") && play.world.decide(&on("a")).why().settled);
         detached += play.detached;
     }
     assert!(detached > 300 && staged > 1000, "the plays must reach what they judge: {detached}, {staged}");
@@ -195,7 +185,7 @@ fn every_action_is_reached() {
         let mut play = Play::new(seed);
         for _ in 0..250 {
             play.step();
-            names.extend(play.sent.as_ref().map(Act::name));
+            names.extend(play.sent.as_ref().map(Action::name));
         }
     }
     let all =

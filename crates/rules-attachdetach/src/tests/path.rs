@@ -17,9 +17,9 @@ fn a_volume_comes_and_goes_with_its_pod() {
     world.attach("a");
     assert_eq!(world.run(&on("a")), ["ReportAttached"]);
     assert!(world.reported("a"));
-    assert!(world.look(&on("a")).why().settled);
+    assert!(world.decide(&on("a")).why().settled);
     world.in_use("a", true);
-    world.remove(Kind::Pod, "n", "p");
+    world.delete(Kind::Pod, "p");
     assert!(world.run(&on("a")).is_empty());
     assert_eq!(world.code(&on("a")), "InUse");
     world.in_use("a", false);
@@ -27,7 +27,7 @@ fn a_volume_comes_and_goes_with_its_pod() {
     assert_eq!(world.code(&on("a")), "Detaching");
     world.release("a");
     assert!(world.run(&on("a")).is_empty());
-    assert!(world.look(&on("a")).why().settled);
+    assert!(world.decide(&on("a")).why().settled);
     assert_eq!(world.writes, 4, "four writes for a whole life");
 }
 
@@ -42,11 +42,11 @@ fn the_same_without_any_memory() {
     assert_eq!(world.step(&on("a")), Some("AdoptAttachment"));
     assert_eq!(world.step(&on("a")), Some("ReportAttached"));
     assert!(world.run_forgetful(&on("a")).is_empty(), "nothing is repeated at rest (109)");
-    world.remove(Kind::Pod, "n", "p");
+    world.delete(Kind::Pod, "p");
     world.sync();
-    world.memory.clear();
+    world.forget();
     assert_eq!(world.step(&on("a")), Some("TakeReportBack"));
-    world.memory.clear();
+    world.forget();
     assert_eq!(world.step(&on("a")), Some("FenceNode"));
     assert_eq!(world.step(&on("a")), Some("DeleteAttachment"));
 }
@@ -57,7 +57,7 @@ fn a_finished_pod_wants_nothing() {
     let mut world = World::new(&["ReadWriteOnce"]);
     world.pod("p", "a");
     world.run(&on("a"));
-    world.status(Kind::Pod, "n", "p", serde_json::json!({ "phase": "Succeeded" }));
+    world.patch_status(Kind::Pod, "p", serde_json::json!({ "phase": "Succeeded" }));
     assert_eq!(world.run(&on("a")), ["FenceNode", "DeleteAttachment"]);
 }
 
@@ -67,7 +67,7 @@ fn a_driver_that_needs_no_attachment_gets_none() {
     let mut world = World::new(&["ReadWriteOnce"]);
     world.pod("p", "a");
     world.run(&on("a"));
-    world.make(
+    world.create(
         Kind::CSIDriver,
         serde_json::json!({ "metadata": { "name": DRIVER }, "spec": { "attachRequired": false } }),
     );
@@ -80,7 +80,7 @@ fn a_driver_that_needs_no_attachment_gets_none() {
 #[test]
 fn an_unmanaged_node_is_left_alone() {
     let mut world = World::new(&["ReadWriteOnce"]);
-    world.make(Kind::Node, serde_json::json!({ "metadata": { "name": "c" } }));
+    world.create(Kind::Node, serde_json::json!({ "metadata": { "name": "c" } }));
     world.pod("p", "c");
     assert!(world.run(&on("c")).is_empty());
     assert_eq!(world.code(&on("c")), "NodeNotManaged");
@@ -95,7 +95,7 @@ fn an_unfilled_cache_decides_nothing() {
     for missing in crate::index::WATCHES {
         world.cache = control::Cache::default();
         crate::index::WATCHES.iter().filter(|kind| **kind != missing).for_each(|kind| world.sync_kind(*kind));
-        assert!(matches!(world.look(&on("a")), Decision::Wait(..)), "{missing} was not awaited");
+        assert!(matches!(world.decide(&on("a")), Decision::Rest(_)), "{missing} was not awaited");
         assert_eq!(world.code(&on("a")), "CacheNotSynced");
     }
 }
@@ -106,9 +106,9 @@ fn a_missing_volume_is_told() {
     let mut world = World::new(&["ReadWriteOnce"]);
     world.pod("p", "a");
     world.run(&on("a"));
-    world.patch(Kind::PersistentVolume, "", "v", false, serde_json::json!({ "metadata": { "finalizers": null } }));
-    world.remove(Kind::PersistentVolume, "", "v");
-    assert!(world.json(Kind::PersistentVolume, "", "v").is_null());
+    world.patch(Kind::PersistentVolume, "v", serde_json::json!({ "metadata": { "finalizers": null } }));
+    world.delete(Kind::PersistentVolume, "v");
+    assert!(world.json(Kind::PersistentVolume, "v").is_null());
     assert!(world.run(&on("a")).is_empty());
     assert_eq!(world.code(&on("a")), "VolumeMissing");
 }

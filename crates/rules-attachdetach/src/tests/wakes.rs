@@ -7,8 +7,8 @@ use serde_json::json;
 use super::world::*;
 use crate::{AttachDetach, Key};
 
-fn object(world: &World, kind: Kind, namespace: &str, name: &str) -> Object {
-    Object::from_json(kind, world.json(kind, namespace, name)).unwrap()
+fn object(world: &World, kind: Kind, name: &str) -> Object {
+    Object::from_json(kind, world.json(kind, name)).unwrap()
 }
 
 fn woken(world: &World, before: Option<Object>, after: Option<Object>) -> Vec<Key> {
@@ -19,9 +19,9 @@ fn woken(world: &World, before: Option<Object>, after: Option<Object>) -> Vec<Ke
 fn a_pod_wakes_its_volume_on_its_node_coming_and_going() {
     let mut world = World::new(&["ReadWriteOnce"]);
     world.pod("p", "a");
-    let pod = object(&world, Kind::Pod, "n", "p");
+    let pod = object(&world, Kind::Pod, "p");
     assert_eq!(woken(&world, None, Some(pod.clone())), [on("a")]);
-    world.remove(Kind::Pod, "n", "p");
+    world.delete(Kind::Pod, "p");
     world.sync();
     assert_eq!(woken(&world, Some(pod), None), [on("a")]);
 }
@@ -31,18 +31,18 @@ fn every_object_a_decision_reads_wakes_it() {
     let mut world = World::new(&["ReadWriteOnce"]);
     world.pod("p", "a");
     world.pod("q", "b");
-    world.make(Kind::CSIDriver, json!({ "metadata": { "name": DRIVER }, "spec": { "attachRequired": true } }));
+    world.create(Kind::CSIDriver, json!({ "metadata": { "name": DRIVER }, "spec": { "attachRequired": true } }));
     world.run(&on("a"));
     let both = [on("a"), on("b")];
-    for (kind, namespace, name) in [
-        (Kind::PersistentVolumeClaim, "n", "c"),
-        (Kind::PersistentVolume, "", "v"),
-        (Kind::CSIDriver, "", DRIVER),
-        (Kind::VolumeAttachment, "", attachment_name("a").as_str()),
-        (Kind::Pod, "n", "p"), // The other node waits for this one.
-        (Kind::Node, "", "a"),
+    for (kind, name) in [
+        (Kind::PersistentVolumeClaim, "c"),
+        (Kind::PersistentVolume, "v"),
+        (Kind::CSIDriver, DRIVER),
+        (Kind::VolumeAttachment, attachment_name("a").as_str()),
+        (Kind::Pod, "p"), // The other node waits for this one.
+        (Kind::Node, "a"),
     ] {
-        let object = object(&world, kind, namespace, name);
+        let object = object(&world, kind, name);
         assert_eq!(woken(&world, None, Some(object.clone())), both, "new {kind}");
         assert_eq!(woken(&world, Some(object), None), both, "gone {kind}");
     }
@@ -54,13 +54,13 @@ fn a_heartbeat_wakes_nobody_but_a_report_does() {
     let mut world = World::new(&["ReadWriteOnce"]);
     world.pod("p", "a");
     world.sync();
-    let before = object(&world, Kind::Node, "", "b");
-    world.status(Kind::Node, "", "b", json!({ "conditions": [{ "type": "Ready", "status": "True" }] }));
+    let before = object(&world, Kind::Node, "b");
+    world.patch_status(Kind::Node, "b", json!({ "conditions": [{ "type": "Ready", "status": "True" }] }));
     world.sync();
-    let beat = object(&world, Kind::Node, "", "b");
+    let beat = object(&world, Kind::Node, "b");
     assert!(woken(&world, Some(before), Some(beat.clone())).is_empty());
     world.in_use("b", true);
     world.sync();
-    let used = object(&world, Kind::Node, "", "b");
+    let used = object(&world, Kind::Node, "b");
     assert_eq!(woken(&world, Some(beat), Some(used)), [on("a"), on("b")]);
 }

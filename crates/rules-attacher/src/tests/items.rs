@@ -1,18 +1,19 @@
 //! The conformance list of the attacher, item by item (sidecars 8.1).
 
 use alloc::format;
+use alloc::vec::Vec;
 
 use api::{Kind, names};
-use control::{Action, Decision, Outcome, Refusal, Rules};
+use control::{Action as _, Decision, Outcome, Refusal, Rules};
 use csi::v1::volume_capability::AccessType;
 use csi::{Call, Code, v1};
 use serde_json::json;
 
 use super::world::*;
-use crate::{Act, Attacher, Key};
+use crate::{Action, Attacher, Key};
 
 fn publish_request(world: &World) -> &v1::ControllerPublishVolumeRequest {
-    let mut requests = world.calls.iter().rev().filter_map(|call| match call {
+    let mut requests = world.driver.calls.iter().rev().filter_map(|call| match call {
         Call::ControllerPublishVolume(request) => Some(request),
         _other => None,
     });
@@ -34,12 +35,12 @@ fn fs_type(world: &World) -> &str {
 #[test]
 fn a1_trivial_mode_confirms_without_finalizers_and_calls() {
     let mut world = World::new(&["ReadWriteOnce"]);
-    world.local.publishes = false;
+    world.update_local(|local| local.publishes = false);
     world.want("a");
     assert_eq!(world.run(&on("a")), ["ConfirmAttached"]);
     let attachment = world.real_attachment("a").unwrap();
     assert!(attachment.metadata.finalizers.is_empty() && attachment.status.attachment_metadata.is_empty());
-    assert!(world.calls.is_empty() && !world.real_volume().unwrap().metadata.has_finalizer(&finalizer()));
+    assert!(world.driver.calls.is_empty() && !world.real_volume().unwrap().metadata.has_finalizer(&finalizer()));
 }
 
 // A2, S0-37 to S0-39.
@@ -58,13 +59,13 @@ fn a2_volume_then_attachment_then_call_then_status() {
 #[test]
 fn a3_a_volume_that_is_being_deleted_is_refused_and_told() {
     let mut world = World::new(&["ReadWriteOnce"]);
-    world.patch(Kind::PersistentVolume, "", "v", false, json!({ "metadata": { "finalizers": ["keep/it"] } }));
-    world.remove(Kind::PersistentVolume, "", "v");
+    world.patch(Kind::PersistentVolume, "v", json!({ "metadata": { "finalizers": ["keep/it"] } }));
+    world.delete(Kind::PersistentVolume, "v");
     world.want("a");
     assert_eq!(world.run(&on("a")), ["ReportAttachError"]);
     let error = world.real_attachment("a").unwrap().status.attach_error.unwrap();
     assert!(error.message.contains("being deleted"), "{}", error.message);
-    assert!(world.calls.is_empty());
+    assert!(world.driver.calls.is_empty());
 }
 
 // A4.
@@ -72,7 +73,7 @@ fn a3_a_volume_that_is_being_deleted_is_refused_and_told() {
 fn a4_readonly_is_passed_only_to_drivers_that_know_it() {
     for knows in [false, true] {
         let mut world = World::with(&["ReadWriteOnce"], json!({ "readOnly": true }));
-        world.local.passes_readonly = knows;
+        world.update_local(|local| local.passes_readonly = knows);
         world.want("a");
         world.run(&on("a"));
         assert_eq!(publish_request(&world).readonly, knows);
@@ -84,7 +85,7 @@ fn a4_readonly_is_passed_only_to_drivers_that_know_it() {
 fn a5_the_default_fstype_fills_in_where_the_volume_names_none() {
     for (named, expected) in [("", "xfs"), ("ext4", "ext4")] {
         let mut world = World::with(&["ReadWriteOnce"], json!({ "fsType": named }));
-        world.local.default_fs_type = "xfs".into();
+        world.update_local(|local| local.default_fs_type = "xfs".into());
         world.want("a");
         world.run(&on("a"));
         assert_eq!(fs_type(&world), expected);
@@ -97,7 +98,7 @@ fn the_access_mode_follows_what_the_driver_can_tell_apart() {
     use v1::volume_capability::access_mode::Mode;
     for (apart, expected) in [(false, Mode::SingleNodeWriter), (true, Mode::SingleNodeMultiWriter)] {
         let mut world = World::new(&["ReadWriteOnce"]);
-        world.local.tells_writers_apart = apart;
+        world.update_local(|local| local.tells_writers_apart = apart);
         world.want("a");
         world.run(&on("a"));
         let capability = publish_request(&world).volume_capability.as_ref().unwrap();
@@ -109,12 +110,12 @@ fn the_access_mode_follows_what_the_driver_can_tell_apart() {
 #[test]
 fn a6_attaching_without_a_node_id_fails_until_it_comes() {
     let mut world = World::new(&["ReadWriteOnce"]);
-    world.patch(Kind::CSINode, "", "a", false, json!({ "spec": { "drivers": [] } }));
+    world.patch(Kind::CSINode, "a", json!({ "spec": { "drivers": [] } }));
     world.want("a");
     assert_eq!(world.run(&on("a")), ["ReportAttachError"]);
-    assert!(world.calls.is_empty() && !world.real_attachment("a").unwrap().metadata.has_finalizer(&finalizer()));
+    assert!(world.driver.calls.is_empty() && !world.real_attachment("a").unwrap().metadata.has_finalizer(&finalizer()));
     let driver = json!({ "name": DRIVER, "nodeID": "id-a", "topologyKeys": null });
-    world.patch(Kind::CSINode, "", "a", false, json!({ "spec": { "drivers": [driver] } }));
+    world.patch(Kind::CSINode, "a", json!({ "spec": { "drivers": [driver] } }));
     world.run(&on("a"));
     let status = world.real_attachment("a").unwrap().status;
     assert!(status.attached && status.attach_error.is_none());
@@ -128,12 +129,12 @@ fn a7_detaching_uses_the_recorded_id() {
         world.want("a");
         world.run(&on("a"));
         match gone {
-            true => world.remove(Kind::CSINode, "", "a"),
-            false => world.patch(Kind::CSINode, "", "a", false, json!({ "spec": { "drivers": [] } })),
+            true => world.delete(Kind::CSINode, "a"),
+            false => world.patch(Kind::CSINode, "a", json!({ "spec": { "drivers": [] } })),
         }
         world.unwant("a");
         world.run(&on("a"));
-        assert!(world.backend.is_empty() && world.real_attachment("a").is_none());
+        assert!(world.driver.attached.is_empty() && world.real_attachment("a").is_none());
     }
 }
 
@@ -142,17 +143,11 @@ fn a7_detaching_uses_the_recorded_id() {
 fn a8_detaching_without_any_id_is_told_and_nothing_is_called() {
     let mut world = World::new(&["ReadWriteOnce"]);
     world.want("a");
-    world.patch(
-        Kind::VolumeAttachment,
-        "",
-        &attachment_name("a"),
-        false,
-        json!({ "metadata": { "finalizers": [finalizer()] } }),
-    );
-    world.remove(Kind::CSINode, "", "a");
+    world.patch(Kind::VolumeAttachment, &attachment_name("a"), json!({ "metadata": { "finalizers": [finalizer()] } }));
+    world.delete(Kind::CSINode, "a");
     world.unwant("a");
     assert_eq!(world.run(&on("a")), ["ReportDetachError"]);
-    assert!(world.calls.is_empty() && world.real_attachment("a").is_some());
+    assert!(world.driver.calls.is_empty() && world.real_attachment("a").is_some());
     assert!(world.real_attachment("a").unwrap().status.detach_error.is_some());
 }
 
@@ -162,7 +157,7 @@ fn a9_an_attachment_without_our_finalizer_is_done() {
     let mut world = World::new(&["ReadWriteOnce"]);
     world.want("a");
     let others = json!({ "metadata": { "finalizers": ["somebody/else"] } });
-    world.patch(Kind::VolumeAttachment, "", &attachment_name("a"), false, others);
+    world.patch(Kind::VolumeAttachment, &attachment_name("a"), others);
     world.unwant("a");
     assert!(world.run(&on("a")).is_empty());
     assert_eq!(world.code(&on("a")), "NothingToUndo");
@@ -175,7 +170,7 @@ fn a10_the_finalizer_goes_before_the_status() {
     world.want("a");
     world.run(&on("a"));
     let both = json!({ "metadata": { "finalizers": [finalizer(), "somebody/else"] } });
-    world.patch(Kind::VolumeAttachment, "", &attachment_name("a"), false, both);
+    world.patch(Kind::VolumeAttachment, &attachment_name("a"), both);
     world.unwant("a");
     let undone = ["RecheckAttachment", "ControllerUnpublishVolume", "UnmarkAttachment", "ConfirmDetached"];
     assert_eq!(world.run(&on("a")), undone);
@@ -190,15 +185,17 @@ fn a11_an_attachment_that_is_gone_meanwhile_is_no_failure() {
     world.want("a");
     world.run(&on("a"));
     let both = json!({ "metadata": { "finalizers": [finalizer(), "somebody/else"] } });
-    world.patch(Kind::VolumeAttachment, "", &attachment_name("a"), false, both);
+    world.patch(Kind::VolumeAttachment, &attachment_name("a"), both);
     world.unwant("a");
     world.sync();
     while world.step(&on("a")) != Some("UnmarkAttachment") {
         world.sync();
     }
     let none = json!({ "metadata": { "finalizers": null } });
-    world.patch(Kind::VolumeAttachment, "", &attachment_name("a"), false, none);
-    let Decision::Do(act @ Act::Detached(_), _) = world.look(&on("a")) else { panic!("{:?}", world.look(&on("a"))) };
+    world.patch(Kind::VolumeAttachment, &attachment_name("a"), none);
+    let Decision::Do(act @ Action::Detached(_), _) = world.decide(&on("a")) else {
+        panic!("{:?}", world.decide(&on("a")))
+    };
     let outcome = world.land(&act);
     assert_eq!(outcome, Outcome::Refused(Refusal::NotFound));
     world.hear(&on("a"), &act, &outcome);
@@ -215,13 +212,14 @@ fn a12_a_change_of_the_error_alone_does_not_hasten_the_next_attempt() {
     while world.step(&on("a")) != Some("MarkAttachment") {
         world.sync();
     }
-    let Decision::Do(publish, _) = world.look(&on("a")) else { panic!() };
+    let Decision::Do(publish, _) = world.decide(&on("a")) else { panic!() };
     world.hear(&on("a"), &publish, &Outcome::Refused(Refusal::Driver(Code::Internal, "broken".into())));
     assert_eq!(world.run(&on("a")), ["ReportAttachError"]);
-    let error = json!({ "status": { "attachError": { "message": "somebody else's" } } });
-    world.patch(Kind::VolumeAttachment, "", &attachment_name("a"), true, error);
+    let error = json!({ "attachError": { "message": "somebody else's" } });
+    world.patch_status(Kind::VolumeAttachment, &attachment_name("a"), error);
     world.sync();
-    assert!(matches!(world.look(&on("a")), Decision::Wait(..)));
+    assert_eq!(world.code(&on("a")), "BackOff");
+    assert!(matches!(world.decide(&on("a")), Decision::Wait(..)));
 }
 
 // A13, S0-40, S0-45 and S0-52.
@@ -233,7 +231,7 @@ fn a13_the_code_is_told_when_attaching_only() {
     let fail = |world: &mut World, call: &str| {
         world.sync();
         loop {
-            let Decision::Do(act, _) = world.look(&on("a")) else { panic!("{:?}", world.look(&on("a"))) };
+            let Decision::Do(act, _) = world.decide(&on("a")) else { panic!("{:?}", world.decide(&on("a"))) };
             if act.name() == call {
                 return world.hear(&on("a"), &act, &refusal);
             }
@@ -247,8 +245,8 @@ fn a13_the_code_is_told_when_attaching_only() {
     let error = status.attach_error.unwrap();
     assert_eq!((error.error_code, status.attached), (Some(8), false));
     assert!(error.message.contains("full") && error.time.is_some());
-    assert!(world.look(&on("a")).why().text.contains("full"), "the event says it too");
-    world.now += 100_000;
+    assert!(world.decide(&on("a")).why().text.contains("full"), "the event says it too");
+    world.pass(100_000);
     world.run(&on("a"));
     world.unwant("a");
     fail(&mut world, "ControllerUnpublishVolume");
@@ -263,7 +261,7 @@ fn listing() -> Key {
 
 fn listing_world() -> World {
     let mut world = World::new(&["ReadWriteOnce"]);
-    world.local.list_every_millis = 60_000;
+    world.update_local(|local| local.list_every_millis = 60_000);
     world.want("a");
     world.run(&on("a"));
     world
@@ -275,14 +273,14 @@ fn a14_what_the_driver_does_not_list_is_published_again() {
     let mut world = listing_world();
     assert_eq!(world.run(&listing()), ["ListVolumes", "ListVolumes"], "two pages");
     assert!(world.run(&on("a")).is_empty(), "the list agrees");
-    world.backend.clear();
-    world.now += 60_000;
+    world.driver.attached.clear();
+    world.pass(60_000);
     world.run(&listing());
-    let Decision::Wait(next, why) = world.look(&listing()) else { panic!() };
-    assert_eq!((next.0, why.settled), (world.now + 60_000, true));
+    let Decision::Wait(next, why) = world.decide(&listing()) else { panic!() };
+    assert_eq!((next, why.settled), (world.now.after_millis(60_000), true));
     assert!(attached(&world, "a"), "the status is not touched");
     assert_eq!(world.run(&on("a")), ["ControllerPublishVolume"]);
-    assert!(world.backend.contains("id-a"));
+    assert!(world.driver.attached.contains("id-a"));
     assert!(world.run(&on("a")).is_empty());
 }
 
@@ -290,48 +288,46 @@ fn a14_what_the_driver_does_not_list_is_published_again() {
 #[test]
 fn a14_a_list_wakes_the_attachments_it_does_not_agree_with() {
     let mut world = listing_world();
-    world.backend.clear();
+    world.driver.attached.clear();
     let other = json!({ "attacher": "other", "nodeName": "b", "source": { "persistentVolumeName": "v" } });
-    world.make(Kind::VolumeAttachment, json!({ "metadata": { "name": "others" }, "spec": other }));
-    world.patch(Kind::VolumeAttachment, "", "others", true, json!({ "status": { "attached": true } }));
+    world.create(Kind::VolumeAttachment, json!({ "metadata": { "name": "others" }, "spec": other }));
+    world.patch_status(Kind::VolumeAttachment, "others", json!({ "attached": true }));
     world.sync();
-    let mut woken = alloc::vec::Vec::new();
-    while let Decision::Do(act, _) = world.look(&listing()) {
-        let outcome = world.land(&act);
-        world.hear(&listing(), &act, &outcome);
-        woken.extend(Attacher::stirs(&act, &outcome, &world.cache, &world.local));
-    }
-    assert_eq!(woken, [on("a")]);
+    let queued: Vec<Key> = world.engine.queued().cloned().collect();
+    queued.iter().for_each(|key| world.engine.rest(key));
+    while world.step(&listing()).is_some() {}
+    let woken: Vec<&Key> = world.engine.queued().filter(|key| **key != listing()).collect();
+    assert_eq!(woken, [&on("a")]);
 }
 
 // A14, detaching: an attachment on its way out that we do not hold, but the driver has.
 #[test]
 fn a14_what_the_driver_still_lists_is_unpublished() {
     let mut world = World::new(&["ReadWriteOnce"]);
-    world.local.list_every_millis = 60_000;
+    world.update_local(|local| local.list_every_millis = 60_000);
     world.want("a");
     let others = json!({ "metadata": { "finalizers": ["somebody/else"] } });
-    world.patch(Kind::VolumeAttachment, "", &attachment_name("a"), false, others);
+    world.patch(Kind::VolumeAttachment, &attachment_name("a"), others);
     world.unwant("a");
     assert!(world.run(&on("a")).is_empty());
-    world.backend.insert("id-a".into());
+    world.driver.attached.insert("id-a".into());
     world.run(&listing());
     assert_eq!(world.run(&on("a")), ["RecheckAttachment", "ControllerUnpublishVolume"]);
-    assert!(world.backend.is_empty());
+    assert!(world.driver.attached.is_empty());
 }
 
 // A14: a list that fails is begun anew, and says nothing until it is whole.
 #[test]
 fn a14_half_a_list_says_nothing() {
     let mut world = listing_world();
-    world.backend.clear();
+    world.driver.attached.clear();
     assert_eq!(world.step(&listing()), Some("ListVolumes"));
     assert!(world.run(&on("a")).is_empty());
-    let Decision::Do(second, _) = world.look(&listing()) else { panic!() };
+    let Decision::Do(second, _) = world.decide(&listing()) else { panic!() };
     world.hear(&listing(), &second, &Outcome::Unknown("lost".into()));
     assert!(world.run(&on("a")).is_empty());
-    world.now += 100_000;
-    let Decision::Do(Act::List { token, .. }, _) = world.look(&listing()) else { panic!() };
+    world.pass(100_000);
+    let Decision::Do(Action::List { token, .. }, _) = world.decide(&listing()) else { panic!() };
     assert_eq!(token, "");
 }
 
@@ -339,17 +335,17 @@ fn a14_half_a_list_says_nothing() {
 #[test]
 fn a14_calls_made_meanwhile_count() {
     let mut world = World::new(&["ReadWriteOnce"]);
-    world.local.list_every_millis = 60_000;
+    world.update_local(|local| local.list_every_millis = 60_000);
     world.sync();
     assert_eq!(world.step(&listing()), Some("ListVolumes"));
     world.want("a");
     world.run(&on("a"));
-    let calls = world.calls.len();
-    world.backend.clear(); // The page was made before.
+    let calls = world.driver.calls.len();
+    world.driver.attached.clear(); // The page was made before.
     world.step(&listing());
-    world.backend.insert("id-a".into());
+    world.driver.attached.insert("id-a".into());
     assert!(world.run(&on("a")).is_empty());
-    assert_eq!(world.calls.len(), calls + 1);
+    assert_eq!(world.driver.calls.len(), calls + 1);
 }
 
 // A14: a driver that cannot list is not asked.
@@ -357,8 +353,8 @@ fn a14_calls_made_meanwhile_count() {
 fn a14_no_list_without_the_capability() {
     let mut world = World::new(&["ReadWriteOnce"]);
     world.sync();
-    assert!(!Attacher::keys(&world.cache, &world.local).contains(&listing()));
-    assert!(matches!(world.look(&listing()), Decision::Rest(_)));
+    assert!(!Attacher::keys(&world.cache, world.local()).contains(&listing()));
+    assert!(matches!(world.decide(&listing()), Decision::Rest(_)));
 }
 
 // A15 and S0-38.
@@ -372,7 +368,7 @@ fn a15_the_volume_keeps_its_finalizer_until_it_goes_and_nothing_names_it() {
     world.run(&on("a"));
     assert!(world.run(&volume).is_empty(), "it is not being deleted");
     world.want("b");
-    world.remove(Kind::PersistentVolume, "", "v");
+    world.delete(Kind::PersistentVolume, "v");
     assert!(world.run(&volume).is_empty(), "an attachment names it");
     world.unwant("b");
     assert_eq!(world.run(&volume), ["UnmarkVolume"]);
@@ -384,10 +380,10 @@ fn a16_a_conflict_is_looked_at_again() {
     let mut world = World::new(&["ReadWriteOnce"]);
     world.want("a");
     world.sync();
-    world.patch(Kind::PersistentVolume, "", "v", false, json!({ "metadata": { "labels": { "x": "y" } } }));
+    world.patch(Kind::PersistentVolume, "v", json!({ "metadata": { "labels": { "x": "y" } } }));
     assert_eq!(world.step(&on("a")), Some("MarkVolume"));
     assert!(!world.real_volume().unwrap().metadata.has_finalizer(&finalizer()), "somebody else was faster");
-    world.now += 10;
+    world.pass(10);
     assert_eq!(world.run(&on("a")).len(), 4);
     assert_eq!(world.real_volume().unwrap().metadata.labels["x"], "y");
 }
@@ -402,21 +398,20 @@ fn secrets_are_read_for_every_call_and_never_printed() {
     assert_eq!(done, ["MarkVolume", "MarkAttachment", "ReadSecret", "ReportAttachError"]);
     let error = world.real_attachment("a").unwrap().status.attach_error.unwrap();
     assert!(error.message.contains("secret n/s does not exist"), "{}", error.message);
-    world.make(Kind::Namespace, json!({ "metadata": { "name": "n" } }));
     let data = json!({ "user": "dQ==", "password": "Y2FuYXJ5" });
-    world.make(Kind::Secret, json!({ "metadata": { "name": "s", "namespace": "n" }, "data": data }));
-    world.now += 100_000;
+    world.create(Kind::Secret, json!({ "metadata": { "name": "s", "namespace": "n" }, "data": data }));
+    world.pass(100_000);
     world.step(&on("a"));
-    assert!(!format!("{:?} {:?}", world.memory, world.look(&on("a"))).contains("canary"));
+    assert!(!format!("{} {:?}", remembered(&world), world.decide(&on("a"))).contains("canary"));
     assert_eq!(world.run(&on("a")), ["ControllerPublishVolume", "ConfirmAttached"]);
     assert_eq!(publish_request(&world).secrets["password"], "canary");
     assert_eq!(publish_request(&world).secrets["user"], "u");
     world.unwant("a");
     let undone = ["RecheckAttachment", "ReadSecret", "ControllerUnpublishVolume", "UnmarkAttachment"];
     assert_eq!(world.run(&on("a")), undone);
-    let Some(Call::ControllerUnpublishVolume(request)) = world.calls.last() else { panic!() };
+    let Some(Call::ControllerUnpublishVolume(request)) = world.driver.calls.last() else { panic!() };
     assert_eq!(request.secrets["password"], "canary");
-    assert!(!format!("{:?}", world.memory).contains("canary"));
+    assert!(!remembered(&world).contains("canary"));
 }
 
 // S0-48: the volume in the attachment itself; there is no object to put a finalizer on.
@@ -429,17 +424,17 @@ fn an_inline_volume_is_attached_without_an_object() {
         let spec = json!({ "attacher": DRIVER, "nodeName": node, "source": { "inlineVolumeSpec": spec } });
         json!({ "metadata": { "name": format!("inline-{node}") }, "spec": spec })
     };
-    world.make(Kind::VolumeAttachment, inline("a"));
+    world.create(Kind::VolumeAttachment, inline("a"));
     let key = Key::Attachment("inline-a".into());
     assert_eq!(world.run(&key), ["MarkAttachment", "ControllerPublishVolume", "ConfirmAttached"]);
     let request = publish_request(&world);
     assert_eq!((request.volume_id.as_str(), request.volume_context["in"].as_str()), ("inline", "line"));
     // Reliability 24 holds for it as well.
-    world.make(Kind::VolumeAttachment, inline("b"));
+    world.create(Kind::VolumeAttachment, inline("b"));
     let other = Key::Attachment("inline-b".into());
     assert!(world.run(&other).is_empty());
     assert_eq!(world.code(&other), "AttachedElsewhere");
-    world.remove(Kind::VolumeAttachment, "", "inline-a");
+    world.delete(Kind::VolumeAttachment, "inline-a");
     assert_eq!(world.run(&key), ["RecheckAttachment", "ControllerUnpublishVolume", "UnmarkAttachment"]);
     assert_eq!(world.run(&other).len(), 3);
 }
@@ -450,7 +445,7 @@ fn the_writes_are_counted() {
     let mut world = World::new(&["ReadWriteMany"]);
     let is_write =
         |name: &&str| !["ControllerPublishVolume", "ControllerUnpublishVolume", "RecheckAttachment"].contains(name);
-    let count = |done: alloc::vec::Vec<&'static str>| done.iter().filter(|name| is_write(name)).count();
+    let count = |done: Vec<&'static str>| done.iter().filter(|name| is_write(name)).count();
     world.want("a");
     assert_eq!(count(world.run(&on("a"))), 3);
     world.want("b");

@@ -1,17 +1,18 @@
-use control::{Action, Decision, Effect, Outcome, Refusal};
+use api::Kind;
+use control::{Action as _, BackOff, Decision, Effect, Outcome, Refusal};
 use csi::Code;
 
 use super::world::*;
-use crate::{Act, Key, Memory};
+use crate::{Action, Key};
 
-fn act(world: &World, key: &Key) -> Act {
-    match world.look(key) {
+fn act(world: &World, key: &Key) -> Action {
+    match world.decide(key) {
         Decision::Do(act, _) => act,
         other => panic!("{other:?}"),
     }
 }
 
-fn until(world: &mut World, key: &Key, name: &str) -> Act {
+fn until(world: &mut World, key: &Key, name: &str) -> Action {
     world.sync();
     for _ in 0..10 {
         let act = act(world, key);
@@ -35,9 +36,9 @@ fn an_unanswered_publish_is_repeated_unchanged() {
     assert_eq!(world.step(&on("a")), Some("ReportAttachError"));
     world.sync();
     assert!(!world.real_attachment("a").unwrap().status.attached);
-    assert!(matches!(world.look(&on("a")), Decision::Wait(..)));
-    assert!(world.look(&on("a")).why().text.contains("connection lost"));
-    world.now += 100_000;
+    assert!(matches!(world.decide(&on("a")), Decision::Wait(..)));
+    assert!(world.decide(&on("a")).why().text.contains("connection lost"));
+    world.pass(100_000);
     assert_eq!(act(&world, &on("a")), publish);
     assert_eq!(world.run(&on("a")), ["ControllerPublishVolume", "ConfirmAttached"]);
     assert!(world.real_attachment("a").unwrap().status.attach_error.is_none());
@@ -53,13 +54,13 @@ fn a_deletion_after_an_unanswered_publish_unpublishes() {
         world.land(&publish);
         world.hear(&on("a"), &publish, &lost);
         world.unwant("a");
-        world.now += 100_000;
+        world.pass(100_000);
         let undone = world.run(&on("a"));
         assert!(
             undone.ends_with(&["RecheckAttachment", "ControllerUnpublishVolume", "UnmarkAttachment"]),
             "{undone:?}"
         );
-        assert!(world.backend.is_empty());
+        assert!(world.driver.attached.is_empty());
     }
 }
 
@@ -78,7 +79,7 @@ fn the_finalizer_stays_until_the_driver_has_unpublished() {
         let unpublish = until(&mut world, &on("a"), "ControllerUnpublishVolume");
         world.hear(&on("a"), &unpublish, &outcome);
         assert_eq!(world.step(&on("a")), Some("ReportDetachError"));
-        world.now += 100_000;
+        world.pass(100_000);
         assert_eq!(until(&mut world, &on("a"), "ControllerUnpublishVolume"), unpublish);
         assert!(world.real_attachment("a").unwrap().metadata.has_finalizer(&finalizer()));
     }
@@ -95,14 +96,31 @@ fn an_error_that_repeats_is_written_once() {
     for _ in 0..5 {
         let publish = until(&mut world, &on("a"), "ControllerPublishVolume");
         world.hear(&on("a"), &publish, &Outcome::Refused(Refusal::Driver(Code::Internal, "broken".into())));
-        if let Decision::Do(Act::ReportError { code, .. }, _) = world.look(&on("a")) {
+        if let Decision::Do(Action::ReportError { code, .. }, _) = world.decide(&on("a")) {
             assert_eq!(code, Some(13));
             reports += 1;
             world.step(&on("a"));
         }
-        world.now += 1_000_000;
+        world.pass(1_000_000);
     }
     assert_eq!(reports, 1);
+}
+
+// Sidecars 1.7: the pause is the operator's. Telling of a failure is one attempt of its own: whatever becomes of it, the next
+// call comes when its pause is over.
+#[test]
+fn a_report_that_fails_does_not_delay_the_next_attempt() {
+    let mut world = World::new(&["ReadWriteOnce"]);
+    world.update_local(|local| local.pauses = BackOff { first: 1_000, longest: 5_000 });
+    world.want("a");
+    let publish = until(&mut world, &on("a"), "ControllerPublishVolume");
+    world.hear(&on("a"), &publish, &Outcome::Unknown("connection lost".into()));
+    world.forbidden.insert(Kind::VolumeAttachment);
+    assert_eq!(world.step(&on("a")), Some("ReportAttachError"));
+    let Decision::Wait(until, why) = world.decide(&on("a")) else { panic!("{:?}", world.decide(&on("a"))) };
+    assert_eq!((until, why.code), (world.now.after_millis(1_000), "BackOff"));
+    world.now = until;
+    assert_eq!(act(&world, &on("a")), publish);
 }
 
 // Reliability 105: the attachment is read past the cache before the driver is told to detach.
@@ -118,10 +136,10 @@ fn nothing_is_undone_on_the_word_of_an_old_cache() {
     world.want("a");
     world.run(&on("a"));
     world.cache = old; // It still shows the first attachment, on its way out.
-    world.memory.clear();
+    world.forget();
     assert_eq!(world.step(&on("a")), Some("RecheckAttachment"));
-    assert!(!matches!(world.look(&on("a")), Decision::Do(..)));
-    assert!(world.backend.contains("id-a"));
+    assert!(!matches!(world.decide(&on("a")), Decision::Do(..)));
+    assert!(world.driver.attached.contains("id-a"));
 }
 
 // Reliability 24: not published while another attachment of the volume may be.
@@ -139,7 +157,7 @@ fn a_single_node_volume_is_published_once() {
     assert_eq!(world.code(&on("b")), "AttachedElsewhere", "still being undone");
     world.run(&on("a"));
     world.run(&on("b"));
-    assert!(world.backend.contains("id-b"));
+    assert!(world.driver.attached.contains("id-b"));
 }
 
 #[test]
@@ -149,7 +167,7 @@ fn a_shared_volume_is_published_everywhere() {
     world.want("b");
     world.run(&on("a"));
     world.run(&on("b"));
-    assert_eq!(world.backend.len(), 2);
+    assert_eq!(world.driver.attached.len(), 2);
 }
 
 // Both carry the finalizer, as happens when marks are long on their way: one of them gives way, and comes later.
@@ -192,9 +210,9 @@ fn forgetting_at_any_step_costs_only_repetitions() {
                 world.unwant("a");
             }
             world.sync();
-            while matches!(world.look(&on("a")), Decision::Do(..)) {
+            while matches!(world.decide(&on("a")), Decision::Do(..)) {
                 if steps == forget_at {
-                    world.memory.insert(on("a"), Memory::default());
+                    world.forget();
                 }
                 steps += 1;
                 world.step(&on("a"));
@@ -202,7 +220,7 @@ fn forgetting_at_any_step_costs_only_repetitions() {
             }
             assert_eq!(world.real_attachment("a").is_some_and(|attachment| attachment.status.attached), wanted);
         }
-        assert!(world.backend.is_empty() && steps < 12);
+        assert!(world.driver.attached.is_empty() && steps < 12);
     }
 }
 
@@ -213,9 +231,9 @@ fn every_write_carries_its_precondition() {
     world.want("a");
     world.sync();
     let mut writes = 0;
-    while let Decision::Do(act, _) = world.look(&on("a")) {
-        if let Effect::Write(api::Write::Patch { patch: api::Patch::Merge(body), .. }) = act.effect() {
-            assert!(body["metadata"]["uid"].is_string() && body["metadata"]["resourceVersion"].is_string(), "{act:?}");
+    while let Decision::Do(act, _) = world.decide(&on("a")) {
+        if let Effect::Write(api::Write::Patch { patch: api::Patch { only_if, .. }, .. }) = act.effect() {
+            assert!(only_if.uid.is_some() && only_if.resource_version.is_some(), "{act:?}");
             writes += 1;
         }
         world.step(&on("a"));

@@ -2,54 +2,36 @@
 //! after the life that sent them has ended, while attachments of one volume to two nodes come and go as they like. The
 //! laws are judged from what really is.
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use core::mem;
 
 use api::Kind;
-use control::{Action, Decision, Effect, Outcome};
+use control::{Action as _, Effect, Outcome};
+use prove_lab::Dice;
 
 use super::world::*;
+use crate::Key;
 use crate::index::WATCHES;
-use crate::{Act, Key};
-
-/// A fixed sequence of dice per seed.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % sides
-    }
-}
 
 struct Play {
     world: World,
     dice: Dice,
-    /// Sent by a life that has ended, or given up by this one.
-    late: Vec<Act>,
-    /// Sent by this life, not arrived yet.
-    sent: BTreeMap<Key, Act>,
     confirmed: usize,
     gave_way: usize,
 }
 
 impl Play {
     fn new(seed: u64) -> Play {
-        let dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-        let world = World::new(&["ReadWriteOnce"]);
-        Play { world, dice, late: Vec::new(), sent: BTreeMap::new(), confirmed: 0, gave_way: 0 }
+        Play { world: World::new(&["ReadWriteOnce"]), dice: Dice::new(seed), confirmed: 0, gave_way: 0 }
     }
 
     fn step(&mut self) {
-        let node = ["a", "b"][usize::try_from(self.dice.roll(2)).unwrap()];
+        let node = ["a", "b"][self.dice.index(2)];
         match self.dice.roll(20) {
             0 => self.user(node),
-            1..=4 => {
-                let kind = WATCHES[usize::try_from(self.dice.roll(4)).unwrap()];
-                self.world.sync_kind(kind);
-            }
+            1..=4 => self.world.sync_kind(WATCHES[self.dice.index(4)]),
             5 => self.die(),
-            6 => self.world.memory.clear(),
+            6 => self.world.forget(),
             7 => self.arrive_late(),
             _ => self.controller(&on(node)),
         }
@@ -65,57 +47,54 @@ impl Play {
     }
 
     fn die(&mut self) {
-        let sent = core::mem::take(&mut self.sent);
-        sent.into_values().for_each(|act| self.lose(act));
-        self.world.memory.clear();
-        self.world.cache = control::Cache::default();
-        self.world.sync();
+        let local = self.world.local().clone();
+        self.world.restart(local);
+        self.end_calls();
     }
 
     /// A write may arrive at any later time. A call reaches the driver now or never: it works on one call per volume at
     /// a time, and the connection ends with the caller.
-    fn lose(&mut self, act: Act) {
-        match act.effect() {
-            Effect::Write(_) => self.late.push(act),
-            Effect::Call { .. } if self.dice.roll(2) == 0 => {
-                self.world.land(&act);
+    fn end_calls(&mut self) {
+        let late = mem::take(&mut self.world.late).into_iter();
+        let (calls, writes): (Vec<_>, Vec<_>) = late.partition(|effect| matches!(effect, Effect::Call { .. }));
+        self.world.late = writes;
+        for call in calls {
+            if self.dice.roll(2) == 0 {
+                self.world.land_effect(&call);
             }
-            Effect::Call { .. } | Effect::Read(_) | Effect::Host(_) => {}
         }
     }
 
     fn arrive_late(&mut self) {
-        if !self.late.is_empty() {
-            let which = self.dice.roll(self.late.len() as u64);
-            let act = self.late.remove(usize::try_from(which).unwrap());
-            self.world.land(&act);
+        if !self.world.late.is_empty() {
+            let which = self.dice.index(self.world.late.len());
+            let effect = self.world.late.remove(which);
+            self.world.land_effect(&effect);
         }
     }
 
     fn controller(&mut self, key: &Key) {
-        self.world.now += 100_000;
-        match self.sent.remove(key) {
-            Some(act) if self.dice.roll(5) == 0 => {
-                self.lose(act.clone());
-                self.world.hear(key, &act, &Outcome::Unknown("no answer".into()));
-            }
-            Some(act) => {
-                let outcome = self.world.land(&act);
-                self.gave_way += usize::from(act.name() == "GiveWay");
-                self.world.hear(key, &act, &outcome);
-            }
-            None => {
-                if let Decision::Do(act, _) = self.world.look(key) {
-                    self.sent.insert(key.clone(), act);
-                }
-            }
-        }
+        self.world.pass(100_000);
+        let Some(action) = self.world.engine.doing(key).map(|doing| doing.action.clone()) else {
+            self.world.begin(key);
+            return;
+        };
+        let outcome = if self.dice.roll(5) == 0 {
+            let sent = action.effect();
+            self.world.late.extend((!matches!(sent, Effect::Read(_))).then_some(sent));
+            self.end_calls();
+            Outcome::Unknown("no answer".into())
+        } else {
+            self.gave_way += usize::from(action.name() == "GiveWay");
+            self.world.land(&action)
+        };
+        self.world.finish(key, &outcome);
     }
 
     /// That the volume is never on two nodes (24) is judged by the driver itself.
     fn judge(&mut self) {
         for node in ["a", "b"] {
-            let attached = self.world.backend.contains(&alloc::format!("id-{node}"));
+            let attached = self.world.driver.attached.contains(&alloc::format!("id-{node}"));
             let attachment = self.world.real_attachment(node);
             let held = attachment.as_ref().is_some_and(|a| a.metadata.has_finalizer(&finalizer()));
             assert!(!attached || held, "33: attached to {node} and nobody remembers");
@@ -126,11 +105,15 @@ impl Play {
         }
     }
 
+    /// What is on its way never arrives, and from here on nothing goes wrong.
     fn calm_down(&mut self) {
-        self.late.clear();
-        self.sent.clear();
+        let under_way: Vec<Key> = self.world.engine.under_way().map(|(key, _)| key.clone()).collect();
+        for key in &under_way {
+            self.world.finish(key, &Outcome::Unknown("no answer".into()));
+        }
+        self.world.late.clear();
         for _ in 0..30 {
-            self.world.now += 100_000;
+            self.world.pass(100_000);
             for node in ["a", "b"] {
                 self.world.sync();
                 self.world.step(&on(node));
@@ -164,14 +147,14 @@ fn no_life_attaches_twice_or_forgets_an_attachment() {
         let made = |play: &Play, node| play.world.real_attachment(node).is_some_and(|a| a.status.attached);
         let first = if made(&play, "a") { "a" } else { "b" };
         let second = if first == "a" { "b" } else { "a" };
-        assert!(made(&play, first) && !made(&play, second), "seed {seed}: {:?}", play.world.look(&on("a")));
+        assert!(made(&play, first) && !made(&play, second), "seed {seed}: {:?}", play.world.decide(&on("a")));
         play.world.unwant(first);
         play.calm_down();
         assert!(play.world.real_attachment(first).is_none() && made(&play, second), "seed {seed}");
         play.world.unwant(second);
         play.calm_down();
-        assert!(play.world.real_attachment(second).is_none() && play.world.backend.is_empty(), "seed {seed}");
-        play.world.remove(Kind::PersistentVolume, "", "v");
+        assert!(play.world.real_attachment(second).is_none() && play.world.driver.attached.is_empty(), "seed {seed}");
+        play.world.delete(Kind::PersistentVolume, "v");
         play.world.run(&Key::Volume("v".into()));
         assert!(!play.world.real_volume().is_some_and(|volume| volume.metadata.has_finalizer(&finalizer())));
         confirmed += play.confirmed;

@@ -2,12 +2,12 @@
 
 use api::names;
 use api::{Kind, Value};
-use control::{Action, Decision, Effect, Rules};
+use control::{Action as _, Decision, Effect, Rules};
 use csi::Call;
 use serde_json::json;
 
 use super::world::World;
-use crate::{Act, Attacher, Key, Local};
+use crate::{Action, Attacher, Key};
 
 const EBS: &str = "ebs.csi.aws.com";
 const GCE: &str = "pd.csi.storage.gke.io";
@@ -15,25 +15,23 @@ const NODE_ID: &str = "projects/p/zones/us-east1-b/instances/a";
 
 /// A cluster with a volume of this in-tree source, the driver on node `n`, and an attachment that names the volume.
 fn world(driver: &str, source: Value, metadata: Value) -> World {
-    let local = Local { driver: driver.into(), socket: "/csi.sock".into(), publishes: true, ..Local::default() };
-    let mut world = World::default();
-    (world.now, world.local) = (1_000_000, local);
+    let mut world = World::empty(driver);
     let mut spec = json!({ "capacity": { "storage": "1Gi" }, "accessModes": ["ReadWriteOnce"],
         "persistentVolumeReclaimPolicy": "Retain" });
     rules_store::merge_patch(&mut spec, &source);
     let mut meta = json!({ "name": "v" });
     rules_store::merge_patch(&mut meta, &metadata);
-    world.make(Kind::PersistentVolume, json!({ "metadata": meta, "spec": spec }));
-    world.make(Kind::Node, json!({ "metadata": { "name": "n" } }));
+    world.create(Kind::PersistentVolume, json!({ "metadata": meta, "spec": spec }));
+    world.create(Kind::Node, json!({ "metadata": { "name": "n" } }));
     let entry = json!({ "name": driver, "nodeID": NODE_ID, "topologyKeys": null });
-    world.make(Kind::CSINode, json!({ "metadata": { "name": "n" }, "spec": { "drivers": [entry] } }));
+    world.create(Kind::CSINode, json!({ "metadata": { "name": "n" }, "spec": { "drivers": [entry] } }));
     world.sync();
     world
 }
 
 fn want(world: &mut World, source: Value) {
-    let spec = json!({ "attacher": world.local.driver, "nodeName": "n", "source": source });
-    world.make(Kind::VolumeAttachment, json!({ "metadata": { "name": "va" }, "spec": spec }));
+    let spec = json!({ "attacher": world.local().driver, "nodeName": "n", "source": source });
+    world.create(Kind::VolumeAttachment, json!({ "metadata": { "name": "va" }, "spec": spec }));
     world.sync();
 }
 
@@ -54,7 +52,7 @@ fn disk() -> Value {
 }
 
 fn held(world: &World) -> bool {
-    world.real_volume().unwrap().metadata.has_finalizer(&names::attacher_finalizer(&world.local.driver))
+    world.real_volume().unwrap().metadata.has_finalizer(&names::attacher_finalizer(&world.local().driver))
 }
 
 // S4-14, A2: an in-tree volume is translated for the call, and stays as it is.
@@ -63,16 +61,13 @@ fn an_in_tree_volume_is_published_under_the_drivers_name_for_it() {
     let mut world = world(EBS, disk(), json!({ "annotations": { names::MIGRATED_TO: EBS } }));
     want(&mut world, named());
     assert_eq!(world.run(&va()), ["MarkVolume", "MarkAttachment", "ControllerPublishVolume", "ConfirmAttached"]);
-    let Call::ControllerPublishVolume(request) = &world.calls[0] else { panic!("{:?}", world.calls) };
+    let Call::ControllerPublishVolume(request) = &world.driver.calls[0] else { panic!("{:?}", world.driver.calls) };
     assert_eq!((request.volume_id.as_str(), request.node_id.as_str()), ("vol-1", NODE_ID));
     assert_eq!(request.volume_context, [("partition".into(), "1".into())].into());
-    assert_eq!(
-        world.json(Kind::PersistentVolume, "", "v")["spec"]["awsElasticBlockStore"],
-        disk()["awsElasticBlockStore"]
-    );
-    world.remove(Kind::VolumeAttachment, "", "va");
+    assert_eq!(world.json(Kind::PersistentVolume, "v")["spec"]["awsElasticBlockStore"], disk()["awsElasticBlockStore"]);
+    world.delete(Kind::VolumeAttachment, "va");
     assert_eq!(world.run(&va()), ["RecheckAttachment", "ControllerUnpublishVolume", "UnmarkAttachment"]);
-    let Call::ControllerUnpublishVolume(request) = &world.calls[1] else { panic!("{:?}", world.calls) };
+    let Call::ControllerUnpublishVolume(request) = &world.driver.calls[1] else { panic!("{:?}", world.driver.calls) };
     assert_eq!(request.volume_id, "vol-1");
     // A15: a volume that is our driver's keeps the finalizer for the next attachment.
     assert!(world.run(&volume()).is_empty() && held(&world));
@@ -88,20 +83,12 @@ fn a_volume_given_back_to_its_plugin_is_let_go_after_the_last_attachment() {
         world.run(&va());
         assert_eq!(world.code(&volume()), "StillAttached");
         assert!(world.run(&volume()).is_empty() && held(&world));
-        world.remove(Kind::VolumeAttachment, "", "va");
+        world.delete(Kind::VolumeAttachment, "va");
         world.run(&va());
-        let Decision::Do(act, _) = world.look(&volume()) else { panic!("{}", world.code(&volume())) };
+        let Decision::Do(act, _) = world.decide(&volume()) else { panic!("{}", world.code(&volume())) };
         let Effect::Write(write) = act.effect() else { panic!("{act:?}") };
-        let version = world.real_volume().unwrap().metadata.resource_version;
-        assert_eq!(
-            write,
-            api::Write::Patch {
-                target: api::ObjectRef::cluster(Kind::PersistentVolume, "v"),
-                subresource: None,
-                patch: api::Patch::Merge(json!({ "metadata": {
-                "finalizers": [names::PV_PROTECTION], "uid": world.real_volume().unwrap().metadata.uid, "resourceVersion": version } })),
-            }
-        );
+        let seen = api::Seen::of::<api::PersistentVolume>(&world.real_volume().unwrap().metadata);
+        assert_eq!(write, seen.patch(json!({ "metadata": { "finalizers": [names::PV_PROTECTION] } })));
         assert_eq!(world.run(&volume()), ["UnmarkVolume"]);
         assert!(!held(&world));
     }
@@ -113,7 +100,7 @@ fn the_seeds_key_is_read_as_well() {
     let mut world = world(EBS, disk(), json!({ "annotations": { names::MIGRATED_TO_BETA: EBS } }));
     want(&mut world, named());
     world.run(&va());
-    world.remove(Kind::VolumeAttachment, "", "va");
+    world.delete(Kind::VolumeAttachment, "va");
     world.run(&va());
     assert_eq!(world.code(&volume()), "VolumeStays");
 }
@@ -125,7 +112,7 @@ fn a_volume_let_go_as_it_is_attached_again_is_held_again() {
     want(&mut world, named());
     world.run(&va());
     let bare = json!({ "metadata": { "finalizers": [names::PV_PROTECTION] } });
-    world.patch(Kind::PersistentVolume, "", "v", false, bare);
+    world.patch(Kind::PersistentVolume, "v", bare);
     assert_eq!(world.run(&va()), ["MarkVolume"]);
     assert!(held(&world));
     assert_eq!(world.code(&va()), "Attached");
@@ -141,7 +128,7 @@ fn an_attachment_may_hold_the_volume_itself_in_either_form() {
         rules_store::merge_patch(&mut spec, &source);
         want(&mut world, json!({ "inlineVolumeSpec": spec }));
         assert_eq!(world.run(&va()), ["MarkAttachment", "ControllerPublishVolume", "ConfirmAttached"]);
-        let Call::ControllerPublishVolume(request) = &world.calls[0] else { panic!("{:?}", world.calls) };
+        let Call::ControllerPublishVolume(request) = &world.driver.calls[0] else { panic!("{:?}", world.driver.calls) };
         assert_eq!(request.volume_id, "vol-1");
         assert!(!held(&world), "an inline volume marks no object");
     }
@@ -158,9 +145,9 @@ fn what_cannot_be_translated_is_told() {
         want(&mut world, named());
         assert_eq!(world.run(&va()), ["ReportAttachError"]);
         assert_eq!(world.code(&va()), code);
-        let told = world.json(Kind::VolumeAttachment, "", "va")["status"]["attachError"]["message"].clone();
+        let told = world.json(Kind::VolumeAttachment, "va")["status"]["attachError"]["message"].clone();
         assert!(told.as_str().unwrap().contains(word), "{told}");
-        assert!(world.calls.is_empty());
+        assert!(world.driver.calls.is_empty());
     }
 }
 
@@ -172,20 +159,20 @@ fn lists_are_compared_under_the_repaired_handle() {
         json!({ "gcePersistentDisk": { "pdName": "d" } }),
         json!({ "labels": { names::ZONE: "us-east1-b" } }),
     );
-    world.local.list_every_millis = 60_000;
+    world.update_local(|local| local.list_every_millis = 60_000);
     want(&mut world, named());
     world.run(&va());
-    let Call::ControllerPublishVolume(request) = &world.calls[0] else { panic!("{:?}", world.calls) };
+    let Call::ControllerPublishVolume(request) = &world.driver.calls[0] else { panic!("{:?}", world.driver.calls) };
     assert_eq!(request.volume_id, "projects/UNSPECIFIED/zones/us-east1-b/disks/d", "the call is upstream's");
     let whole = ("projects/p/zones/us-east1-b/disks/d".into(), NODE_ID.into());
-    world.local.listing.whole = Some([whole].into());
+    world.update_local(|local| local.listing.whole = Some([whole].into()));
     assert_eq!(world.code(&va()), "Attached");
-    world.local.listing.whole = Some([].into());
+    world.update_local(|local| local.listing.whole = Some([].into()));
     assert_eq!(world.code(&va()), "Publishing");
     // Our own call counts as listed, so that it is not repeated.
     assert_eq!(world.run(&va()), ["ControllerPublishVolume"]);
-    assert!(Attacher::keys(&world.cache, &world.local).contains(&va()));
-    assert!(matches!(world.look(&va()), Decision::Rest(_)));
+    assert!(Attacher::keys(&world.cache, world.local()).contains(&va()));
+    assert!(matches!(world.decide(&va()), Decision::Rest(_)));
 }
 
 // The printed name of the action and its wish to leave are what they were for volumes that are being deleted.
@@ -194,10 +181,10 @@ fn a_volume_that_is_being_deleted_is_let_go_whatever_was_written_meanwhile() {
     let mut world = world(EBS, disk(), json!({ "annotations": { names::MIGRATED_TO: EBS } }));
     want(&mut world, named());
     world.run(&va());
-    world.remove(Kind::VolumeAttachment, "", "va");
+    world.delete(Kind::VolumeAttachment, "va");
     world.run(&va());
-    world.remove(Kind::PersistentVolume, "", "v");
+    world.delete(Kind::PersistentVolume, "v");
     world.sync();
-    assert!(matches!(world.look(&volume()), Decision::Do(Act::UnmarkVolume { leaving: true, .. }, _)));
+    assert!(matches!(world.decide(&volume()), Decision::Do(Action::UnmarkVolume { leaving: true, .. }, _)));
     assert_eq!(world.run(&volume()), ["UnmarkVolume"]);
 }

@@ -1,12 +1,12 @@
 use alloc::string::{String, ToString};
 
 use api::{Kind, names};
-use control::{Action, Decision, Effect, Outcome, Rules};
+use control::{Action as _, Decision, Effect, Outcome, Rules};
 use csi::Call;
 use serde_json::json;
 
 use super::world::*;
-use crate::{Act, Attacher, Key};
+use crate::{Action, Attacher, Key};
 
 #[test]
 fn an_attachment_is_made_and_undone() {
@@ -16,8 +16,8 @@ fn an_attachment_is_made_and_undone() {
     let attachment = world.real_attachment("a").unwrap();
     assert!(attachment.status.attached);
     assert_eq!(attachment.status.attachment_metadata["at"], "id-a"); // reliability 32
-    assert!(world.look(&on("a")).why().settled);
-    match &world.calls[0] {
+    assert!(world.decide(&on("a")).why().settled);
+    match &world.driver.calls[0] {
         Call::ControllerPublishVolume(request) => {
             assert_eq!((request.volume_id.as_str(), request.node_id.as_str()), (HANDLE, "id-a"));
             assert_eq!(request.volume_context["k"], "v");
@@ -27,9 +27,9 @@ fn an_attachment_is_made_and_undone() {
     }
     world.unwant("a");
     assert_eq!(world.run(&on("a")), ["RecheckAttachment", "ControllerUnpublishVolume", "UnmarkAttachment"]);
-    assert!(world.real_attachment("a").is_none() && world.backend.is_empty());
+    assert!(world.real_attachment("a").is_none() && world.driver.attached.is_empty());
     assert_eq!(world.code(&on("a")), "AttachmentGone");
-    assert_eq!(world.calls.len(), 2, "one call each way");
+    assert_eq!(world.driver.calls.len(), 2, "one call each way");
 }
 
 // Sidecars 3.5: the volume's finalizer goes when the volume goes and nothing names it.
@@ -44,7 +44,7 @@ fn the_volume_is_let_go_when_it_is_deleted_and_no_attachment_is_left() {
     world.sync();
     assert_eq!(world.code(&volume), "VolumeStays");
     world.want("b");
-    world.remove(Kind::PersistentVolume, "", "v");
+    world.delete(Kind::PersistentVolume, "v");
     assert!(world.run(&volume).is_empty());
     assert_eq!(world.code(&volume), "StillAttached");
     assert_eq!(world.run(&on("b")), ["ReportAttachError"]);
@@ -58,18 +58,18 @@ fn the_volume_is_let_go_when_it_is_deleted_and_no_attachment_is_left() {
 #[test]
 fn beside_a_provisioner_a_volume_is_let_go_together() {
     let mut world = World::new(&["ReadWriteOnce"]);
-    world.local.provisions = true;
+    world.update_local(|local| local.provisions = true);
     let volume = Key::Volume("v".into());
     world.want("a");
     world.run(&on("a"));
     world.unwant("a");
     world.run(&on("a"));
     let held = json!({ "metadata": { "finalizers": [names::PROVISIONER_FINALIZER, finalizer()] } });
-    world.patch(Kind::PersistentVolume, "", "v", false, held);
-    world.remove(Kind::PersistentVolume, "", "v");
+    world.patch(Kind::PersistentVolume, "v", held);
+    world.delete(Kind::PersistentVolume, "v");
     assert!(world.run(&volume).is_empty());
     assert_eq!(world.code(&volume), "ProvisionerHolds");
-    world.patch(Kind::PersistentVolume, "", "v", false, json!({ "metadata": { "finalizers": [finalizer()] } }));
+    world.patch(Kind::PersistentVolume, "v", json!({ "metadata": { "finalizers": [finalizer()] } }));
     assert_eq!(world.run(&volume), ["UnmarkVolume"]);
 }
 
@@ -77,7 +77,7 @@ fn beside_a_provisioner_a_volume_is_let_go_together() {
 #[test]
 fn a_driver_that_does_not_publish_gets_no_call() {
     let mut world = World::new(&["ReadWriteOnce"]);
-    world.local.publishes = false;
+    world.update_local(|local| local.publishes = false);
     world.want("a");
     assert_eq!(world.run(&on("a")), ["ConfirmAttached"]);
     assert!(world.real_attachment("a").unwrap().metadata.finalizers.is_empty());
@@ -86,7 +86,7 @@ fn a_driver_that_does_not_publish_gets_no_call() {
     assert_eq!(world.code(&on("b")), "AttachedElsewhere");
     world.unwant("a");
     assert_eq!(world.run(&on("b")), ["ConfirmAttached"]);
-    assert!(world.calls.is_empty());
+    assert!(world.driver.calls.is_empty());
 }
 
 // Reliability 37: the node is gone with its registration; the recorded id still names it.
@@ -95,37 +95,37 @@ fn an_attachment_to_a_node_that_is_gone_is_undone_with_the_same_id() {
     let mut world = World::new(&["ReadWriteOnce"]);
     world.want("a");
     world.run(&on("a"));
-    world.remove(Kind::CSINode, "", "a");
-    world.remove(Kind::Node, "", "a");
+    world.delete(Kind::CSINode, "a");
+    world.delete(Kind::Node, "a");
     world.unwant("a");
     world.run(&on("a"));
-    assert!(world.real_attachment("a").is_none() && world.backend.is_empty());
+    assert!(world.real_attachment("a").is_none() && world.driver.attached.is_empty());
 }
 
 #[test]
 fn the_id_of_a_node_is_found_in_its_annotation_too() {
     let mut world = World::new(&["ReadWriteOnce"]);
-    world.remove(Kind::CSINode, "", "a");
+    world.delete(Kind::CSINode, "a");
     world.want("a");
     assert_eq!(world.run(&on("a")), ["ReportAttachError"]);
     assert_eq!(world.code(&on("a")), "NodeIdUnknown");
     let mut ids = serde_json::Map::new();
     ids.insert(api::names::NODE_ID.into(), json!(json!({ DRIVER: "old-a" }).to_string()));
-    world.patch(Kind::Node, "", "a", false, json!({ "metadata": { "annotations": ids } }));
+    world.patch(Kind::Node, "a", json!({ "metadata": { "annotations": ids } }));
     world.run(&on("a"));
-    assert!(world.backend.contains("old-a"));
+    assert!(world.driver.attached.contains("old-a"));
 }
 
 #[test]
 fn a_missing_volume_is_waited_for_and_told() {
     let mut world = World::new(&["ReadWriteOnce"]);
-    world.patch(Kind::PersistentVolume, "", "v", false, json!({ "metadata": { "finalizers": null } }));
-    world.remove(Kind::PersistentVolume, "", "v");
+    world.patch(Kind::PersistentVolume, "v", json!({ "metadata": { "finalizers": null } }));
+    world.delete(Kind::PersistentVolume, "v");
     world.want("a");
     assert_eq!(world.run(&on("a")), ["ReportAttachError"]);
     assert_eq!(world.code(&on("a")), "VolumeMissing");
     let marked = json!({ "metadata": { "finalizers": [finalizer()] } });
-    world.patch(Kind::VolumeAttachment, "", &attachment_name("a"), false, marked);
+    world.patch(Kind::VolumeAttachment, &attachment_name("a"), marked);
     world.unwant("a");
     assert_eq!(world.run(&on("a")), ["ReportDetachError"], "undoing needs the handle");
     assert_eq!(world.code(&on("a")), "VolumeMissing");
@@ -139,7 +139,7 @@ fn what_cannot_be_attached_is_told_once() {
     assert_eq!(world.run(&on("a")), ["ReportAttachError"]);
     let error = world.real_attachment("a").unwrap().status.attach_error.unwrap();
     assert!(error.message.contains("cannot be combined"), "{}", error.message);
-    assert!(world.calls.is_empty());
+    assert!(world.driver.calls.is_empty());
 }
 
 #[test]
@@ -147,9 +147,9 @@ fn attachments_of_other_drivers_are_left_alone() {
     let mut world = World::new(&["ReadWriteOnce"]);
     world.want("a");
     world.sync();
-    world.local.driver = "other".into();
+    world.update_local(|local| local.driver = "other".into());
     assert_eq!(world.code(&on("a")), "NotOurs");
-    assert!(Attacher::keys(&world.cache, &world.local).is_empty());
+    assert!(Attacher::keys(&world.cache, world.local()).is_empty());
 }
 
 #[test]
@@ -162,15 +162,15 @@ fn every_object_a_decision_reads_wakes_it() {
     let mut both = alloc::vec![on("a"), on("b"), Key::Volume("v".into())];
     both.sort();
     let change = |kind, name: &str| {
-        let object = api::Object::from_json(kind, world.json(kind, "", name)).unwrap();
+        let object = api::Object::from_json(kind, world.json(kind, name)).unwrap();
         control::Change { before: Some(object), after: None }
     };
-    let wakes = |kind, name: &str| Attacher::wakes(&change(kind, name), &world.cache, &world.local);
+    let wakes = |kind, name: &str| Attacher::wakes(&change(kind, name), &world.cache, world.local());
     assert_eq!(wakes(Kind::VolumeAttachment, &attachment_name("a")), both);
     assert_eq!(wakes(Kind::PersistentVolume, "v"), both);
     assert_eq!(wakes(Kind::CSINode, "a"), [on("a")]);
     assert_eq!(wakes(Kind::Node, "b"), [on("b")]);
-    let mut keys = Attacher::keys(&world.cache, &world.local);
+    let mut keys = Attacher::keys(&world.cache, world.local());
     keys.sort();
     assert_eq!(keys, both);
 }
@@ -182,7 +182,8 @@ fn an_unfilled_cache_decides_nothing() {
     for missing in crate::index::WATCHES {
         world.cache = control::Cache::default();
         crate::index::WATCHES.iter().filter(|kind| **kind != missing).for_each(|kind| world.sync_kind(*kind));
-        assert!(matches!(world.look(&on("a")), Decision::Wait(..)), "{missing} was not awaited");
+        assert!(matches!(world.decide(&on("a")), Decision::Rest(_)));
+        assert_eq!(world.code(&on("a")), "CacheNotSynced", "{missing} was not awaited");
     }
 }
 
@@ -190,13 +191,13 @@ fn an_unfilled_cache_decides_nothing() {
 #[test]
 fn contexts_are_not_printed() {
     let mut world = World::new(&["ReadWriteOnce"]);
-    world.patch(Kind::PersistentVolume, "", "v", false, json!({ "metadata": { "labels": { "x": "y" } } }));
+    world.patch(Kind::PersistentVolume, "v", json!({ "metadata": { "labels": { "x": "y" } } }));
     world.want("a");
     world.sync();
     let mut printed = String::new();
-    while let Decision::Do(act, _) = world.look(&on("a")) {
-        printed += &alloc::format!("{act:?} {:?}", world.memory);
-        if let Act::Publish { .. } = act {
+    while let Decision::Do(act, _) = world.decide(&on("a")) {
+        printed += &alloc::format!("{act:?} {}", remembered(&world));
+        if let Action::Publish { .. } = act {
             assert!(matches!(act.effect(), Effect::Call { .. }));
         }
         let outcome = world.land(&act);

@@ -1,18 +1,18 @@
-//! A cluster in memory: the real store behind the cache, a driver that keeps a table, and the controller's actions
-//! performed on them.
+//! A volume, two nodes and a driver that keeps a table, in the laboratory.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::ops::{Deref, DerefMut};
 
-use api::{Kind, Object, ObjectKey, ObjectRef, PersistentVolume, VolumeAttachment, names};
-use control::{Action, Cache, Decision, Effect, Outcome, Refusal, Reply, Rules, Tick};
+use api::{Kind, Object, ObjectRef, PersistentVolume, VolumeAttachment, names};
+use control::{Action as _, Effect, Outcome, Reply, Why};
 use csi::{Call, Response, v1};
-use rules_store::{Context, Failure, Request, Store, Target, WriteOptions, find_kind};
+use prove_lab::Lab;
 use serde_json::{Value, json};
 
-use crate::{Act, Attacher, Key, Local, Memory};
+use crate::{Action, Attacher, Key, Local};
 
 pub const DRIVER: &str = "local.csi.longshore";
 pub const HANDLE: &str = "h-1";
@@ -30,18 +30,34 @@ pub fn finalizer() -> String {
     names::attacher_finalizer(DRIVER)
 }
 
-#[derive(Clone, Default)]
+/// The laboratory and a driver. The watches deliver only when told to.
+#[derive(Clone)]
 pub struct World {
-    pub store: Store,
-    pub cache: Cache,
-    pub local: Local,
-    pub memory: BTreeMap<Key, Memory>,
-    pub now: u64,
+    lab: Lab<Attacher>,
+    pub driver: Driver,
+}
+
+/// A driver that keeps a table.
+#[derive(Clone, Default)]
+pub struct Driver {
     /// The node ids the volume is attached to, in truth.
-    pub backend: BTreeSet<String>,
-    /// Every call the driver got.
+    pub attached: BTreeSet<String>,
+    /// Every call it got.
     pub calls: Vec<Call>,
-    uids: u64,
+}
+
+impl Deref for World {
+    type Target = Lab<Attacher>;
+
+    fn deref(&self) -> &Lab<Attacher> {
+        &self.lab
+    }
+}
+
+impl DerefMut for World {
+    fn deref_mut(&mut self) -> &mut Lab<Attacher> {
+        &mut self.lab
+    }
 }
 
 impl World {
@@ -52,22 +68,19 @@ impl World {
 
     /// The same, with more said about the volume's source.
     pub fn with(modes: &[&str], csi: Value) -> World {
-        let local = Local { driver: DRIVER.into(), socket: "/csi.sock".into(), publishes: true, ..Local::default() };
-        let mut world = World { now: 1_000_000, local, ..World::default() };
+        let mut world = World::empty(DRIVER);
         let mut source =
             json!({ "driver": DRIVER, "volumeHandle": HANDLE, "fsType": "ext4", "volumeAttributes": { "k": "v" } });
-        if let (Value::Object(source), Value::Object(extra)) = (&mut source, csi) {
-            source.extend(extra);
-        }
-        world.make(
+        rules_store::merge_patch(&mut source, &csi);
+        world.create(
             Kind::PersistentVolume,
             json!({ "metadata": { "name": "v" }, "spec": {
             "capacity": { "storage": "1Gi" }, "accessModes": modes, "persistentVolumeReclaimPolicy": "Retain",
             "mountOptions": ["noatime"], "csi": source } }),
         );
         for node in ["a", "b"] {
-            world.make(Kind::Node, json!({ "metadata": { "name": node } }));
-            world.make(
+            world.create(Kind::Node, json!({ "metadata": { "name": node } }));
+            world.create(
                 Kind::CSINode,
                 json!({ "metadata": { "name": node }, "spec": {
                 "drivers": [{ "name": DRIVER, "nodeID": format!("id-{node}"), "topologyKeys": null }] } }),
@@ -77,50 +90,26 @@ impl World {
         world
     }
 
+    /// A cluster without volumes and nodes, and the attacher of this driver.
+    pub fn empty(driver: &str) -> World {
+        let local = Local { driver: driver.into(), socket: "/csi.sock".into(), publishes: true, ..Local::default() };
+        let mut lab = Lab::new("n", local);
+        lab.frozen = Object::KINDS.into();
+        World { lab, driver: Driver::default() }
+    }
+
     pub fn want(&mut self, node: &str) {
         let source = json!({ "persistentVolumeName": "v" });
         let spec = json!({ "attacher": DRIVER, "nodeName": node, "source": source });
-        self.make(Kind::VolumeAttachment, json!({ "metadata": { "name": attachment_name(node) }, "spec": spec }));
+        self.create(Kind::VolumeAttachment, json!({ "metadata": { "name": attachment_name(node) }, "spec": spec }));
     }
 
     pub fn unwant(&mut self, node: &str) {
-        self.remove(Kind::VolumeAttachment, "", &attachment_name(node));
+        self.delete(Kind::VolumeAttachment, &attachment_name(node));
     }
 
-    pub fn remove(&mut self, kind: Kind, namespace: &str, name: &str) {
-        let target = Target::new(find_kind(kind), namespace, name);
-        let request =
-            Request::Delete { target, preconditions: Default::default(), grace_seconds: Some(0), dry_run: false };
-        self.apply(request).unwrap();
-    }
-
-    pub fn make(&mut self, kind: Kind, body: Value) {
-        let namespace = body["metadata"]["namespace"].as_str().unwrap_or_default().to_string();
-        let request = Request::Create { resource: find_kind(kind), namespace, body, options: WriteOptions::default() };
-        self.apply(request).unwrap();
-    }
-
-    pub fn patch(&mut self, kind: Kind, namespace: &str, name: &str, status: bool, body: Value) {
-        let target = Target::new(find_kind(kind), namespace, name);
-        let subresource = status.then_some(rules_store::Subresource::Status);
-        let options = WriteOptions::default();
-        let kind = rules_store::PatchKind::Merge;
-        self.apply(Request::Patch { target, subresource, kind, body, options }).unwrap();
-    }
-
-    fn apply(&mut self, request: Request) -> Result<rules_store::Applied, Failure> {
-        self.uids += 1;
-        let uid = format!("uid-{}", self.uids);
-        self.store.apply(&Context { now_millis: self.now, new_uid: &uid, actor: "test" }, request)
-    }
-
-    pub fn json(&self, kind: Kind, namespace: &str, name: &str) -> Value {
-        self.store.get(find_kind(kind), namespace, name).map_or(Value::Null, |stored| stored.value.clone())
-    }
-
-    fn object(&self, reference: &ObjectRef) -> Option<Object> {
-        let json = self.json(reference.kind, &reference.key.namespace, &reference.key.name);
-        (!json.is_null()).then(|| Object::from_json(reference.kind, json).unwrap())
+    pub fn json(&self, kind: Kind, name: &str) -> Value {
+        self.get(kind, name).unwrap_or_default()
     }
 
     /// The attachment as it is, not as the controller sees it.
@@ -132,72 +121,72 @@ impl World {
     }
 
     pub fn real_volume(&self) -> Option<PersistentVolume> {
-        match self.object(&ObjectRef::cluster(Kind::PersistentVolume, "v"))? {
-            Object::PersistentVolume(volume) => Some((*volume).clone()),
-            other => panic!("{other:?}"),
-        }
-    }
-
-    /// The cache catches up with everything.
-    pub fn sync(&mut self) {
-        Object::KINDS.iter().for_each(|kind| self.sync_kind(*kind));
-    }
-
-    pub fn sync_kind(&mut self, kind: Kind) {
-        let list = self.store.list(find_kind(kind), None);
-        let objects = list.map(|stored| Object::from_json(kind, stored.value.clone()).unwrap()).collect();
-        self.cache.replace(kind, self.store.revision(), objects);
-    }
-
-    pub fn look(&self, key: &Key) -> Decision<Act> {
-        let view = Attacher::view(key, &self.cache, &self.local);
-        Attacher::decide(Tick(self.now), &view, &self.memory.get(key).cloned().unwrap_or_default())
-    }
-
-    pub fn code(&self, key: &Key) -> &'static str {
-        self.look(key).why().code
+        real_volume(&self.lab)
     }
 
     /// What the API and the driver do with an action, whenever it arrives.
-    pub fn land(&mut self, act: &Act) -> Outcome {
-        assert_permitted(act);
-        match act.effect() {
-            Effect::Read(reference) => Outcome::Done(self.object(&reference).map_or(Reply::Gone, Reply::Object)),
-            Effect::Write(write) => {
-                let reference = write.target().clone();
-                let revision = self.store.revision();
-                let outcome = match self.apply(Request::from_write(&write)) {
-                    Ok(_) => Outcome::Done(self.object(&reference).map_or(Reply::Gone, Reply::Object)),
-                    Err(failure) => Outcome::Refused(refusal(failure)),
-                };
-                if let Outcome::Done(_) = outcome {
-                    assert!(self.store.revision() > revision, "{act:?} changed nothing (reliability 109)");
-                }
-                outcome
-            }
-            Effect::Call { socket, call } => {
-                assert_eq!(socket, "/csi.sock");
-                Outcome::Done(Reply::Csi(self.driver(call)))
-            }
-            Effect::Host(_) => panic!("{act:?}"),
-        }
+    pub fn land(&mut self, action: &Action) -> Outcome {
+        self.land_effect(&action.effect())
     }
 
-    fn driver(&mut self, call: Call) -> Response {
+    pub fn land_effect(&mut self, effect: &Effect) -> Outcome {
+        let World { lab, driver } = self;
+        driver.land(lab, effect)
+    }
+
+    /// The controller, which may have begun this in an earlier step, hears how it ended.
+    pub fn hear(&mut self, key: &Key, action: &Action, outcome: &Outcome) {
+        if self.engine.doing(key).is_none() {
+            self.engine.begin(key, action.clone(), Why::waiting("Test", "it was begun"));
+        }
+        self.finish(key, outcome);
+    }
+
+    /// One look, and the action performed; its name, if there was one.
+    pub fn step(&mut self, key: &Key) -> Option<&'static str> {
+        let World { lab, driver } = self;
+        driver.step(lab, key)
+    }
+
+    /// Looks until there is nothing to do, the cache always fresh.
+    pub fn run(&mut self, key: &Key) -> Vec<&'static str> {
+        let World { lab, driver } = self;
+        lab.run_with(|lab| driver.step(lab, key))
+    }
+}
+
+impl Driver {
+    fn step(&mut self, lab: &mut Lab<Attacher>, key: &Key) -> Option<&'static str> {
+        let (action, effect) = lab.begin(key)?;
+        let outcome = self.land(lab, &effect);
+        lab.finish(key, &outcome);
+        Some(action.name())
+    }
+
+    fn land(&mut self, lab: &mut Lab<Attacher>, effect: &Effect) -> Outcome {
+        if let Some(outcome) = lab.api(effect) {
+            return outcome;
+        }
+        let Effect::Call { socket, call } = effect else { panic!("{effect:?}") };
+        assert_eq!(socket, "/csi.sock");
         self.calls.push(call.clone());
+        Outcome::Done(Reply::Csi(self.answer(call, is_shared(lab))))
+    }
+
+    fn answer(&mut self, call: &Call, shared: bool) -> Response {
         match call {
             Call::ControllerPublishVolume(request) => {
                 let publish_context = [("at".to_string(), request.node_id.clone())].into();
-                self.backend.insert(request.node_id);
+                self.attached.insert(request.node_id.clone());
                 // Reliability 24.
-                assert!(self.backend.len() == 1 || self.shared(), "attached to two nodes: {:?}", self.backend);
+                assert!(self.attached.len() == 1 || shared, "attached to two nodes: {:?}", self.attached);
                 Response::ControllerPublishVolume(v1::ControllerPublishVolumeResponse { publish_context })
             }
             Call::ControllerUnpublishVolume(request) => {
-                self.backend.remove(&request.node_id);
+                self.attached.remove(&request.node_id);
                 Response::ControllerUnpublishVolume(v1::ControllerUnpublishVolumeResponse {})
             }
-            Call::ListVolumes(request) => Response::ListVolumes(self.page(&request)),
+            Call::ListVolumes(request) => Response::ListVolumes(self.page(request)),
             other => panic!("{other:?}"),
         }
     }
@@ -211,68 +200,24 @@ impl World {
             return v1::ListVolumesResponse { entries, next_token: "2".into() };
         }
         let volume = v1::Volume { volume_id: HANDLE.into(), ..Default::default() };
-        let status = VolumeStatus { published_node_ids: self.backend.iter().cloned().collect() };
+        let status = VolumeStatus { published_node_ids: self.attached.iter().cloned().collect() };
         let entries = alloc::vec![Entry { volume: Some(volume), status: Some(status) }];
         v1::ListVolumesResponse { entries, next_token: String::new() }
     }
+}
 
-    fn shared(&self) -> bool {
-        self.real_volume().is_some_and(|volume| volume.spec.access_modes.iter().any(|mode| mode.ends_with("Many")))
-    }
+/// Everything that is remembered, printed.
+pub fn remembered(world: &World) -> String {
+    format!("{:?}", world.engine.remembered().collect::<Vec<_>>())
+}
 
-    /// The controller hears how it ended.
-    pub fn hear(&mut self, key: &Key, act: &Act, outcome: &Outcome) {
-        if let Outcome::Done(Reply::Object(object)) = outcome
-            && object.kind() != Kind::Secret
-        {
-            self.cache.fold(object.clone());
-        }
-        Attacher::learn(&mut self.local, act, outcome);
-        if let (Outcome::Done(Reply::Gone), Act::UnmarkAttachment { attachment, .. }) = (outcome, act) {
-            let place = ObjectKey::cluster(attachment.name.clone());
-            self.cache.fold_gone(Kind::VolumeAttachment, &place, &attachment.uid);
-        }
-        let memory = self.memory.remove(key).unwrap_or_default();
-        self.memory.insert(key.clone(), Attacher::remember(Tick(self.now), memory, act, outcome));
-    }
-
-    /// One look, and the action performed; its name, if there was one.
-    pub fn step(&mut self, key: &Key) -> Option<&'static str> {
-        let Decision::Do(act, _) = self.look(key) else { return None };
-        let outcome = self.land(&act);
-        self.hear(key, &act, &outcome);
-        Some(act.name())
-    }
-
-    /// Looks until there is nothing to do, the cache always fresh.
-    pub fn run(&mut self, key: &Key) -> Vec<&'static str> {
-        let mut done = Vec::new();
-        self.sync();
-        while let Some(name) = self.step(key) {
-            done.push(name);
-            self.sync();
-            assert!(done.len() < 20, "it does not come to rest: {done:?}");
-        }
-        done
+fn real_volume(lab: &Lab<Attacher>) -> Option<PersistentVolume> {
+    match lab.object(&ObjectRef::cluster(Kind::PersistentVolume, "v"))? {
+        Object::PersistentVolume(volume) => Some((*volume).clone()),
+        other => panic!("{other:?}"),
     }
 }
 
-/// The printed role is complete.
-fn assert_permitted(act: &Act) {
-    let needed = match act.effect() {
-        Effect::Read(reference) => (reference.kind, "", "get"),
-        Effect::Write(write) => (write.target().kind, write.subresource().unwrap_or_default(), write.verb()),
-        Effect::Call { .. } | Effect::Host(_) => return,
-    };
-    let granted = Act::permissions().iter().any(|right| (right.kind, right.subresource, right.verb) == needed);
-    assert!(granted, "{act:?} needs a right that is not in the role: {needed:?}");
-}
-
-fn refusal(failure: Failure) -> Refusal {
-    match failure {
-        Failure::NotFound { .. } => Refusal::NotFound,
-        Failure::AlreadyExists { .. } => Refusal::AlreadyExists,
-        Failure::Conflict { .. } => Refusal::Conflict,
-        other => panic!("the store refused: {other:?}"),
-    }
+fn is_shared(lab: &Lab<Attacher>) -> bool {
+    real_volume(lab).is_some_and(|volume| volume.spec.access_modes.iter().any(|mode| mode.ends_with("Many")))
 }

@@ -14,8 +14,8 @@ fn nothing() -> serde_json::Value {
 #[test]
 fn a_claim_nothing_fits_calls_the_provisioner_of_its_class() {
     let mut world = World::new().class("fast", "d", nothing()).with_claim("data", Some("fast"), "1Gi", nothing());
-    world.run();
-    assert_eq!(world.log, ["CallProvisioner(n/data)"]);
+    world.settle();
+    assert_eq!(world.actions, ["CallProvisioner(n/data)"]);
     let annotations = &world.claim("data")["metadata"]["annotations"];
     assert_eq!(annotations[names::STORAGE_PROVISIONER], "d");
     assert_eq!(annotations[names::STORAGE_PROVISIONER_BETA], "d");
@@ -26,13 +26,13 @@ fn a_claim_nothing_fits_calls_the_provisioner_of_its_class() {
 #[test]
 fn a_provisioned_volume_is_bound_in_three_writes() {
     let mut world = World::new().class("fast", "d", nothing()).with_claim("data", Some("fast"), "1Gi", nothing());
-    world.run();
-    world.log.clear();
+    world.settle();
+    world.actions.clear();
     let uid = world.claim("data")["metadata"]["uid"].clone();
     let claim_ref = json!({ "namespace": "n", "name": "data", "uid": uid });
     world.add_volume("pvc-1", "fast", "2Gi", json!({ "spec": { "claimRef": claim_ref } }));
-    world.run();
-    assert_eq!(world.log, ["MarkVolumeBound(pvc-1)", "PointClaim(n/data)", "MarkClaimBound(n/data)"]);
+    world.settle();
+    assert_eq!(world.actions, ["MarkVolumeBound(pvc-1)", "PointClaim(n/data)", "MarkClaimBound(n/data)"]);
     let claim = world.claim("data");
     assert_eq!(claim["spec"]["volumeName"], "pvc-1");
     assert_eq!(claim["metadata"]["annotations"][names::BIND_COMPLETED], "yes");
@@ -56,9 +56,9 @@ fn the_smallest_fitting_volume_of_the_class_is_taken() {
         .with_volume("f-class", "other", "2Gi", nothing())
         .with_volume("g-block", "hand", "2Gi", json!({ "spec": { "volumeMode": "Block" } }))
         .class("hand", names::NO_PROVISIONER, nothing());
-    world.run();
+    world.settle();
     world = world.with_claim("data", Some("hand"), "1.5Gi", nothing());
-    world.run();
+    world.settle();
     assert_eq!(world.claim("data")["spec"]["volumeName"], "b-right");
     let volume = world.volume("b-right");
     assert_eq!(volume["metadata"]["annotations"][names::BOUND_BY_CONTROLLER], "yes");
@@ -69,10 +69,10 @@ fn the_smallest_fitting_volume_of_the_class_is_taken() {
 fn a_volume_that_appears_later_wakes_the_claim_that_wants_it() {
     let mut world =
         World::new().class("hand", names::NO_PROVISIONER, nothing()).with_claim("data", Some("hand"), "1Gi", nothing());
-    world.run();
+    world.settle();
     assert_eq!(world.why_claim("data"), "NoVolumeFits");
     world.add_volume("v", "hand", "1Gi", nothing());
-    world.run();
+    world.settle();
     assert_eq!(world.claim("data")["status"]["phase"], "Bound");
 }
 
@@ -84,7 +84,7 @@ fn one_volume_is_never_given_to_two_claims() {
         .with_claim("a", Some("hand"), "1Gi", nothing())
         .with_claim("b", Some("hand"), "1Gi", nothing());
     world.add_volume("v", "hand", "1Gi", nothing());
-    world.run();
+    world.settle();
     let bound = ["a", "b"].map(|name| world.claim(name)["status"]["phase"] == "Bound");
     assert_eq!(bound.iter().filter(|bound| **bound).count(), 1);
 }
@@ -98,7 +98,7 @@ fn a_volume_reserved_by_name_is_taken_and_keeps_no_mark_of_ours() {
         .with_volume("free", "late", "1Gi", nothing())
         .with_volume("mine", "", "5Gi", reserved)
         .with_claim("data", Some("late"), "1Gi", nothing());
-    world.run();
+    world.settle();
     assert_eq!(world.claim("data")["spec"]["volumeName"], "mine");
     let volume = world.volume("mine");
     assert_eq!(volume["spec"]["claimRef"]["uid"], world.claim("data")["metadata"]["uid"]);
@@ -113,7 +113,7 @@ fn a_volume_reserved_for_somebody_else_is_left_alone() {
         .with_volume("theirs", "", "1Gi", reserved)
         .with_volume("stale", "", "1Gi", stale)
         .with_claim("data", Some(""), "1Gi", nothing());
-    world.run();
+    world.settle();
     assert_eq!(world.why_claim("data"), "NoVolumeFits");
     assert_eq!(world.claim("data")["status"]["phase"], "Pending");
 }
@@ -128,7 +128,7 @@ fn a_claim_that_names_a_volume_gets_that_one_or_none() {
         .with_claim("b", Some(""), "2Gi", json!({ "spec": { "volumeName": "small" } }))
         .with_claim("c", Some(""), "2Gi", json!({ "spec": { "volumeName": "nowhere" } }))
         .with_claim("d", Some(""), "2Gi", json!({ "spec": { "volumeName": "right" } }));
-    world.run();
+    world.settle();
     assert_eq!(world.claim("a")["status"]["phase"], "Bound");
     assert!(world.claim("a")["metadata"]["annotations"][names::BOUND_BY_CONTROLLER].is_null());
     assert_eq!(world.why_claim("b"), "VolumeMismatch");
@@ -144,10 +144,10 @@ fn a_claim_without_class_gets_the_default_one_later_on() {
         .with_claim("none", None, "1Gi", nothing())
         .with_claim("refuses", Some(""), "1Gi", nothing())
         .class("plain", "x", nothing());
-    world.run();
+    world.settle();
     assert_eq!(world.why_claim("none"), "NoVolumeFits");
     world = world.class("standard", "d", default);
-    world.run();
+    world.settle();
     assert_eq!(world.claim("none")["spec"]["storageClassName"], "standard");
     assert_eq!(world.claim("none")["metadata"]["annotations"][names::STORAGE_PROVISIONER], "d");
     assert_eq!(world.claim("refuses")["spec"]["storageClassName"], "");
@@ -158,7 +158,7 @@ fn a_claim_without_class_gets_the_default_one_later_on() {
 fn a_classless_volume_wins_over_the_default_class() {
     let mut world = World::new().with_claim("data", None, "1Gi", nothing());
     world.add_volume("v", "", "1Gi", nothing());
-    world.run();
+    world.settle();
     assert_eq!(world.claim("data")["spec"]["volumeName"], "v");
 }
 
@@ -175,13 +175,13 @@ fn delayed_binding_waits_for_a_node_and_then_calls_the_provisioner() {
             { "matchExpressions": [{ "key": "k", "operator": "In", "values": ["v"] }] }] } } } }),
         )
         .with_claim("data", Some("late"), "1Gi", nothing());
-    world.run();
+    world.settle();
     assert_eq!(world.why_claim("data"), "WaitForFirstConsumer");
     world = world.with_pod("p", "data");
-    world.run();
+    world.settle();
     assert_eq!(world.why_claim("data"), "WaitForPodScheduled");
-    world.patch(CLAIM, "data", false, json!({ "metadata": { "annotations": { names::SELECTED_NODE: "node" } } }));
-    world.run();
+    world.patch(CLAIM, "data", json!({ "metadata": { "annotations": { names::SELECTED_NODE: "node" } } }));
+    world.settle();
     assert_eq!(world.claim("data")["metadata"]["annotations"][names::STORAGE_PROVISIONER], "d");
 }
 
@@ -193,35 +193,35 @@ fn what_cannot_be_done_is_said() {
         .with_claim("selects", Some("fast"), "1Gi", selector)
         .with_claim("lost-class", Some("nowhere"), "1Gi", nothing())
         .with_claim("in-tree", Some("tree"), "1Gi", nothing());
-    world.run();
+    world.settle();
     assert_eq!(world.why_claim("selects"), "SelectorNotSupported");
     assert_eq!(world.why_claim("lost-class"), "ClassMissing");
     assert_eq!(world.why_claim("in-tree"), "ProvisionerNotSupported"); // PV-35
-    assert!(world.log.is_empty());
+    assert!(world.actions.is_empty());
 }
 
 #[test]
 fn a_class_created_later_wakes_its_claims() {
     let mut world = World::new().with_claim("data", Some("fast"), "1Gi", nothing());
-    world.run();
+    world.settle();
     world = world.class("fast", "d", nothing());
-    world.run();
-    assert_eq!(world.log, ["CallProvisioner(n/data)"]);
+    world.settle();
+    assert_eq!(world.actions, ["CallProvisioner(n/data)"]);
 }
 
 // A volume in the making belongs to its maker until it is made or undone.
 #[test]
 fn another_provisioner_is_not_called_while_the_first_is_at_work() {
     let mut world = World::new().class("fast", "d", nothing()).with_claim("data", Some("fast"), "1Gi", nothing());
-    world.run();
+    world.settle();
     let finalizers = json!([names::PVC_PROTECTION, names::PROVISIONING_INTENT]);
-    world.patch(CLAIM, "data", false, json!({ "metadata": { "finalizers": finalizers } }));
+    world.patch(CLAIM, "data", json!({ "metadata": { "finalizers": finalizers } }));
     world.delete(Kind::StorageClass, "fast");
     world = world.class("fast", "e", nothing());
-    world.run();
+    world.settle();
     assert_eq!(world.why_claim("data"), "ProvisionerBusy");
-    world.patch(CLAIM, "data", false, json!({ "metadata": { "finalizers": [names::PVC_PROTECTION] } }));
-    world.run();
+    world.patch(CLAIM, "data", json!({ "metadata": { "finalizers": [names::PVC_PROTECTION] } }));
+    world.settle();
     assert_eq!(world.claim("data")["metadata"]["annotations"][names::STORAGE_PROVISIONER], "e");
 }
 
@@ -230,7 +230,7 @@ fn another_provisioner_is_not_called_while_the_first_is_at_work() {
 fn a_surplus_volume_is_released_or_freed() {
     let mut world = World::new().with_claim("data", Some(""), "1Gi", nothing());
     world.add_volume("mine", "", "1Gi", nothing());
-    world.run();
+    world.settle();
     let uid = world.claim("data")["metadata"]["uid"].clone();
     let claim_ref = json!({ "namespace": "n", "name": "data", "uid": uid });
     let made = json!({
@@ -239,7 +239,7 @@ fn a_surplus_volume_is_released_or_freed() {
     });
     world.add_volume("made", "", "1Gi", made);
     world.add_volume("reserved", "", "1Gi", json!({ "spec": { "claimRef": claim_ref } }));
-    world.run();
+    world.settle();
     assert_eq!(world.volume("made")["status"]["phase"], "Released");
     assert_eq!(world.volume("reserved")["status"]["phase"], "Available");
     assert!(world.volume("reserved")["spec"]["claimRef"]["uid"].is_null());

@@ -18,7 +18,7 @@ fn reserve_and_bind() -> World {
 
 fn release() -> World {
     let mut world = reserve_and_bind();
-    world.run();
+    world.settle();
     world.delete(Kind::PersistentVolumeClaim, "a");
     world.delete(Kind::PersistentVolume, "v2");
     world
@@ -26,24 +26,24 @@ fn release() -> World {
 
 fn lose() -> World {
     let mut world = reserve_and_bind();
-    world.run();
+    world.settle();
     let volume = world.claim("a")["spec"]["volumeName"].clone();
     let volume = volume.as_str().unwrap();
-    world.patch(Kind::PersistentVolume, volume, false, json!({ "metadata": { "finalizers": Value::Null } }));
+    world.patch(Kind::PersistentVolume, volume, json!({ "metadata": { "finalizers": Value::Null } }));
     world.delete(Kind::PersistentVolume, volume);
     world
 }
 
 fn crash_everywhere(scene: fn() -> World) {
     let mut undisturbed = scene();
-    undisturbed.run();
+    undisturbed.settle();
     let steps = undisturbed.log.len();
     assert!(steps > 0);
     for crash_after in 0..=steps {
         let mut world = scene();
         world.run_for(crash_after);
-        world.restart();
-        world.run();
+        world.restart(());
+        world.settle();
         assert_eq!(world.outcome(), undisturbed.outcome(), "crash after {crash_after} of {:?}", undisturbed.log);
         check_pairs(&world);
     }
@@ -51,8 +51,7 @@ fn crash_everywhere(scene: fn() -> World) {
 
 /// Reliability 16: a claim and a volume name each other, or neither does.
 fn check_pairs(world: &World) {
-    for stored in world.store.list(rules_store::find_kind(Kind::PersistentVolume), None) {
-        let volume = &stored.value;
+    for volume in world.list(Kind::PersistentVolume) {
         if volume["status"]["phase"] == "Bound" {
             let claim = world.claim(volume["spec"]["claimRef"]["name"].as_str().unwrap());
             assert_eq!(claim["spec"]["volumeName"], volume["metadata"]["name"]);
@@ -81,10 +80,10 @@ fn a_half_written_loss_is_completed_by_the_next_life() {
 fn a_restart_at_rest_does_nothing() {
     for scene in [reserve_and_bind, release, lose] {
         let mut world = scene();
-        world.run();
-        world.log.clear();
-        world.restart();
-        world.run();
-        assert!(world.log.is_empty(), "{:?}", world.log);
+        world.settle();
+        world.actions.clear();
+        world.restart(());
+        world.settle();
+        assert!(world.actions.is_empty(), "{:?}", world.actions);
     }
 }

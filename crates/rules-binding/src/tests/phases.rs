@@ -1,5 +1,7 @@
+use alloc::vec::Vec;
+
 use api::{Kind, ObjectKey, names};
-use control::{Cache, Decision, Outcome, Reply, Rules, Tick};
+use control::{Cache, Decision, Engine, Outcome, Reply, Rules, Tick};
 use serde_json::json;
 
 use super::world::World;
@@ -10,9 +12,9 @@ const VOLUME: Kind = Kind::PersistentVolume;
 
 fn bound() -> World {
     let mut world = World::new().with_volume("v", "", "1Gi", json!({})).with_claim("data", Some(""), "1Gi", json!({}));
-    world.run();
+    world.settle();
     assert_eq!(world.claim("data")["status"]["phase"], "Bound");
-    world.log.clear();
+    world.actions.clear();
     world
 }
 
@@ -21,18 +23,18 @@ fn bound() -> World {
 fn a_released_volume_is_not_bound_again_until_a_user_clears_it() {
     let mut world = bound();
     world.delete(CLAIM, "data");
-    world.run();
+    world.settle();
     assert!(world.get(CLAIM, "data").is_none());
     assert_eq!(world.volume("v")["status"]["phase"], "Released");
-    assert_eq!(world.log, ["UnprotectClaim(n/data)", "LookForClaim(n/data)", "MarkReleased(v)"]);
+    assert_eq!(world.actions, ["UnprotectClaim(n/data)", "LookForClaim(n/data)", "MarkReleased(v)"]);
     assert_eq!(world.why_volume("v"), "Retained"); // PV-28
 
     world = world.with_claim("data", Some(""), "1Gi", json!({}));
-    world.run();
+    world.settle();
     assert_eq!(world.why_claim("data"), "NoVolumeFits");
 
-    world.patch(VOLUME, "v", false, json!({ "spec": { "claimRef": null } }));
-    world.run();
+    world.patch(VOLUME, "v", json!({ "spec": { "claimRef": null } }));
+    world.settle();
     assert_eq!(world.claim("data")["spec"]["volumeName"], "v");
 }
 
@@ -43,20 +45,24 @@ fn a_claim_only_the_cache_does_not_know_keeps_its_volume() {
     let volume = api::Object::from_json(VOLUME, world.volume("v")).unwrap();
     let claim = api::Object::from_json(CLAIM, world.claim("data")).unwrap();
     let mut cache = Cache::default();
+    Binding::watches().iter().for_each(|kind| drop(cache.replace(*kind, 0, Vec::new())));
     cache.set(volume);
-    let key = Key::Volume("v".into());
-    let decide = |now, memory: &crate::Memory| Binding::decide(now, &Binding::view(&key, &cache, &()), memory);
+    let (key, mut engine) = (Key::Volume("v".into()), Engine::<Binding>::new(()));
+    let ask = |engine: &mut Engine<Binding>, now, cache: &Cache| {
+        let Decision::Do(action, why) = engine.decide(now, &key, cache) else { panic!() };
+        assert!(matches!(action, crate::Action::LookForClaim { .. }));
+        engine.begin(&key, action, why);
+    };
 
-    let memory = crate::Memory::default();
-    let Decision::Do(action, _) = decide(Tick(0), &memory) else { panic!() };
-    let memory = Binding::remember(Tick(0), memory, &action, &Outcome::Done(Reply::Object(claim)));
-    assert!(matches!(decide(Tick(0), &memory), Decision::Wait(Tick(1_000), _)));
-    assert!(matches!(decide(Tick(1_000), &memory), Decision::Do(crate::Action::LookForClaim { .. }, _)));
+    ask(&mut engine, Tick(0), &cache);
+    engine.ended(Tick(0), &key, &Outcome::Done(Reply::Object(claim)), &cache);
+    assert!(matches!(engine.decide(Tick(0), &key, &cache), Decision::Wait(Tick(1_000), _)));
+    ask(&mut engine, Tick(1_000), &cache);
 
     // An unanswered read proves nothing either.
-    let memory = Binding::remember(Tick(0), crate::Memory::default(), &action, &Outcome::Unknown("cut off".into()));
-    assert!(decide(Tick(0), &memory).why().text.contains("cut off"));
-    assert!(matches!(decide(Tick(10_000), &memory), Decision::Do(crate::Action::LookForClaim { .. }, _)));
+    engine.ended(Tick(1_000), &key, &Outcome::Unknown("cut off".into()), &cache);
+    assert!(engine.decide(Tick(1_000), &key, &cache).why().text.contains("cut off"));
+    ask(&mut engine, Tick(10_000), &cache);
 }
 
 // Reliability 19, PV-22, PV-23.
@@ -64,9 +70,9 @@ fn a_claim_only_the_cache_does_not_know_keeps_its_volume() {
 fn a_claim_whose_volume_vanished_is_lost_and_recovers_with_it() {
     let mut world = bound();
     let spec = world.volume("v")["spec"].clone();
-    world.patch(VOLUME, "v", false, json!({ "metadata": { "finalizers": null } }));
+    world.patch(VOLUME, "v", json!({ "metadata": { "finalizers": null } }));
     world.delete(VOLUME, "v");
-    world.run();
+    world.settle();
     let claim = world.claim("data");
     assert_eq!(claim["status"]["phase"], "Lost");
     assert!(claim["status"]["capacity"].is_null());
@@ -74,7 +80,7 @@ fn a_claim_whose_volume_vanished_is_lost_and_recovers_with_it() {
     assert_eq!(world.why_claim("data"), "VolumeVanished");
 
     world.create(VOLUME, json!({ "metadata": { "name": "v" }, "spec": spec }));
-    world.run();
+    world.settle();
     assert_eq!(world.claim("data")["status"]["phase"], "Bound");
     assert_eq!(world.claim("data")["status"]["capacity"]["storage"], "1Gi");
 }
@@ -84,8 +90,8 @@ fn a_claim_whose_volume_vanished_is_lost_and_recovers_with_it() {
 fn a_claim_whose_volume_went_to_another_claim_is_lost() {
     let mut world = bound();
     let other = json!({ "namespace": "n", "name": "other", "uid": "x" });
-    world.patch(VOLUME, "v", false, json!({ "spec": { "claimRef": other } }));
-    world.run();
+    world.patch(VOLUME, "v", json!({ "spec": { "claimRef": other } }));
+    world.settle();
     assert_eq!(world.claim("data")["status"]["phase"], "Lost");
     assert_eq!(world.why_claim("data"), "ClaimMisbound");
 }
@@ -94,9 +100,9 @@ fn a_claim_whose_volume_went_to_another_claim_is_lost() {
 #[test]
 fn a_torn_binding_is_mended_before_anybody_else_gets_the_volume() {
     let mut world = bound();
-    world.patch(VOLUME, "v", false, json!({ "spec": { "claimRef": null } }));
+    world.patch(VOLUME, "v", json!({ "spec": { "claimRef": null } }));
     world = world.with_claim("a-thief", Some(""), "1Gi", json!({}));
-    world.run();
+    world.settle();
     assert_eq!(world.volume("v")["spec"]["claimRef"]["name"], "data");
     assert_eq!(world.why_claim("a-thief"), "NoVolumeFits");
     assert_eq!(world.why_claim("data"), "Bound");
@@ -107,12 +113,12 @@ fn a_torn_binding_is_mended_before_anybody_else_gets_the_volume() {
 fn a_claim_outlives_its_pods() {
     let mut world = bound().with_pod("p", "data");
     world.delete(CLAIM, "data");
-    world.run();
+    world.settle();
     assert_eq!(world.why_claim("data"), "ClaimInUse");
     let why = world.why(&Key::Claim(ObjectKey::new("n", "data")));
     assert!(why.text.ends_with(": p"), "{}", why.text);
-    world.patch(Kind::Pod, "p", true, json!({ "status": { "phase": "Succeeded" } }));
-    world.run();
+    world.patch_status(Kind::Pod, "p", json!({ "phase": "Succeeded" }));
+    world.settle();
     assert!(world.get(CLAIM, "data").is_none());
 }
 
@@ -120,9 +126,9 @@ fn a_claim_outlives_its_pods() {
 fn a_deleted_pod_lets_its_claim_go() {
     let mut world = bound().with_pod("p", "data");
     world.delete(CLAIM, "data");
-    world.run();
+    world.settle();
     world.delete(Kind::Pod, "p");
-    world.run();
+    world.settle();
     assert!(world.get(CLAIM, "data").is_none());
 }
 
@@ -131,22 +137,22 @@ fn a_deleted_pod_lets_its_claim_go() {
 fn a_bound_volume_outlives_its_deletion() {
     let mut world = bound();
     world.delete(VOLUME, "v");
-    world.run();
+    world.settle();
     assert_eq!(world.volume("v")["status"]["phase"], "Bound");
-    assert!(world.log.is_empty());
+    assert!(world.actions.is_empty());
     world.delete(CLAIM, "data");
-    world.run();
+    world.settle();
     assert!(world.get(VOLUME, "v").is_none());
 }
 
 #[test]
 fn a_free_volume_being_deleted_is_let_go_and_not_bound() {
     let mut world = World::new().with_volume("v", "", "1Gi", json!({}));
-    world.run();
-    world.patch(VOLUME, "v", false, json!({ "metadata": { "finalizers": [names::PV_PROTECTION, "x/y"] } }));
+    world.settle();
+    world.patch(VOLUME, "v", json!({ "metadata": { "finalizers": [names::PV_PROTECTION, "x/y"] } }));
     world.delete(VOLUME, "v");
     world = world.with_claim("data", Some(""), "1Gi", json!({}));
-    world.run();
+    world.settle();
     assert_eq!(world.volume("v")["metadata"]["finalizers"], json!(["x/y"]));
     assert_eq!(world.why_claim("data"), "NoVolumeFits");
 }
@@ -155,9 +161,9 @@ fn a_free_volume_being_deleted_is_let_go_and_not_bound() {
 #[test]
 fn missing_protection_is_added() {
     let mut world = bound();
-    world.patch(CLAIM, "data", false, json!({ "metadata": { "finalizers": null } }));
-    world.patch(VOLUME, "v", false, json!({ "metadata": { "finalizers": null } }));
-    world.run();
+    world.patch(CLAIM, "data", json!({ "metadata": { "finalizers": null } }));
+    world.patch(VOLUME, "v", json!({ "metadata": { "finalizers": null } }));
+    world.settle();
     assert_eq!(world.claim("data")["metadata"]["finalizers"], json!([names::PVC_PROTECTION]));
     assert_eq!(world.volume("v")["metadata"]["finalizers"], json!([names::PV_PROTECTION]));
 }
@@ -166,8 +172,8 @@ fn missing_protection_is_added() {
 #[test]
 fn a_larger_volume_does_not_change_a_bound_claims_capacity() {
     let mut world = bound();
-    world.patch(VOLUME, "v", false, json!({ "spec": { "capacity": { "storage": "9Gi" } } }));
-    world.run();
+    world.patch(VOLUME, "v", json!({ "spec": { "capacity": { "storage": "9Gi" } } }));
+    world.settle();
     assert_eq!(world.claim("data")["status"]["capacity"]["storage"], "1Gi");
-    assert!(world.log.is_empty());
+    assert!(world.actions.is_empty());
 }

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use api::{Kind, Object, names};
+use api::{Kind, names};
 use control::host::{Op, ProcessState, Reply as HostReply};
 use control::{Effect, Outcome, Refusal, Reply};
 use csi::{Call, Response, v1};
@@ -16,19 +16,7 @@ use crate::Record;
 impl World {
     pub fn perform(&mut self, effect: &Effect) -> Outcome {
         match effect {
-            Effect::Read(target) => match self.get(target.kind, &target.key.namespace, &target.key.name) {
-                Some(value) => Outcome::Done(Reply::Object(Object::from_json(target.kind, value).unwrap())),
-                None => Outcome::Done(Reply::Gone),
-            },
-            Effect::Write(write) => match self.write(write) {
-                Ok(reply) => {
-                    if let Reply::Object(object) = &reply {
-                        self.cache.fold(object.clone());
-                    }
-                    Outcome::Done(reply)
-                }
-                Err(refusal) => Outcome::Refused(refusal),
-            },
+            Effect::Read(_) | Effect::Write(_) | Effect::Nothing => self.api(effect).unwrap(),
             Effect::Call { socket, call } => {
                 assert_eq!(socket, "/d.sock");
                 self.call(call)
@@ -41,8 +29,8 @@ impl World {
         let response = match call {
             Call::NodeStageVolume(request) => {
                 // Reliability 29, on the truth rather than on any cache.
-                let node = self.get(Kind::Node, "", "n").unwrap();
-                assert_eq!(node["metadata"]["annotations"][names::AGENT_LIFE], json!(self.local.life), "29: life");
+                let node = self.get(Kind::Node, "n").unwrap();
+                assert_eq!(node["metadata"]["annotations"][names::AGENT_LIFE], json!(self.local().life), "29: life");
                 if !self.machine.staged.contains(&request.staging_target_path) && self.machine.published.is_empty() {
                     assert!(self.node_lists("volumesInUse"), "29: staged while not reported in use");
                 }
@@ -76,6 +64,7 @@ impl World {
 
     fn host(&mut self, op: &Op) -> Outcome {
         let refuse = |text: String| Outcome::Refused(Refusal::Host(text));
+        let now = self.now.0;
         match op {
             Op::MakeDir { path } | Op::MakePlace { path } => drop(self.machine.dirs.insert(path.clone())),
             Op::RemoveDir { path } => {
@@ -103,7 +92,7 @@ impl World {
                 if let Some((state, _)) = self.machine.processes.get_mut(name)
                     && let ProcessState::Running { since_millis } = state
                 {
-                    *state = ProcessState::Exited { code: 143, since_millis: *since_millis, at_millis: self.now.0 };
+                    *state = ProcessState::Exited { code: 143, since_millis: *since_millis, at_millis: now };
                 }
             }
             Op::ForgetProcess { name } => {

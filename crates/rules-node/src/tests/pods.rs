@@ -1,12 +1,14 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use api::{Kind, Subresource};
+use api::Kind;
 use control::host::Op;
 use control::{Action as _, Decision, Effect};
 use serde_json::json;
 
-use super::world::{Fault, World};
+use prove_lab::Fault;
+
+use super::world::World;
 use crate::{Action, Key};
 
 fn running(spec: api::Value) -> World {
@@ -34,10 +36,10 @@ fn an_exit_status_becomes_the_phase() {
 #[test]
 fn status_is_written_only_when_it_changes() {
     let mut world = running(json!({}));
-    let version = world.get(Kind::Pod, "ns", "a").unwrap()["metadata"]["resourceVersion"].clone();
-    world.memory.clear();
+    let version = world.get(Kind::Pod, "a").unwrap()["metadata"]["resourceVersion"].clone();
+    world.forget();
     world.settle();
-    assert_eq!(world.get(Kind::Pod, "ns", "a").unwrap()["metadata"]["resourceVersion"], version);
+    assert_eq!(world.get(Kind::Pod, "a").unwrap()["metadata"]["resourceVersion"], version);
     let ready = world.status("a")["conditions"]
         .as_array()
         .unwrap()
@@ -69,11 +71,11 @@ fn the_process_gets_its_command_environment_and_mounts() {
         "env": [{ "name": "A", "value": "1" }], "volumeMounts": [{ "name": "v", "mountPath": "/data", "readOnly": true }] }]);
     world.pod_with("a", json!({ "containers": container }));
     let key = World::pod_key("a");
-    while !matches!(world.decision(&key), Decision::Do(Action::Start { .. }, _)) {
+    while !matches!(world.decide(&key), Decision::Do(Action::Start { .. }, _)) {
         world.step(&key);
         world.step(&World::volume_key());
     }
-    let Decision::Do(action, _) = world.decision(&key) else { panic!("starts") };
+    let Decision::Do(action, _) = world.decide(&key) else { panic!("starts") };
     let Effect::Host(Op::StartProcess(process)) = action.effect() else { panic!("a process") };
     assert_eq!(process.command, ["sh", "-c", "true"]);
     assert_eq!(process.working_dir, "/data");
@@ -148,7 +150,7 @@ fn restarts_follow_the_policy_with_growing_pauses() {
             let status = world.status("a");
             assert_eq!(status["containerStatuses"][0]["state"]["waiting"]["reason"], "CrashLoopBackOff");
             assert_eq!(status["phase"], "Running");
-            let Decision::Wait(until, _) = world.decision(&World::pod_key("a")) else { panic!("waits") };
+            let Decision::Wait(until, _) = world.decide(&World::pod_key("a")) else { panic!("waits") };
             assert!(until.0 - world.now.0 <= 10_000 * (restarts - 1));
             world.now = until;
             world.settle();
@@ -218,7 +220,7 @@ fn a_start_without_an_answer_is_stopped_before_the_volumes_go() {
     let mut world = World::new();
     world.pod("a");
     world.faults.insert("Start", Fault::RequestLost);
-    while world.log.last().map(String::as_str) != Some("Start") {
+    while world.log.last().copied() != Some("Start") {
         world.step(&World::volume_key());
         world.step(&World::pod_key("a"));
     }
@@ -231,7 +233,7 @@ fn a_start_without_an_answer_is_stopped_before_the_volumes_go() {
 #[test]
 fn somebody_elses_terminal_phase_ends_the_process_first() {
     let mut world = running(json!({}));
-    world.patch(Kind::Pod, "ns", "a", Some(Subresource::Status), json!({ "status": { "phase": "Failed" } }));
+    world.patch_status(Kind::Pod, "a", json!({ "phase": "Failed" }));
     let done = world.settle();
     assert!(done.iter().position(|n| n == "Stop") < done.iter().position(|n| n == "Unpublish"));
 }

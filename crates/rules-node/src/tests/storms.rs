@@ -8,18 +8,10 @@ use alloc::vec::Vec;
 use api::Kind;
 use control::Rules;
 
-use super::world::{Fault, World};
+use prove_lab::{Dice, Fault};
+
+use super::world::World;
 use crate::{Key, Node};
-
-/// Numbers that look random and are the same every time.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % sides
-    }
-}
 
 const FAULTY: [&str; 13] = [
     "ReportInUse",
@@ -38,7 +30,7 @@ const FAULTY: [&str; 13] = [
 ];
 
 fn storm(seed: u64) {
-    let mut dice = Dice(seed);
+    let mut dice = Dice::new(seed);
     let mut world = World::new();
     let mut lives = 1;
     let mut pods: Vec<String> = Vec::new();
@@ -50,8 +42,8 @@ fn storm(seed: u64) {
                 pods.push(name);
             }
             2 | 3 if !pods.is_empty() => {
-                let name = pods.remove(dice.roll(pods.len() as u64) as usize);
-                if world.get(Kind::Pod, "ns", &name).is_some() {
+                let name = pods.remove(dice.index(pods.len()));
+                if world.get(Kind::Pod, &name).is_some() {
                     if dice.roll(3) == 0 { world.force_delete_pod(&name) } else { world.delete_pod(&name) }
                 }
             }
@@ -59,41 +51,41 @@ fn storm(seed: u64) {
                 lives += 1;
                 world.crash(&format!("life-{lives}"));
             }
-            5 => world.memory.clear(),
+            5 => world.forget(),
             6 => {
-                let fault = [Fault::AnswerLost, Fault::RequestLost, Fault::Refused][dice.roll(3) as usize];
-                world.faults.insert(FAULTY[dice.roll(FAULTY.len() as u64) as usize], fault);
+                let fault = [Fault::AnswerLost, Fault::RequestLost, Fault::Refused][dice.index(3)];
+                world.faults.insert(FAULTY[dice.index(FAULTY.len())], fault);
             }
-            7 => drop(world.faults.insert(["ReportInUse", "ClearInUse"][dice.roll(2) as usize], Fault::Late)),
+            7 => drop(world.faults.insert(["ReportInUse", "ClearInUse"][dice.index(2)], Fault::Late)),
             8 => world.land_late(),
-            9 => world.cache_frozen = true,
+            9 => world.freeze(),
             10 => world.thaw(),
             11 => pods.iter().take(1).for_each(|pod| world.exit(pod, 0)),
             _ => {}
         }
-        let mut keys = Node::keys(&world.cache, &world.local);
+        let mut keys = Node::keys(&world.cache, world.local());
         keys.push(World::volume_key());
-        let key: Key = keys[dice.roll(keys.len() as u64) as usize].clone();
+        let key: Key = keys[dice.index(keys.len())].clone();
         match dice.roll(4) {
             0 => world.hold(&key),
             1 => world.release(),
             _ => drop(world.step(&key)),
         }
-        world.now = world.now.after_millis(dice.roll(3) * 70_000);
+        world.pass(dice.roll(3) * 70_000);
     }
     world.faults.clear();
     world.thaw();
     world.land_late();
     world.settle();
     for pod in &pods {
-        if let Some(pod) = world.get(Kind::Pod, "ns", pod) {
+        if let Some(pod) = world.get(Kind::Pod, pod) {
             let phase = &pod["status"]["phase"];
             assert!(phase == "Running" || phase == "Succeeded" || phase == "Failed", "seed {seed}: {phase}");
             if phase != "Running" {
                 continue;
             }
         }
-        if world.get(Kind::Pod, "ns", pod).is_some() {
+        if world.get(Kind::Pod, pod).is_some() {
             world.delete_pod(pod);
         }
     }

@@ -1,12 +1,14 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use api::{Kind, Subresource};
+use api::Kind;
 use control::{Action as _, Decision, Effect};
 use csi::Call;
 use serde_json::json;
 
-use super::world::{Fault, HANDLE, World, unique};
+use prove_lab::Fault;
+
+use super::world::{HANDLE, World, unique};
 use crate::{Action, Record, record_path};
 
 fn calls(done: &[String]) -> Vec<&str> {
@@ -39,7 +41,7 @@ fn the_straight_path_there_and_back() {
     assert_eq!(calls(&done), ["Unpublish", "Unstage"]);
     assert!(done.iter().position(|n| n == "Stop") < done.iter().position(|n| n == "Unpublish"), "43");
     assert!(done.iter().position(|n| n == "RemoveRecord") < done.iter().position(|n| n == "ClearInUse"), "30");
-    assert!(world.get(Kind::Pod, "ns", "a").is_none());
+    assert!(world.get(Kind::Pod, "a").is_none());
     assert!(world.machine.files.is_empty() && world.machine.processes.is_empty());
     assert!(world.machine.dirs.is_empty(), "left behind: {:?}", world.machine.dirs);
     assert!(!world.node_lists("volumesInUse"));
@@ -58,9 +60,9 @@ fn a_restart_at_rest_does_nothing() {
 fn nothing_is_staged_until_the_api_itself_says_attached() {
     let mut world = World::new();
     world.pod("a");
-    world.patch(Kind::Node, "", "n", Some(Subresource::Status), json!({ "status": { "volumesInUse": ["other"] } }));
+    world.patch_status(Kind::Node, "n", json!({ "volumesInUse": ["other"] }));
     // The controller un-reports; our cache does not see it, and our own write's answer does.
-    world.cache_frozen = true;
+    world.freeze();
     world.report_attached(false);
     let done = world.settle();
     assert_eq!(calls(&done), Vec::<&str>::new());
@@ -75,13 +77,7 @@ fn nothing_is_staged_until_the_api_itself_says_attached() {
 #[test]
 fn another_life_on_the_node_object_stops_everything() {
     let mut world = World::new();
-    world.patch(
-        Kind::Node,
-        "",
-        "n",
-        None,
-        json!({ "metadata": { "annotations": { api::names::AGENT_LIFE: "other" } } }),
-    );
+    world.patch(Kind::Node, "n", json!({ "metadata": { "annotations": { api::names::AGENT_LIFE: "other" } } }));
     world.pod("a");
     assert_eq!(calls(&world.settle()), Vec::<&str>::new());
     assert_eq!(world.why(&World::volume_key()).code, "NodeNotIntroduced");
@@ -94,10 +90,10 @@ fn a_fresh_read_of_another_life_is_no_proof() {
     world.pod("a");
     let key = World::volume_key();
     assert_eq!(world.step(&key), Some("ReportInUse"));
-    world.memory.clear();
-    world.cache_frozen = true;
+    world.forget();
+    world.freeze();
     let other = json!({ "metadata": { "annotations": { api::names::AGENT_LIFE: "other" } } });
-    world.patch(Kind::Node, "", "n", None, other);
+    world.patch(Kind::Node, "n", other);
     assert_eq!(world.step(&key), Some("ReadNode"));
     assert_eq!(world.step(&key), None);
 }
@@ -108,14 +104,14 @@ fn forgotten_proof_is_asked_for_again() {
     world.pod("a");
     let key = World::volume_key();
     assert_eq!(world.step(&key), Some("ReportInUse"));
-    world.memory.clear();
+    world.forget();
     assert_eq!(world.step(&key), Some("ReadNode"));
     assert_eq!(world.step(&key), Some("WriteRecord"));
-    world.memory.clear();
+    world.forget();
     assert_eq!(world.step(&key), Some("ReadNode"));
     assert_eq!(world.step(&key), Some("MakeDir"));
     assert_eq!(world.step(&key), Some("Stage"));
-    world.memory.clear();
+    world.forget();
     assert_eq!(world.step(&key), Some("MakeDir"), "staged volumes need no proof");
     assert_eq!(world.step(&key), Some("Publish"));
 }
@@ -133,7 +129,7 @@ fn an_unanswered_clearing_is_settled_before_staging() {
         }
     }
     world.pod("b");
-    world.memory.clear();
+    world.forget();
     world.settle();
     assert_eq!(world.status("b")["phase"], "Running");
     world.land_late();
@@ -170,12 +166,12 @@ fn an_unanswered_stage_is_unstaged_and_a_refused_one_is_not() {
         world.pod("a");
         let key = World::volume_key();
         world.faults.insert("Stage", fault);
-        while world.log.last().map(String::as_str) != Some("Stage") {
+        while world.log.last().copied() != Some("Stage") {
             world.step(&key);
         }
         world.delete_pod("a");
         world.settle();
-        assert_eq!(calls(&world.log.clone()), expected);
+        assert_eq!(calls(&world.log.iter().map(|name| String::from(*name)).collect::<Vec<_>>()), expected);
         assert!(world.machine.staged.is_empty() && !world.node_lists("volumesInUse"));
     }
 }
@@ -187,7 +183,7 @@ fn after_a_restart_the_record_says_what_to_take_down() {
     world.pod("a");
     let key = World::volume_key();
     world.faults.insert("Publish", Fault::RequestLost);
-    while world.log.last().map(String::as_str) != Some("Publish") {
+    while world.log.last().copied() != Some("Publish") {
         world.step(&key);
     }
     world.crash("life-2");
@@ -212,7 +208,7 @@ fn a_publish_in_the_record_but_not_mounted_is_repeated() {
 #[test]
 fn a_mounted_volume_is_reported_again_if_the_report_is_lost() {
     let mut world = running();
-    world.patch(Kind::Node, "", "n", Some(Subresource::Status), json!({ "status": { "volumesInUse": null } }));
+    world.patch_status(Kind::Node, "n", json!({ "volumesInUse": null }));
     assert_eq!(world.settle(), ["ReportInUse"]);
 }
 
@@ -223,10 +219,12 @@ fn an_unreadable_record_means_in_use() {
     let path = record_path("/r", super::world::DRIVER, HANDLE);
     world.machine.files.insert(path, b"{\"torn".to_vec());
     world.crash("life-2");
-    world.local.sealed.insert("nobody".into());
+    world.update_local(|local| {
+        local.sealed.insert("nobody".into());
+    });
     let view = world.why(&World::volume_key());
     assert_eq!(view.code, "RecordUnreadable");
-    assert!(matches!(world.decision(&World::volume_key()), Decision::Rest(_)));
+    assert!(matches!(world.decide(&World::volume_key()), Decision::Rest(_)));
     assert!(world.node_lists("volumesInUse"));
 }
 
@@ -234,8 +232,8 @@ fn an_unreadable_record_means_in_use() {
 fn a_mount_without_a_record_is_left_alone_and_stays_reported() {
     let mut world = running();
     world.exit("a", 0);
-    world.local.records.clear();
-    world.patch(Kind::Pod, "ns", "a", Some(Subresource::Status), json!({ "status": { "phase": "Succeeded" } }));
+    world.update_local(|local| local.records.clear());
+    world.patch_status(Kind::Pod, "a", json!({ "phase": "Succeeded" }));
     assert_eq!(world.why(&World::volume_key()).code, "MountedWithoutRecord");
 }
 
@@ -270,7 +268,7 @@ fn two_pods_share_the_staging_and_the_last_one_takes_it_away() {
 fn a_one_pod_volume_waits_for_the_first_pod_to_go() {
     let mut world = World::new();
     let spec = json!({ "spec": { "accessModes": ["ReadWriteOncePod"] } });
-    world.patch(Kind::PersistentVolume, "", "pv1", None, spec);
+    world.patch(Kind::PersistentVolume, "pv1", spec);
     world.pod("a");
     world.settle();
     world.pod("b");
@@ -283,14 +281,14 @@ fn a_one_pod_volume_waits_for_the_first_pod_to_go() {
 #[test]
 fn a_driver_that_does_not_stage_is_only_asked_to_publish() {
     let mut world = World::new();
-    world.local.drivers.values_mut().for_each(|driver| driver.stages = false);
+    world.update_local(|local| local.drivers.values_mut().for_each(|driver| driver.stages = false));
     world.pod("a");
     let key = World::volume_key();
-    while world.log.last().map(String::as_str) != Some("MakeDir") {
+    while world.log.last().copied() != Some("MakeDir") {
         world.step(&key);
     }
-    let Decision::Do(Action::Publish { staging: None, .. }, _) = world.decision(&key) else { panic!("publishes") };
-    assert_eq!(world.local.records[&unique()].staging_path, None);
+    let Decision::Do(Action::Publish { staging: None, .. }, _) = world.decide(&key) else { panic!("publishes") };
+    assert_eq!(world.local().records[&unique()].staging_path, None);
 }
 
 // KL-66, KL-71, KL-73, KL-78.
@@ -299,7 +297,6 @@ fn the_driver_is_told_what_the_objects_say() {
     let mut world = World::new();
     world.create(
         Kind::CSIDriver,
-        "",
         json!({ "metadata": { "name": super::world::DRIVER },
         "spec": { "attachRequired": true, "podInfoOnMount": true } }),
     );
@@ -307,7 +304,7 @@ fn the_driver_is_told_what_the_objects_say() {
     world.pod_with("a", json!({ "volumes": volumes, "serviceAccountName": "worker" }));
     let key = World::volume_key();
     let publish = loop {
-        match world.decision(&key) {
+        match world.decide(&key) {
             Decision::Do(action @ Action::Publish { .. }, _) => break action,
             Decision::Do(..) => drop(world.step(&key)),
             other => panic!("{other:?}"),
@@ -320,7 +317,7 @@ fn the_driver_is_told_what_the_objects_say() {
     assert_eq!(request.volume_context["made"], "here");
     assert_eq!(request.volume_context["csi.storage.k8s.io/pod.name"], "a");
     assert_eq!(request.volume_context["csi.storage.k8s.io/serviceAccount.name"], "worker");
-    assert_eq!(request.staging_target_path, world.local.records[&unique()].staging_path.clone().unwrap());
+    assert_eq!(request.staging_target_path, world.local().records[&unique()].staging_path.clone().unwrap());
     let capability = request.volume_capability.unwrap();
     assert_eq!(capability.access_mode.unwrap().mode, 1);
     let Some(csi::v1::volume_capability::AccessType::Mount(mount)) = capability.access_type else { panic!("mount") };
@@ -330,7 +327,7 @@ fn the_driver_is_told_what_the_objects_say() {
 #[test]
 fn a_missing_driver_is_named() {
     let mut world = World::new();
-    world.local.drivers.clear();
+    world.update_local(|local| local.drivers.clear());
     world.pod("a");
     world.settle();
     let why = world.why(&World::volume_key());
@@ -358,19 +355,22 @@ fn the_record_is_removed_only_after_the_last_unstage() {
     let done = world.settle();
     assert_eq!(calls(&done), ["Unpublish", "Unstage", "Unstage"]);
     assert!(done.iter().rposition(|n| n == "Unstage") < done.iter().position(|n| n == "RemoveRecord"), "45");
-    assert_eq!(world.local.records.get(&unique()), None::<&Record>);
+    assert_eq!(world.local().records.get(&unique()), None::<&Record>);
 }
 
 #[test]
 fn what_goes_wrong_with_a_volume_is_said_about_the_pods_that_use_it() {
     let world = running();
-    let concerned = <crate::Node as control::Rules>::concerns(&World::volume_key(), &world.cache, &world.local);
+    let concerned = <crate::Node as control::Narrate>::event_targets(&World::volume_key(), &world.cache, world.local());
     assert_eq!(concerned, [api::ObjectRef::namespaced(Kind::Pod, "ns", "a")]);
-    let nobody =
-        <crate::Node as control::Rules>::concerns(&World::volume_key(), &World::new().cache, &world_without_pods());
+    let nobody = <crate::Node as control::Narrate>::event_targets(
+        &World::volume_key(),
+        &World::new().cache,
+        &world_without_pods(),
+    );
     assert_eq!(nobody[0].kind, Kind::PersistentVolume);
 }
 
 fn world_without_pods() -> crate::Local {
-    World::new().local
+    World::new().local().clone()
 }

@@ -13,7 +13,6 @@ use csi::v1::{GetCapacityRequest, Topology};
 use serde_json::json;
 
 use super::index::labels;
-use crate::act::on;
 use crate::{Local, Segments};
 
 /// The things this controller does.
@@ -93,9 +92,9 @@ impl control::Action for CapacityAction {
 
     fn permissions() -> &'static [Permission] {
         const PERMISSIONS: &[Permission] = &[
-            on(Kind::CSIStorageCapacity, "create"),
-            on(Kind::CSIStorageCapacity, "patch"),
-            on(Kind::CSIStorageCapacity, "delete"),
+            Permission::new(Kind::CSIStorageCapacity, "", "create"),
+            Permission::new(Kind::CSIStorageCapacity, "", "patch"),
+            Permission::new(Kind::CSIStorageCapacity, "", "delete"),
         ];
         PERMISSIONS
     }

@@ -13,7 +13,7 @@ const FRESH_MILLIS: u64 = 1_000;
 const ANSWER_MILLIS: u64 = 50;
 
 pub(super) fn decide(now: Tick, view: &CapacityView, memory: &CapacityMemory) -> Decision<CapacityAction> {
-    let decision = match view {
+    match view {
         CapacityView::Unwanted => Decision::Rest(Why::settled("CapacityUnwanted", "nothing is published about it")),
         CapacityView::InPlace => Decision::Rest(Why::settled("CapacityPublished", "it says what is to be said")),
         CapacityView::Stray(object) => Decision::Do(
@@ -24,13 +24,6 @@ pub(super) fn decide(now: Tick, view: &CapacityView, memory: &CapacityMemory) ->
             None => Decision::Rest(Why::settled("CapacityUnwanted", "capacities are not published")),
             Some(settings) => wanted(now, class, segments, published.as_deref(), local, settings, memory),
         },
-    };
-    match (decision, memory.retry.pause(now)) {
-        (Decision::Do(_, why), Some(until)) => {
-            let failure = memory.retry.last_failure().unwrap_or("no answer");
-            Decision::Wait(until, Why::waiting("TryingAgain", format!("{}: {failure}", why.text)))
-        }
-        (decision, _) => decision,
     }
 }
 

@@ -1,4 +1,4 @@
-use control::{Outcome, Reply, Retry, Tick};
+use control::{Outcome, Reply, Tick};
 use csi::Response;
 
 use super::CapacityAction;
@@ -6,8 +6,6 @@ use super::CapacityAction;
 /// A hint kept between decisions: what the driver said, and when.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CapacityMemory {
-    /// When to try again.
-    pub retry: Retry,
     /// What the driver said last.
     pub said: Option<Said>,
 }
@@ -27,20 +25,17 @@ pub struct Said {
 
 impl CapacityMemory {
     pub(super) fn after(self, now: Tick, did: &CapacityAction, got: &Outcome) -> CapacityMemory {
-        let retry = self.retry.clone().after(now, got);
         match did {
             CapacityAction::Ask { .. } => match got {
                 Outcome::Done(Reply::Csi(Response::GetCapacity(answer))) => {
                     let (available, largest) = (answer.available_capacity, answer.maximum_volume_size);
                     let same = self.said.filter(|said| (said.available, said.largest) == (available, largest));
                     let times = same.map_or(0, |said| said.times.saturating_add(1));
-                    CapacityMemory { retry, said: Some(Said { at: now, available, largest, times }) }
+                    CapacityMemory { said: Some(Said { at: now, available, largest, times }) }
                 }
-                Outcome::Done(_) | Outcome::Refused(_) | Outcome::Unknown(_) => CapacityMemory { retry, ..self },
+                Outcome::Done(_) | Outcome::Refused(_) | Outcome::Unknown(_) => self,
             },
-            CapacityAction::Publish { .. } | CapacityAction::Update { .. } | CapacityAction::Withdraw(_) => {
-                CapacityMemory { retry, ..self }
-            }
+            CapacityAction::Publish { .. } | CapacityAction::Update { .. } | CapacityAction::Withdraw(_) => self,
         }
     }
 }

@@ -22,7 +22,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use api::{CSIStorageCapacity, Kind, ObjectKey, ObjectRef, StorageClass};
-use control::{Cache, Change, Decision, Outcome, Rules, Tick};
+use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
 
 pub use act::CapacityAction;
 pub(crate) use index::labels;
@@ -121,16 +121,20 @@ impl Rules for Capacity {
         memory.after(now, did, got)
     }
 
-    fn paced(memory: CapacityMemory, local: &Local) -> CapacityMemory {
-        CapacityMemory { retry: memory.retry.paced(local.settings.pauses), ..memory }
+    fn learn(_local: &mut Local, _did: &CapacityAction, _got: &Outcome, _cache: &Cache) -> Vec<CapacityKey> {
+        Vec::new()
     }
 
-    fn learn(_local: &mut Local, _did: &CapacityAction, _got: &Outcome) {}
+    fn back_off(local: &Local) -> BackOff {
+        local.settings.pauses
+    }
 
-    fn about(key: &CapacityKey) -> ObjectRef {
+    fn object(key: &CapacityKey) -> ObjectRef {
         match key {
             CapacityKey::Place { class, .. } => ObjectRef::cluster(Kind::StorageClass, class.as_str()),
             CapacityKey::Object(key) => ObjectRef { kind: Kind::CSIStorageCapacity, key: key.clone() },
         }
     }
 }
+
+impl Narrate for Capacity {}

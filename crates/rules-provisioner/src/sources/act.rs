@@ -6,8 +6,6 @@ use api::{Kind, Meta, Object, Patch, Precondition, Value, Write};
 use control::{Effect, Permission};
 use serde_json::json;
 
-use crate::act::on;
-
 /// The one thing this controller does: let a source go.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct LetGo {
@@ -28,8 +26,10 @@ impl control::Action for LetGo {
     }
 
     fn permissions() -> &'static [Permission] {
-        const PERMISSIONS: &[Permission] =
-            &[on(Kind::PersistentVolumeClaim, "patch"), on(Kind::VolumeSnapshot, "patch")];
+        const PERMISSIONS: &[Permission] = &[
+            Permission::new(Kind::PersistentVolumeClaim, "", "patch"),
+            Permission::new(Kind::VolumeSnapshot, "", "patch"),
+        ];
         PERMISSIONS
     }
 }

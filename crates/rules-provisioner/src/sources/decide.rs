@@ -2,11 +2,11 @@ use alloc::format;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-use control::{Decision, Retry, Tick, Why};
+use control::{Decision, Why};
 
 use super::{LetGo, SourceView};
 
-pub(super) fn decide(now: Tick, view: &SourceView, memory: &Retry) -> Decision<LetGo> {
+pub(super) fn decide(view: &SourceView) -> Decision<LetGo> {
     let (object, finalizer, users) = match view {
         SourceView::Gone => return Decision::Rest(Why::settled("SourceGone", "it does not exist")),
         SourceView::Free => return Decision::Rest(Why::settled("SourceFree", "nothing of ours holds it")),
@@ -21,11 +21,5 @@ pub(super) fn decide(now: Tick, view: &SourceView, memory: &Retry) -> Decision<L
         return Decision::Rest(Why::waiting("SourceInUse", text));
     }
     let why = Why::waiting("LettingSourceGo", "no volume is being made from it any more");
-    match memory.pause(now) {
-        Some(until) => {
-            let failure = memory.last_failure().unwrap_or("no answer");
-            Decision::Wait(until, Why::waiting("TryingAgain", format!("{}: {failure}", why.text)))
-        }
-        None => Decision::Do(LetGo { object: object.clone(), finalizer }, why),
-    }
+    Decision::Do(LetGo { object: object.clone(), finalizer }, why)
 }

@@ -8,7 +8,8 @@ use control::{Cache, Change};
 
 use super::{SourceKey, SourceView};
 use crate::index::begun_from;
-use crate::{Intent, Key, Local, SourceKind, intent, journal};
+use crate::intent::{self, journal};
+use crate::{Intent, Key, Local, SourceKind};
 
 pub(super) fn keys(cache: &Cache) -> Vec<SourceKey> {
     let snapshots = cache.snapshots().map(|snapshot| SourceKey::Snapshot(snapshot.metadata.key()));

@@ -20,7 +20,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use api::{Kind, Object, ObjectKey, ObjectRef};
-use control::{Cache, Change, Decision, Outcome, Retry, Rules, Tick};
+use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
 
 pub use act::LetGo;
 
@@ -74,7 +74,7 @@ impl Rules for Sources {
     type Local = Local;
     type View = SourceView;
     type Action = LetGo;
-    type Memory = Retry;
+    type Memory = ();
 
     fn watches() -> &'static [Kind] {
         &[Kind::PersistentVolumeClaim, Kind::VolumeSnapshot, Kind::Lease]
@@ -92,24 +92,26 @@ impl Rules for Sources {
         index::view(key, cache, local)
     }
 
-    fn decide(now: Tick, view: &SourceView, memory: &Retry) -> Decision<LetGo> {
-        decide::decide(now, view, memory)
+    fn decide(_now: Tick, view: &SourceView, (): &()) -> Decision<LetGo> {
+        decide::decide(view)
     }
 
-    fn remember(now: Tick, memory: Retry, _did: &LetGo, got: &Outcome) -> Retry {
-        memory.after(now, got)
+    fn remember(_now: Tick, (): (), _did: &LetGo, _got: &Outcome) {}
+
+    fn learn(_local: &mut Local, _did: &LetGo, _got: &Outcome, _cache: &Cache) -> Vec<SourceKey> {
+        Vec::new()
     }
 
-    fn paced(memory: Retry, local: &Local) -> Retry {
-        memory.paced(local.settings.pauses)
+    fn back_off(local: &Local) -> BackOff {
+        local.settings.pauses
     }
 
-    fn learn(_local: &mut Local, _did: &LetGo, _got: &Outcome) {}
-
-    fn about(key: &SourceKey) -> ObjectRef {
+    fn object(key: &SourceKey) -> ObjectRef {
         match key {
             SourceKey::Snapshot(key) => ObjectRef { kind: Kind::VolumeSnapshot, key: key.clone() },
             SourceKey::Claim(key) => ObjectRef { kind: Kind::PersistentVolumeClaim, key: key.clone() },
         }
     }
 }
+
+impl Narrate for Sources {}

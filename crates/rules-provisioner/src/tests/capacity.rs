@@ -34,7 +34,7 @@ fn world() -> World {
 }
 
 fn published(world: &World) -> Vec<Value> {
-    world.store.list(rules_store::find_kind(CAPACITY), None).map(|stored| stored.value.clone()).collect()
+    world.list(CAPACITY)
 }
 
 /// `class zone capacity`, sorted.
@@ -52,10 +52,10 @@ fn said(world: &World) -> Vec<String> {
 fn settle(world: &mut World) {
     for _ in 0..8 {
         world.run_capacity();
-        world.now.0 += 60_000;
+        world.pass(60_000);
     }
     world.run_capacity();
-    world.now.0 += 1_000;
+    world.pass(1_000);
 }
 
 // P86, P89: one object per class and place, with our labels; asked with all of the class's parameters.
@@ -85,7 +85,7 @@ fn only_wanted_classes_are_published() {
     world.run_capacity();
     assert_eq!(said(&world).len(), 2);
     let mut world = world.with(|all| all.capacity = Some(CapacitySettings { immediate: true, ..settings() }));
-    world.patch(Kind::StorageClass, "now", false, json!({ "metadata": { "labels": { "a": "b" } } }));
+    world.patch(Kind::StorageClass, "now", json!({ "metadata": { "labels": { "a": "b" } } }));
     world.run_capacity();
     assert_eq!(said(&world), ["late a 10Gi", "late b 10Gi", "now a 10Gi", "now b 10Gi"]);
 }
@@ -105,7 +105,7 @@ fn objects_belong_to_their_owner() {
     world.run_capacity();
     assert_eq!(published(&world)[0]["metadata"]["ownerReferences"][0]["uid"], "1");
     let mut world = world.with(|all| all.capacity = owned("2"));
-    world.now.0 += 60_000;
+    world.pass(60_000);
     let log = world.run_capacity();
     assert_eq!(log.iter().filter(|line| line.starts_with("UpdateCapacity")).count(), 2, "{log:?}");
     assert_eq!(published(&world)[0]["metadata"]["ownerReferences"][0]["uid"], "2");
@@ -142,15 +142,15 @@ fn only_news_is_written() {
     let mut world = world();
     world.run_capacity();
     let writes = |log: &[String]| log.iter().filter(|line| !line.starts_with("AskCapacity")).count();
-    world.now.0 += 60_000;
+    world.pass(60_000);
     let log = world.run_capacity();
     assert_eq!((log.len(), writes(&log)), (2, 0));
     world.driver.room = 0;
-    world.now.0 += 60_000;
+    world.pass(60_000);
     assert_eq!(writes(&world.run_capacity()), 2);
     assert_eq!(said(&world), ["late a 0", "late b 0"]);
     world.driver.mood = Mood::Down;
-    world.now.0 += 60_000;
+    world.pass(60_000);
     assert_eq!(writes(&world.run_capacity()), 0);
     assert_eq!(said(&world), ["late a 0", "late b 0"]);
 }
@@ -189,7 +189,7 @@ fn a_volume_that_comes_or_goes_is_a_reason_to_ask() {
     let mut world = world();
     settle(&mut world);
     world.driver.asked.clear();
-    world.now.0 += 5_000;
+    world.pass(5_000);
     world.driver.places = [[(ZONE.to_string(), "b".to_string())].into()].into();
     let selected = json!({ "metadata": { "annotations": { names::SELECTED_NODE: "n2" } }, "spec": { "storageClassName": "late" } });
     world = world.with_claim("data", selected);
@@ -199,8 +199,8 @@ fn a_volume_that_comes_or_goes_is_a_reason_to_ask() {
     assert_eq!(said(&world), ["late a 10Gi", "late b 9Gi"]);
     settle(&mut world);
     let name = world.pv_name();
-    world.patch(VOLUME, &name, false, json!({ "metadata": { "labels": { "a": "b" } } }));
-    world.now.0 += 5_000;
+    world.patch(VOLUME, &name, json!({ "metadata": { "labels": { "a": "b" } } }));
+    world.pass(5_000);
     assert!(world.run_capacity().is_empty(), "a volume that merely changes takes no room");
     world.driver.room = 10 << 30;
     world.delete_claim();
@@ -218,16 +218,16 @@ fn a_change_right_after_an_answer_is_not_missed() {
     let mut world = world();
     settle(&mut world);
     world.run_capacity();
-    world.now.0 += 61_000;
+    world.pass(61_000);
     assert_eq!(world.run_capacity().len(), 2, "the poll interval");
-    world.now.0 += 500;
+    world.pass(500);
     world.driver.room = 8 << 30;
     world.driver.places = [[(ZONE.to_string(), "b".to_string())].into()].into();
     let selected = json!({ "metadata": { "annotations": { names::SELECTED_NODE: "n2" } }, "spec": { "storageClassName": "late" } });
     world = world.with_claim("data", selected);
     world.run();
     assert!(world.run_capacity().is_empty(), "it was asked just now");
-    world.now.0 += 500;
+    world.pass(500);
     world.run_capacity();
     assert_eq!(said(&world), ["late a 10Gi", "late b 8Gi"]);
 }
@@ -242,7 +242,7 @@ fn questions_get_rarer_while_the_answer_stays_the_same() {
         if !core::mem::take(&mut world.driver.asked).is_empty() {
             asked.push(second);
         }
-        world.now.0 += 1_000;
+        world.pass(1_000);
     }
     assert_eq!(asked, [0, 1, 3, 7, 15, 31, 63, 123, 183]);
 }
@@ -253,10 +253,10 @@ fn a_claim_that_lost_its_node_is_a_reason_to_ask() {
     let selected = json!({ "metadata": { "annotations": { names::SELECTED_NODE: "n2" } }, "spec": { "storageClassName": "late" } });
     let mut world = world().with_claim("data", selected);
     settle(&mut world);
-    world.now.0 += 5_000;
+    world.pass(5_000);
     world.driver.asked.clear();
     let nowhere = json!({ "metadata": { "annotations": { names::SELECTED_NODE: null } } });
-    world.patch(Kind::PersistentVolumeClaim, "data", false, nowhere);
+    world.patch(Kind::PersistentVolumeClaim, "data", nowhere);
     world.run_capacity();
     assert_eq!(world.driver.asked.len(), 2, "of its class, everywhere");
 }
@@ -280,7 +280,7 @@ fn a_driver_without_places_has_one_object_for_all_nodes() {
     assert_eq!(published(&world).len(), 1);
     assert_eq!(published(&world)[0]["nodeTopology"], json!({}));
     assert!(world.driver.asked.last().unwrap().accessible_topology.is_none());
-    world.now.0 += 60_000;
+    world.pass(60_000);
     assert_eq!(world.run_capacity().len(), 1);
 }
 
@@ -300,7 +300,7 @@ fn a_nodes_provisioner_publishes_its_own_place() {
 fn what_is_missing_and_what_is_too_much_is_counted() {
     let mut world = world();
     let counted = |world: &World| {
-        let tally = crate::tally(&world.cache, &world.local);
+        let tally = crate::tally(&world.cache, world.engine.local());
         (tally.goal, tally.current, tally.obsolete)
     };
     assert_eq!(counted(&world), (2, 0, 0));

@@ -123,8 +123,7 @@ fn an_intent_found_is_adopted_so_that_earlier_writes_fail() {
     world.run_for(1);
     assert_eq!(world.log.last().unwrap(), "AdoptIntent(n/data)");
     let control::Effect::Write(write) = earlier.effect() else { panic!() };
-    let context = rules_store::Context { now_millis: 0, new_uid: "x", actor: "earlier life" };
-    assert!(world.store.apply(&context, rules_store::Request::from_write(&write)).is_err());
+    assert!(world.write(&write).is_err());
     world.run();
     assert_eq!(world.driver.volumes.len(), 1);
 }
@@ -135,7 +134,7 @@ fn a_driver_that_is_down_is_waited_for_and_said() {
     world.driver.mood = Mood::Down;
     world.run_for(6);
     let why = world.why(&world.key());
-    assert_eq!(why.code, "TryingAgain");
+    assert_eq!(why.code, "BackOff");
     assert!(why.text.starts_with("waiting for driver d to create volume pvc-"), "{}", why.text);
     assert!(why.text.ends_with(": connection refused"), "{}", why.text);
     world.driver.mood = Mood::Well;
@@ -198,7 +197,7 @@ fn delayed_binding_waits_for_a_node() {
     let mut world = World::new().class("fast", "d", late).with_claim("data", json!({}));
     world.run();
     assert_eq!(world.why_claim(), "AwaitingNode");
-    world.patch(CLAIM, "data", false, json!({ "metadata": { "annotations": { names::SELECTED_NODE: "x" } } }));
+    world.patch(CLAIM, "data", json!({ "metadata": { "annotations": { names::SELECTED_NODE: "x" } } }));
     world.run();
     assert_eq!(world.why_claim(), "VolumeMade");
 }
@@ -212,12 +211,13 @@ fn a_taken_name_is_refused_and_said() {
         "accessModes": ["ReadWriteOnce"], "capacity": { "storage": "1Gi" }, "claimRef": other,
         "csi": { "driver": "e", "volumeHandle": "h" },
     });
-    world.create(VOLUME, json!({ "metadata": { "name": world.pv_name() }, "spec": spec }));
+    let name = world.pv_name();
+    world.create(VOLUME, json!({ "metadata": { "name": name }, "spec": spec }));
     world.run();
     assert_eq!(world.why_claim(), "VolumeNameTaken");
     assert!(world.log.is_empty());
     let name = world.pv_name();
-    world.patch(VOLUME, &name, false, json!({ "metadata": { "finalizers": null } }));
+    world.patch(VOLUME, &name, json!({ "metadata": { "finalizers": null } }));
     world.delete(VOLUME, &name);
     world.run();
     assert_eq!(world.why_claim(), "VolumeMade");

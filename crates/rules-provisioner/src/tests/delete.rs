@@ -14,7 +14,7 @@ fn released(policy: &str) -> (World, String) {
     let mut world = World::new().class("fast", "d", json!({ "reclaimPolicy": policy })).with_claim("data", json!({}));
     world.run();
     let name = world.pv_name();
-    world.patch(VOLUME, &name, true, json!({ "status": { "phase": "Bound" } }));
+    world.patch_status(VOLUME, &name, json!({ "phase": "Bound" }));
     world.run();
     world.delete_claim();
     world.release_volumes();
@@ -87,8 +87,8 @@ fn a_retained_volume_keeps_its_data_and_loses_our_hold() {
 fn a_bound_volume_with_policy_delete_is_held() {
     let (mut world, name) = released("Retain");
     world.run();
-    world.patch(VOLUME, &name, true, json!({ "status": { "phase": "Bound" } }));
-    world.patch(VOLUME, &name, false, json!({ "spec": { "persistentVolumeReclaimPolicy": "Delete" } }));
+    world.patch_status(VOLUME, &name, json!({ "phase": "Bound" }));
+    world.patch(VOLUME, &name, json!({ "spec": { "persistentVolumeReclaimPolicy": "Delete" } }));
     world.run();
     assert!(world.volume(&name)["metadata"]["finalizers"].to_string().contains(names::PROVISIONER_FINALIZER));
     assert_eq!(world.driver.volumes.len(), 1);
@@ -161,7 +161,7 @@ fn a_bound_volume_being_deleted_waits_for_its_claim() {
     let mut world = World::asked();
     world.run();
     let name = world.pv_name();
-    world.patch(VOLUME, &name, true, json!({ "status": { "phase": "Bound" } }));
+    world.patch_status(VOLUME, &name, json!({ "phase": "Bound" }));
     world.delete(VOLUME, &name);
     world.run();
     assert_eq!(world.driver.volumes.len(), 1);
@@ -203,7 +203,7 @@ fn volumes_of_others_are_left_alone_and_ours_made_by_hand_are_not() {
             annotations[names::PROVISIONED_BY] = made_by;
         }
         world.create(VOLUME, json!({ "metadata": { "name": name, "annotations": annotations }, "spec": spec }));
-        world.patch(VOLUME, name, true, json!({ "status": { "phase": "Released" } }));
+        world.patch_status(VOLUME, name, json!({ "phase": "Released" }));
     }
     world.run();
     world.unprotect_volumes();
@@ -224,7 +224,7 @@ fn a_volume_that_was_taken_over_is_ours_and_not_touched_untranslated() {
         });
         world.create(VOLUME, json!({ "metadata": { "name": "v", "annotations": annotations }, "spec": spec }));
         for phase in ["Bound", "Released"] {
-            world.patch(VOLUME, "v", true, json!({ "status": { "phase": phase } }));
+            world.patch_status(VOLUME, "v", json!({ "phase": phase }));
             world.run();
             assert!(world.log.is_empty(), "{:?}", world.log);
             assert_eq!(world.why(&Key::Volume("v".into())).code, code);

@@ -5,11 +5,8 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use control::{Outcome, Refusal, Reply};
+use control::{Effect, Outcome, Refusal, Reply};
 use csi::{Call, Code, Response, v1};
-
-use super::world::World;
-use crate::Intent;
 
 /// How the driver behaves.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +31,8 @@ pub(super) struct Driver {
     pub(super) asked: Vec<v1::GetCapacityRequest>,
     /// The secrets DeleteVolume came with, by volume id.
     pub(super) deleted_with: BTreeMap<String, BTreeMap<String, String>>,
+    /// What it answers to CreateVolume, whatever its mood.
+    pub(super) answer: Option<Outcome>,
 }
 
 impl Default for Driver {
@@ -47,58 +46,50 @@ impl Default for Driver {
             room: i64::MAX,
             asked: Vec::new(),
             deleted_with: BTreeMap::new(),
+            answer: None,
         }
     }
 }
 
-impl World {
-    pub(super) fn call(&mut self, call: Call) -> Outcome {
-        if let Call::CreateVolume(request) = &call {
-            self.check_intent(&request.name);
-        }
-        if let (Call::CreateVolume(_), Some(answer)) = (&call, &self.answer) {
+impl Driver {
+    pub(super) fn answer_to(&mut self, effect: &Effect) -> Outcome {
+        let Effect::Call { socket, call } = effect else { panic!("{effect:?} is not the driver's") };
+        assert_eq!(socket, "/csi.sock");
+        if let (Call::CreateVolume(_), Some(answer)) = (call, &self.answer) {
             return answer.clone();
         }
-        match (&self.driver.mood, call) {
+        match (&self.mood, call.clone()) {
             (Mood::Down, _) => Outcome::Unknown("connection refused".into()),
             (Mood::Refusing(code, text), _) => Outcome::Refused(Refusal::Driver(*code, text.clone())),
             (Mood::Well, Call::CreateVolume(request)) => self.create_volume(request),
             (Mood::Well, Call::GetCapacity(request)) => {
-                self.driver.asked.push(request);
-                let answer = v1::GetCapacityResponse { available_capacity: self.driver.room, ..Default::default() };
+                self.asked.push(request);
+                let answer = v1::GetCapacityResponse { available_capacity: self.room, ..Default::default() };
                 Outcome::Done(Reply::Csi(Response::GetCapacity(answer)))
             }
             (Mood::Well, Call::DeleteVolume(request)) => {
-                self.driver.deleted_with.insert(request.volume_id.clone(), request.secrets.clone());
-                self.driver.volumes.retain(|name, _| id_of(name) != request.volume_id);
+                self.deleted_with.insert(request.volume_id.clone(), request.secrets.clone());
+                self.volumes.retain(|name, _| id_of(name) != request.volume_id);
                 Outcome::Done(Reply::Csi(Response::DeleteVolume(v1::DeleteVolumeResponse {})))
             }
             (Mood::Well, other) => panic!("unexpected {other:?}"),
         }
     }
 
-    /// Reliability 6: CreateVolume begins only after the intent is durable.
-    fn check_intent(&self, name: &str) {
-        if self.local.settings.intent == Intent::InMemory {
-            return;
-        }
-        assert!(self.is_intended(name), "CreateVolume without an intent after {:?}", self.log);
-    }
-
     /// Reliability 69: the same name with other arguments is refused, as a driver would.
     fn create_volume(&mut self, request: v1::CreateVolumeRequest) -> Outcome {
-        let held = self.driver.volumes.entry(request.name.clone()).or_insert(request.clone());
+        let held = self.volumes.entry(request.name.clone()).or_insert(request.clone());
         if *held != request {
             return Outcome::Refused(Refusal::Driver(Code::AlreadyExists, "incompatible".into()));
         }
         let asked = request.capacity_range.map_or(0, |range| range.required_bytes);
-        let places = self.driver.places.iter().map(|segments| v1::Topology { segments: segments.clone() });
+        let places = self.places.iter().map(|segments| v1::Topology { segments: segments.clone() });
         let volume = v1::Volume {
             volume_id: id_of(&request.name),
-            capacity_bytes: self.driver.capacity.unwrap_or(asked),
+            capacity_bytes: self.capacity.unwrap_or(asked),
             volume_context: [("k".to_string(), "v".to_string())].into(),
             accessible_topology: places.collect(),
-            content_source: request.volume_content_source.clone().filter(|_| self.driver.names_source),
+            content_source: request.volume_content_source.clone().filter(|_| self.names_source),
         };
         Outcome::Done(Reply::Csi(Response::CreateVolume(v1::CreateVolumeResponse { volume: Some(volume) })))
     }

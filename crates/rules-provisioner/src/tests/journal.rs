@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use api::{Kind, ObjectKey, names};
-use control::{Action as _, Decision, Effect, Rules};
+use control::{Action as _, Decision, Effect, EventType, Narrate, Rules};
 use csi::Code;
 use serde_json::json;
 
@@ -14,15 +14,17 @@ use super::sources::{cloning, restoring, with_snapshot, with_source};
 use super::world::{CLAIM, VOLUME, World};
 use crate::{Intent, Key, Place, Provisioner};
 
+const JOURNAL: &str = "longshore-journal-d";
+/// An entry that nobody can read.
+const STUCK: &str = "intent.longshore.dev/a.1";
+
 fn asked() -> World {
     World::asked().in_journal()
 }
 
 fn apply(world: &mut World, action: &crate::Action) {
     let Effect::Write(write) = action.effect() else { panic!("{action:?} is no write") };
-    let context = rules_store::Context { now_millis: 0, new_uid: "late", actor: "an earlier life" };
-    world.store.apply(&context, rules_store::Request::from_write(&write)).unwrap();
-    world.sync();
+    world.write(&write).unwrap();
 }
 
 /// What the rules would do now, which must be something.
@@ -43,7 +45,7 @@ fn a_volume_is_made_without_a_word_on_the_claim() {
     assert_eq!(world.log, steps);
     assert_eq!(world.claim("data"), before);
     assert!(world.entries().is_empty());
-    assert!(world.get(Kind::Lease, "longshore-journal-d").is_some());
+    assert!(world.get(Kind::Lease, JOURNAL).is_some());
 }
 
 // Looks cost more than anything else that these rules do, so that nothing is looked at that cannot have changed.
@@ -52,8 +54,8 @@ fn a_claim_is_looked_at_once_for_every_step() {
     let mut world = asked();
     world.run();
     let steps = world.log.len();
-    // The entry lingers, the claim rests, and so does its volume.
-    assert_eq!((steps, world.looks), (4, steps + 3));
+    // The entry lingers, the claim rests, and so does its volume, once more when the entry goes.
+    assert_eq!((steps, world.looks), (4, steps + 4));
 }
 
 // The entry that has served leaves with others that served in the same second, unless there are many.
@@ -64,7 +66,7 @@ fn an_entry_that_has_served_lingers_in_a_small_journal_only() {
     assert_eq!(world.why_claim(), "EntryServed");
     assert!(matches!(world.decide(&world.key()), Decision::Wait(until, _) if until.0 == world.now.0 + 1_000));
     let more: serde_json::Map<_, _> = (0..40).map(|at| (format!("example.org/{at}"), json!("x"))).collect();
-    world.patch(Kind::Lease, "longshore-journal-d", false, json!({ "metadata": { "annotations": more } }));
+    world.patch(Kind::Lease, JOURNAL, json!({ "metadata": { "annotations": more } }));
     assert!(matches!(next(&world, &world.key()), crate::Action::DropIntent { .. }));
 }
 
@@ -107,7 +109,7 @@ fn an_entry_found_gets_a_name_that_no_earlier_note_knows() {
     let mut world = asked();
     world.run_for(1);
     let claim = world.cache.claim(&ObjectKey::new("n", "data")).unwrap().clone();
-    let page = crate::journal::page(&world.uid(), &world.cache, &world.local).into();
+    let page = crate::intent::journal::page(&world.uid(), &world.cache, world.engine.local()).into();
     let earlier = crate::Action::DropIntent { claim, place: Place::Journal(page) };
     world.restart();
     world.run_for(1);
@@ -128,7 +130,7 @@ fn a_late_recording_is_garbage_that_goes() {
         world.run();
         let record = match record {
             crate::Action::RecordIntent { claim, record, .. } => {
-                let page = crate::journal::page("nobody", &world.cache, &world.local).into();
+                let page = crate::intent::journal::page("nobody", &world.cache, world.engine.local()).into();
                 crate::Action::RecordIntent { claim, record, place: Place::Journal(page) }
             }
             other => panic!("{other:?}"),
@@ -160,24 +162,123 @@ fn an_entry_stays_while_there_may_be_a_volume() {
     assert!(world.is_empty());
 }
 
-// A journal that is full overflows onto the claims, and both ways end the same.
-#[test]
-fn what_the_journal_has_no_room_for_is_recorded_on_the_claim() {
+/// A journal that two unreadable entries fill; the second alone does not.
+fn full() -> World {
     let mut world = asked();
-    world.create(Kind::Lease, json!({ "metadata": { "name": "longshore-journal-d" } }));
-    let stuck = "x".repeat(199 << 10);
+    world.create(Kind::Lease, json!({ "metadata": { "name": JOURNAL } }));
+    let entries = json!({ STUCK: "x".repeat(199 << 10), "intent.longshore.dev/b.1": "y".repeat(1_000) });
+    world.patch(Kind::Lease, JOURNAL, json!({ "metadata": { "annotations": entries } }));
+    world
+}
+
+fn make_room(world: &mut World) {
+    world.patch(Kind::Lease, JOURNAL, json!({ "metadata": { "annotations": { STUCK: null } } }));
+}
+
+// The wait names its reason and where to look, the claim stays as it is, and users hear of it.
+#[test]
+fn a_full_journal_is_waited_for_and_said() {
+    let mut world = full();
+    let before = world.claim("data");
+    world.run();
+    assert!(world.log.is_empty(), "{:?}", world.log);
+    assert_eq!(world.claim("data"), before);
+    let why = world.why(&world.key());
+    assert_eq!(why.code, "JournalFull");
+    assert_eq!(why.text, "the journal is full: waiting until entries leave Lease n/longshore-journal-d");
+    assert_eq!(Provisioner::rest_event(&world.key(), &why), Some((EventType::Warning, "ProvisioningFailed")));
+    assert_eq!(world.entries().len(), 2, "what cannot be read is nobody's to take away");
+}
+
+// Nobody but the change of the journal ends the wait, for all who wait, and the claims are not written to.
+#[test]
+fn whoever_waits_for_room_goes_on_when_entries_leave() {
+    let mut world = full().with_claim("more", json!({}));
+    world.run();
+    let before = world.claim("data");
+    make_room(&mut world);
+    world.run();
+    assert_eq!(world.why_claim(), "VolumeMade");
+    assert_eq!(world.driver.volumes.len(), 2);
+    assert_eq!(world.claim("data"), before);
+    assert_eq!(world.entries().len(), 1);
+}
+
+// Volumes being made leave a full journal like any other, and the next ones follow.
+#[test]
+fn a_full_journal_drains_by_itself() {
+    let mut world = asked();
+    world.run_for(1);
     world.patch(
         Kind::Lease,
-        "longshore-journal-d",
-        false,
-        json!({ "metadata": { "annotations": { "intent.longshore.dev/a.1": stuck, "intent.longshore.dev/b.1": "y".repeat(960) } } }),
+        JOURNAL,
+        json!({ "metadata": { "annotations": { STUCK: "x".repeat((200 << 10) - 40) } } }),
     );
-    world.run_for(1);
-    assert!(world.claim("data")["metadata"]["finalizers"].to_string().contains(names::PROVISIONING_INTENT));
+    world = world.with_claim("more", json!({}));
+    let more = world.claim("more")["metadata"]["uid"].as_str().unwrap().to_string();
+    let more = Key::Claim { key: ObjectKey::new("n", "more"), uid: more };
+    assert_eq!(world.code(&more), "JournalFull");
     world.run();
-    assert_eq!(world.claim("data")["metadata"]["finalizers"], json!([names::PVC_PROTECTION]));
-    assert_eq!(world.why_claim(), "VolumeMade");
-    assert_eq!(world.entries().len(), 2, "what cannot be read is nobody's to take away");
+    assert_eq!((world.why_claim(), world.code(&more)), ("VolumeMade", "VolumeMade"));
+    assert_eq!(world.driver.volumes.len(), 2);
+}
+
+// Reliability 1, 6: a crash while waiting, and another after the room was made, at any step.
+#[test]
+fn a_crash_while_waiting_for_room_loses_nothing() {
+    for steps in 0..5 {
+        let mut world = full();
+        world.run();
+        world.restart();
+        world.run();
+        assert_eq!(world.why_claim(), "JournalFull");
+        assert!(world.driver.volumes.is_empty());
+        make_room(&mut world);
+        world.restart();
+        world.run_for(steps);
+        world.restart();
+        world.run();
+        assert_eq!(world.why_claim(), "VolumeMade", "{steps}: {:?}", world.log);
+        assert_eq!((world.driver.volumes.len(), world.entries().len()), (1, 1), "{steps}: {:?}", world.log);
+    }
+}
+
+// A claim that is deleted while it waits leaves nothing; one that had its intent before goes on.
+#[test]
+fn a_full_journal_holds_back_nothing_but_recording() {
+    let mut world = full();
+    world.run();
+    world.delete_claim();
+    world.run();
+    assert!(world.get(CLAIM, "data").is_none() && world.driver.volumes.is_empty());
+    let mut world = asked();
+    world.run_for(1);
+    world.patch(Kind::Lease, JOURNAL, json!({ "metadata": { "annotations": { STUCK: "x".repeat(200 << 10) } } }));
+    world.restart();
+    world.run();
+    assert_eq!(world.why_claim(), "VolumeMade", "{:?}", world.log);
+    assert_eq!(world.entries().len(), 1, "adopting and withdrawing need no room");
+}
+
+// Earlier versions recorded on the claim what a full journal had no room for: it is read, and removed in the end.
+#[test]
+fn an_intent_on_a_claim_is_seen_to_its_end_beside_a_full_journal() {
+    for deleted in [false, true] {
+        let mut world = full().with(|settings| settings.intent = Intent::OnClaim);
+        world.run_for(2);
+        assert!(world.claim("data")["metadata"]["finalizers"].to_string().contains(names::PROVISIONING_INTENT));
+        world = world.in_journal();
+        world.restart();
+        if deleted {
+            world.delete_claim();
+        }
+        world.run_to_the_end();
+        assert_eq!(world.get(CLAIM, "data").is_none(), deleted);
+        assert_eq!(world.driver.volumes.len(), usize::from(!deleted), "{:?}", world.log);
+        if !deleted {
+            assert_eq!(world.claim("data")["metadata"]["finalizers"], json!([names::PVC_PROTECTION]));
+        }
+    }
 }
 
 // Whatever the setting is now, what was begun under another is seen to its end.
@@ -236,11 +337,11 @@ fn a_claim_that_had_its_volume_is_looked_at_before_it_gets_another() {
     assert_eq!(format!("{look:?}"), "LookAtClaim(n/data)");
     let key = world.key();
     let memory = |world: &mut World| {
-        let got = world.perform(look.effect(), crate::Action::permissions());
+        let got = world.perform(&look, &look.effect());
         let memory = crate::Memory { uid: uid.clone(), ..crate::Memory::default() };
         Provisioner::remember(world.now, memory, &look, &got)
     };
-    let view = Provisioner::view(&key, &world.cache, &world.local);
+    let view = Provisioner::view(&key, &world.cache, world.engine.local());
     let wanted = memory(&mut world);
     let Decision::Do(again, _) = Provisioner::decide(world.now, &view, &wanted) else { panic!("{wanted:?}") };
     assert_eq!(format!("{again:?}"), "RecordIntent(n/data)");
@@ -249,7 +350,7 @@ fn a_claim_that_had_its_volume_is_looked_at_before_it_gets_another() {
         if gone {
             world.delete(CLAIM, "data")
         } else {
-            world.patch(CLAIM, "data", false, bound.clone())
+            world.patch(CLAIM, "data", bound.clone())
         }
         let spared = memory(&mut world);
         let Decision::Wait(_, why) = Provisioner::decide(world.now, &view, &spared) else { panic!("{spared:?}") };
@@ -262,7 +363,7 @@ fn a_claim_that_had_its_volume_is_looked_at_before_it_gets_another() {
 fn a_provisioner_of_one_node_has_a_journal_of_its_own() {
     let on = |name: &str| {
         let own = crate::OwnNode { name: name.into(), ..crate::OwnNode::default() };
-        World::new().with(|settings| settings.node = Some(own)).local.journal().name
+        World::new().with(|settings| settings.node = Some(own)).engine.local().journal().name
     };
     assert_eq!(on("a"), "longshore-journal-d-a");
     assert_ne!(on("a"), on("b"));

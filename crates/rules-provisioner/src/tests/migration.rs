@@ -26,7 +26,7 @@ fn asked(provisioner: &str, more: Value) -> Value {
 
 fn driver(name: &str) -> World {
     let mut world = World::new();
-    world.local.driver = name.into();
+    world.update_local(|local| local.driver = name.into());
     world
 }
 
@@ -129,11 +129,11 @@ fn what_the_plugin_made_is_held_and_deleted_under_the_drivers_name_for_it() {
         let mut world = driver(EBS);
         world.driver.volumes.insert("old".into(), csi::v1::CreateVolumeRequest::default());
         world.create(VOLUME, old_volume(annotations.clone(), disk.clone()));
-        world.patch(VOLUME, "old", true, json!({ "status": { "phase": "Bound" } }));
+        world.patch_status(VOLUME, "old", json!({ "phase": "Bound" }));
         world.run();
         let held = world.volume("old")["metadata"]["finalizers"].to_string().contains(names::PROVISIONER_FINALIZER);
         assert_eq!(held, ours, "{annotations}");
-        world.patch(VOLUME, "old", true, json!({ "status": { "phase": "Released" } }));
+        world.patch_status(VOLUME, "old", json!({ "phase": "Released" }));
         world.run();
         world.unprotect_volumes();
         world.run();
@@ -148,7 +148,7 @@ fn deletion_is_by_the_translated_handle() {
     let mut world = driver(EBS);
     let disk = json!({ "awsElasticBlockStore": { "volumeID": "aws://us-west-2a/vol-1" } });
     world.create(VOLUME, old_volume(json!({ names::PROVISIONED_BY: PLUGIN }), disk));
-    world.patch(VOLUME, "old", true, json!({ "status": { "phase": "Released" } }));
+    world.patch_status(VOLUME, "old", json!({ "phase": "Released" }));
     world.run();
     assert!(world.log.contains(&"DeleteVolume(vol-1)".into()), "{:?}", world.log);
 }
@@ -163,7 +163,7 @@ fn a_volume_that_cannot_be_translated_is_not_touched() {
         let mut world = driver(EBS);
         world.create(VOLUME, old_volume(json!({ names::PROVISIONED_BY: PLUGIN }), source));
         for phase in ["Bound", "Released"] {
-            world.patch(VOLUME, "old", true, json!({ "status": { "phase": phase } }));
+            world.patch_status(VOLUME, "old", json!({ "phase": phase }));
             world.run();
             assert!(world.log.is_empty(), "{:?}", world.log);
             assert_eq!(why(&world, "old"), code);
@@ -179,7 +179,7 @@ fn a_volume_that_cannot_be_recorded_is_deleted_again() {
     world.driver.places = [[(ZONE_KEY.into(), "moon".into())].into()].into();
     assert!(!world.run_for(2), "{:?}", world.log);
     let why = world.why(&world.key());
-    assert_eq!(why.code, "VolumeFaulty");
+    assert_eq!(why.code, "BackOff");
     assert!(why.text.contains("do not name exactly one region"), "{why:?}");
     let deleted = format!("DeleteVolume({})", id_of(&world.pv_name()));
     while !world.log.contains(&deleted) {
@@ -213,7 +213,7 @@ fn the_class_tells_the_secret_in_the_plugins_words() {
         old_volume(json!({ names::PROVISIONED_BY: plugin }), json!({ "portworxVolume": { "volumeID": "p1" } }));
     old["spec"]["storageClassName"] = json!("px");
     world.create(VOLUME, old);
-    world.patch(VOLUME, "old", true, json!({ "status": { "phase": "Released" } }));
+    world.patch_status(VOLUME, "old", json!({ "phase": "Released" }));
     world.run();
     assert_eq!(world.driver.deleted_with["p1"], [("token".into(), "t".into())].into());
 }
@@ -225,10 +225,10 @@ fn an_in_tree_volume_can_be_copied() {
     world = world.class("fast", PLUGIN, json!({})).with_claim("source", asked(EBS, json!({})));
     world.run();
     let uid = world.claim("source")["metadata"]["uid"].as_str().unwrap().to_string();
-    let name = world.local.volume_name(&uid);
-    world.patch(CLAIM, "source", false, json!({ "spec": { "volumeName": name } }));
-    world.patch(CLAIM, "source", true, json!({ "status": { "phase": "Bound" } }));
-    world.patch(VOLUME, &name, true, json!({ "status": { "phase": "Bound" } }));
+    let name = world.engine.local().volume_name(&uid);
+    world.patch(CLAIM, "source", json!({ "spec": { "volumeName": name } }));
+    world.patch_status(CLAIM, "source", json!({ "phase": "Bound" }));
+    world.patch_status(VOLUME, &name, json!({ "phase": "Bound" }));
     let mut copy = asked(EBS, json!({}));
     copy["spec"] = json!({ "dataSource": { "kind": "PersistentVolumeClaim", "name": "source" } });
     world = world.with_claim("data", copy);

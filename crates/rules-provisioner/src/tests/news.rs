@@ -4,7 +4,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use api::{Kind, names};
-use control::{Action as _, Decision, Outcome, Refusal, Reply, Rules, Tone};
+use control::{Action as _, Decision, EventType, Narrate, Outcome, Refusal, Reply};
 use csi::Code;
 use serde_json::json;
 
@@ -22,10 +22,10 @@ fn told(world: &mut World) -> Vec<String> {
     told
 }
 
-fn plight(world: &World) -> Option<(Tone, &'static str)> {
+fn rest_event(world: &World) -> Option<(EventType, &'static str)> {
     match world.decide(&world.key()) {
-        Decision::Rest(why) => Provisioner::plight(&world.key(), &why),
-        other @ (Decision::Wait(..) | Decision::Do(..)) => panic!("{other:?}"),
+        Decision::Rest(why) => Provisioner::rest_event(&world.key(), &why),
+        other @ (Decision::Wait(..) | Decision::Do(..) | Decision::Either(..)) => panic!("{other:?}"),
     }
 }
 
@@ -34,13 +34,13 @@ fn plight(world: &World) -> Option<(Tone, &'static str)> {
 fn a_volume_is_told_of_when_it_is_begun_and_when_it_is_there() {
     let mut world = World::asked();
     assert_eq!(told(&mut world), ["Provisioning", "ProvisioningSucceeded"]);
-    assert_eq!(plight(&world), None);
+    assert_eq!(rest_event(&world), None);
 }
 
 #[test]
 fn whatever_fails_on_the_way_has_the_reason_users_know() {
     let mut world = World::asked();
-    world.answer = Some(Outcome::Refused(Refusal::Driver(Code::Internal, "no".into())));
+    world.driver.answer = Some(Outcome::Refused(Refusal::Driver(Code::Internal, "no".into())));
     while let Decision::Do(action, _) = world.decide(&world.key()) {
         assert_eq!(action.news().failed, Some("ProvisioningFailed"), "{action:?}");
         world.run_for(1);
@@ -48,14 +48,14 @@ fn whatever_fails_on_the_way_has_the_reason_users_know() {
     let secret = api::SecretReference { namespace: "n".into(), name: "s".into() };
     let read = |needed| crate::Action::ReadSecret { uid: "u".into(), secret: secret.clone(), needed };
     let gone = Outcome::Done(Reply::Gone);
-    assert_eq!(read(true).failure(&gone).as_deref(), Some("secret n/s does not exist; create it"));
-    assert_eq!(read(false).failure(&gone), None, "P33: what can do without it does");
+    assert_eq!(read(true).attempt(&gone).failure(), Some("secret n/s does not exist; create it"));
+    assert_eq!(read(false).attempt(&gone).failure(), None, "P33: what can do without it does");
 }
 
 // P7, P74: what is in the way is told; what is somebody else's business is not, except who fills a volume.
 #[test]
 fn what_is_in_the_way_is_told_and_what_is_not_ours_is_not() {
-    let failed = Some((Tone::Warning, "ProvisioningFailed"));
+    let failed = Some((EventType::Warning, "ProvisioningFailed"));
     for (class, claim, told) in [
         (json!({ "parameters": { "csi.storage.k8s.io/shape": "round" } }), json!({}), failed),
         (json!({}), json!({ "spec": { "selector": { "matchLabels": { "a": "b" } } } }), failed),
@@ -64,11 +64,11 @@ fn what_is_in_the_way_is_told_and_what_is_not_ours_is_not() {
         (
             json!({}),
             json!({ "spec": { "dataSourceRef": { "apiGroup": "x", "kind": "Book", "name": "b" } } }),
-            Some((Tone::Normal, "Provisioning")),
+            Some((EventType::Normal, "Provisioning")),
         ),
     ] {
         let world = World::new().able().class("fast", "d", class.clone()).with_claim("data", claim);
-        assert_eq!(plight(&world), told, "{class}");
+        assert_eq!(rest_event(&world), told, "{class}");
     }
 }
 
@@ -89,7 +89,7 @@ fn a_node_is_silent_about_what_may_not_be_on_it() {
         .class("fast", "d", json!({ "allowedTopologies": allowed }))
         .with_claim("data", json!({}));
     assert_eq!(world.why_claim(), "NotAllowedHere");
-    assert_eq!(plight(&world), None);
+    assert_eq!(rest_event(&world), None);
     assert!(
         world.get(Kind::PersistentVolumeClaim, "data").unwrap()["metadata"]["annotations"][names::SELECTED_NODE]
             .is_null()

@@ -114,10 +114,9 @@ fn a_claim_taken_meanwhile_is_left_alone() {
     world.run_for(1);
     let claim = world.cache.claim(&ObjectKey::new("n", "data")).unwrap().clone();
     let late = crate::Action::TakeClaim { claim, node: "n0".into() };
-    world.patch(CLAIM, "data", false, json!({ "metadata": { "annotations": { names::SELECTED_NODE: "n1" } } }));
+    world.patch(CLAIM, "data", json!({ "metadata": { "annotations": { names::SELECTED_NODE: "n1" } } }));
     let control::Effect::Write(write) = late.effect() else { panic!() };
-    let context = rules_store::Context { now_millis: 0, new_uid: "x", actor: "late" };
-    assert!(world.store.apply(&context, rules_store::Request::from_write(&write)).is_err());
+    assert!(world.write(&write).is_err());
     world.run();
     assert_eq!(world.why_claim(), "OnAnotherNode");
     assert!(world.driver.volumes.is_empty());

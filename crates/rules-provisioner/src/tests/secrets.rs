@@ -167,7 +167,7 @@ fn released(annotated: bool, there: bool) -> World {
     let name = world.pv_name();
     if !annotated {
         let gone = json!({ names::DELETION_SECRET_NAME: null, names::DELETION_SECRET_NAMESPACE: null });
-        world.patch(VOLUME, &name, false, json!({ "metadata": { "annotations": gone } }));
+        world.patch(VOLUME, &name, json!({ "metadata": { "annotations": gone } }));
     }
     if !there {
         world.delete(Kind::Secret, "s");
@@ -201,7 +201,8 @@ fn deletion_goes_on_without_a_secret_that_is_gone() {
 #[test]
 fn an_action_prints_no_secret() {
     let secrets = control::Secrets([("key".into(), CANARY.into())].into());
-    let action = Action::DeleteVolume { uid: "u".into(), socket: "s".into(), volume_id: "v".into(), secrets };
+    let (uid, volume_id) = ("u".into(), "v".into());
+    let action = Action::DeleteVolume { uid, socket: "s".into(), volume_id, secrets, undo: false };
     assert!(!format!("{action:?} {:?}", action.effect()).contains(CANARY));
     let memory =
         crate::Memory { secrets: Some(control::Secrets([("key".into(), CANARY.into())].into())), ..Default::default() };

@@ -1,71 +1,91 @@
-//! The other controllers of this crate, in the same world.
+//! The other controllers of this crate, at work on the same store.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use control::{Action as _, Decision, Rules, Tick};
+use api::Object;
+use control::{Cache, Decision, Engine, Next, Rules, Tick};
+use rules_store::Store;
 
 use super::world::World;
 use crate::Local;
 
-/// What another controller of this crate keeps between decisions.
+/// Another controller of this crate, with watches of its own.
 pub(super) struct Side<R: Rules> {
-    memory: BTreeMap<R::Key, R::Memory>,
-    pub(super) due: BTreeSet<R::Key>,
-    /// What it waits for, and until when.
-    pub(super) waits: BTreeMap<R::Key, Tick>,
+    engine: Engine<R>,
+    cache: Cache,
 }
 
-impl<R: Rules> Default for Side<R> {
+impl<R: Rules<Local = Local>> Default for Side<R> {
     fn default() -> Self {
-        Side { memory: BTreeMap::new(), due: BTreeSet::new(), waits: BTreeMap::new() }
+        Side::new(Local::default())
+    }
+}
+
+impl<R: Rules<Local = Local>> Side<R> {
+    pub(super) fn new(local: Local) -> Side<R> {
+        Side { engine: Engine::new(local), cache: Cache::default() }
+    }
+
+    pub(super) fn update_local(&mut self, now: Tick, change: impl FnOnce(&mut Local)) {
+        self.engine.update_local(now, &self.cache, change);
+    }
+
+    /// Its watches catch up.
+    fn sync(&mut self, now: Tick, store: &Store) {
+        for kind in Object::KINDS {
+            let list = store.list(kind, None);
+            let objects = list.map(|stored| Object::from_json(kind, stored.value.clone()).unwrap()).collect();
+            for change in self.cache.replace(kind, store.revision(), objects) {
+                self.engine.changed(now, &change, &self.cache);
+            }
+        }
+    }
+
+    /// Nothing is left to do now that nobody woke it for.
+    fn check_woken(&self, now: Tick) {
+        let asleep: BTreeSet<&R::Key> = self.engine.queued().collect(); // Until a later moment.
+        for key in R::keys(&self.cache, self.engine.local()).into_iter().filter(|key| !asleep.contains(key)) {
+            let decision = self.engine.decide(now, &key, &self.cache);
+            assert!(!matches!(decision, Decision::Do(..)), "{key} was not woken: {decision:?}");
+        }
     }
 }
 
 impl World {
-    /// Runs another controller of this crate, woken by changes alone, until it waits or rests; what it did.
-    fn run_side<R>(&mut self, side: fn(&mut World) -> &mut Side<R>) -> Vec<String>
-    where
-        R: Rules<Local = Local>,
-    {
-        let (mut log, now) = (Vec::new(), self.now);
-        let waits = side(self).waits.clone();
-        side(self).due.extend(waits.into_iter().filter(|(_, until)| *until <= now).map(|(key, _)| key));
-        while let Some(key) = side(self).due.pop_first() {
-            let memory = side(self).memory.get(&key).cloned().unwrap_or_default();
-            side(self).waits.remove(&key);
-            match R::decide(now, &R::view(&key, &self.cache, &self.local), &memory) {
-                Decision::Rest(_) => {}
-                Decision::Wait(until, _) => {
-                    side(self).waits.insert(key, until);
-                }
-                Decision::Do(action, _) => {
-                    log.push(format!("{action:?}"));
-                    assert!(log.len() < 100, "no rest: {log:?}");
-                    let got = self.perform(action.effect(), R::Action::permissions());
-                    side(self).memory.insert(key.clone(), R::remember(now, memory, &action, &got));
-                    side(self).due.insert(key);
-                }
-            }
-        }
-        for key in R::keys(&self.cache, &self.local) {
-            let memory = side(self).memory.get(&key).cloned().unwrap_or_default();
-            if side(self).waits.get(&key).is_some_and(|until| *until > now) {
-                continue;
-            }
-            let decision = R::decide(now, &R::view(&key, &self.cache, &self.local), &memory);
-            assert!(!matches!(decision, Decision::Do(..)), "{key} was not woken: {decision:?}");
-        }
+    pub(super) fn run_sources(&mut self) -> Vec<String> {
+        let mut side = core::mem::take(&mut self.sources);
+        let log = self.run_side(&mut side);
+        self.sources = side;
         log
     }
 
-    pub(super) fn run_sources(&mut self) -> Vec<String> {
-        self.run_side(|world| &mut world.sources)
+    pub(super) fn run_capacity(&mut self) -> Vec<String> {
+        let mut side = core::mem::take(&mut self.capacity);
+        let log = self.run_side(&mut side);
+        self.capacity = side;
+        log
     }
 
-    pub(super) fn run_capacity(&mut self) -> Vec<String> {
-        self.run_side(|world| &mut world.capacity)
+    /// Runs another controller of this crate, woken by changes alone, until it waits or rests; what it did.
+    fn run_side<R: Rules<Local = Local>>(&mut self, side: &mut Side<R>) -> Vec<String> {
+        let (mut log, now) = (Vec::new(), self.now);
+        loop {
+            side.sync(now, &self.store);
+            let (key, effect) = match side.engine.next(now, &side.cache) {
+                Next::Begin { key, effect } => (key, effect),
+                Next::Rested { .. } | Next::Waiting { .. } => continue,
+                Next::Idle(_) => break,
+            };
+            let action = side.engine.doing(&key).unwrap().action.clone();
+            log.push(format!("{action:?}"));
+            assert!(log.len() < 100, "no rest: {log:?}");
+            let got = self.perform(&action, &effect);
+            side.engine.finish(now, &key, &got, &mut side.cache);
+        }
+        side.check_woken(now);
+        log
     }
 }

@@ -42,7 +42,7 @@ fn create(world: &mut World, kind: Kind, body: Value) {
     world.create(kind, body.clone());
     if !body["status"].is_null() {
         let name = body["metadata"]["name"].as_str().unwrap().to_string();
-        world.patch(kind, &name, true, json!({ "status": body["status"] }));
+        world.patch_status(kind, &name, body["status"].clone());
     }
 }
 
@@ -93,7 +93,7 @@ fn a_snapshot_must_be_fit_to_be_restored() {
 fn a_source_must_have_a_name() {
     let nameless = merged(from_snapshot(), &json!({ "name": "" }));
     let claim = super::request::claim(json!({ "dataSource": nameless }));
-    let local = World::new().able().local;
+    let local = World::new().able().engine.local().clone();
     let terms = super::request::under(&claim, &super::request::class(&[]), &local, &[]);
     assert_eq!(terms, Err("SourceUnnamed"));
 }
@@ -116,10 +116,10 @@ fn finalizers(world: &World, kind: Kind, name: &str) -> alloc::string::String {
 }
 
 fn bind(world: &mut World, claim: &str) {
-    let name = world.local.volume_name(world.claim(claim)["metadata"]["uid"].as_str().unwrap());
-    world.patch(CLAIM, claim, false, json!({ "spec": { "volumeName": name } }));
-    world.patch(CLAIM, claim, true, json!({ "status": { "phase": "Bound" } }));
-    world.patch(VOLUME, &name, true, json!({ "status": { "phase": "Bound" } }));
+    let name = world.engine.local().volume_name(world.claim(claim)["metadata"]["uid"].as_str().unwrap());
+    world.patch(CLAIM, claim, json!({ "spec": { "volumeName": name } }));
+    world.patch_status(CLAIM, claim, json!({ "phase": "Bound" }));
+    world.patch_status(VOLUME, &name, json!({ "phase": "Bound" }));
 }
 
 // P61, reliability 12: held before the call, sent along, and let go once the claim has its volume.
@@ -175,7 +175,7 @@ fn leftovers_are_let_go_and_what_is_copied_is_not() {
     assert!(world.run_sources().is_empty());
     world.delete(SNAPSHOT, "snap");
     assert!(world.run_sources().is_empty());
-    world.patch(CLAIM, "data", false, json!({ "metadata": { "finalizers": null } }));
+    world.patch(CLAIM, "data", json!({ "metadata": { "finalizers": null } }));
     world.delete(CLAIM, "data");
     assert_eq!(world.run_sources(), ["LetGo(VolumeSnapshot n/snap)"]);
     assert!(world.get(SNAPSHOT, "snap").is_none());
@@ -187,7 +187,7 @@ fn a_snapshot_that_becomes_ready_wakes_its_claims() {
     let mut world = restoring(with_snapshot(json!({ "status": { "readyToUse": false } }), json!({})), json!({}));
     world.run();
     assert_eq!(world.why_claim(), "SnapshotNotReady");
-    world.patch(SNAPSHOT, "snap", true, json!({ "status": { "readyToUse": true } }));
+    world.patch_status(SNAPSHOT, "snap", json!({ "readyToUse": true }));
     world.run();
     assert_eq!(world.why_claim(), "VolumeMade");
 }
@@ -217,8 +217,9 @@ pub(super) fn with_source(claim: Value, volume: Value) -> World {
     });
     let base = json!({ "metadata": { "name": "pv" }, "spec": spec, "status": { "phase": "Bound" } });
     create(&mut world, VOLUME, merged(base, &volume));
-    world.patch(CLAIM, "src", false, json!({ "spec": { "volumeName": "pv" } }));
-    world.patch(CLAIM, "src", true, merged(json!({ "status": { "phase": "Bound" } }), &claim));
+    world.patch(CLAIM, "src", json!({ "spec": { "volumeName": "pv" } }));
+    let status = merged(json!({ "status": { "phase": "Bound" } }), &claim)["status"].clone();
+    world.patch_status(CLAIM, "src", status);
     world
 }
 
@@ -302,7 +303,7 @@ fn a_claim_whose_copy_has_begun_is_not_let_go() {
 fn a_source_that_is_held_already_is_held_once_more() {
     let held = json!({ "metadata": { "finalizers": [names::CLONE_PROTECTION] } });
     let mut world = with_source(json!({}), json!({}));
-    world.patch(CLAIM, "src", false, held);
+    world.patch(CLAIM, "src", held);
     world = cloning(world, json!({}));
     world.run();
     assert_eq!(world.why_claim(), "VolumeMade");
@@ -339,7 +340,7 @@ fn across(enabled: bool, grant: Option<Value>) -> &'static str {
     });
     body["metadata"]["resourceVersion"] = "1".into();
     let claim = serde_json::from_value(body).unwrap();
-    let mut local = World::new().able().local;
+    let mut local = World::new().able().engine.local().clone();
     local.settings =
         crate::Settings { cross_namespace_sources: enabled, topology: false, ..crate::Settings::default() }.into();
     let grants: alloc::vec::Vec<_> = grant.into_iter().map(|grant| (Kind::ReferenceGrant, grant)).collect();

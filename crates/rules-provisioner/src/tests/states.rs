@@ -1,10 +1,9 @@
 use alloc::format;
 use alloc::string::ToString;
-use alloc::vec::Vec;
 
 use api::{Kind, names};
 use control::{Outcome, Refusal};
-use csi::{Code, Method, Reading, Status, reading};
+use csi::{Code, Finality, Method, Status, classify};
 use serde_json::json;
 
 use super::driver::Mood;
@@ -13,10 +12,10 @@ use crate::{Intent, Stage};
 
 /// As the hands read an answer of the driver.
 fn outcome(code: Code) -> Outcome {
-    match reading(Method::CreateVolume, &Status::from_driver(code, "no")) {
-        Reading::Done => unreachable!(),
-        Reading::Refused => Outcome::Refused(Refusal::Driver(code, "no".into())),
-        Reading::Unknown => Outcome::Unknown("no".into()),
+    match classify(Method::CreateVolume, &Status::from_driver(code, "no")) {
+        Finality::Done => unreachable!(),
+        Finality::Refused => Outcome::Refused(Refusal::Driver(code, "no".into())),
+        Finality::Unknown => Outcome::Unknown("no".into()),
     }
 }
 
@@ -43,9 +42,9 @@ fn every_code_leads_to_its_state() {
             let node = if selected { json!("x") } else { json!(null) };
             let claim = json!({ "metadata": { "annotations": { names::SELECTED_NODE: node } } });
             world = world.class("fast", "d", json!({})).with_claim("data", claim);
-            world.answer = Some(outcome(*code));
+            world.driver.answer = Some(outcome(*code));
             world.run_for(1);
-            let memory = world.memory(&world.key());
+            let memory = world.engine.memory(&world.key());
             let state = match (&memory.stage, &memory.job) {
                 (Stage::Nothing, Some(_)) => "background",
                 (Stage::Refused { exhausted: true }, None) if topology && selected => "reschedule",
@@ -56,7 +55,7 @@ fn every_code_leads_to_its_state() {
             // A name that is taken is kept in mind, where upstream forgets it: the arguments stay the same either way.
             let known = if *code == Code::AlreadyExists { "background" } else { expected(*code, topology, selected) };
             assert_eq!(state, known, "{code:?} topology {topology} selected {selected}");
-            world.answer = None;
+            world.driver.answer = None;
             world.run_for(1);
             let rescheduled = world.log.last().unwrap().starts_with("Reschedule");
             assert_eq!(rescheduled, state == "reschedule", "{code:?}: {:?}", world.log);
@@ -69,7 +68,7 @@ fn every_code_leads_to_its_state() {
 fn only_a_final_answer_ends_an_intent() {
     for code in &Code::ALL[1..] {
         let mut world = World::asked();
-        world.answer = Some(outcome(*code));
+        world.driver.answer = Some(outcome(*code));
         world.run_for(2);
         world.delete_claim();
         let ended = world.run_for(20);
@@ -199,7 +198,7 @@ fn a_volume_that_cannot_be_recorded_is_kept() {
         assert_eq!(world.log.iter().filter(|line| line.starts_with("CreateVolume")).count(), 1);
         assert!(world.log.iter().all(|line| !line.starts_with("DeleteVolume")));
         assert!(world.why(&world.key()).text.contains("forbidden"));
-        world.forbidden = Vec::new();
+        world.forbidden.clear();
         world.run();
         assert_eq!(world.why_claim(), "VolumeMade");
     }

@@ -256,7 +256,7 @@ fn a_very_long_requirement_is_not_written_down() {
     terms.request.topology = Some(crate::Requirement { requisite: (0..1_000).map(long).collect(), first: 7 });
     let record = crate::intent::record(&claim, &terms);
     assert!(record.len() < 1_000);
-    world.patch(CLAIM, "data", false, json!({ "metadata": { "annotations": { names::PROVISIONING_TERMS: record } } }));
+    world.patch(CLAIM, "data", json!({ "metadata": { "annotations": { names::PROVISIONING_TERMS: record } } }));
     world.restart();
     world.run();
     assert_eq!(world.request().accessibility_requirements.clone().unwrap().requisite.len(), 2);
@@ -280,7 +280,7 @@ fn no_room_means_another_node() {
         assert!(selected(&world).is_null());
         assert_eq!(world.claim("data")["metadata"]["finalizers"], json!([names::PVC_PROTECTION]));
         world.driver.mood = Mood::Well;
-        world.patch(CLAIM, "data", false, json!({ "metadata": { "annotations": { names::SELECTED_NODE: "n1" } } }));
+        world.patch(CLAIM, "data", json!({ "metadata": { "annotations": { names::SELECTED_NODE: "n1" } } }));
         world.run();
         let asked = world.request().accessibility_requirements.clone().unwrap();
         assert_eq!(asked.preferred[0].segments[ZONE], "b");
@@ -295,17 +295,17 @@ fn no_room_anywhere_is_retried() {
     world.driver.mood = Mood::Refusing(Code::ResourceExhausted, "full".into());
     assert!(!world.run_for(10));
     assert!(world.log.iter().all(|line| !line.starts_with("Reschedule")), "{:?}", world.log);
-    assert_eq!(world.why_claim(), "CreateRefused");
+    assert_eq!(world.why_claim(), "BackOff");
 }
 
 // Every dependency a decision read wakes its key: a node that gets its label, and one that gets its driver.
 #[test]
 fn a_label_that_was_missing_wakes_the_claim() {
     let mut world = placed(|_| {});
-    world.patch(Kind::Node, "n0", false, json!({ "metadata": { "labels": { ZONE: null } } }));
+    world.patch(Kind::Node, "n0", json!({ "metadata": { "labels": { ZONE: null } } }));
     world.run();
     assert_eq!(world.why_claim(), "LabelsMissing");
-    world.patch(Kind::Node, "n0", false, json!({ "metadata": { "labels": { ZONE: "a" } } }));
+    world.patch(Kind::Node, "n0", json!({ "metadata": { "labels": { ZONE: "a" } } }));
     world.run();
     assert_eq!(world.why_claim(), "VolumeMade");
 }

@@ -157,7 +157,7 @@ fn a_volume_whose_class_is_gone_is_undone_all_the_same() {
 fn a_volume_that_cannot_be_found_again_is_said() {
     let mut world = World::asked();
     world.run_for(2);
-    world.patch(CLAIM, "data", false, json!({ "metadata": { "annotations": { names::PROVISIONING_TERMS: null } } }));
+    world.patch(CLAIM, "data", json!({ "metadata": { "annotations": { names::PROVISIONING_TERMS: null } } }));
     world.delete(Kind::StorageClass, "fast");
     world.delete_claim();
     world.restart();
@@ -170,7 +170,7 @@ fn a_volume_that_cannot_be_found_again_is_said() {
 fn a_claim_bound_to_another_volume_needs_none_of_ours() {
     let mut world = World::asked();
     world.run_for(2);
-    world.patch(CLAIM, "data", false, json!({ "spec": { "volumeName": "other" } }));
+    world.patch(CLAIM, "data", json!({ "spec": { "volumeName": "other" } }));
     world.run();
     assert!(world.driver.volumes.is_empty());
     assert_eq!(world.claim("data")["metadata"]["finalizers"], json!([names::PVC_PROTECTION]));
@@ -183,7 +183,7 @@ fn a_namesake_gets_a_volume_of_its_own() {
     let mut world = World::asked();
     world.run_for(2);
     let first = world.pv_name();
-    world.patch(CLAIM, "data", false, json!({ "metadata": { "finalizers": null } }));
+    world.patch(CLAIM, "data", json!({ "metadata": { "finalizers": null } }));
     world.delete(CLAIM, "data");
     world.driver.volumes.clear(); // An administrator forced the claim away and cleaned up.
     world = world.with_claim("data", json!({}));

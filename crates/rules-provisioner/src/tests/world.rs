@@ -1,45 +1,49 @@
-//! A real API store, a pretend driver, and the rules, woken by changes alone. After every step the laws are checked.
+//! The laboratory with a pretend driver: rules woken by changes alone. After every step the laws are checked.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::ops::{Deref, DerefMut};
 
-use api::{Kind, Object, ObjectKey, Value, names};
-use control::{Action as _, Cache, Decision, Effect, Outcome, Permission, Refusal, Reply, Rules, Tick, Why};
-use csi::v1;
-use rules_store::{
-    Context, EventType, Failure, PatchKind, Request, Store, Subresource, Target, WriteOptions, find_kind,
-};
+use api::{Kind, ObjectKey, ObjectRef, Value, names};
+use control::{Action, Decision, Effect, Next, Outcome, Rules};
+use csi::{Call, v1};
+use prove_lab::{Fault, Lab, assert_permitted};
 use serde_json::json;
 
 use super::driver::{Driver, id_of};
 use super::sides::Side;
-use crate::{Capacity, Intent, Key, Local, Memory, Provisioner, Settings, Sources};
+use crate::{Capacity, Intent, Key, Local, Provisioner, Settings, Sources};
 
 pub(super) const CLAIM: Kind = Kind::PersistentVolumeClaim;
 pub(super) const VOLUME: Kind = Kind::PersistentVolume;
 
 pub(super) struct World {
-    pub(super) store: Store,
+    lab: Lab<Provisioner>,
     pub(super) sources: Side<Sources>,
     pub(super) capacity: Side<Capacity>,
     pub(super) driver: Driver,
-    pub(super) cache: Cache,
-    pub(super) local: Local,
-    /// Kinds the API will not let us write.
-    pub(super) forbidden: Vec<Kind>,
-    memory: BTreeMap<Key, Memory>,
-    due: BTreeSet<Key>,
-    pub(super) now: Tick,
-    /// Every action done.
+    /// Every action done, with its object.
     pub(super) log: Vec<String>,
     /// Decisions made.
     pub(super) looks: usize,
-    /// What the driver answers to CreateVolume, whatever its mood.
-    pub(super) answer: Option<Outcome>,
     /// The action with this number happens, and its answer is lost.
     pub(super) lose_answer: Option<usize>,
+}
+
+impl Deref for World {
+    type Target = Lab<Provisioner>;
+
+    fn deref(&self) -> &Lab<Provisioner> {
+        &self.lab
+    }
+}
+
+impl DerefMut for World {
+    fn deref_mut(&mut self) -> &mut Lab<Provisioner> {
+        &mut self.lab
+    }
 }
 
 /// Intents are on the claims; `in_journal` has them in the journal.
@@ -50,101 +54,27 @@ pub(super) fn local() -> Local {
 
 impl World {
     pub(super) fn new() -> World {
-        let mut world = World {
-            store: Store::new(),
-            sources: Side::default(),
-            capacity: Side::default(),
+        World {
+            lab: Lab::new("n", local()),
+            sources: Side::new(local()),
+            capacity: Side::new(local()),
             driver: Driver::default(),
-            cache: Cache::default(),
-            local: local(),
-            forbidden: Vec::new(),
-            memory: BTreeMap::new(),
-            due: BTreeSet::new(),
-            now: Tick(1_000_000),
             log: Vec::new(),
             looks: 0,
-            answer: None,
             lose_answer: None,
-        };
-        world.create(Kind::Namespace, json!({ "metadata": { "name": "n" } }));
-        world
-    }
-
-    fn apply(&mut self, request: Request) -> Result<rules_store::Applied, Failure> {
-        let uid = format!("u{}", self.store.revision() + 1);
-        let context = Context { now_millis: self.now.0, new_uid: &uid, actor: "test" };
-        let applied = self.store.apply(&context, request);
-        self.sync();
-        applied
-    }
-
-    fn write(&mut self, write: &api::Write, permissions: &[Permission]) -> Result<rules_store::Applied, Failure> {
-        allowed(permissions, write.target().kind, write.subresource().unwrap_or(""), write.verb());
-        self.apply(Request::from_write(write))
-    }
-
-    /// Shows the rules what is there now, and wakes whom that concerns.
-    pub(super) fn sync(&mut self) {
-        for kind in Object::KINDS {
-            let objects = self.store.list(find_kind(kind), None);
-            let objects = objects.map(|stored| Object::from_json(kind, stored.value.clone()).unwrap()).collect();
-            for change in self.cache.replace(kind, self.store.revision(), objects) {
-                self.due.extend(Provisioner::wakes(&change, &self.cache, &self.local));
-                self.sources.due.extend(Sources::wakes(&change, &self.cache, &self.local));
-                self.capacity.due.extend(Capacity::wakes(&change, &self.cache, &self.local));
-            }
         }
     }
 
-    pub(super) fn create(&mut self, kind: Kind, body: Value) {
-        let namespace = if kind.namespaced() { "n" } else { "" };
-        let (resource, options) = (find_kind(kind), WriteOptions::default());
-        self.apply(Request::Create { resource, namespace: namespace.into(), body, options }).unwrap();
-    }
-
-    pub(super) fn patch(&mut self, kind: Kind, name: &str, status: bool, body: Value) {
-        let namespace = if kind.namespaced() { "n" } else { "" };
-        self.apply(Request::Patch {
-            target: Target::new(find_kind(kind), namespace, name),
-            subresource: status.then_some(Subresource::Status),
-            kind: PatchKind::Merge,
-            body,
-            options: WriteOptions::default(),
-        })
-        .unwrap();
-    }
-
-    pub(super) fn delete(&mut self, kind: Kind, name: &str) {
-        let namespace = if kind.namespaced() { "n" } else { "" };
-        self.apply(Request::Delete {
-            target: Target::new(find_kind(kind), namespace, name),
-            preconditions: api::Precondition::default(),
-            grace_seconds: Some(0),
-            dry_run: false,
-        })
-        .unwrap();
-    }
-
-    pub(super) fn get(&self, kind: Kind, name: &str) -> Option<Value> {
-        let namespace = if kind.namespaced() { "n" } else { "" };
-        self.store.get(find_kind(kind), namespace, name).map(|stored| stored.value.clone())
-    }
-
     pub(super) fn claim(&self, name: &str) -> Value {
-        self.get(Kind::PersistentVolumeClaim, name).unwrap()
+        self.get(CLAIM, name).unwrap()
     }
 
     pub(super) fn volume(&self, name: &str) -> Value {
-        self.get(Kind::PersistentVolume, name).unwrap()
-    }
-
-    /// Why the rules do what they do about a key now.
-    pub(super) fn why(&self, key: &Key) -> Why {
-        self.decide(key).why().clone()
+        self.get(VOLUME, name).unwrap()
     }
 
     pub(super) fn why_claim(&self) -> &'static str {
-        self.why(&self.key()).code
+        self.code(&self.key())
     }
 
     /// The claim there is.
@@ -159,77 +89,85 @@ impl World {
 
     /// Names and texts of the journal's entries.
     pub(super) fn entries(&self) -> BTreeMap<String, String> {
-        self.cache.lease(&self.local.journal()).map(|lease| lease.metadata.annotations.clone()).unwrap_or_default()
+        let journal = self.object(&ObjectRef { kind: Kind::Lease, key: self.engine.local().journal() });
+        journal.map(|lease| lease.meta().annotations.clone()).unwrap_or_default()
     }
 
     /// An intent for the volume of this name is recorded somewhere.
     pub(super) fn is_intended(&self, name: &str) -> bool {
-        let on_claim = self.store.list(find_kind(CLAIM), None).any(|claim| {
-            let finalizers = claim.value["metadata"]["finalizers"].to_string();
-            finalizers.contains(names::PROVISIONING_INTENT) && *name == self.local.volume_name(claim.uid())
+        let names_it = |uid: &str| self.engine.local().volume_name(uid) == name;
+        let on_claim = self.list(CLAIM).iter().any(|claim| {
+            let meta = &claim["metadata"];
+            let held = meta["finalizers"].to_string().contains(names::PROVISIONING_INTENT);
+            held && names_it(meta["uid"].as_str().unwrap())
         });
-        let entry =
-            |entry: &String| entry.strip_prefix(names::JOURNAL_ENTRY)?.rsplit_once('.').map(|(uid, _)| uid.to_string());
-        on_claim || self.entries().keys().filter_map(entry).any(|uid| self.local.volume_name(&uid) == name)
-    }
-
-    pub(super) fn memory(&self, key: &Key) -> Memory {
-        self.memory.get(key).cloned().unwrap_or_default()
-    }
-
-    pub(super) fn decide(&self, key: &Key) -> Decision<crate::Action> {
-        let memory = self.memory.get(key).cloned().unwrap_or_default();
-        Provisioner::decide(self.now, &Provisioner::view(key, &self.cache, &self.local), &memory)
+        let uid = |entry: &String| Some(entry.strip_prefix(names::JOURNAL_ENTRY)?.rsplit_once('.')?.0.to_string());
+        on_claim || self.entries().keys().filter_map(uid).any(|uid| names_it(&uid))
     }
 
     /// Performs at most `most` actions, letting time pass; true if there was nothing left to do.
     pub(super) fn run_for(&mut self, most: usize) -> bool {
         let mut done = 0;
-        while let Some(key) = self.due.pop_first() {
-            self.looks += 1;
-            match self.decide(&key) {
-                Decision::Rest(_) => {}
-                Decision::Wait(..) if done == most => {
-                    self.due.insert(key);
-                    return false;
-                }
-                Decision::Wait(until, _) => {
-                    self.now = self.now.max(until);
-                    self.due.insert(key);
-                }
-                Decision::Do(..) if done == most => {
-                    self.due.insert(key);
-                    return false;
-                }
-                Decision::Do(action, _) => {
-                    done += 1;
-                    let lost = self.lose_answer == Some(self.log.len());
-                    self.log.push(format!("{action:?}"));
-                    let mut got = self.perform(action.effect(), crate::Action::permissions());
-                    if lost {
-                        got = Outcome::Unknown("the answer was lost".into());
-                    }
-                    Provisioner::learn(&mut self.local, &action, &got);
-                    let memory = self.memory.remove(&key).unwrap_or_default();
-                    self.memory.insert(key.clone(), Provisioner::remember(self.now, memory, &action, &got));
-                    self.due.insert(key);
-                    self.check_laws();
+        loop {
+            if done == most && !self.is_at_rest() {
+                return false;
+            }
+            let lab = &mut self.lab;
+            match lab.engine.next(lab.now, &lab.cache) {
+                Next::Idle(None) => return true,
+                Next::Idle(Some(until)) => self.now = self.now.max(until),
+                Next::Rested { .. } | Next::Waiting { .. } => self.looks += 1,
+                Next::Begin { key, effect } => {
+                    (done, self.looks) = (done + 1, self.looks + 1);
+                    self.carry_out(&key, &effect);
                 }
             }
         }
-        true
+    }
+
+    /// No key in the queue has anything to do, now or later.
+    fn is_at_rest(&self) -> bool {
+        self.engine.queued().all(|key| matches!(self.decide(key), Decision::Rest(_)))
+    }
+
+    /// Performs the action just begun, and checks what must hold whatever happens.
+    fn carry_out(&mut self, key: &Key, effect: &Effect) {
+        let action = self.engine.doing(key).unwrap().action.clone();
+        if self.lose_answer == Some(self.log.len()) {
+            self.faults.insert(action.name(), Fault::AnswerLost);
+        }
+        self.log.push(format!("{action:?}"));
+        let got = self.perform(&action, effect);
+        self.finish(key, &got);
+        self.check_laws();
+    }
+
+    /// Performs an action of any controller of this crate.
+    pub(super) fn perform<A: Action>(&mut self, action: &A, effect: &Effect) -> Outcome {
+        assert_permitted(action, effect);
+        if let Effect::Call { call: Call::CreateVolume(request), .. } = effect {
+            self.check_intent(&request.name);
+        }
+        let World { lab, driver, .. } = self;
+        lab.perform(action.name(), effect, |effect| driver.answer_to(effect))
     }
 
     pub(super) fn run(&mut self) {
         assert!(self.run_for(100), "no rest after {:?}", self.log);
-        for key in Provisioner::keys(&self.cache, &self.local) {
+        for key in Provisioner::keys(&self.cache, self.engine.local()) {
             assert!(!matches!(self.decide(&key), Decision::Do(..)), "{key} was not woken: {:?}", self.decide(&key));
         }
     }
 
+    /// Reliability 6: CreateVolume begins only after the intent is durable.
+    fn check_intent(&self, name: &str) {
+        let promised = self.engine.local().settings.intent != Intent::InMemory;
+        assert!(!promised || self.is_intended(name), "CreateVolume without an intent after {:?}", self.log);
+    }
+
     /// Reliability 1, 4, 5: every volume is accounted for, none twice, and what is recorded is there.
     fn check_laws(&self) {
-        let volumes: Vec<Value> = self.store.list(find_kind(VOLUME), None).map(|v| v.value.clone()).collect();
+        let volumes = self.list(VOLUME);
         let handle = |volume: &Value| {
             let spec = &volume["spec"];
             let handle = spec["csi"]["volumeHandle"].as_str().or(spec["awsElasticBlockStore"]["volumeID"].as_str());
@@ -238,7 +176,7 @@ impl World {
         for name in self.driver.volumes.keys() {
             let recorded = volumes.iter().filter(|volume| handle(volume) == id_of(name)).count();
             // Upstream's protocol keeps no such promise.
-            let promised = self.local.settings.intent != Intent::InMemory;
+            let promised = self.engine.local().settings.intent != Intent::InMemory;
             let intended = !promised || self.is_intended(name);
             assert!(recorded <= 1, "{name} is recorded twice");
             assert!(recorded == 1 || intended, "{name} is an orphan after {:?}", self.log);
@@ -252,53 +190,30 @@ impl World {
         }
     }
 
-    /// The process dies and comes back: memory and wakes are gone.
+    /// The process dies and comes back: whatever it kept in mind is gone.
     pub(super) fn restart(&mut self) {
-        self.memory.clear();
-        self.due = Provisioner::keys(&self.cache, &self.local).into_iter().collect();
+        let local = self.engine.local().in_view();
+        self.lab.restart(local);
     }
 
-    pub(super) fn perform(&mut self, effect: Effect, permissions: &[Permission]) -> Outcome {
-        match effect {
-            Effect::Read(target) => {
-                allowed(permissions, target.kind, "", "get");
-                let found = self.store.get(find_kind(target.kind), &target.key.namespace, &target.key.name);
-                let object = |value: Value| Reply::Object(Object::from_json(target.kind, value).unwrap());
-                Outcome::Done(found.map_or(Reply::Gone, |stored| object(stored.value.clone())))
-            }
-            Effect::Write(write) if self.forbidden.contains(&write.target().kind) => {
-                Outcome::Refused(Refusal::Denied("forbidden".into()))
-            }
-            Effect::Write(write) => match self.write(&write, permissions) {
-                Ok(applied) => {
-                    assert!(!applied.changes.is_empty(), "a write that changed nothing: {write:?}"); // reliability 109
-                    match applied.changes.iter().any(|change| change.event == EventType::Deleted) {
-                        true => Outcome::Done(Reply::Gone),
-                        false => Outcome::Done(Reply::Nothing),
-                    }
-                }
-                Err(Failure::Conflict { .. }) => Outcome::Refused(Refusal::Conflict),
-                Err(Failure::NotFound { .. }) => Outcome::Refused(Refusal::NotFound),
-                Err(Failure::AlreadyExists { .. }) => Outcome::Refused(Refusal::AlreadyExists),
-                Err(other) => panic!("the API refused {write:?}: {other:?}"),
-            },
-            Effect::Call { socket, call } => {
-                assert_eq!(socket, "/csi.sock");
-                self.call(call)
-            }
-            Effect::Host(_) => panic!("the provisioner does nothing on the machine"),
-        }
+    /// What every controller of this crate knows of the driver and of the operator's wishes.
+    pub(super) fn update_local(&mut self, change: impl Fn(&mut Local)) {
+        let lab = &mut self.lab;
+        lab.engine.update_local(lab.now, &lab.cache, &change);
+        self.sources.update_local(lab.now, &change);
+        self.capacity.update_local(lab.now, &change);
     }
 
-    /// Under other settings, and with a driver that can do everything.
+    /// Under other settings.
     pub(super) fn with(mut self, change: impl FnOnce(&mut Settings)) -> World {
-        let mut settings = Settings::clone(&self.local.settings);
+        let mut settings = Settings::clone(&self.engine.local().settings);
         change(&mut settings);
-        self.local.settings = settings.into();
-        self.capacity.due.extend(Capacity::keys(&self.cache, &self.local));
+        let settings = alloc::sync::Arc::new(settings);
+        self.update_local(|local| local.settings = settings.clone());
         self
     }
 
+    /// With a driver that can do everything.
     pub(super) fn able(mut self) -> World {
         let all = crate::Abilities {
             topology: true,
@@ -308,7 +223,7 @@ impl World {
             tells_writers_apart: true,
             ..crate::Abilities::plain()
         };
-        self.local.abilities = all;
+        self.update_local(|local| local.abilities = all);
         self
     }
 
@@ -336,7 +251,7 @@ impl World {
     }
 
     pub(super) fn pv_name(&self) -> String {
-        self.local.volume_name(&self.uid())
+        self.engine.local().volume_name(&self.uid())
     }
 
     /// What binding does when a user deletes a claim no pod uses: protection goes, and the volume is released.
@@ -349,22 +264,21 @@ impl World {
             .iter()
             .filter(|f| *f != names::PVC_PROTECTION)
             .collect();
-        self.patch(CLAIM, "data", false, json!({ "metadata": { "finalizers": finalizers } }));
+        self.patch(CLAIM, "data", json!({ "metadata": { "finalizers": finalizers } }));
     }
 
     pub(super) fn release_volumes(&mut self) {
-        let volumes: Vec<String> = self.store.list(find_kind(VOLUME), None).map(|v| v.key.name.to_string()).collect();
-        for name in volumes {
-            if self.get(CLAIM, "data").is_none() && self.volume(&name)["status"]["phase"] != "Released" {
-                self.patch(VOLUME, &name, true, json!({ "status": { "phase": "Released" } }));
+        for volume in self.list(VOLUME) {
+            let name = volume["metadata"]["name"].as_str().unwrap();
+            if self.get(CLAIM, "data").is_none() && volume["status"]["phase"] != "Released" {
+                self.patch_status(VOLUME, name, json!({ "phase": "Released" }));
             }
         }
     }
 
     /// What binding does for a volume being deleted that is not bound.
     pub(super) fn unprotect_volumes(&mut self) {
-        let volumes: Vec<Value> = self.store.list(find_kind(VOLUME), None).map(|v| v.value.clone()).collect();
-        for volume in volumes.iter().filter(|volume| !volume["metadata"]["deletionTimestamp"].is_null()) {
+        for volume in self.list(VOLUME).iter().filter(|volume| !volume["metadata"]["deletionTimestamp"].is_null()) {
             let rest: Vec<&Value> = volume["metadata"]["finalizers"]
                 .as_array()
                 .unwrap()
@@ -372,7 +286,7 @@ impl World {
                 .filter(|f| *f != names::PV_PROTECTION)
                 .collect();
             let name = volume["metadata"]["name"].as_str().unwrap();
-            self.patch(VOLUME, name, false, json!({ "metadata": { "finalizers": rest } }));
+            self.patch(VOLUME, name, json!({ "metadata": { "finalizers": rest } }));
         }
     }
 
@@ -387,7 +301,7 @@ impl World {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        let unrecorded = self.get(CLAIM, "data").is_none() && self.store.count(find_kind(VOLUME)) == 0;
+        let unrecorded = self.get(CLAIM, "data").is_none() && self.list(VOLUME).is_empty();
         unrecorded && self.driver.volumes.is_empty() && self.entries().is_empty()
     }
 
@@ -409,10 +323,4 @@ impl World {
         self.create(CLAIM, body);
         self
     }
-}
-
-/// The role printed from the rules covers what they do.
-fn allowed(permissions: &[Permission], kind: Kind, subresource: &str, verb: &str) {
-    let found = permissions.iter().any(|p| p.kind == kind && p.subresource == subresource && p.verb == verb);
-    assert!(found, "no permission to {verb} {kind} {subresource}");
 }

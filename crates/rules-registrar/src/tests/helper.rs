@@ -10,8 +10,7 @@ use serde_json::json;
 
 use super::world::{Driver, SOCKET, World};
 use crate::{
-    Announced, AtPath, Heard, Helper, HelperFacts, Mark, MarkedNode, Marker, MarkerLocal, MarkerMemory, Place,
-    SOCKET_MODE, Step,
+    Announced, AtPath, Heard, Helper, HelperFacts, Mark, MarkedNode, Marker, MarkerLocal, Place, SOCKET_MODE, Step,
 };
 
 const NAME: &str = "d.example";
@@ -170,7 +169,7 @@ fn the_node_learns_whether_the_driver_wants_to_know_the_pod() {
         let mut world = World::new();
         world.driver(SOCKET, Driver { wants_pod: answer, ..Driver::new(NAME) });
         world.settle();
-        assert_eq!(world.local.drivers()[NAME].wants_pod, expected, "{answer:?}");
+        assert_eq!(world.local().drivers()[NAME].wants_pod, expected, "{answer:?}");
         assert_eq!(world.told(SOCKET), [(true, String::new())], "S1-10: registered all the same");
     }
 }
@@ -183,7 +182,7 @@ fn a_lost_answer_is_no_answer() {
     world.lost.insert("AskOptions");
     let done = world.settle();
     assert_eq!(done.iter().filter(|name| *name == "AskOptions").count(), 2);
-    assert!(world.local.drivers()[NAME].wants_pod);
+    assert!(world.local().drivers()[NAME].wants_pod);
 }
 
 fn node(version: u64, annotations: serde_json::Value, labels: serde_json::Value) -> Object {
@@ -199,7 +198,7 @@ fn marker() -> (MarkerLocal, Cache) {
 
 fn look(local: &MarkerLocal, cache: &Cache) -> Decision<Mark> {
     let view = Marker::view(&MarkedNode("n".into()), cache, local);
-    Marker::decide(Tick(1), &view, &MarkerMemory::default())
+    Marker::decide(Tick(1), &view, &())
 }
 
 fn answered(local: &mut MarkerLocal, id: &str, topology: &[(&str, &str)]) {
@@ -210,7 +209,7 @@ fn answered(local: &mut MarkerLocal, id: &str, topology: &[(&str, &str)]) {
         ..v1::NodeGetInfoResponse::default()
     };
     let ask = Mark::AskPlace { socket: "/d.sock".into() };
-    Marker::learn(local, &ask, &Outcome::Done(Reply::Csi(Response::NodeGetInfo(info))));
+    Marker::learn(local, &ask, &Outcome::Done(Reply::Csi(Response::NodeGetInfo(info))), &Cache::default());
 }
 
 // S0-13 to S0-16 and S0-18: asked, then written, beside what other drivers wrote; and nothing when it is there.
@@ -224,7 +223,8 @@ fn the_marker_writes_id_and_topology_beside_those_of_others() {
     assert!(matches!(look(&local, &cache), Decision::Do(Mark::AskPlace { .. }, _)));
     answered(&mut local, "id", &[("topology.d.example/zone", "a")]);
     let Decision::Do(mark, _) = look(&local, &cache) else { panic!("{:?}", look(&local, &cache)) };
-    let Effect::Write(api::Write::Patch { patch: api::Patch::Merge(body), .. }) = mark.effect() else { panic!() };
+    let Effect::Write(api::Write::Patch { patch, .. }) = mark.effect() else { panic!() };
+    let body = patch.to_json();
     assert_eq!(body["metadata"]["annotations"][key], "{\"d.example\":\"id\",\"other\":\"o\"}");
     assert_eq!(body["metadata"]["labels"], json!({ "topology.d.example/zone": "a" }));
     assert_eq!(body["metadata"]["resourceVersion"], "1");

@@ -2,7 +2,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{Kind, ObjectRef, Write, names};
-use control::{Action as _, Decision, Effect};
+use control::{Action as _, Decision, Effect, Outcome};
 use serde_json::json;
 
 use super::world::World;
@@ -20,7 +20,7 @@ fn a_node_introduces_itself_and_rests() {
     assert_eq!((ready["type"].as_str(), ready["status"].as_str()), (Some("Ready"), Some("True")));
     let owner = &world.get(Kind::CSINode).unwrap()["metadata"]["ownerReferences"][0];
     assert_eq!(owner["uid"], node["metadata"]["uid"]);
-    world.memory.clear();
+    world.forget();
     assert_eq!(world.settle(), Vec::<String>::new(), "109: nothing changes, nothing is written");
     assert!(world.why(&Key::SelfNode("n".into())).settled);
 }
@@ -30,8 +30,7 @@ fn a_new_life_marks_the_node_and_keeps_what_others_wrote() {
     let mut world = World::new();
     world.settle();
     world.patch(Kind::Node, None, json!({ "metadata": { "labels": { "zone": "a" } } }));
-    world.local = Local::new("n", "life-2");
-    world.memory.clear();
+    world.restart(Local::new("n", "life-2"));
     assert_eq!(world.settle(), ["DescribeNode"]);
     let node = world.get(Kind::Node).unwrap();
     assert_eq!(node["metadata"]["annotations"][names::AGENT_LIFE], "life-2");
@@ -43,12 +42,12 @@ fn a_mark_of_an_earlier_life_that_lands_late_fails() {
     let mut world = World::new();
     world.settle();
     let key = Key::SelfNode("n".into());
-    world.local = Local::new("n", "life-2");
-    let Decision::Do(action, _) = world.decision(&key) else { panic!("marks the node") };
+    world.restart(Local::new("n", "life-2"));
+    let Decision::Do(action, _) = world.decide(&key) else { panic!("marks the node") };
     let Effect::Write(late) = action.effect() else { panic!("a write") };
-    world.local = Local::new("n", "life-3");
+    world.restart(Local::new("n", "life-3"));
     world.settle();
-    assert_eq!(world.write(&late), Err(control::Refusal::Conflict));
+    assert_eq!(world.api(&Effect::Write(late)), Some(Outcome::Refused(control::Refusal::Conflict)));
     assert_eq!(world.get(Kind::Node).unwrap()["metadata"]["annotations"][names::AGENT_LIFE], "life-3");
 }
 

@@ -39,9 +39,9 @@ fn a_driver_is_registered_in_order() {
     assert_eq!(node["metadata"]["annotations"][names::NODE_ID], "{\"d.example\":\"node-7\"}");
     assert_eq!(node["metadata"]["labels"]["example/zone"], "a");
     assert_eq!(world.told(SOCKET), [(true, String::new())]);
-    let drivers = world.local.drivers();
+    let drivers = world.local().drivers();
     assert_eq!((drivers[NAME].socket.as_str(), drivers[NAME].stages), (ENDPOINT, true));
-    world.memory.clear();
+    world.forget();
     assert_eq!(world.settle(), Vec::<String>::new());
     assert!(world.why(&World::socket_key(SOCKET)).settled);
 }
@@ -53,11 +53,11 @@ fn a_dead_socket_is_asked_again_within_five_seconds_of_listening() {
     world.driver(SOCKET, Driver::new(NAME));
     world.dead.insert(SOCKET.into());
     world.settle_for(200_000);
-    assert_eq!(world.why(&World::socket_key(SOCKET)).code, "DriverNotAnswering");
-    assert!(world.local.drivers().is_empty());
+    assert_eq!(world.why(&World::socket_key(SOCKET)).code, "BackOff");
+    assert!(world.local().drivers().is_empty());
     world.dead.clear();
     world.settle_for(5_000);
-    assert!(world.local.drivers().contains_key(NAME));
+    assert!(world.local().drivers().contains_key(NAME));
 }
 
 #[test]
@@ -67,9 +67,9 @@ fn a_socket_made_anew_is_asked_at_once() {
     world.dead.insert(SOCKET.into());
     world.settle_for(100_000);
     world.dead.clear();
-    world.local.seen(SOCKET);
+    world.update_local(|local| local.seen(SOCKET));
     world.settle_for(0);
-    assert!(world.local.drivers().contains_key(NAME));
+    assert!(world.local().drivers().contains_key(NAME));
 }
 
 // KL-7, KL-11, reliability 67.
@@ -96,7 +96,7 @@ fn what_cannot_be_registered_is_told_why_once() {
         assert_eq!(told.len(), 1, "{word}");
         assert!(!told[0].0 && told[0].1.contains(word), "{told:?}");
         assert_eq!(world.why(&World::socket_key(SOCKET)).code, "DriverTurnedAway");
-        assert!(world.local.drivers().is_empty());
+        assert!(world.local().drivers().is_empty());
         assert_eq!(entry(&world), api::Value::Null, "67: nothing was shortened to fit");
     }
 }
@@ -111,7 +111,7 @@ fn any_version_one_among_the_offered_will_do() {
         driver.info.supported_versions = versions.iter().map(|v| String::from(*v)).collect();
         world.driver(SOCKET, driver);
         world.settle();
-        assert!(world.local.drivers().contains_key(NAME), "{versions:?}");
+        assert!(world.local().drivers().contains_key(NAME), "{versions:?}");
     }
 }
 
@@ -128,11 +128,11 @@ fn a_second_driver_of_the_same_name_is_turned_away_until_the_first_goes() {
     );
     world.settle();
     assert!(!world.told(OTHER)[0].0);
-    assert_eq!(world.local.drivers()[NAME].socket, ENDPOINT);
-    world.local.gone(SOCKET);
+    assert_eq!(world.local().drivers()[NAME].socket, ENDPOINT);
+    world.update_local(|local| local.gone(SOCKET));
     world.settle();
     assert_eq!(world.told(OTHER).last(), Some(&(true, String::new())));
-    assert_eq!(world.local.drivers()[NAME].socket, "/other");
+    assert_eq!(world.local().drivers()[NAME].socket, "/other");
 }
 
 // Reliability 64: neither the socket's loss nor the driver's restart takes the entry away.
@@ -140,13 +140,13 @@ fn a_second_driver_of_the_same_name_is_turned_away_until_the_first_goes() {
 fn a_restarted_driver_keeps_its_entry() {
     let mut world = registered();
     let before = entry(&world);
-    world.local.gone(SOCKET);
+    world.update_local(|local| local.gone(SOCKET));
     assert_eq!(world.settle(), Vec::<String>::new());
     assert_eq!(entry(&world), before);
-    world.local.seen(SOCKET);
+    world.update_local(|local| local.seen(SOCKET));
     assert_eq!(world.settle(), ["AskWho", "AskOptions", "AskPlace", "AskAbilities", "Welcome"]);
-    world.local.seen(SOCKET);
-    assert!(world.local.drivers().contains_key(NAME), "a replaced socket does not make the driver unknown");
+    world.update_local(|local| local.seen(SOCKET));
+    assert!(world.local().drivers().contains_key(NAME), "a replaced socket does not make the driver unknown");
 }
 
 // KL-21, reliability 63 and 64.
@@ -156,7 +156,7 @@ fn a_changed_node_id_replaces_the_entry_only_when_nothing_is_in_use() {
     let in_use = json!({ "status": { "volumesInUse": [names::unique_volume_name(NAME, "h")] } });
     world.patch(Kind::Node, Some(Subresource::Status), in_use);
     world.drivers.get_mut(SOCKET).unwrap().node.node_id = "node-8".into();
-    world.local.seen(SOCKET);
+    world.update_local(|local| local.seen(SOCKET));
     world.settle();
     assert_eq!(entry(&world)["nodeID"], "node-7");
     assert_eq!(world.why(&World::socket_key(SOCKET)).code, "NodeIdChanged");
@@ -172,7 +172,7 @@ fn a_changed_limit_is_written_in_place() {
     for (limit, expected) in [(5, json!(5)), (0, json!(null)), (-3, json!(null)), (i64::MAX, json!(i32::MAX))] {
         let mut world = registered();
         world.drivers.get_mut(SOCKET).unwrap().node.max_volumes_per_node = limit;
-        world.local.seen(SOCKET);
+        world.update_local(|local| local.seen(SOCKET));
         world.settle();
         assert_eq!(entry(&world)["allocatable"]["count"], expected);
     }
@@ -245,12 +245,12 @@ fn lost_answers_and_lost_memory_cost_only_repeats() {
         for _ in 0..3 {
             world.step(&Key::SelfNode("n".into()));
             world.step(&World::socket_key(SOCKET));
-            world.memory.clear();
+            world.forget();
         }
         world.settle();
         assert_eq!(entry(&world)["nodeID"], "node-7", "{lost}");
         assert!(world.told(SOCKET).iter().all(|(registered, _)| *registered), "{lost}");
-        assert!(world.local.drivers().contains_key(NAME), "{lost}");
+        assert!(world.local().drivers().contains_key(NAME), "{lost}");
     }
 }
 
@@ -261,7 +261,7 @@ fn a_driver_that_names_no_endpoint_is_behind_the_registration_socket() {
     driver.info.endpoint = String::new();
     world.driver(SOCKET, driver);
     world.settle();
-    let plugin = world.local.sockets[SOCKET].progress.plugin().unwrap().clone();
+    let plugin = world.local().sockets[SOCKET].progress.plugin().unwrap().clone();
     assert_eq!(plugin.socket(SOCKET), SOCKET);
     let scheme = crate::Plugin { endpoint: "unix:///a/b".into(), ..plugin };
     assert_eq!(scheme.socket(SOCKET), "/a/b");

@@ -1,14 +1,14 @@
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::ops::{Deref, DerefMut};
 
-use api::{Kind, Object, ObjectKey, ObjectRef, Patch, Subresource, Value, Write};
-use control::{Action as _, Cache, Decision, Effect, Outcome, Refusal, Reply, Rules, Tick, Why};
+use api::{Kind, Subresource, Value};
+use control::{Action as _, Decision, Effect, Outcome, Refusal, Reply, Rules};
 use csi::{Call, Response, registration, v1};
-use rules_store::{Context, EventType, Failure, Request, Store, find_kind};
+use prove_lab::Lab;
 
-use crate::{Key, Local, Memory, Registrar};
+use crate::{Key, Local, Registrar};
 
 pub const SOCKET: &str = "/reg/d.sock";
 pub const OTHER: &str = "/reg/e.sock";
@@ -40,39 +40,37 @@ impl Driver {
 }
 
 pub struct World {
-    pub store: Store,
-    pub cache: Cache,
-    pub local: Local,
-    pub memory: BTreeMap<Key, Memory>,
+    lab: Lab<Registrar>,
     pub drivers: BTreeMap<String, Driver>,
     /// Sockets behind which nobody answers.
     pub dead: BTreeSet<String>,
     /// Actions whose answer is lost, once.
     pub lost: BTreeSet<&'static str>,
-    pub now: Tick,
-    pub log: Vec<String>,
-    made: u32,
+}
+
+impl Deref for World {
+    type Target = Lab<Registrar>;
+
+    fn deref(&self) -> &Lab<Registrar> {
+        &self.lab
+    }
+}
+
+impl DerefMut for World {
+    fn deref_mut(&mut self) -> &mut Lab<Registrar> {
+        &mut self.lab
+    }
 }
 
 impl World {
     pub fn new() -> World {
-        World {
-            store: Store::new(),
-            cache: Cache::default(),
-            local: Local::new("n", "life-1"),
-            memory: BTreeMap::new(),
-            drivers: BTreeMap::new(),
-            dead: BTreeSet::new(),
-            lost: BTreeSet::new(),
-            now: Tick(1_900_000_000_000),
-            log: Vec::new(),
-            made: 0,
-        }
+        let lab = Lab::new("default", Local::new("n", "life-1"));
+        World { lab, drivers: BTreeMap::new(), dead: BTreeSet::new(), lost: BTreeSet::new() }
     }
 
     pub fn driver(&mut self, socket: &str, driver: Driver) {
         self.drivers.insert(socket.into(), driver);
-        self.local.seen(socket);
+        self.update_local(|local| local.seen(socket));
     }
 
     pub fn told(&self, socket: &str) -> Vec<(bool, String)> {
@@ -80,65 +78,30 @@ impl World {
     }
 
     pub fn get(&self, kind: Kind) -> Option<Value> {
-        self.store.get(find_kind(kind), "", "n").map(|stored| stored.value.clone())
+        self.lab.get(kind, "n")
     }
 
     pub fn patch(&mut self, kind: Kind, part: Option<Subresource>, body: Value) {
-        let target = ObjectRef { kind, key: ObjectKey::cluster("n") };
-        self.write(&Write::Patch { target, subresource: part, patch: Patch::Merge(body) }).unwrap();
-    }
-
-    pub fn write(&mut self, write: &Write) -> Result<Reply, Refusal> {
-        self.made += 1;
-        let uid = format!("uid-{}", self.made);
-        let context = Context { now_millis: self.now.0, new_uid: &uid, actor: "test" };
-        let applied = self.store.apply(&context, Request::from_write(write)).map_err(|failure| match failure {
-            Failure::NotFound { .. } => Refusal::NotFound,
-            Failure::AlreadyExists { .. } => Refusal::AlreadyExists,
-            Failure::Conflict { .. } => Refusal::Conflict,
-            other => Refusal::Denied(other.to_string()),
-        })?;
-        let mut reply = Reply::Nothing;
-        for change in &applied.changes {
-            let object = Object::from_json(write.target().kind, change.object.value.clone()).unwrap();
-            let gone = change.event == EventType::Deleted;
-            if gone {
-                self.cache.remove(&object)
-            } else {
-                self.cache.set(object.clone())
-            };
-            reply = if gone { Reply::Gone } else { Reply::Object(object) };
+        match part {
+            None => self.lab.patch(kind, "n", body),
+            Some(Subresource::Status) => self.lab.patch_status(kind, "n", body["status"].clone()),
         }
-        Ok(reply)
-    }
-
-    pub fn why(&self, key: &Key) -> Why {
-        self.decision(key).why().clone()
     }
 
     pub fn socket_key(path: &str) -> Key {
         Key::Socket("n".into(), path.into())
     }
 
-    pub fn decision(&self, key: &Key) -> Decision<crate::Action> {
-        let view = Registrar::view(key, &self.cache, &self.local);
-        Registrar::decide(self.now, &view, self.memory.get(key).unwrap_or(&Memory::default()))
-    }
-
     pub fn step(&mut self, key: &Key) -> bool {
-        let Decision::Do(action, _) = self.decision(key) else { return false };
-        self.log.push(action.name().into());
-        let mut outcome = match action.effect() {
-            Effect::Write(write) => self.write(&write).map_or_else(Outcome::Refused, Outcome::Done),
-            Effect::Call { socket, call } => self.call(&socket, &call),
-            Effect::Read(_) | Effect::Host(_) => panic!("the registrar only writes and calls"),
+        let Some((action, effect)) = self.begin(key) else { return false };
+        let mut outcome = match &effect {
+            Effect::Call { socket, call } => self.call(socket, call),
+            effect => self.api(effect).unwrap(),
         };
         if self.lost.remove(action.name()) {
             outcome = Outcome::Unknown("the answer was lost".into());
         }
-        Registrar::learn(&mut self.local, &action, &outcome);
-        let memory = self.memory.remove(key).unwrap_or_default();
-        self.memory.insert(key.clone(), Registrar::remember(self.now, memory, &action, &outcome));
+        self.finish(key, &outcome);
         true
     }
 
@@ -146,18 +109,18 @@ impl World {
     pub fn settle_for(&mut self, mut patience: u64) -> Vec<String> {
         let from = self.log.len();
         for _ in 0..300 {
-            let keys = Registrar::keys(&self.cache, &self.local);
+            let keys = Registrar::keys(&self.cache, self.local());
             let stepped = keys.iter().filter(|key| self.step(key)).count();
-            let waits = keys.iter().filter_map(|key| match self.decision(key) {
+            let waits = keys.iter().filter_map(|key| match self.decide(key) {
                 Decision::Wait(until, _) => Some(until.0 - self.now.0),
-                Decision::Rest(_) | Decision::Do(..) => None,
+                Decision::Rest(_) | Decision::Do(..) | Decision::Either(..) => None,
             });
             match waits.min() {
                 Some(pause) if stepped == 0 && pause <= patience => {
                     patience -= pause;
-                    self.now = self.now.after_millis(pause);
+                    self.pass(pause);
                 }
-                Some(_) | None if stepped == 0 => return self.log[from..].to_vec(),
+                Some(_) | None if stepped == 0 => return self.log[from..].iter().map(ToString::to_string).collect(),
                 Some(_) | None => {}
             }
         }

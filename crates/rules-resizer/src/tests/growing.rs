@@ -6,7 +6,7 @@ use csi::{Call, Code, Response, v1};
 use serde_json::json;
 
 use super::world::*;
-use crate::{Act, Expansion, Memory};
+use crate::{Action, Expansion};
 
 fn controller() -> World {
     World::new(Expansion::Controller)
@@ -65,10 +65,11 @@ fn r9_what_is_on_record_is_not_written_again() {
     world.request("2Gi");
     world.backend.answers.extend([Outcome::Unknown("lost".into()), Outcome::Unknown("lost".into())]);
     assert_eq!(world.run(), ["BeginResize", "ControllerExpandVolume"]);
-    world.now += 100_000;
+    world.pass(100_000);
     assert_eq!(world.run(), ["ControllerExpandVolume"]);
     assert_eq!(world.writes, 1, "an unknown outcome is not written down");
     assert!(matches!(world.look(), Decision::Wait(..)));
+    assert_eq!(world.code(), "BackOff");
     assert_eq!(world.conditions(), [names::RESIZING]);
 }
 
@@ -83,10 +84,10 @@ fn r10_an_infeasible_size_is_tried_again_when_the_slow_time_ends() {
         assert_eq!(world.progress(), names::CONTROLLER_RESIZE_INFEASIBLE);
         assert_eq!(world.conditions(), [names::RESIZING, names::CONTROLLER_RESIZE_ERROR]);
         let asked_at = world.now;
-        world.now += 200_000; // Long after any back-off.
+        world.pass(200_000); // Long after any back-off.
         let Decision::Wait(until, why) = world.look() else { panic!("{:?}", world.look()) };
-        assert_eq!((until.0, why.code), (asked_at + 300_000, "ResizeInfeasible"));
-        world.now = until.0;
+        assert_eq!((until, why.code), (asked_at.after_millis(300_000), "ResizeInfeasible"));
+        world.now = until;
         assert_eq!(world.run(), ["BeginResize", "ControllerExpandVolume", "SetVolumeSize", "FinishResize"]);
     }
 }
@@ -98,9 +99,9 @@ fn r10_a_new_life_asks_once_for_an_infeasible_size() {
     world.request("2Gi");
     world.backend.answers.extend([refused(Code::OutOfRange), refused(Code::OutOfRange)]);
     world.run();
-    world.memory = Memory::default();
+    world.forget();
     assert_eq!(world.run(), ["BeginResize", "ControllerExpandVolume", "ReportResizeError"]);
-    world.now += 100_000;
+    world.pass(100_000);
     assert!(world.run().is_empty());
 }
 
@@ -110,30 +111,30 @@ fn r11_in_use_blocks_only_while_a_live_pod_uses_it() {
     let mut world = controller();
     let spec = json!({ "containers": [{ "name": "a", "image": "i" }],
         "volumes": [{ "name": "v", "persistentVolumeClaim": { "claimName": "c" } }] });
-    world.make(Kind::Pod, json!({ "metadata": { "namespace": "n", "name": "p" }, "spec": spec }));
+    world.create(Kind::Pod, json!({ "metadata": { "name": "p" }, "spec": spec }));
     world.request("2Gi");
     world.backend.answers.push_back(refused(Code::FailedPrecondition));
     assert_eq!(world.run(), ["BeginResize", "ControllerExpandVolume", "ReportResizeError"]);
     assert_eq!(world.progress(), names::CONTROLLER_RESIZE_IN_PROGRESS, "the driver may do it later");
-    world.now += 1_000_000;
+    world.pass(1_000_000);
     assert!(world.run().is_empty());
     assert_eq!(world.code(), "VolumeInUse");
     assert!(world.look().why().text.contains("n/p"));
-    world.patch(Kind::Pod, "n", "p", true, json!({ "status": { "phase": "Succeeded" } }));
+    world.patch_status(Kind::Pod, "p", json!({ "phase": "Succeeded" }));
     assert_eq!(world.run(), ["ControllerExpandVolume", "SetVolumeSize", "FinishResize"]);
 }
 
 #[test]
 fn r11_the_block_can_be_switched_off() {
     let mut world = controller();
-    world.local.asks_pods = false;
+    world.update_local(|local| local.asks_pods = false);
     let spec = json!({ "containers": [{ "name": "a", "image": "i" }],
         "volumes": [{ "name": "v", "persistentVolumeClaim": { "claimName": "c" } }] });
-    world.make(Kind::Pod, json!({ "metadata": { "namespace": "n", "name": "p" }, "spec": spec }));
+    world.create(Kind::Pod, json!({ "metadata": { "name": "p" }, "spec": spec }));
     world.request("2Gi");
     world.backend.answers.push_back(refused(Code::FailedPrecondition));
     world.run();
-    world.now += 1_000_000;
+    world.pass(1_000_000);
     assert_eq!(world.run(), ["ControllerExpandVolume", "SetVolumeSize", "FinishResize"]);
 }
 
@@ -148,7 +149,7 @@ fn r12_the_volume_is_written_before_the_claim() {
     }
     assert_eq!(bytes(&world.volume().spec.capacity), 2 * GI);
     assert_eq!(bytes(&world.claim().status.capacity), GI);
-    world.memory = Memory::default();
+    world.forget();
     assert_eq!(world.run(), ["AdoptResize", "ControllerExpandVolume", "FinishResize"]);
 }
 
@@ -177,7 +178,7 @@ fn r13_the_size_from_before_is_set_once_and_removed() {
 fn r13_volumes_of_other_drivers_keep_their_annotation() {
     let mut world = controller();
     world.annotate_volume(names::PRE_RESIZE_CAPACITY, "1Gi");
-    world.local.driver = "other".into();
+    world.update_local(|local| local.driver = "other".into());
     assert!(world.run().is_empty());
     assert_eq!(world.code(), "NotOurs");
 }
@@ -185,7 +186,7 @@ fn r13_volumes_of_other_drivers_keep_their_annotation() {
 #[test]
 fn r13_nodes_can_be_left_untold() {
     let mut world = controller();
-    world.local.tells_size_before = false;
+    world.update_local(|local| local.tells_size_before = false);
     world.backend.needs_node = true;
     world.request("2Gi");
     world.run();
@@ -198,7 +199,7 @@ fn r15_trivial_resize_hands_over_to_the_node_at_once() {
     let mut world = World::new(Expansion::NodeOnly);
     world.request("2Gi");
     assert_eq!(world.run(), ["SetVolumeSize", "AwaitNodeResize"]);
-    assert!(world.calls.is_empty());
+    assert!(world.backend.calls.is_empty());
     assert_eq!(world.progress(), names::NODE_RESIZE_PENDING);
     assert_eq!(bytes(&world.claim().status.allocated_resources), 2 * GI);
     world.node();
@@ -233,7 +234,7 @@ fn r16_progress_is_refused_on_a_changed_claim() {
     let mut world = controller();
     world.request("2Gi");
     world.sync();
-    world.patch(Kind::PersistentVolumeClaim, "n", "c", false, json!({ "metadata": { "labels": { "a": "b" } } }));
+    world.patch(Kind::PersistentVolumeClaim, "c", json!({ "metadata": { "labels": { "a": "b" } } }));
     let Decision::Do(act, _) = world.look() else { panic!() };
     assert_eq!(world.land(&act), Outcome::Refused(control::Refusal::Conflict));
 }
@@ -249,12 +250,12 @@ fn r16_a_failure_is_told_on_a_changed_claim_by_looking_again() {
     while world.step() != Some("ControllerExpandVolume") {
         world.sync();
     }
-    let Decision::Do(report @ Act::ReportGrowth(_), _) = world.look() else { panic!() };
-    world.patch(Kind::PersistentVolumeClaim, "n", "c", false, json!({ "metadata": { "labels": { "a": "b" } } }));
+    let Decision::Do(report @ Action::ReportGrowth(_), _) = world.look() else { panic!() };
+    world.patch(Kind::PersistentVolumeClaim, "c", json!({ "metadata": { "labels": { "a": "b" } } }));
     let outcome = world.land(&report);
     assert_eq!(outcome, Outcome::Refused(control::Refusal::Conflict));
     world.hear(&report, &outcome);
-    world.now += 10;
+    world.pass(10);
     assert_eq!(world.run(), ["ReportResizeError"]);
     assert_eq!(world.progress(), names::CONTROLLER_RESIZE_INFEASIBLE);
 }
@@ -269,16 +270,16 @@ fn a_late_report_of_an_earlier_life_is_fenced_off() {
     while world.step() != Some("ControllerExpandVolume") {
         world.sync();
     }
-    let Decision::Do(report @ Act::ReportGrowth(_), _) = world.look() else { panic!() };
-    world.memory = Memory::default();
+    let Decision::Do(report @ Action::ReportGrowth(_), _) = world.look() else { panic!() };
+    world.forget();
     assert_eq!(world.step(), Some("AdoptResize"));
     world.sync();
-    let Decision::Do(expand @ Act::Expand { .. }, _) = world.look() else { panic!() };
+    let Decision::Do(expand @ Action::Expand { .. }, _) = world.look() else { panic!() };
     world.land(&expand);
     world.hear(&expand, &Outcome::Unknown("lost".into()));
     assert_eq!(world.land(&report), Outcome::Refused(control::Refusal::Conflict));
     world.request("4Gi");
-    world.now += 100_000;
+    world.pass(100_000);
     world.run();
     assert_eq!(bytes(&world.claim().status.capacity), 6 * GI);
     assert!(world.claim().metadata.annotation(names::RESIZE_ADOPTED).is_none(), "the mark goes with the work");
@@ -307,9 +308,9 @@ fn an_uncertain_size_is_not_given_up() {
     world.backend.answers.extend([Outcome::Unknown("lost".into()), refused(Code::Internal)]);
     world.run();
     world.request("2Gi");
-    world.now += 100_000;
+    world.pass(100_000);
     world.run();
-    world.now += 100_000;
+    world.pass(100_000);
     world.run();
     assert_eq!(bytes(&world.claim().status.allocated_resources), 4 * GI);
     assert_eq!(bytes(&world.claim().status.capacity), 4 * GI);
@@ -324,7 +325,7 @@ fn a_refused_size_is_given_up_when_the_request_changes() {
     assert_eq!(world.run(), ["BeginResize", "ControllerExpandVolume", "ReportResizeError"]);
     assert_eq!(world.progress(), names::CONTROLLER_RESIZE_IN_PROGRESS);
     world.request("2Gi");
-    world.now += 100_000;
+    world.pass(100_000);
     assert_eq!(world.run(), ["BeginResize", "ControllerExpandVolume", "SetVolumeSize", "FinishResize"]);
     assert_eq!(bytes(&world.claim().status.capacity), 2 * GI);
 }
@@ -336,10 +337,10 @@ fn every_code_is_told_as_what_it_is() {
         let mut world = controller();
         world.request("2Gi");
         let status = csi::Status::from_driver(code, "no");
-        let answer = match csi::reading(csi::Method::ControllerExpandVolume, &status) {
-            csi::Reading::Done => panic!("{code:?}"),
-            csi::Reading::Refused => refused(code),
-            csi::Reading::Unknown => Outcome::Unknown(format!("{status}")),
+        let answer = match csi::classify(csi::Method::ControllerExpandVolume, &status) {
+            csi::Finality::Done => panic!("{code:?}"),
+            csi::Finality::Refused => refused(code),
+            csi::Finality::Unknown => Outcome::Unknown(format!("{status}")),
         };
         world.backend.answers.push_back(answer);
         world.run();
@@ -358,7 +359,7 @@ fn the_same_refusal_is_written_once() {
     world.backend.answers.extend((0..5).map(|_| refused(Code::Internal)));
     for _ in 0..5 {
         world.run();
-        world.now += 1_000_000;
+        world.pass(1_000_000);
     }
     assert_eq!(world.writes, 2);
 }
@@ -403,7 +404,7 @@ fn a_node_that_failed_for_good_is_given_another_turn_slowly() {
         assert_eq!(world.run(), ["ControllerExpandVolume", "AwaitNodeResize"]);
         world.status(json!({ "allocatedResourceStatuses": { "storage": names::NODE_RESIZE_INFEASIBLE } }));
         assert!(world.run().is_empty());
-        world.now += 300_000;
+        world.pass(300_000);
     }
 }
 
@@ -411,11 +412,11 @@ fn a_node_that_failed_for_good_is_given_another_turn_slowly() {
 fn what_the_driver_is_told() {
     let mut world = World::with_secret(Expansion::Controller);
     let data = json!({ "password": "Y2FuYXJ5" });
-    world.make(Kind::Secret, json!({ "metadata": { "namespace": "n", "name": "s" }, "data": data }));
-    world.local.tells_writers_apart = true;
+    world.create(Kind::Secret, json!({ "metadata": { "name": "s" }, "data": data }));
+    world.update_local(|local| local.tells_writers_apart = true);
     world.request("1500M");
     assert_eq!(world.run()[1], "ReadSecret");
-    let Call::ControllerExpandVolume(request) = &world.calls[0] else { panic!() };
+    let Call::ControllerExpandVolume(request) = &world.backend.calls[0] else { panic!() };
     assert_eq!(request.volume_id, "h");
     assert_eq!(request.secrets["password"], "canary");
     let range = request.capacity_range.as_ref().unwrap();
@@ -433,16 +434,16 @@ fn a_missing_secret_is_named_and_waited_for() {
     let mut world = World::with_secret(Expansion::Controller);
     world.request("2Gi");
     assert_eq!(world.run(), ["BeginResize", "ReadSecret"]);
-    assert!(world.calls.is_empty());
+    assert!(world.backend.calls.is_empty());
     assert!(world.look().why().text.contains("secret n/s does not exist"), "{}", world.look().why().text);
     let data = json!({ "password": "Y2FuYXJ5" });
-    world.make(Kind::Secret, json!({ "metadata": { "namespace": "n", "name": "s" }, "data": data }));
-    world.now += 100_000;
+    world.create(Kind::Secret, json!({ "metadata": { "name": "s" }, "data": data }));
+    world.pass(100_000);
     world.backend.answers.push_back(Outcome::Unknown("lost".into()));
     assert_eq!(world.run(), ["ReadSecret", "ControllerExpandVolume"]);
-    world.now += 100_000;
+    world.pass(100_000);
     world.step();
-    assert!(!format!("{:?} {:?}", world.memory, world.look()).contains("canary"));
+    assert!(!format!("{} {:?}", world.remembered(), world.look()).contains("canary"));
     assert_eq!(world.run(), ["ControllerExpandVolume", "SetVolumeSize", "FinishResize"]);
 }
 
@@ -451,7 +452,7 @@ fn a_missing_secret_is_named_and_waited_for() {
 fn a_volume_of_another_claim_is_not_grown() {
     let mut world = controller();
     let spec = json!({ "claimRef": { "uid": "another" } });
-    world.patch(Kind::PersistentVolume, "", "v", false, json!({ "spec": spec }));
+    world.patch(Kind::PersistentVolume, "v", json!({ "spec": spec }));
     world.request("2Gi");
     assert!(world.run().is_empty());
     assert_eq!(world.code(), "NotOurs");
@@ -461,7 +462,7 @@ fn a_volume_of_another_claim_is_not_grown() {
 #[test]
 fn without_recovery_only_the_conditions_tell() {
     let mut world = controller();
-    world.local.recovers = false;
+    world.update_local(|local| local.recovers = false);
     world.backend.needs_node = true;
     world.request("2Gi");
     let path = ["BeginResize", "ControllerExpandVolume", "SetVolumeSize", "AwaitNodeResize"];

@@ -3,31 +3,21 @@
 //! every step.
 
 use alloc::vec::Vec;
+use core::mem;
 
 use api::{Kind, names};
-use control::{Action, Decision, Effect, Outcome, Rules};
+use control::{Action as _, Decision, Effect, Outcome, Rules};
 use csi::Code;
+use prove_lab::Dice;
 use serde_json::json;
 
 use super::world::*;
 use crate::index::WATCHES;
-use crate::{Act, Expansion, Memory, Resizer};
-
-/// A fixed sequence of dice per seed.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % sides
-    }
-}
+use crate::{Action, Expansion, Resizer};
 
 struct Play {
     world: World,
     dice: Dice,
-    sent: Option<Act>,
-    late: Vec<Act>,
     lowered: usize,
 }
 
@@ -37,20 +27,16 @@ impl Play {
         world.backend.needs_node = seed.is_multiple_of(2);
         ["gold", "silver"].iter().for_each(|class| world.make_class(class, DRIVER));
         world.sync();
-        let dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-        Play { world, dice, sent: None, late: Vec::new(), lowered: 0 }
+        Play { world, dice: Dice::new(seed), lowered: 0 }
     }
 
     fn step(&mut self) {
         match self.dice.roll(24) {
             0 => self.user(),
             1 | 2 => self.node(),
-            3..=5 => {
-                let kind = WATCHES[usize::try_from(self.dice.roll(4)).unwrap()];
-                self.world.sync_kind(kind);
-            }
+            3..=5 => self.world.sync_kind(WATCHES[self.dice.index(4)]),
             6 => self.die(),
-            7 => self.world.memory = Memory::default(),
+            7 => self.world.forget(),
             8 => self.arrive_late(),
             _ => self.controller(),
         }
@@ -60,7 +46,7 @@ impl Play {
     /// Any size the API takes, or any class.
     fn user(&mut self) {
         if self.dice.roll(2) == 0 {
-            let class = ["gold", "silver"][usize::try_from(self.dice.roll(2)).unwrap()];
+            let class = ["gold", "silver"][self.dice.index(2)];
             return self.world.ask_class(class);
         }
         let claim = self.world.claim();
@@ -79,62 +65,62 @@ impl Play {
     }
 
     fn die(&mut self) {
-        if let Some(act) = self.sent.take() {
-            self.lose(act);
-        }
-        self.world.memory = Memory::default();
-        self.world.cache = control::Cache::default();
-        self.world.sync();
+        let local = self.world.local().clone();
+        self.world.restart(local);
+        self.end_calls();
     }
 
     /// A write may arrive at any later time. A call reaches the driver now or never: the connection ends with the caller.
-    fn lose(&mut self, act: Act) {
-        match act.effect() {
-            Effect::Write(_) => self.late.push(act),
-            Effect::Call { .. } if self.dice.roll(2) == 0 => {
-                self.world.land(&act);
+    fn end_calls(&mut self) {
+        let late = mem::take(&mut self.world.late).into_iter();
+        let (calls, writes): (Vec<_>, Vec<_>) = late.partition(|effect| matches!(effect, Effect::Call { .. }));
+        self.world.late = writes;
+        for call in calls {
+            if self.dice.roll(2) == 0 {
+                self.world.land_effect(&call);
             }
-            Effect::Call { .. } | Effect::Read(_) | Effect::Host(_) => {}
         }
     }
 
     fn arrive_late(&mut self) {
-        if !self.late.is_empty() {
-            let which = self.dice.roll(self.late.len() as u64);
-            let act = self.late.remove(usize::try_from(which).unwrap());
-            self.world.land(&act);
+        if !self.world.late.is_empty() {
+            let which = self.dice.index(self.world.late.len());
+            let effect = self.world.late.remove(which);
+            self.world.land_effect(&effect);
         }
     }
 
     fn controller(&mut self) {
-        self.world.now += 400_000;
-        match self.sent.take() {
-            Some(act) if self.dice.roll(5) == 0 => {
-                self.lose(act.clone());
-                self.world.hear(&act, &Outcome::Unknown("no answer".into()));
-            }
-            Some(act) => {
-                if let Act::Expand { .. } | Act::Modify { .. } = act
-                    && self.dice.roll(4) == 0
-                {
-                    let code = [Code::Internal, Code::OutOfRange, Code::InvalidArgument, Code::FailedPrecondition];
-                    self.world.backend.answers.push_back(refused(code[usize::try_from(self.dice.roll(4)).unwrap()]));
-                }
-                // A driver that has the size, or the class, does not call it impossible.
-                self.be_sane(&act);
-                let outcome = self.world.land(&act);
-                self.world.hear(&act, &outcome);
-            }
-            None => {
-                if let Decision::Do(act, _) = self.world.look() {
-                    self.sent = Some(act);
-                }
-            }
-        }
+        self.world.pass(400_000);
+        let Some(action) = self.world.engine.doing(&key()).map(|doing| doing.action.clone()) else {
+            self.world.begin(&key());
+            return;
+        };
+        let outcome = if self.dice.roll(5) == 0 {
+            let sent = action.effect();
+            self.world.late.extend((!matches!(sent, Effect::Read(_))).then_some(sent));
+            self.end_calls();
+            Outcome::Unknown("no answer".into())
+        } else {
+            self.choose_answer(&action);
+            self.world.land(&action)
+        };
+        self.world.finish(&key(), &outcome);
     }
 
-    fn be_sane(&mut self, act: &Act) {
-        let has_it = matches!(act, Act::Expand { size, .. } if *size <= self.world.backend.size);
+    fn choose_answer(&mut self, action: &Action) {
+        if let Action::Expand { .. } | Action::Modify { .. } = action
+            && self.dice.roll(4) == 0
+        {
+            let code = [Code::Internal, Code::OutOfRange, Code::InvalidArgument, Code::FailedPrecondition];
+            self.world.backend.answers.push_back(refused(code[self.dice.index(4)]));
+        }
+        self.be_sane(action);
+    }
+
+    /// A driver that has the size, or the class, does not call it impossible.
+    fn be_sane(&mut self, action: &Action) {
+        let has_it = matches!(action, Action::Expand { size, .. } if *size <= self.world.backend.size);
         let impossible =
             |answer: &Outcome| [Code::OutOfRange, Code::InvalidArgument].iter().any(|code| *answer == refused(*code));
         if has_it {
@@ -151,10 +137,10 @@ fn no_life_breaks_a_law_and_every_wish_comes_true() {
         for _ in 0..300 {
             play.step();
         }
-        play.sent = None;
+        play.world.finish(&key(), &Outcome::Unknown("no answer".into()));
         play.world.backend.answers.clear();
         for _ in 0..30 {
-            play.world.now += 400_000;
+            play.world.pass(400_000);
             play.world.run();
             play.world.node();
         }
@@ -186,7 +172,7 @@ fn forgetting_at_any_step_costs_only_repetitions() {
             for _ in 0..2 {
                 while let Decision::Do(..) = world.look() {
                     if steps == forget_at {
-                        world.memory = Memory::default();
+                        world.forget();
                     }
                     steps += 1;
                     world.step();
@@ -209,21 +195,21 @@ fn every_object_a_decision_reads_wakes_it() {
     world.ask_class("gold");
     let spec = json!({ "containers": [{ "name": "a", "image": "i" }],
         "volumes": [{ "name": "v", "persistentVolumeClaim": { "claimName": "c" } }] });
-    world.make(Kind::Pod, json!({ "metadata": { "namespace": "n", "name": "p" }, "spec": spec }));
+    world.create(Kind::Pod, json!({ "metadata": { "name": "p" }, "spec": spec }));
     world.sync();
-    let wakes = |kind, namespace: &str, name: &str| {
-        let object = api::Object::from_json(kind, world.json(kind, namespace, name)).unwrap();
-        Resizer::wakes(&control::Change { before: Some(object), after: None }, &world.cache, &world.local)
+    let wakes = |kind, name: &str| {
+        let object = api::Object::from_json(kind, world.json(kind, name)).unwrap();
+        Resizer::wakes(&control::Change { before: Some(object), after: None }, &world.cache, world.local())
     };
-    assert_eq!(wakes(Kind::PersistentVolumeClaim, "n", "c"), [key()]);
-    assert_eq!(wakes(Kind::PersistentVolume, "", "v"), [key()]);
-    assert_eq!(wakes(Kind::VolumeAttributesClass, "", "gold"), [key()]);
-    assert!(wakes(Kind::VolumeAttributesClass, "", "other").is_empty());
-    assert_eq!(wakes(Kind::Pod, "n", "p"), [key()]);
-    assert_eq!(Resizer::keys(&world.cache, &world.local), [key()]);
+    assert_eq!(wakes(Kind::PersistentVolumeClaim, "c"), [key()]);
+    assert_eq!(wakes(Kind::PersistentVolume, "v"), [key()]);
+    assert_eq!(wakes(Kind::VolumeAttributesClass, "gold"), [key()]);
+    assert!(wakes(Kind::VolumeAttributesClass, "other").is_empty());
+    assert_eq!(wakes(Kind::Pod, "p"), [key()]);
+    assert_eq!(Resizer::keys(&world.cache, world.local()), [key()]);
     let mut foreign = world.clone();
-    foreign.local.driver = "other".into();
-    assert!(Resizer::keys(&foreign.cache, &foreign.local).is_empty());
+    foreign.update_local(|local| local.driver = "other".into());
+    assert!(Resizer::keys(&foreign.cache, foreign.local()).is_empty());
 }
 
 #[test]
@@ -233,18 +219,20 @@ fn an_unfilled_cache_decides_nothing() {
     for missing in WATCHES {
         world.cache = control::Cache::default();
         WATCHES.iter().filter(|kind| **kind != missing).for_each(|kind| world.sync_kind(*kind));
-        assert!(matches!(world.look(), Decision::Wait(..)), "{missing} was not awaited");
+        assert!(matches!(world.look(), Decision::Rest(_)));
+        assert_eq!(world.code(), "CacheNotSynced", "{missing} was not awaited");
     }
 }
 
-// Older clusters have no attributes classes; volumes grow all the same.
+// Older clusters have no attributes classes; whoever runs the rules takes what they do not look at for listed and empty, and
+// volumes grow all the same.
 #[test]
 fn what_is_not_looked_at_is_not_awaited() {
     let mut world = World::new(Expansion::Controller);
-    world.local.modifies = false;
-    world.local.asks_pods = false;
+    world.update_local(|local| (local.modifies, local.asks_pods) = (false, false));
     world.request("2Gi");
     world.cache = control::Cache::default();
+    [Kind::VolumeAttributesClass, Kind::Pod].iter().for_each(|kind| drop(world.cache.replace(*kind, 0, Vec::new())));
     [Kind::PersistentVolumeClaim, Kind::PersistentVolume].iter().for_each(|kind| world.sync_kind(*kind));
-    assert!(matches!(world.look(), Decision::Do(Act::Begin(_), _)));
+    assert!(matches!(world.look(), Decision::Do(Action::Begin(_), _)));
 }

@@ -12,7 +12,7 @@ const GCE: &str = "pd.csi.storage.gke.io";
 
 fn in_tree(source: Value) -> World {
     let mut world = World::of_source(Expansion::Controller, source);
-    world.local.driver = GCE.into();
+    world.update_local(|local| local.driver = GCE.into());
     world
 }
 
@@ -22,7 +22,7 @@ fn disk() -> Value {
 
 fn give(world: &mut World, driver: &str) {
     let annotations = json!({ names::STORAGE_RESIZER: driver });
-    world.patch(Kind::PersistentVolumeClaim, "n", "c", false, json!({ "metadata": { "annotations": annotations } }));
+    world.patch(Kind::PersistentVolumeClaim, "c", json!({ "metadata": { "annotations": annotations } }));
 }
 
 // S4-20, S4-21: the volume grows under the driver's name for it, and keeps its source.
@@ -32,14 +32,14 @@ fn a_volume_given_to_our_driver_grows() {
     give(&mut world, GCE);
     world.request("2Gi");
     assert_eq!(world.run(), ["BeginResize", "ControllerExpandVolume", "SetVolumeSize", "FinishResize"]);
-    let Call::ControllerExpandVolume(request) = &world.calls[0] else { panic!("{:?}", world.calls) };
+    let Call::ControllerExpandVolume(request) = &world.backend.calls[0] else { panic!("{:?}", world.backend.calls) };
     assert_eq!(request.volume_id, "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d");
     assert_eq!(bytes(&world.volume().spec.capacity), 2 * GI);
     assert_eq!(bytes(&world.claim().status.capacity), 2 * GI);
-    let spec = &world.json(Kind::PersistentVolume, "", "v")["spec"];
+    let spec = &world.json(Kind::PersistentVolume, "v")["spec"];
     assert_eq!(spec["gcePersistentDisk"], disk()["gcePersistentDisk"]);
     assert!(spec["csi"].is_null());
-    assert_eq!(Resizer::keys(&world.cache, &world.local), [key()]);
+    assert_eq!(Resizer::keys(&world.cache, world.local()), [key()]);
 }
 
 // S4-21: without the annotation, or with another name in it, it yields.
@@ -49,7 +49,7 @@ fn a_volume_that_was_not_given_to_our_driver_is_left_alone() {
         let mut world = in_tree(disk());
         give(&mut world, driver);
         world.request("2Gi");
-        assert!(world.run().is_empty() && world.calls.is_empty());
+        assert!(world.run().is_empty() && world.backend.calls.is_empty());
         assert_eq!(world.code(), "NotOurs");
         // The annotation is what it waits for.
         give(&mut world, GCE);
@@ -66,10 +66,10 @@ fn volumes_of_other_plugins_and_malformed_ones_are_left_alone() {
     assert_eq!(world.code(), "NotOurs");
     let mut world = in_tree(disk());
     let labels = json!({ "metadata": { "labels": { names::ZONE: "moon__mars" } } });
-    world.patch(Kind::PersistentVolume, "", "v", false, labels);
+    world.patch(Kind::PersistentVolume, "v", labels);
     give(&mut world, GCE);
     world.request("2Gi");
-    assert!(world.run().is_empty() && world.calls.is_empty());
+    assert!(world.run().is_empty() && world.backend.calls.is_empty());
     assert!(world.look().why().text.contains("do not name exactly one region"), "{:?}", world.look().why());
 }
 
@@ -80,5 +80,5 @@ fn attributes_of_in_tree_volumes_are_not_changed() {
     give(&mut world, GCE);
     world.make_class("gold", GCE);
     world.ask_class("gold");
-    assert!(world.run().is_empty() && world.calls.is_empty());
+    assert!(world.run().is_empty() && world.backend.calls.is_empty());
 }

@@ -7,7 +7,7 @@ use csi::{Call, Code};
 use serde_json::json;
 
 use super::world::*;
-use crate::{Expansion, Memory};
+use crate::Expansion;
 
 /// A claim that asks for class `gold`, which is there.
 fn asking() -> World {
@@ -23,7 +23,7 @@ fn modify_status(world: &World) -> (alloc::string::String, alloc::string::String
 }
 
 fn modified(world: &World) -> Vec<alloc::string::String> {
-    let classes = world.calls.iter().map(|call| match call {
+    let classes = world.backend.calls.iter().map(|call| match call {
         Call::ControllerModifyVolume(request) => request.mutable_parameters["iops"].clone(),
         other => panic!("{other:?}"),
     });
@@ -54,10 +54,10 @@ fn r18_an_infeasible_class_is_left_alone() {
     let mut other = world.clone();
     other.ask_class("silver");
     assert_eq!(other.run().len(), 4, "another class is tried at once");
-    world.now += 200_000;
+    world.pass(200_000);
     assert!(world.run().is_empty());
     assert_eq!(world.code(), "ModifyInfeasible");
-    world.now += 200_000;
+    world.pass(200_000);
     assert_eq!(world.run()[..2], ["BeginModify", "ControllerModifyVolume"]);
 }
 
@@ -68,7 +68,7 @@ fn r19_nothing_is_done_when_the_claim_has_what_it_asks_for() {
     assert!(world.run().is_empty() && world.look().why().settled);
     let mut world = asking();
     world.run();
-    world.memory = Memory::default();
+    world.forget();
     assert!(world.run().is_empty() && world.look().why().settled);
 }
 
@@ -83,7 +83,7 @@ fn r20_a_wish_that_is_taken_back_is_rolled_back() {
         world.ask_class("");
         assert_eq!(world.run(), ["CancelModify"], "{status}");
         assert_eq!(modify_status(&world), (status.into(), "gold".into()), "what was under way stays on record");
-        assert!(world.conditions().is_empty() && world.calls.is_empty());
+        assert!(world.conditions().is_empty() && world.backend.calls.is_empty());
         assert!(world.look().why().settled);
     }
 }
@@ -95,7 +95,7 @@ fn r20_what_is_under_way_goes_on_when_the_wish_is_taken_back() {
     world.backend.answers.push_back(Outcome::Unknown("lost".into()));
     world.run();
     world.ask_class("");
-    world.now += 100_000;
+    world.pass(100_000);
     world.run();
     assert_eq!(modified(&world), ["gold", "gold"]);
     assert_eq!(world.claim().status.current_volume_attributes_class_name.as_deref(), Some("gold"));
@@ -109,7 +109,7 @@ fn r21_a_new_life_repeats_what_is_under_way_first() {
     world.backend.answers.push_back(refused(Code::Internal));
     world.run();
     world.ask_class("silver");
-    world.memory = Memory::default();
+    world.forget();
     world.run();
     assert_eq!(modified(&world), ["gold", "gold", "silver"]);
     assert_eq!(world.claim().status.current_volume_attributes_class_name.as_deref(), Some("silver"));
@@ -123,9 +123,9 @@ fn r21_an_uncertain_class_is_repeated_first() {
     world.backend.answers.extend([Outcome::Unknown("lost".into()), refused(Code::Internal)]);
     world.run();
     world.ask_class("silver");
-    world.now += 100_000;
+    world.pass(100_000);
     world.run();
-    world.now += 100_000;
+    world.pass(100_000);
     world.run();
     assert_eq!(modified(&world), ["gold", "gold", "silver"]);
 }
@@ -137,10 +137,10 @@ fn r21_a_missing_class_under_way_is_waited_for() {
     world.make_class("silver", DRIVER);
     world.backend.answers.push_back(Outcome::Unknown("lost".into()));
     world.run();
-    world.patch(Kind::VolumeAttributesClass, "", "gold", false, json!({ "metadata": { "finalizers": null } }));
-    world.remove(Kind::VolumeAttributesClass, "", "gold");
+    world.patch(Kind::VolumeAttributesClass, "gold", json!({ "metadata": { "finalizers": null } }));
+    world.delete(Kind::VolumeAttributesClass, "gold");
     world.ask_class("silver");
-    world.now += 100_000;
+    world.pass(100_000);
     assert!(world.run().is_empty());
     assert_eq!(world.code(), "AttributesClassMissing");
 }
@@ -166,7 +166,7 @@ fn r22_a_missing_class_keeps_the_earlier_target() {
     world.backend.answers.push_back(refused(Code::InvalidArgument));
     world.run();
     world.ask_class("silver");
-    world.now += 1_000;
+    world.pass(1_000);
     assert_eq!(world.run(), ["PendModify"]);
     assert_eq!(modify_status(&world), ("Pending".into(), "gold".into()));
 }
@@ -178,17 +178,17 @@ fn r22_a_class_of_another_driver_is_not_used() {
     world.make_class("gold", "other");
     world.ask_class("gold");
     assert_eq!(world.run(), ["PendModify"]);
-    assert!(world.calls.is_empty() && world.look().why().text.contains("another driver"));
+    assert!(world.backend.calls.is_empty() && world.look().why().text.contains("another driver"));
 }
 
 // R23: parameters, extra metadata, and the secret by its own annotation or that of growing.
 #[test]
 fn r23_what_the_driver_is_told() {
     let mut world = World::with_secret(Expansion::Controller);
-    world.local.extra_metadata = true;
+    world.update_local(|local| local.extra_metadata = true);
     for (name, value) in [("s", "Z3Jvdw=="), ("m", "bW9kaWZ5")] {
-        let body = json!({ "metadata": { "namespace": "n", "name": name }, "data": { "k": value } });
-        world.make(Kind::Secret, body);
+        let body = json!({ "metadata": { "name": name }, "data": { "k": value } });
+        world.create(Kind::Secret, body);
     }
     world.make_class("gold", DRIVER);
     world.make_class("silver", DRIVER);
@@ -198,7 +198,7 @@ fn r23_what_the_driver_is_told() {
     world.annotate_volume(names::MODIFY_SECRET_NAMESPACE, "n");
     world.ask_class("silver");
     world.run();
-    for (call, (class, secret)) in world.calls.iter().zip([("gold", "grow"), ("silver", "modify")]) {
+    for (call, (class, secret)) in world.backend.calls.iter().zip([("gold", "grow"), ("silver", "modify")]) {
         let Call::ControllerModifyVolume(request) = call else { panic!("{call:?}") };
         assert_eq!((request.volume_id.as_str(), request.secrets["k"].as_str()), ("h", secret));
         let parameters = [
@@ -220,7 +220,7 @@ fn r24_the_volume_is_written_before_the_claim() {
         world.sync();
     }
     assert_eq!(world.claim().status.current_volume_attributes_class_name, None);
-    world.memory = Memory::default();
+    world.forget();
     assert_eq!(world.run(), ["AdoptResize", "ControllerModifyVolume", "FinishModify"]);
 }
 
@@ -231,10 +231,10 @@ fn r25_every_code_is_told_as_what_it_is() {
         let mut world = asking();
         world.make_class("silver", DRIVER);
         let status = csi::Status::from_driver(code, "no");
-        let answer = match csi::reading(csi::Method::ControllerModifyVolume, &status) {
-            csi::Reading::Done => panic!("{code:?}"),
-            csi::Reading::Refused => refused(code),
-            csi::Reading::Unknown => Outcome::Unknown(format!("{status}")),
+        let answer = match csi::classify(csi::Method::ControllerModifyVolume, &status) {
+            csi::Finality::Done => panic!("{code:?}"),
+            csi::Finality::Refused => refused(code),
+            csi::Finality::Unknown => Outcome::Unknown(format!("{status}")),
         };
         world.backend.answers.push_back(answer);
         assert_eq!(world.run(), ["BeginModify", "ControllerModifyVolume", "ReportModifyError"], "{code:?}");
@@ -244,7 +244,7 @@ fn r25_every_code_is_told_as_what_it_is() {
         let uncertain =
             [Code::Cancelled, Code::DeadlineExceeded, Code::Unavailable, Code::ResourceExhausted, Code::Aborted];
         world.ask_class("silver");
-        world.now += 100_000;
+        world.pass(100_000);
         world.run();
         let expected: &[&str] =
             if uncertain.contains(&code) { &["gold", "gold", "silver"] } else { &["gold", "silver"] };
@@ -259,7 +259,7 @@ fn r25_the_same_failure_is_written_once() {
     world.backend.answers.extend((0..5).map(|_| refused(Code::Internal)));
     for _ in 0..5 {
         world.run();
-        world.now += 1_000_000;
+        world.pass(1_000_000);
     }
     assert_eq!(world.writes, 2);
 }
@@ -273,8 +273,8 @@ fn r26_a_missing_secret_is_only_retried() {
     assert_eq!(world.run(), ["BeginModify", "ReadSecret"]);
     assert!(matches!(world.look(), Decision::Wait(..)));
     assert_eq!(world.conditions(), [names::MODIFYING_VOLUME]);
-    world.make(Kind::Secret, json!({ "metadata": { "namespace": "n", "name": "s" }, "data": { "k": "dg==" } }));
-    world.now += 100_000;
+    world.create(Kind::Secret, json!({ "metadata": { "name": "s" }, "data": { "k": "dg==" } }));
+    world.pass(100_000);
     assert_eq!(world.run().len(), 4);
 }
 
@@ -286,14 +286,14 @@ fn growing_and_modifying_take_turns() {
     world.backend.answers.push_back(refused(Code::Internal));
     let done = world.run();
     assert!(done.ends_with(&["BeginModify", "ControllerModifyVolume", "SetVolumeAttributesClass", "FinishModify"]));
-    assert_eq!(world.code(), "VolumeResizeFailed");
-    world.now += 100_000;
+    assert_eq!(world.code(), "BackOff");
+    world.pass(100_000);
     assert_eq!(world.run(), ["ControllerExpandVolume", "SetVolumeSize", "FinishResize"]);
 }
 
 #[test]
 fn a_driver_that_cannot_modify_is_not_asked() {
     let mut world = asking();
-    world.local.modifies = false;
+    world.update_local(|local| local.modifies = false);
     assert!(world.run().is_empty() && world.look().why().settled);
 }

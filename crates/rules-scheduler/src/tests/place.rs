@@ -3,10 +3,10 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use api::{Kind, Object, ObjectKey, Value, names};
-use control::{Cache, Decision, Outcome, Rules, Tick};
+use control::{Cache, Decision, Engine, Outcome, Rules, Tick};
 use serde_json::json;
 
-use crate::{Memory, Scheduler};
+use crate::Scheduler;
 
 /// A handful of objects, each newer than the one before.
 #[derive(Default)]
@@ -71,9 +71,9 @@ impl Scene {
     /// What is done about pod `p`, or the code of the reason why nothing is.
     fn check(&self, expected: &str) {
         let view = Scheduler::view(&ObjectKey::new("n", "p"), &self.cache, &());
-        let said = match Scheduler::decide(Tick(0), &view, &Memory::default()) {
+        let said = match Scheduler::decide(Tick(0), &view, &()) {
             Decision::Do(action, _) => format!("{action:?}"),
-            Decision::Rest(why) | Decision::Wait(_, why) => why.code.into(),
+            other => other.why().code.into(),
         };
         assert_eq!(said, expected);
     }
@@ -103,7 +103,7 @@ fn a_pod_waits_until_every_claim_is_bound() {
 fn the_reason_names_the_claim() {
     let scene = scene().claim("c", "", "Pending", json!({}));
     let view = Scheduler::view(&ObjectKey::new("n", "p"), &scene.cache, &());
-    let decision = Scheduler::decide(Tick(0), &view, &Memory::default());
+    let decision = Scheduler::decide(Tick(0), &view, &());
     assert_eq!(decision.why().text, "waiting for claim c to be bound");
 }
 
@@ -231,10 +231,15 @@ fn a_claim_made_from_a_template_is_said_to_be_unsupported() {
 #[test]
 fn a_failed_attempt_is_waited_out_and_told() {
     let scene = Scene::default().node("a").pod("p", &[], "", "Pending");
-    let view = Scheduler::view(&ObjectKey::new("n", "p"), &scene.cache, &());
-    let Decision::Do(action, _) = Scheduler::decide(Tick(0), &view, &Memory::default()) else { panic!() };
-    let memory = Scheduler::remember(Tick(0), Memory::default(), &action, &Outcome::Unknown("cut off".into()));
-    let Decision::Wait(until, why) = Scheduler::decide(Tick(0), &view, &memory) else { panic!() };
+    let (pod, mut cache, mut engine) = (ObjectKey::new("n", "p"), scene.cache, Engine::<Scheduler>::new(()));
+    Scheduler::watches().iter().for_each(|kind| {
+        let listed: Vec<Object> = cache.all(*kind).cloned().collect();
+        cache.replace(*kind, 1_000, listed);
+    });
+    let Decision::Do(action, why) = engine.decide(Tick(0), &pod, &cache) else { panic!() };
+    engine.begin(&pod, action, why);
+    engine.ended(Tick(0), &pod, &Outcome::Unknown("cut off".into()), &cache);
+    let Decision::Wait(until, why) = engine.decide(Tick(0), &pod, &cache) else { panic!() };
     assert!(why.text.ends_with("cut off"));
-    assert!(matches!(Scheduler::decide(until, &view, &memory), Decision::Do(..)));
+    assert!(matches!(engine.decide(until, &pod, &cache), Decision::Do(..)));
 }

@@ -1,6 +1,6 @@
 use api::{Kind, Object, ObjectRef};
-use control::{Action, Cache, Change, Decision, Effect, Outcome, Permission, Reply, Rules, Tick};
-use rules_attachdetach::{Act, AttachDetach, Key, Memory, Proof, Stamp, View};
+use control::{BackOff, Cache, Change, Decision, Effect, Outcome, Permission, Reply, Rules, Tick};
+use rules_attachdetach::{Action, AttachDetach, Key, Memory, Proof, Stamp, View};
 
 use super::Astray;
 
@@ -8,10 +8,14 @@ use super::Astray;
 pub struct CachedInUse;
 
 /// The attachments an action wants a proof for.
-fn sought(act: &Act) -> &[Stamp] {
+fn sought(act: &Action) -> &[Stamp] {
     match act {
-        Act::Unreport { attachments, .. } | Act::Fence { attachments, .. } => attachments,
-        Act::Create { .. } | Act::Adopt(_) | Act::Report { .. } | Act::CheckNode { .. } | Act::Delete(_) => &[],
+        Action::Unreport { attachments, .. } | Action::Fence { attachments, .. } => attachments,
+        Action::Create { .. }
+        | Action::Adopt(_)
+        | Action::Report { .. }
+        | Action::CheckNode { .. }
+        | Action::Delete(_) => &[],
     }
 }
 
@@ -23,10 +27,10 @@ impl Astray for CachedInUse {
         local
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Act> {
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
         match AttachDetach::decide(now, view, memory) {
             Decision::Do(act, why) => match sought(&act).first() {
-                Some(attachment) => Decision::Do(Act::Delete(attachment.clone()), why),
+                Some(attachment) => Decision::Do(Action::Delete(attachment.clone()), why),
                 None => Decision::Do(act, why),
             },
             idle => idle,
@@ -40,11 +44,11 @@ pub struct FreshReadOnly;
 /// The real actions and the read that replaces taking the report back.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Wrong {
-    Real(Act),
+    Real(Action),
     Read { node: String, unique_name: String, attachments: Vec<Stamp> },
 }
 
-impl Action for Wrong {
+impl control::Action for Wrong {
     fn name(&self) -> &'static str {
         match self {
             Wrong::Real(act) => act.name(),
@@ -60,7 +64,7 @@ impl Action for Wrong {
     }
 
     fn permissions() -> &'static [Permission] {
-        Act::permissions()
+        Action::permissions()
     }
 }
 
@@ -90,18 +94,18 @@ impl Rules for FreshReadOnly {
 
     fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Wrong> {
         match AttachDetach::decide(now, view, memory) {
-            Decision::Do(Act::Unreport { node, unique_name, attachments, .. }, why)
-            | Decision::Do(Act::Fence { node, unique_name, attachments }, why)
+            Decision::Do(Action::Unreport { node, unique_name, attachments, .. }, why)
+            | Decision::Do(Action::Fence { node, unique_name, attachments }, why)
                 if !attachments.is_empty() =>
             {
                 match &memory.proof {
-                    Some(_) => Decision::Do(Wrong::Real(Act::Delete(attachments[0].clone())), why),
+                    Some(_) => Decision::Do(Wrong::Real(Action::Delete(attachments[0].clone())), why),
                     None => Decision::Do(Wrong::Read { node: node.name, unique_name, attachments }, why),
                 }
             }
             Decision::Do(act, why) => Decision::Do(Wrong::Real(act), why),
-            Decision::Rest(why) => Decision::Rest(why),
             Decision::Wait(until, why) => Decision::Wait(until, why),
+            rest @ (Decision::Rest(_) | Decision::Either(..)) => Decision::Rest(rest.why().clone()),
         }
     }
 
@@ -118,9 +122,15 @@ impl Rules for FreshReadOnly {
         }
     }
 
-    fn learn(_: &mut (), _: &Wrong, _: &Outcome) {}
+    fn learn(_: &mut (), _: &Wrong, _: &Outcome, _: &Cache) -> Vec<Key> {
+        Vec::new()
+    }
 
-    fn about(key: &Key) -> ObjectRef {
-        AttachDetach::about(key)
+    fn back_off(local: &()) -> BackOff {
+        AttachDetach::back_off(local)
+    }
+
+    fn object(key: &Key) -> ObjectRef {
+        AttachDetach::object(key)
     }
 }

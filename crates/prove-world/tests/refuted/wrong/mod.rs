@@ -1,25 +1,34 @@
 //! The wrong rules: the real ones, led astray in one place each.
 
+mod attacher;
+mod binding;
 mod detach;
+mod node;
 mod provision;
 mod resize;
+mod tiny;
 mod upstream;
 
+use std::hash::Hash;
 use std::marker::PhantomData;
 
 use api::{Kind, ObjectRef};
-use control::{Cache, Change, Decision, Outcome, Rules, Tick};
+use control::{BackOff, Cache, Change, Decision, Outcome, Rules, Tick};
 
+pub use attacher::{SaysAttached, SaysDetached};
+pub use binding::{BindsTwice, ReleasesBound};
 pub use detach::{CachedInUse, FreshReadOnly};
+pub use node::{Agent, DoesNotReport, DoesNotWait, ForgetsFirst, Misled, TakesEarly, UnstagesFirst};
 pub use provision::Trusting;
-pub use resize::{NodeIsSwift, UnknownIsNo};
+pub use resize::{AsksForLittle, GrowsOnPaper, NodeIsSwift, UnknownIsNo};
+pub use tiny::{Greets, Habit, Sleeps, Tiny, Trespasses, Wavers};
 pub use upstream::{ForgetsDetaching, LetsGoEarly, NeverHolds, NodeMustExist, Unguarded};
 
 /// Where the real rules are led astray.
 pub trait Astray: 'static {
     type Real: Rules;
     /// What is known of the world outside, and of this life.
-    type Local;
+    type Local: Clone + Hash + Send + Sync + 'static;
 
     fn real(local: &Self::Local) -> &<Self::Real as Rules>::Local;
 
@@ -44,7 +53,14 @@ pub trait Astray: 'static {
         Self::Real::remember(now, memory, did, got)
     }
 
-    fn learn(_: &mut Self::Local, _: &<Self::Real as Rules>::Action, _: &Outcome) {}
+    fn learn(
+        _: &mut Self::Local,
+        _: &<Self::Real as Rules>::Action,
+        _: &Outcome,
+        _: &Cache,
+    ) -> Vec<<Self::Real as Rules>::Key> {
+        Vec::new()
+    }
 }
 
 /// Rules led astray.
@@ -82,11 +98,15 @@ impl<A: Astray> Rules for Led<A> {
         A::remember(now, memory, did, got)
     }
 
-    fn learn(local: &mut A::Local, did: &Self::Action, got: &Outcome) {
-        A::learn(local, did, got);
+    fn learn(local: &mut A::Local, did: &Self::Action, got: &Outcome, cache: &Cache) -> Vec<Self::Key> {
+        A::learn(local, did, got, cache)
     }
 
-    fn about(key: &Self::Key) -> ObjectRef {
-        A::Real::about(key)
+    fn back_off(local: &A::Local) -> BackOff {
+        A::Real::back_off(A::real(local))
+    }
+
+    fn object(key: &Self::Key) -> ObjectRef {
+        A::Real::object(key)
     }
 }

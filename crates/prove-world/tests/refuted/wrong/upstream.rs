@@ -2,7 +2,7 @@
 
 use api::{ObjectKey, names};
 use control::{Cache, Decision, Outcome, Rules, Tick, Why};
-use rules_attachdetach::{Act, AttachDetach, Rival, View};
+use rules_attachdetach::{AttachDetach, Rival, View};
 use rules_attacher::{Attacher, Detach, Obstacle};
 use rules_provisioner::{Action, Provisioner, SourceKey, SourceView, Sources, VolumeView};
 
@@ -32,8 +32,14 @@ impl Astray for ForgetsDetaching {
         }
     }
 
-    fn learn(began: &mut bool, did: &Act, _: &Outcome) {
-        *began |= matches!(did, Act::Delete(_));
+    fn learn(
+        began: &mut bool,
+        did: &rules_attachdetach::Action,
+        _: &Outcome,
+        _: &Cache,
+    ) -> Vec<rules_attachdetach::Key> {
+        *began |= matches!(did, rules_attachdetach::Action::Delete(_));
+        Vec::new()
     }
 }
 

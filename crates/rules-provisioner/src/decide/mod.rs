@@ -1,3 +1,9 @@
+//! What to do about a claim or a volume.
+
+mod in_memory;
+mod step;
+mod volume;
+
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -7,19 +13,20 @@ use api::PersistentVolumeClaim;
 use control::{Decision, Tick, Why};
 
 use crate::find::selected_node;
-use crate::step::Step;
+use crate::intent;
 use crate::topology::NOT_ALLOWED;
 use crate::{
     Action, ClaimView, Course, Fresh, Intent, Made, Memory, Offer, Place, Slot, Stage, Terms, View, VolumeView, Work,
 };
-use crate::{decide_in_memory, decide_volume, intent};
+use step::Step;
+
+pub use volume::is_condemned;
 
 /// How long an entry that has served stays in a journal that is not crowded.
 const LINGER_MILLIS: u64 = 1_000;
 
-/// What to do now, held back while a failed attempt is being waited out.
 pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
-    let decision = match view {
+    match view {
         View::Claim(view) => claim(now, view, memory),
         View::Volume(VolumeView::Gone) => Decision::Rest(Why::settled("VolumeGone", "the volume does not exist")),
         View::Volume(VolumeView::NotOurs) => {
@@ -29,28 +36,14 @@ pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action
             Decision::Rest(Why::settled("OnAnotherNode", "the volume cannot be reached from this node"))
         }
         View::Volume(VolumeView::Ours { volume, local, attachments, secret }) => {
-            decide_volume::volume(now, volume, local, attachments, secret.as_ref(), memory)
+            volume::volume(now, volume, local, attachments, secret.as_ref(), memory)
         }
-    };
-    match (decision, memory.retry.pause(now)) {
-        (Decision::Do(_, why), Some(until)) => Decision::Wait(until, trying_again(&why, memory)),
-        (decision, _) => decision,
     }
 }
 
-fn trying_again(why: &Why, memory: &Memory) -> Why {
-    let failure = memory.retry.last_failure().unwrap_or("no answer");
-    let code = match &memory.stage {
-        Stage::Refused { .. } => "CreateRefused",
-        Stage::Faulty(_) => "VolumeFaulty",
-        Stage::Nothing | Stage::Created(_) | Stage::Committed | Stage::Deleted => "TryingAgain",
-    };
-    Why::waiting(code, format!("{}: {failure}", why.text))
-}
-
 fn claim(now: Tick, view: &ClaimView, memory: &Memory) -> Decision<Action> {
-    if let Some(job) = decide_in_memory::left_over(view, memory) {
-        return decide_in_memory::ours(&Step { now, work: &job, memory });
+    if let Some(job) = in_memory::left_over(view, memory) {
+        return in_memory::ours(&Step { now, work: &job, memory });
     }
     match view {
         ClaimView::Gone => Decision::Rest(Why::settled("ClaimGone", "the claim does not exist")),
@@ -79,7 +72,7 @@ fn claim(now: Tick, view: &ClaimView, memory: &Memory) -> Decision<Action> {
             let step = Step { now, work, memory: &memory };
             match work.local.settings.intent {
                 // An intent is seen to its end, whatever the settings are now.
-                Intent::InMemory if work.intent.is_none() => decide_in_memory::ours(&step),
+                Intent::InMemory if work.intent.is_none() => in_memory::ours(&step),
                 Intent::InMemory | Intent::OnClaim | Intent::InJournal => ours(&step),
             }
         }
@@ -128,6 +121,9 @@ fn without_intent(step: &Step) -> Decision<Action> {
         (Course::Provide | Course::AwaitNode | Course::Contest { .. }, Slot::Taken(holder)) => name_taken(work, holder),
         (Course::AwaitNode, Slot::Empty) => awaiting_node(work),
         (course @ (Course::Provide | Course::Contest { .. }), Slot::Empty) => match &work.offer {
+            Offer::Standing(_) | Offer::Changed(_) if work.journal_full && records_in_journal(work) => {
+                journal_full(work)
+            }
             Offer::Standing(terms) | Offer::Changed(terms) => match course {
                 Course::Contest { from } => step.contest(*from, terms),
                 Course::Provide | Course::AwaitNode | Course::Deleted | Course::Bound(_) => record_intent(step, terms),
@@ -174,21 +170,25 @@ pub(crate) fn name_taken(work: &Work, holder: &str) -> Decision<Action> {
     ))
 }
 
+fn records_in_journal(work: &Work) -> bool {
+    work.local.settings.intent == Intent::InJournal
+}
+
+/// Whoever waits for room needs none of it to be found again: the claim itself says that it has no volume.
+fn journal_full(work: &Work) -> Decision<Action> {
+    let text = format!("the journal is full: waiting until entries leave Lease {}", work.page.journal);
+    Decision::Rest(Why::waiting("JournalFull", text))
+}
+
 /// The write-ahead intent: the one step without which no volume may be made.
 fn record_intent(step: &Step, terms: &Terms) -> Decision<Action> {
     let work = step.work;
     if let Some(look) = look_again(step) {
         return look;
     }
-    let (place, record) = match work.local.settings.intent {
-        Intent::InJournal => {
-            let record = intent::record_for(&work.claim, terms);
-            match record.len() <= work.room {
-                true => (Place::Journal(work.page.clone()), record),
-                false => (Place::Claim, intent::record(&work.claim, terms)),
-            }
-        }
-        Intent::OnClaim | Intent::InMemory => (Place::Claim, intent::record(&work.claim, terms)),
+    let (place, record) = match records_in_journal(work) {
+        true => (Place::Journal(work.page.clone()), intent::record_for(&work.claim, terms)),
+        false => (Place::Claim, intent::record(&work.claim, terms)),
     };
     Decision::Do(
         Action::RecordIntent { claim: work.claim.clone(), place, record },

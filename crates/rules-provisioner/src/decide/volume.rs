@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use api::{PersistentVolume, SecretReference, names};
 use control::{Decision, Tick, Why};
 
-use crate::step::read_secret;
+use super::step::read_secret;
 use crate::{Action, Fresh, Local, Memory, Obstacle, Stage, pv};
 
 /// Whether a volume's data may be destroyed: the policy says so, and it belongs to nobody. A volume that is being
@@ -115,6 +115,7 @@ fn destroy(
                 socket: local.socket.clone(),
                 volume_id: handle.into(),
                 secrets,
+                undo: false,
             },
             Why::waiting("DeletingVolume", format!("waiting for driver {} to delete the volume", local.driver)),
         ),

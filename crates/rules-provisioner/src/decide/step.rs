@@ -20,10 +20,9 @@ impl Step<'_> {
     /// What CreateVolume needs, and then CreateVolume.
     pub(crate) fn create_volume(&self, terms: &Terms, job: Option<Arc<Job>>) -> Decision<Action> {
         let (work, driver) = (self.work, &self.work.local.driver);
-        if let Some(until) = self.memory.infeasible.filter(|until| self.now < *until) {
-            let failure = self.memory.retry.last_failure().unwrap_or("it called the request impossible");
+        if let Some((until, failure)) = self.memory.infeasible.as_ref().filter(|(until, _)| self.now < *until) {
             let text = format!("driver {driver} will be asked again for volume {}: {failure}", terms.request.name);
-            return Decision::Wait(until, Why::waiting("CreateRefused", text));
+            return Decision::Wait(*until, Why::waiting("CreateRefused", text));
         }
         if let Some(hold) = self.hold_source(terms, job.is_none()) {
             return hold;
@@ -109,6 +108,7 @@ impl Step<'_> {
                 socket: self.work.local.socket.clone(),
                 volume_id: made.volume_id.clone(),
                 secrets,
+                undo: true,
             },
             Why::waiting("UndoingVolume", format!("waiting for driver {driver} to delete the volume nobody wants")),
         )
@@ -149,7 +149,7 @@ impl Step<'_> {
 
     /// After a conflict the next turn comes later, as many times as there were conflicts, up to the longest delay.
     fn turn(&self, from: Tick) -> Tick {
-        let conflicts = self.memory.retry.failures();
+        let conflicts = self.memory.conflicts;
         match &self.work.local.settings.node {
             Some(own) if conflicts > 0 => {
                 let delay = own.base_delay_millis.saturating_mul(1 << conflicts.min(16)).min(own.max_delay_millis);

@@ -19,8 +19,9 @@ use serde_json::json;
 
 use crate::Local;
 
-/// Entries together may be this long; the API takes 256 KiB of annotations. What does not fit is recorded on its claim.
-const MOST_BYTES: usize = 200 << 10;
+/// A journal of this length is full: nothing is recorded until entries have left it. The API takes 256 KiB of annotations,
+/// so that what is being recorded at the same moment, and one long record, still fit.
+const FULL_BYTES: usize = 200 << 10;
 /// In a journal with more entries than this, nothing stays longer than it must.
 const MANY: usize = 32;
 
@@ -56,11 +57,26 @@ pub(crate) fn page(uid: &str, cache: &Cache, local: &Local) -> Page {
     }
 }
 
-/// How many bytes the journal has room for. To be asked only by those who need some: it means adding up.
-pub(crate) fn room(cache: &Cache, local: &Local) -> usize {
-    let annotations = cache.lease(&local.journal()).map(|lease| &lease.metadata.annotations);
-    let used = annotations.into_iter().flatten().map(|(name, text)| name.len() + text.len()).sum();
-    MOST_BYTES.saturating_sub(used)
+/// The journal has no room for another entry. To be asked only by those who want to record one: it means adding up.
+pub(crate) fn is_full(cache: &Cache, local: &Local) -> bool {
+    cache.lease(&local.journal()).is_some_and(|lease| full(lease))
+}
+
+fn full(lease: &Lease) -> bool {
+    lease.metadata.annotations.iter().map(|(name, text)| name.len() + text.len()).sum::<usize>() >= FULL_BYTES
+}
+
+/// The journal was full, and is no longer: whoever waits for that can go on.
+pub(crate) fn has_room_again(change: &Change, local: &Local) -> bool {
+    lease(change.before.as_ref(), local).is_some_and(full) && !lease(change.after.as_ref(), local).is_some_and(full)
+}
+
+/// The journal, if that is what changed.
+fn lease<'a>(side: Option<&'a Object>, local: &Local) -> Option<&'a Lease> {
+    match side {
+        Some(Object::Lease(lease)) if lease.metadata.key() == local.journal() => Some(lease),
+        Some(_) | None => None,
+    }
 }
 
 fn of_claim<'a>(lease: &'a Lease, uid: &str) -> impl Iterator<Item = (&'a String, &'a String)> {
@@ -90,12 +106,6 @@ fn of_all(lease: &Lease) -> impl Iterator<Item = (&str, &str, &str)> {
 
 /// Uid and text of the entries that came, went or changed.
 pub(crate) fn changed<'a>(change: &'a Change, local: &Local) -> Vec<(&'a str, &'a str)> {
-    fn lease<'a>(side: Option<&'a Object>, local: &Local) -> Option<&'a Lease> {
-        match side {
-            Some(Object::Lease(lease)) if lease.metadata.key() == local.journal() => Some(lease),
-            Some(_) | None => None,
-        }
-    }
     let (before, after) = (lease(change.before.as_ref(), local), lease(change.after.as_ref(), local));
     let differs = |one: Option<&'a Lease>, other: Option<&'a Lease>| {
         let missing = move |name: &str, text: &str| {

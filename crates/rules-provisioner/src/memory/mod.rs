@@ -1,22 +1,26 @@
+//! What is kept in mind between decisions.
+
+mod answer;
+
 use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
-use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use api::{Object, PersistentVolumeClaim};
-use control::{Outcome, Refusal, Reply, Retry, Secrets, Tick};
-use csi::{Code, Response};
+use control::{Outcome, Refusal, Reply, Secrets, Tick};
+use csi::Code;
 
 use crate::topology::Segments;
-use crate::{Action, InTree, Local, Request, Terms, is_condemned, pv};
+use crate::{Action, InTree, Local, Request, Terms, is_condemned};
+use answer::{is_about_the_request, is_for, made, room};
+
+pub(crate) use answer::attempt;
 
 /// A hint kept between decisions: how far the work for one uid has come.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Memory {
-    /// When to try again.
-    pub retry: Retry,
     /// The claim or volume this is about. A namesake starts anew (reliability 13).
     pub uid: String,
     /// This life wrote the intent, or adopted it, and was answered: no earlier write can take it away.
@@ -33,8 +37,10 @@ pub struct Memory {
     pub holds: bool,
     /// What the volume is made from need not be held, because we may not hold it.
     pub hold_waived: bool,
-    /// The driver called the request impossible: it is not asked again before this moment.
-    pub infeasible: Option<Tick>,
+    /// The driver called the request impossible, in these words: it is not asked again before this moment.
+    pub infeasible: Option<(Tick, String)>,
+    /// How often another node was faster to take the claim.
+    pub conflicts: u32,
     /// What the driver on this node said about room for the volume.
     pub room: Room,
     /// What is under way, where nothing is written down.
@@ -133,8 +139,6 @@ pub enum Fresh {
 const CATCH_UP_MILLIS: u64 = 1_000;
 /// P48: how long a request that the driver called impossible is not repeated.
 const INFEASIBLE_MILLIS: u64 = 5 * 60 * 1_000;
-/// How long a node without room for a claim leaves it to others.
-const NO_ROOM_MILLIS: u64 = 60_000;
 
 impl Memory {
     /// What is remembered about this uid: nothing, if the memory is about a namesake.
@@ -145,39 +149,38 @@ impl Memory {
     pub(crate) fn after(self, now: Tick, did: &Action, got: &Outcome) -> Memory {
         let uid = did.uid();
         let known = if self.uid == uid { self } else { Memory { uid: uid.into(), ..Memory::default() } };
-        let retry = known.retry.clone().after(now, got);
         match did {
             // Whatever was known belongs to an earlier attempt, which is over.
             Action::RecordIntent { .. } => {
-                Memory { retry, owned: is_done(got), sure: is_done(got), uid: known.uid, ..Memory::default() }
+                Memory { owned: is_done(got), sure: is_done(got), uid: known.uid, ..Memory::default() }
             }
-            Action::AdoptIntent { .. } => Memory { retry, owned: is_done(got), ..known },
-            Action::HoldSource { .. } => known.after_hold(retry, got),
+            Action::AdoptIntent { .. } => Memory { owned: is_done(got), ..known },
+            Action::HoldSource { .. } => known.after_hold(got),
             Action::ReadSecret { secret, needed, .. } => match Secrets::of(secret, got) {
-                // A read does not end a row of failures: what it makes possible may fail again.
                 Ok(secrets) => Memory { secrets: Some(secrets), ..known },
-                Err(why) if *needed => {
-                    Memory { retry: known.retry.after(now, &Outcome::Unknown(why)), secrets: None, ..known }
-                }
+                Err(_) if *needed => Memory { secrets: None, ..known },
                 Err(_) => Memory { secrets: Some(Secrets::default()), ..known }, // P33
             },
             Action::CreateVolume { request, job, in_tree, .. } => {
                 known.after_create(now, request, *in_tree, job.as_ref(), got)
             }
-            Action::CreatePv { .. } => known.after_pv(retry, got),
+            Action::CreatePv { .. } => known.after_pv(got),
             Action::AskCapacity { request, .. } => Memory { room: room(now, request, got), ..known },
-            Action::TakeClaim { .. } => Memory { retry, room: Room::Unasked, ..known },
+            Action::TakeClaim { .. } => {
+                let conflicts = if is_done(got) { 0 } else { known.conflicts.saturating_add(1) };
+                Memory { conflicts, room: Room::Unasked, ..known }
+            }
             Action::LookAtClaim { .. } => known.after_look_at_claim(now, got),
-            Action::LookForPv { .. } => known.after_look_for(now, got),
+            Action::LookForPv { .. } => known.after_look_for(got),
             Action::LookAtPv { .. } => known.after_look_at(now, got),
-            Action::DeleteVolume { .. } => known.after_delete(retry, got),
+            Action::DeleteVolume { .. } => known.after_delete(got),
             Action::DropIntent { .. } if is_done(got) => Memory::default(),
             Action::Reschedule(_) if is_done(got) => known.rescheduled(),
             // The intent may be gone, or about to go: no call may rely on it until it is adopted.
             Action::DropIntent { .. } | Action::Reschedule(_) => {
-                Memory { retry, owned: known.owned && is_refused(got), ..known }
+                Memory { owned: known.owned && is_refused(got), ..known }
             }
-            Action::Hold(_) | Action::DropHold { .. } | Action::DeletePv(_) => Memory { retry, ..known },
+            Action::Hold(_) | Action::DropHold { .. } | Action::DeletePv(_) => known,
         }
     }
 
@@ -197,7 +200,7 @@ impl Memory {
     }
 
     /// P60: where we may not write to sources, they are copied without being held.
-    fn after_hold(self, retry: Retry, got: &Outcome) -> Memory {
+    fn after_hold(self, got: &Outcome) -> Memory {
         match got {
             Outcome::Refused(Refusal::Denied(_)) => Memory { hold_waived: true, ..self },
             Outcome::Refused(
@@ -207,8 +210,8 @@ impl Memory {
                 | Refusal::Driver(_, _)
                 | Refusal::Host(_),
             )
-            | Outcome::Unknown(_) => Memory { retry, ..self },
-            Outcome::Done(_) => Memory { retry, holds: true, ..self },
+            | Outcome::Unknown(_) => self,
+            Outcome::Done(_) => Memory { holds: true, ..self },
         }
     }
 
@@ -223,93 +226,74 @@ impl Memory {
     ) -> Memory {
         // The secrets have served. What is under way is remembered until there is a final answer.
         let known = Memory { secrets: None, job: job.cloned(), ..self };
-        let retry = known.retry.clone();
-        let nonsense = Outcome::Unknown("the driver's answer names no volume".into());
         match got {
             Outcome::Done(reply) => match made(reply, request, in_tree) {
-                Some((made, None)) => {
-                    Memory { retry: Retry::default(), stage: Stage::Created(made), fresh: Fresh::Unread, ..known }
-                }
-                // P21, P76: the volume must go again, and the next one comes no sooner than after any failure.
-                Some((made, Some(fault))) => Memory {
-                    retry: retry.after(now, &Outcome::Unknown(fault)),
-                    stage: Stage::Faulty(made),
-                    fresh: Fresh::Unread,
-                    ..known
-                },
-                None => Memory { retry: retry.after(now, &nonsense), sure: false, stage: Stage::Nothing, ..known },
+                Some((made, None)) => Memory { stage: Stage::Created(made), fresh: Fresh::Unread, ..known },
+                // P21, P76: the volume must go again.
+                Some((made, Some(_))) => Memory { stage: Stage::Faulty(made), fresh: Fresh::Unread, ..known },
+                None => Memory { sure: false, stage: Stage::Nothing, ..known },
             },
             // A volume of that name exists and is not what was asked for: it is there, and it is not ours to describe.
             Outcome::Refused(Refusal::Driver(Code::AlreadyExists, _)) | Outcome::Unknown(_) => {
-                Memory { retry: retry.after(now, got), sure: false, stage: Stage::Nothing, ..known }
+                Memory { sure: false, stage: Stage::Nothing, ..known }
             }
-            Outcome::Refused(Refusal::Driver(code, _)) if known.sure || is_about_the_request(*code) => {
-                known.refused(now, *code, got)
+            Outcome::Refused(Refusal::Driver(code, text)) if known.sure || is_about_the_request(*code) => {
+                known.refused(now, *code, text)
             }
             // An earlier call may have made the volume, and the driver may merely have failed this time (reliability 7).
-            Outcome::Refused(Refusal::Driver(_, _)) => {
-                Memory { retry: retry.after(now, got), stage: Stage::Nothing, job: None, ..known }
-            }
+            Outcome::Refused(Refusal::Driver(_, _)) => Memory { stage: Stage::Nothing, job: None, ..known },
             Outcome::Refused(
                 Refusal::Conflict | Refusal::NotFound | Refusal::AlreadyExists | Refusal::Denied(_) | Refusal::Host(_),
-            ) => Memory { retry: retry.after(now, got), stage: Stage::Nothing, ..known },
+            ) => Memory { stage: Stage::Nothing, ..known },
         }
     }
 
-    fn refused(self, now: Tick, code: Code, got: &Outcome) -> Memory {
+    fn refused(self, now: Tick, code: Code, text: &str) -> Memory {
         let impossible = code == Code::InvalidArgument;
         Memory {
-            retry: self.retry.after(now, got),
             stage: Stage::Refused { exhausted: code == Code::ResourceExhausted },
-            infeasible: impossible.then(|| now.after_millis(INFEASIBLE_MILLIS)),
+            infeasible: impossible
+                .then(|| (now.after_millis(INFEASIBLE_MILLIS), Refusal::Driver(code, text.into()).to_string())),
             job: None,
             ..self
         }
     }
 
-    /// The end of a faulty volume does not end a row of failures: the next one may be as faulty.
-    fn after_delete(self, retry: Retry, got: &Outcome) -> Memory {
-        let faulty = matches!(self.stage, Stage::Faulty(_));
-        let kept = self.retry.clone();
+    fn after_delete(self, got: &Outcome) -> Memory {
         let known = Memory { secrets: None, fresh: Fresh::Unread, ..self };
         match got {
-            Outcome::Done(_) if faulty => Memory { retry: kept, stage: Stage::Deleted, ..known },
-            Outcome::Done(_) => Memory { retry, stage: Stage::Deleted, ..known },
-            Outcome::Refused(_) | Outcome::Unknown(_) => Memory { retry, ..known },
+            Outcome::Done(_) => Memory { stage: Stage::Deleted, ..known },
+            Outcome::Refused(_) | Outcome::Unknown(_) => known,
         }
     }
 
-    fn after_pv(self, retry: Retry, got: &Outcome) -> Memory {
+    fn after_pv(self, got: &Outcome) -> Memory {
         match got {
-            Outcome::Done(_) => Memory { retry, stage: Stage::Committed, job: None, ..self },
-            Outcome::Refused(Refusal::AlreadyExists) => Memory { retry, fresh: Fresh::Wanted, ..self },
+            Outcome::Done(_) => Memory { stage: Stage::Committed, job: None, ..self },
+            Outcome::Refused(Refusal::AlreadyExists) => Memory { fresh: Fresh::Wanted, ..self },
             Outcome::Refused(
                 Refusal::Conflict | Refusal::NotFound | Refusal::Denied(_) | Refusal::Driver(_, _) | Refusal::Host(_),
             )
-            | Outcome::Unknown(_) => Memory { retry, ..self },
+            | Outcome::Unknown(_) => self,
         }
     }
 
-    /// A read does not end a row of failures: what it makes possible may fail again.
-    fn after_look_for(self, now: Tick, got: &Outcome) -> Memory {
-        let retry = self.retry.clone();
-        let Outcome::Done(reply) = got else { return Memory { retry: retry.after(now, got), ..self } };
+    fn after_look_for(self, got: &Outcome) -> Memory {
+        let Outcome::Done(reply) = got else { return self };
         let Reply::Object(Object::PersistentVolume(volume)) = reply else {
             return Memory { fresh: Fresh::Absent, ..self };
         };
-        let holder = volume.spec.claim_ref.as_ref().map(|holder| holder.uid.as_str());
-        if holder == Some(self.uid.as_str()) {
+        if is_for(volume, &self.uid) {
             return Memory { stage: Stage::Committed, ..self };
         }
         let seen = rules_translate::as_csi(volume).ok();
         let source = seen.as_ref().and_then(|volume| volume.spec.csi.as_ref());
         let handle = source.map(|source| source.volume_handle.clone()).unwrap_or_default();
-        let taken = Outcome::Refused(Refusal::AlreadyExists);
-        Memory { retry: retry.after(now, &taken), fresh: Fresh::Taken { handle }, ..self }
+        Memory { fresh: Fresh::Taken { handle }, ..self }
     }
 
     fn after_look_at_claim(self, now: Tick, got: &Outcome) -> Memory {
-        let Outcome::Done(reply) = got else { return Memory { retry: self.retry.clone().after(now, got), ..self } };
+        let Outcome::Done(reply) = got else { return self };
         let wanted = match reply {
             Reply::Object(Object::PersistentVolumeClaim(claim)) => {
                 let same = claim.metadata.uid == self.uid && !claim.metadata.is_deleting();
@@ -322,8 +306,7 @@ impl Memory {
     }
 
     fn after_look_at(self, now: Tick, got: &Outcome) -> Memory {
-        let retry = self.retry.clone();
-        let Outcome::Done(reply) = got else { return Memory { retry: retry.after(now, got), ..self } };
+        let Outcome::Done(reply) = got else { return self };
         let fresh = match reply {
             Reply::Object(Object::PersistentVolume(volume))
                 if volume.metadata.uid == self.uid && is_condemned(volume) =>
@@ -338,68 +321,10 @@ impl Memory {
     }
 }
 
-/// The driver will not have this request, now or earlier: had it made the volume for an equal one, it would say so. The
-/// other codes say that something went wrong, not that there is no volume.
-fn is_about_the_request(code: Code) -> bool {
-    match code {
-        Code::InvalidArgument
-        | Code::NotFound
-        | Code::PermissionDenied
-        | Code::ResourceExhausted
-        | Code::OutOfRange
-        | Code::Unimplemented
-        | Code::Unauthenticated => true,
-        Code::Ok
-        | Code::Cancelled
-        | Code::Unknown
-        | Code::DeadlineExceeded
-        | Code::AlreadyExists
-        | Code::FailedPrecondition
-        | Code::Aborted
-        | Code::Internal
-        | Code::Unavailable
-        | Code::DataLoss => false,
-    }
-}
-
 fn is_done(got: &Outcome) -> bool {
     matches!(got, Outcome::Done(_))
 }
 
 fn is_refused(got: &Outcome) -> bool {
     matches!(got, Outcome::Refused(_))
-}
-
-/// What the driver made, and what is wrong with it.
-fn made(reply: &Reply, request: &Request, in_tree: Option<InTree>) -> Option<(Made, Option<String>)> {
-    let Reply::Csi(Response::CreateVolume(response)) = reply else { return None };
-    let volume = response.volume.as_ref().filter(|volume| !volume.volume_id.is_empty())?;
-    let (size, asked) = (volume.capacity_bytes, request.required_bytes);
-    let fault = if size != 0 && size < asked {
-        Some(format!("the driver made a volume of {size} bytes where {asked} were asked"))
-    } else if request.source.is_some() && volume.content_source.is_none() {
-        Some("the driver does not say that it made the volume from its source".into())
-    } else {
-        None
-    };
-    let made = Made {
-        volume_id: volume.volume_id.clone(),
-        capacity_bytes: size,
-        context: volume.volume_context.clone(),
-        topology: volume.accessible_topology.iter().map(|place| place.segments.clone()).collect(),
-    };
-    // A volume that cannot be recorded as the plugin would have done it is not what was asked for (sidecars 2.9).
-    let fault = fault.or_else(|| pv::why_not_in_tree(&made, in_tree?));
-    Some((made, fault))
-}
-
-/// P95: a driver that does not know is taken to have room; CreateVolume will tell.
-fn room(now: Tick, request: &Request, got: &Outcome) -> Room {
-    let Outcome::Done(Reply::Csi(Response::GetCapacity(answer))) = got else { return Room::Enough };
-    let asked = request.required_bytes;
-    let largest = answer.maximum_volume_size.is_none_or(|largest| largest >= asked);
-    if asked == 0 || (answer.available_capacity >= asked && largest) {
-        return Room::Enough;
-    }
-    Room::TooLittle { again: now.after_millis(NO_ROOM_MILLIS) }
 }

@@ -6,8 +6,8 @@ use alloc::sync::Arc;
 
 use control::{Decision, Why};
 
-use crate::decide::{awaiting_node, bound, class_missing, made, may_move, name_taken, remove};
-use crate::step::Step;
+use super::step::Step;
+use super::{awaiting_node, bound, class_missing, made, may_move, name_taken, remove};
 use crate::{Action, ClaimView, Course, Hold, Job, Memory, Offer, Slot, Stage, Terms, Work};
 
 /// Work begun for a claim that is no longer the one we see.
@@ -31,7 +31,7 @@ pub(crate) fn left_over(view: &ClaimView, memory: &Memory) -> Option<Work> {
         name: job.terms.request.name.clone(),
         intent: None,
         page: Arc::default(),
-        room: 0,
+        journal_full: false,
         course: Course::Provide,
         slot: Slot::Empty,
         offer: Offer::Standing(job.terms.clone()),

@@ -1,36 +1,19 @@
-//! The write-ahead intent: how it is recorded, found again, taken over and withdrawn. Nothing else in these rules knows
-//! that it is an entry in the driver's journal (`journal.rs`), or a finalizer and two annotations on the claim.
+//! What is written down with an intent, and how it is read again.
 
 use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use api::{
-    ClaimSpec, Kind, Meta, ObjectKey, ObjectRef, Patch, PersistentVolumeClaim, Precondition, Quantity, Resources, Time,
-    Value, Write, names,
-};
-use control::{Cache, Effect};
+use api::{ClaimSpec, Meta, ObjectKey, PersistentVolumeClaim, Quantity, Resources, Time, names};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
-use crate::journal::{self, Page};
 use crate::terms::{requested, usage};
-use crate::{ContentSource, Local, Request, Requirement, SecretRefs, Terms};
+use crate::{ContentSource, Request, Requirement, SecretRefs, Terms};
 
 /// A requirement longer than this is not written down, because an object can carry only so much. It is made anew from the
 /// nodes there are when it is needed again.
 const LONGEST_TOPOLOGY: usize = 32 << 10;
-
-/// Where an intent is recorded.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
-    /// On the claim itself, which cannot go before the intent does.
-    Claim,
-    /// In the driver's journal.
-    Journal(Arc<Page>),
-}
 
 /// What the class and the cluster said, so that every later attempt says the same.
 ///
@@ -129,27 +112,6 @@ pub(crate) struct Recorded {
     pub(crate) terms: Terms,
     /// The topology was too long to be recorded.
     pub(crate) topology_left_out: bool,
-}
-
-/// Where the claim's intent is, if there is one, and what was recorded.
-pub(crate) fn find(claim: &PersistentVolumeClaim, page: &Arc<Page>) -> (Option<Place>, Option<Recorded>) {
-    if is_on(claim) {
-        let record = claim.metadata.annotation(names::PROVISIONING_TERMS);
-        return (Some(Place::Claim), record.and_then(|record| recorded(claim, record)));
-    }
-    match page.text() {
-        Some(record) => (Some(Place::Journal(page.clone())), recorded(claim, record)),
-        None => (None, None),
-    }
-}
-
-/// The claim has an intent, wherever it is.
-pub(crate) fn is_held(claim: &PersistentVolumeClaim, cache: &Cache, local: &Local) -> bool {
-    is_on(claim) || journal::has_entry(&claim.metadata.uid, cache, local)
-}
-
-fn is_on(claim: &PersistentVolumeClaim) -> bool {
-    claim.metadata.has_finalizer(names::PROVISIONING_INTENT)
 }
 
 /// The terms as they are recorded on the claim.
@@ -263,63 +225,4 @@ pub(crate) fn recorded(claim: &PersistentVolumeClaim, record: &str) -> Option<Re
         request,
     };
     Some(Recorded { terms, topology_left_out: record.topology_left_out })
-}
-
-/// Records it. On the claim, it is refused if the claim has changed.
-pub(crate) fn write(claim: &PersistentVolumeClaim, place: &Place, record: &str) -> Effect {
-    match place {
-        Place::Journal(page) => page.record(claim, record),
-        Place::Claim => {
-            let mut finalizers = claim.metadata.finalizers.clone();
-            finalizers.push(names::PROVISIONING_INTENT.into());
-            let annotations = json!({ names::PROVISIONING_TERMS: record });
-            patch(claim, json!({ "metadata": { "finalizers": finalizers, "annotations": annotations } }))
-        }
-    }
-}
-
-/// Takes it over: one write after which no earlier one can take it away.
-pub(crate) fn adopt(claim: &PersistentVolumeClaim, place: &Place) -> Effect {
-    match place {
-        Place::Journal(page) => page.adopt(claim),
-        Place::Claim => {
-            let annotations = json!({ names::PROVISIONING_ADOPTED: claim.metadata.resource_version });
-            patch(claim, json!({ "metadata": { "annotations": annotations } }))
-        }
-    }
-}
-
-/// Withdraws it, with all that was written along with it.
-pub(crate) fn withdraw(claim: &PersistentVolumeClaim, place: &Place) -> Effect {
-    match place {
-        Place::Journal(page) => page.withdraw(),
-        Place::Claim => {
-            let finalizers = without_intent(claim);
-            let annotations = json!({ names::PROVISIONING_TERMS: null, names::PROVISIONING_ADOPTED: null });
-            patch(claim, json!({ "metadata": { "finalizers": finalizers, "annotations": annotations } }))
-        }
-    }
-}
-
-/// Gives the choice of a node back to the scheduler, and withdraws an intent on the claim in the same write.
-pub(crate) fn reschedule(claim: &PersistentVolumeClaim) -> Effect {
-    let mut metadata = json!({ "annotations": { names::SELECTED_NODE: null } });
-    if is_on(claim) {
-        metadata["finalizers"] = without_intent(claim);
-        metadata["annotations"][names::PROVISIONING_TERMS] = Value::Null;
-        metadata["annotations"][names::PROVISIONING_ADOPTED] = Value::Null;
-    }
-    patch(claim, json!({ "metadata": metadata }))
-}
-
-fn without_intent(claim: &PersistentVolumeClaim) -> Value {
-    let rest = claim.metadata.finalizers.iter().filter(|finalizer| *finalizer != names::PROVISIONING_INTENT);
-    let rest: Vec<&String> = rest.collect();
-    if rest.is_empty() { Value::Null } else { json!(rest) }
-}
-
-fn patch(claim: &PersistentVolumeClaim, body: Value) -> Effect {
-    let target = ObjectRef { kind: Kind::PersistentVolumeClaim, key: claim.metadata.key() };
-    let patch = Patch::merge(Precondition::unchanged(&claim.metadata), body);
-    Effect::Write(Write::Patch { target, subresource: None, patch })
 }

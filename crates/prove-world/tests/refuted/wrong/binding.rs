@@ -1,0 +1,51 @@
+//! Binding controllers that give away what has an owner.
+
+use control::{Decision, Rules, Tick, Why};
+use rules_binding::{Action, Binding, ClaimView, Holder, Memory, Standing, View, VolumeView};
+
+use super::Astray;
+
+/// Calls a bound volume released.
+pub struct ReleasesBound;
+
+impl Astray for ReleasesBound {
+    type Real = Binding;
+    type Local = ();
+
+    fn real(local: &()) -> &() {
+        local
+    }
+
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+        match view {
+            View::Volume(VolumeView::Here(facts))
+                if matches!(facts.holder, Holder::Bound(_)) && facts.volume.status.phase == "Bound" =>
+            {
+                Decision::Do(Action::MarkReleased(facts.volume.clone()), Why::waiting("Wrong", "taken for released"))
+            }
+            _ => Binding::decide(now, view, memory),
+        }
+    }
+}
+
+/// Gives any claim without a volume one that has an owner.
+pub struct BindsTwice;
+
+impl Astray for BindsTwice {
+    type Real = Binding;
+    type Local = ();
+
+    fn real(local: &()) -> &() {
+        local
+    }
+
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+        match view {
+            View::Claim(ClaimView::Here(facts)) if matches!(facts.standing, Standing::Unbound(_)) => {
+                let action = Action::PointClaim { claim: facts.claim.clone(), volume: "data-volume".into() };
+                Decision::Do(action, Why::waiting("Wrong", "taken for free"))
+            }
+            _ => Binding::decide(now, view, memory),
+        }
+    }
+}

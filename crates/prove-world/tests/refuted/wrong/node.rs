@@ -1,0 +1,131 @@
+//! Agents that believe too much, or do things in the wrong order.
+
+use control::{Cache, Decision, Outcome, Rules, Tick};
+use rules_node::{Action, Key, Local, Memory, Node, NodeSide, Proof, Standing, View};
+
+use super::Astray;
+
+/// An agent led astray in its decisions alone: what it learns of its machine is what the real one learns.
+pub trait Misled: 'static {
+    /// What it takes its view for.
+    fn believes(_view: &mut View) {}
+
+    /// What it remembers without having been told.
+    fn recalls(_memory: &mut Memory) {}
+
+    /// What it does instead.
+    fn instead(_view: &View, action: Action) -> Action {
+        action
+    }
+}
+
+/// An agent that is [`Misled`].
+pub struct Agent<M>(std::marker::PhantomData<M>);
+
+impl<M: Misled> Astray for Agent<M> {
+    type Real = Node;
+    type Local = Local;
+
+    fn real(local: &Local) -> &Local {
+        local
+    }
+
+    fn view(key: &Key, cache: &control::Cache, local: &Local) -> View {
+        let mut view = Node::view(key, cache, local);
+        M::believes(&mut view);
+        view
+    }
+
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+        let mut memory = memory.clone();
+        M::recalls(&mut memory);
+        match Node::decide(now, view, &memory) {
+            Decision::Do(action, why) => Decision::Do(M::instead(view, action), why),
+            idle => idle,
+        }
+    }
+
+    fn learn(local: &mut Local, did: &Action, got: &Outcome, cache: &Cache) -> Vec<Key> {
+        Node::learn(local, did, got, cache)
+    }
+}
+
+/// What the agent believes the API itself has told it.
+fn proved(memory: &mut Memory) {
+    memory.proof = Some(Proof { version: u64::MAX, holds: true });
+}
+
+/// Mounts without waiting for the volume to be attached.
+pub struct DoesNotWait;
+
+impl Misled for DoesNotWait {
+    fn believes(view: &mut View) {
+        let View::Volume(volume) = view else { return };
+        volume.attachment = rules_node::Attachment::NotNeeded;
+        if let NodeSide::Ours(node) = &mut volume.node_side {
+            node.listed = true;
+        }
+    }
+
+    fn recalls(memory: &mut Memory) {
+        proved(memory);
+    }
+}
+
+/// Mounts what is attached without reporting it in use.
+pub struct DoesNotReport;
+
+impl Misled for DoesNotReport {
+    fn believes(view: &mut View) {
+        if let View::Volume(volume) = view
+            && let NodeSide::Ours(node) = &mut volume.node_side
+        {
+            node.listed = true;
+        }
+    }
+
+    fn recalls(memory: &mut Memory) {
+        proved(memory);
+    }
+}
+
+/// Removes the record before the volume is unstaged.
+pub struct ForgetsFirst;
+
+impl Misled for ForgetsFirst {
+    fn instead(view: &View, action: Action) -> Action {
+        match (view, action) {
+            (View::Volume(volume), Action::Unstage(_)) => {
+                Action::RemoveRecord { path: volume.paths.record.clone(), volume: volume.name.clone() }
+            }
+            (_, action) => action,
+        }
+    }
+}
+
+/// Unstages where it should unpublish first.
+pub struct UnstagesFirst;
+
+impl Misled for UnstagesFirst {
+    fn instead(view: &View, action: Action) -> Action {
+        match (view, action) {
+            (View::Volume(volume), Action::Unpublish(mut there)) => {
+                there.path = volume.paths.staging.clone();
+                Action::Unstage(there)
+            }
+            (_, action) => action,
+        }
+    }
+}
+
+/// Takes volumes from pods that may still run.
+pub struct TakesEarly;
+
+impl Misled for TakesEarly {
+    fn believes(view: &mut View) {
+        let View::Volume(volume) = view else { return };
+        for user in volume.users.values_mut().filter(|user| user.standing == Standing::Kept) {
+            user.standing = Standing::Sealed;
+        }
+    }
+}
