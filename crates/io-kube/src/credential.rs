@@ -1,8 +1,8 @@
-//! Who we are to the server: what changes while we run, and when it is looked at again.
+//! What identifies this client to the server, and when it is loaded again.
 //!
-//! A token in a kubeconfig and a password never change; `kube` adds them. Here are the others: a token in a file, which the
-//! kubelet replaces, certificates in files, and what a plugin hands out. A server that does not know us (401) is reason
-//! to look again at once, whatever the clock says.
+//! A token in a kubeconfig and a password never change; `kube` adds them. This module holds the others: a token in a file,
+//! which the kubelet replaces, certificates in files, and what a credential plugin prints. A server that answers 401
+//! (Unauthorized) makes the client load them again at once.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,26 +13,60 @@ use kube::config::{AuthInfo, ExecConfig};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::plugin;
+use crate::plugin::{self, PluginError};
 
-/// Files are read again after so long; a token is replaced long before it runs out.
+/// How long the content of a file is used before the file is read again. The kubelet replaces a token long before it
+/// expires.
 const REREAD: Duration = Duration::from_secs(60);
 
-/// Why nobody can be told who we are.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct NoCredential(pub String);
+/// Why there is no credential.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CredentialError {
+    /// A file with a token, certificate or key cannot be read.
+    #[error("cannot read {path}: {reason}")]
+    ReadFile {
+        /// The file.
+        path: String,
+        /// The operating system's words.
+        reason: String,
+    },
+    /// The content of a token file is not a token.
+    #[error("the token file {path} {problem}; check what is in it")]
+    TokenFile {
+        /// The file.
+        path: String,
+        /// What is wrong with its content.
+        problem: TokenProblem,
+    },
+    /// What a plugin printed is not a token.
+    #[error("the credential plugin's token {0}; update it")]
+    PluginToken(TokenProblem),
+    /// The plugin failed.
+    #[error("{0}")]
+    Plugin(#[from] PluginError),
+}
 
-/// What is shown to the server.
+/// What is wrong with a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TokenProblem {
+    /// It is empty.
+    #[error("is empty")]
+    Empty,
+    /// It has characters that no HTTP header may have.
+    #[error("is no token")]
+    NotAHeader,
+}
+
+/// What the client presents to the server.
 #[derive(PartialEq, Eq)]
-pub(crate) struct Pass {
+pub(crate) struct Presented {
     /// The `Authorization` header.
     pub header: Option<HeaderValue>,
-    /// Certificate and key, as PEM.
+    /// The client certificate.
     pub identity: Option<Identity>,
 }
 
-/// Certificate and key, as PEM.
+/// A client certificate and its key, as PEM.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub certificate: Vec<u8>,
@@ -50,34 +84,34 @@ enum Source {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Good {
-    ForEver,
-    /// By our own clock.
-    Until(Instant),
+enum Expiry {
+    Never,
+    /// By the process's own clock.
+    At(Instant),
     /// In milliseconds since 1970.
-    UntilDate(u64),
+    AtDate(u64),
 }
 
-/// A source and what it gave last.
+/// Where credentials come from, and what came last.
 pub(crate) struct Credential {
     source: Source,
-    held: Mutex<Option<(Arc<Pass>, Good)>>,
+    held: Mutex<Option<(Arc<Presented>, Expiry)>>,
 }
 
 impl Credential {
-    /// Takes out of the configuration what changes while we run, so that nobody else looks after it.
+    /// Takes what changes at run time out of the configuration, so that `kube` does not load it too.
     pub fn of(user: &mut AuthInfo) -> Credential {
         let source = match user.exec.take() {
-            Some(plugin) if !has_own_words(user) => Source::Plugin(Box::new(plugin)),
+            Some(plugin) if !has_other_credentials(user) => Source::Plugin(Box::new(plugin)),
             Some(_) | None => {
                 let token = user.token_file.take().map(PathBuf::from);
-                // What was read last from the file counts more than the token beside it, unless there is no file.
+                // The file takes precedence over a token beside it, unless there is no file.
                 let token = token.filter(|path| user.token.is_none() || path.exists());
                 if token.is_some() {
                     user.token = None;
                 }
                 let identity = match (user.client_certificate.take(), user.client_key.take()) {
-                    // What is in the kubeconfig itself counts more than the files.
+                    // Data in the kubeconfig itself takes precedence over files.
                     (Some(certificate), Some(key)) if user.client_certificate_data.is_none() => {
                         Some((PathBuf::from(certificate), PathBuf::from(key)))
                     }
@@ -92,102 +126,106 @@ impl Credential {
         Credential { source, held: Mutex::new(None) }
     }
 
-    /// What to show now.
-    pub async fn current(&self) -> Result<Arc<Pass>, NoCredential> {
+    /// What to present now.
+    pub async fn current(&self) -> Result<Arc<Presented>, CredentialError> {
         let mut held = self.held.lock().await;
         match &*held {
-            Some((pass, good)) if good.now() => Ok(pass.clone()),
-            Some(_) | None => self.look(&mut held).await,
+            Some((presented, expiry)) if !expiry.is_over() => Ok(presented.clone()),
+            Some(_) | None => self.reload(&mut held).await,
         }
     }
 
-    /// Something else to show, where the server does not know this; nothing if there is nothing else.
-    pub async fn instead_of(&self, refused: &Arc<Pass>) -> Result<Option<Arc<Pass>>, NoCredential> {
+    /// What to present after the server refused `refused`; `None` if there is nothing else.
+    pub async fn instead_of(&self, refused: &Arc<Presented>) -> Result<Option<Arc<Presented>>, CredentialError> {
         let mut held = self.held.lock().await;
-        let pass = match &*held {
-            // Somebody has looked in the meantime.
-            Some((pass, good)) if !Arc::ptr_eq(pass, refused) && good.now() => pass.clone(),
-            Some(_) | None => self.look(&mut held).await?,
+        let presented = match &*held {
+            // Another request has reloaded it meanwhile.
+            Some((presented, expiry)) if !Arc::ptr_eq(presented, refused) && !expiry.is_over() => presented.clone(),
+            Some(_) | None => self.reload(&mut held).await?,
         };
-        Ok((pass != *refused).then_some(pass))
+        Ok((presented != *refused).then_some(presented))
     }
 
-    async fn look(&self, held: &mut Option<(Arc<Pass>, Good)>) -> Result<Arc<Pass>, NoCredential> {
-        let (pass, good) = match (self.source.give().await, &*held) {
-            (Ok((pass, good)), Some((before, _))) if pass == **before => (before.clone(), good),
-            (Ok((pass, good)), Some(_) | None) => (Arc::new(pass), good),
-            // Files may be taken away once they have been read; what was in them is all there is.
-            (Err(why), Some((before, _))) if matches!(self.source, Source::Files { .. }) => {
-                tracing::warn!("{}; going on with what was read before", why.0);
-                (before.clone(), Good::Until(Instant::now() + REREAD))
+    async fn reload(&self, held: &mut Option<(Arc<Presented>, Expiry)>) -> Result<Arc<Presented>, CredentialError> {
+        let (presented, expiry) = match (self.source.load().await, &*held) {
+            (Ok((new, expiry)), Some((before, _))) if new == **before => (before.clone(), expiry),
+            (Ok((new, expiry)), Some(_) | None) => (Arc::new(new), expiry),
+            // A file may be removed once it has been read: its last content is all there is.
+            (Err(error), Some((before, _))) if matches!(self.source, Source::Files { .. }) => {
+                tracing::warn!("{error}; going on with what was read before");
+                (before.clone(), Expiry::At(Instant::now() + REREAD))
             }
-            (Err(why), Some(_) | None) => return Err(why),
+            (Err(error), Some(_) | None) => return Err(error),
         };
-        *held = Some((pass.clone(), good));
-        Ok(pass)
+        *held = Some((presented.clone(), expiry));
+        Ok(presented)
     }
 }
 
-/// The kubeconfig itself says who we are: then no plugin is asked.
-fn has_own_words(user: &AuthInfo) -> bool {
+/// The user in the kubeconfig has other credentials, which take precedence over a plugin.
+fn has_other_credentials(user: &AuthInfo) -> bool {
     user.token.is_some() || user.token_file.is_some() || user.username.is_some() || user.auth_provider.is_some()
 }
 
-impl Good {
-    fn now(self) -> bool {
+impl Expiry {
+    fn is_over(self) -> bool {
         match self {
-            Good::ForEver => true,
-            Good::Until(end) => Instant::now() < end,
-            Good::UntilDate(end) => {
+            Expiry::Never => false,
+            Expiry::At(end) => Instant::now() >= end,
+            Expiry::AtDate(end) => {
                 let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-                now < u128::from(end)
+                now >= u128::from(end)
             }
         }
     }
 }
 
 impl Source {
-    async fn give(&self) -> Result<(Pass, Good), NoCredential> {
+    async fn load(&self) -> Result<(Presented, Expiry), CredentialError> {
         match self {
-            Source::Fixed => Ok((Pass { header: None, identity: None }, Good::ForEver)),
+            Source::Fixed => Ok((Presented { header: None, identity: None }, Expiry::Never)),
             Source::Files { token, identity } => {
-                let header = match token {
-                    Some(path) => Some(bearer(read(path).await?.trim_ascii()).map_err(|why| {
-                        NoCredential(format!("the token file {} {why}; check what is in it", path.display()))
-                    })?),
-                    None => None,
-                };
+                let header =
+                    match token {
+                        Some(path) => Some(bearer(read(path).await?.trim_ascii()).map_err(|problem| {
+                            CredentialError::TokenFile { path: path.display().to_string(), problem }
+                        })?),
+                        None => None,
+                    };
                 let identity = match identity {
                     Some((certificate, key)) => {
                         Some(Identity { certificate: read(certificate).await?, key: read(key).await? })
                     }
                     None => None,
                 };
-                Ok((Pass { header, identity }, Good::Until(Instant::now() + REREAD)))
+                Ok((Presented { header, identity }, Expiry::At(Instant::now() + REREAD)))
             }
             Source::Plugin(config) => {
-                let handed = plugin::ask(config).await.map_err(NoCredential)?;
-                let header = handed.token.map(|token| bearer(token.as_bytes())).transpose();
-                let header =
-                    header.map_err(|why| NoCredential(format!("the credential plugin's token {why}; update it")))?;
-                let identity = handed
+                let printed = plugin::run(config).await?;
+                let header = printed.token.map(|token| bearer(token.as_bytes())).transpose();
+                let header = header.map_err(CredentialError::PluginToken)?;
+                let identity = printed
                     .identity
                     .map(|(certificate, key)| Identity { certificate: certificate.into(), key: key.into() });
-                Ok((Pass { header, identity }, handed.until.map_or(Good::ForEver, Good::UntilDate)))
+                Ok((Presented { header, identity }, printed.expires.map_or(Expiry::Never, Expiry::AtDate)))
             }
         }
     }
 }
 
-async fn read(path: &PathBuf) -> Result<Vec<u8>, NoCredential> {
-    tokio::fs::read(path).await.map_err(|error| NoCredential(format!("cannot read {}: {error}", path.display())))
+async fn read(path: &PathBuf) -> Result<Vec<u8>, CredentialError> {
+    let failed = |error: std::io::Error| CredentialError::ReadFile {
+        path: path.display().to_string(),
+        reason: error.to_string(),
+    };
+    tokio::fs::read(path).await.map_err(failed)
 }
 
-fn bearer(token: &[u8]) -> Result<HeaderValue, &'static str> {
+fn bearer(token: &[u8]) -> Result<HeaderValue, TokenProblem> {
     if token.is_empty() {
-        return Err("is empty");
+        return Err(TokenProblem::Empty);
     }
-    let mut header = HeaderValue::from_bytes(&[b"Bearer ", token].concat()).map_err(|_| "is no token")?;
+    let mut header = HeaderValue::from_bytes(&[b"Bearer ", token].concat()).map_err(|_| TokenProblem::NotAHeader)?;
     header.set_sensitive(true);
     Ok(header)
 }

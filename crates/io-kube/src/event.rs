@@ -1,59 +1,60 @@
-//! The events of a watch, as they come: a line each in JSON, a length and as many bytes in the binary form.
+//! Splits the body of a watch into events and decodes them: JSON has one line for each event, protobuf a length and as many
+//! bytes.
 
 use api::{Kind, Object};
 use bytes::{Buf, BytesMut};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::answer::{Form, ListMeta};
+use crate::error::DecodeError;
+use crate::negotiation::{ListMeta, MediaType, Unreadable};
 
-/// No object is as large as this: etcd takes a fortieth of it.
+/// No event is longer than this: etcd takes objects of a fortieth of it.
 const LONGEST: usize = 64 << 20;
-/// The length before each event.
+/// The length before each protobuf event.
 const PREFIX: usize = size_of::<u32>();
 
-/// What has come and is no whole event yet.
-pub(crate) struct Events {
-    form: Form,
+/// Splits a stream of bytes into events.
+pub(crate) struct EventDecoder {
+    media_type: MediaType,
     buffer: BytesMut,
-    /// So many bytes were looked at, and no end of a line was among them.
-    looked: usize,
+    /// How many bytes of the buffer are known to contain no end of a line.
+    searched: usize,
 }
 
-impl Events {
-    pub fn new(form: Form) -> Events {
-        Events { form, buffer: BytesMut::new(), looked: 0 }
+impl EventDecoder {
+    pub fn new(media_type: MediaType) -> EventDecoder {
+        EventDecoder { media_type, buffer: BytesMut::new(), searched: 0 }
     }
 
-    /// Takes what came.
-    pub fn came(&mut self, data: &[u8]) {
+    pub fn push(&mut self, data: &[u8]) {
         self.buffer.extend_from_slice(data);
     }
 
-    /// The next whole event, still as it came.
-    pub fn next(&mut self) -> Result<Option<BytesMut>, String> {
-        match self.form {
-            Form::Json => Ok(self.line()),
-            Form::Binary => self.frame(),
+    /// The bytes of the next whole event; `None` until more bytes arrive.
+    pub fn next(&mut self) -> Result<Option<BytesMut>, DecodeError> {
+        match self.media_type {
+            MediaType::Json => Ok(self.next_line()),
+            MediaType::Protobuf => self.next_frame(),
         }
     }
 
-    fn line(&mut self) -> Option<BytesMut> {
-        let Some(end) = self.buffer[self.looked..].iter().position(|byte| *byte == b'\n') else {
-            self.looked = self.buffer.len();
+    fn next_line(&mut self) -> Option<BytesMut> {
+        let Some(end) = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n') else {
+            self.searched = self.buffer.len();
             return None;
         };
-        let line = self.buffer.split_to(self.looked + end);
+        let line = self.buffer.split_to(self.searched + end);
         self.buffer.advance(1);
-        self.looked = 0;
+        self.searched = 0;
         Some(line)
     }
 
-    fn frame(&mut self) -> Result<Option<BytesMut>, String> {
+    fn next_frame(&mut self) -> Result<Option<BytesMut>, DecodeError> {
         let Some(length) = self.buffer.first_chunk::<PREFIX>() else { return Ok(None) };
         let length = u32::from_be_bytes(*length) as usize;
         if length > LONGEST {
-            return Err(format!("cannot understand the watch: it announces an event of {length} bytes"));
+            return Err(DecodeError::TooLong(length));
         }
         if self.buffer.len() < PREFIX + length {
             return Ok(None);
@@ -63,51 +64,53 @@ impl Events {
     }
 }
 
-/// One event.
+/// An event as the server sends it.
 #[derive(Debug)]
-pub(crate) enum Event {
-    /// The object is new or changed; or why it cannot be understood.
-    Set(Result<Object, String>),
-    /// The object is gone.
-    Removed(Result<Object, String>),
-    /// Everything up to this version has been told.
+pub(crate) enum ServerEvent {
+    /// `ADDED` or `MODIFIED`.
+    Applied(Result<Object, Box<Unreadable>>),
+    /// `DELETED`.
+    Deleted(Result<Object, Box<Unreadable>>),
+    /// `BOOKMARK`: the watch has sent every event up to this `resourceVersion`.
     Bookmark(String),
-    /// The watch is over.
+    /// `ERROR`: the watch is over.
     Error { code: u16, message: String },
 }
 
-impl Event {
-    /// Reads an event.
-    pub fn read(form: Form, kind: Kind, event: &[u8]) -> Result<Event, String> {
-        let unclear = |error: &dyn std::fmt::Display| format!("cannot understand an event: {error}");
-        let (sort, object) = match form {
-            Form::Json => {
-                let line: Line<'_> = serde_json::from_slice(event).map_err(|error| unclear(&error))?;
+impl ServerEvent {
+    pub fn decode(media_type: MediaType, kind: Kind, event: &[u8]) -> Result<ServerEvent, DecodeError> {
+        let (event_type, object) = match media_type {
+            MediaType::Json => {
+                let line: Line<'_> = serde_json::from_slice(event).map_err(malformed)?;
                 (line.r#type, line.object.get().as_bytes())
             }
-            Form::Binary => wire::event(event).map_err(|error| unclear(&error))?,
+            MediaType::Protobuf => wire::event(event).map_err(malformed)?,
         };
-        Ok(match sort {
-            "ADDED" | "MODIFIED" => Event::Set(form.object(kind, object)),
-            "DELETED" => Event::Removed(form.object(kind, object)),
-            "BOOKMARK" => Event::Bookmark(bookmark(form, kind, object).map_err(|error| unclear(&error))?),
+        Ok(match event_type {
+            "ADDED" | "MODIFIED" => ServerEvent::Applied(media_type.watched_object(kind, object)),
+            "DELETED" => ServerEvent::Deleted(media_type.watched_object(kind, object)),
+            "BOOKMARK" => ServerEvent::Bookmark(bookmark(media_type, kind, object)?),
             _error => {
-                let said = form.said(object);
-                Event::Error { code: said.code, message: said.message }
+                let status = media_type.status(object);
+                ServerEvent::Error { code: status.code, message: status.message }
             }
         })
     }
 }
 
-/// A bookmark is an object of the kind that has only a version, which not every kind is read with.
-fn bookmark(form: Form, kind: Kind, object: &[u8]) -> Result<String, String> {
-    match form {
-        Form::Json => {
-            let bookmark: Bookmark = serde_json::from_slice(object).map_err(|error| error.to_string())?;
+/// The version of a bookmark, which is an object that has nothing else. Not every kind decodes such an object from JSON.
+fn bookmark(media_type: MediaType, kind: Kind, object: &[u8]) -> Result<String, DecodeError> {
+    match media_type {
+        MediaType::Json => {
+            let bookmark: Bookmark = serde_json::from_slice(object).map_err(malformed)?;
             Ok(bookmark.metadata.resource_version)
         }
-        Form::Binary => Ok(form.object(kind, object)?.meta().resource_version.clone()),
+        MediaType::Protobuf => Ok(media_type.object(kind, object)?.meta().resource_version.clone()),
     }
+}
+
+fn malformed(error: impl std::fmt::Display) -> DecodeError {
+    DecodeError::Malformed(format!("a watch event: {error}"))
 }
 
 #[derive(Deserialize)]
@@ -147,8 +150,8 @@ mod tests {
         )
     }
 
-    fn read(event: &[u8]) -> Result<Event, String> {
-        Event::read(Form::Binary, Kind::PersistentVolume, event)
+    fn decode(event: &[u8]) -> Result<ServerEvent, DecodeError> {
+        ServerEvent::decode(MediaType::Protobuf, Kind::PersistentVolume, event)
     }
 
     #[test]
@@ -157,38 +160,38 @@ mod tests {
             let length = u32::try_from(frame.len()).unwrap();
             [&length.to_be_bytes(), frame].concat()
         });
-        for (form, stream, wanted) in [
-            (Form::Binary, frames.concat(), vec!["one", "", "three"]),
-            (Form::Json, b"one\n\nthree\n".to_vec(), vec!["one", "", "three"]),
+        for (media_type, stream, wanted) in [
+            (MediaType::Protobuf, frames.concat(), vec!["one", "", "three"]),
+            (MediaType::Json, b"one\n\nthree\n".to_vec(), vec!["one", "", "three"]),
         ] {
             for size in 1..=stream.len() {
-                let (mut events, mut found) = (Events::new(form), Vec::new());
+                let (mut events, mut found) = (EventDecoder::new(media_type), Vec::new());
                 for piece in stream.chunks(size) {
-                    events.came(piece);
+                    events.push(piece);
                     while let Some(event) = events.next().unwrap() {
                         found.push(String::from_utf8(event.to_vec()).unwrap());
                     }
                 }
-                assert_eq!(found, wanted, "{form:?} in pieces of {size}");
+                assert_eq!(found, wanted, "{media_type:?} in pieces of {size}");
             }
         }
     }
 
     #[test]
     fn an_event_longer_than_any_object_is_refused_before_it_comes() {
-        let mut events = Events::new(Form::Binary);
-        events.came(&u32::MAX.to_be_bytes());
-        assert!(events.next().unwrap_err().contains("4294967295 bytes"));
+        let mut events = EventDecoder::new(MediaType::Protobuf);
+        events.push(&u32::MAX.to_be_bytes());
+        assert!(events.next().unwrap_err().to_string().contains("4294967295 bytes"));
     }
 
     #[test]
-    fn each_sort_of_binary_event_is_read() {
-        let named = |read: Event| match read {
-            Event::Set(Ok(object)) => format!("set {}", object.meta().name),
-            Event::Removed(Ok(object)) => format!("removed {}", object.meta().name),
-            Event::Bookmark(version) => format!("up to {version}"),
-            Event::Error { code, message } => format!("{code} {message}"),
-            Event::Set(Err(error)) | Event::Removed(Err(error)) => error,
+    fn each_type_of_protobuf_event_is_decoded() {
+        let named = |event: ServerEvent| match event {
+            ServerEvent::Applied(Ok(object)) => format!("set {}", object.meta().name),
+            ServerEvent::Deleted(Ok(object)) => format!("removed {}", object.meta().name),
+            ServerEvent::Bookmark(version) => format!("up to {version}"),
+            ServerEvent::Error { code, message } => format!("{code} {message}"),
+            ServerEvent::Applied(Err(error)) | ServerEvent::Deleted(Err(error)) => error.reason.to_string(),
         };
         let said = [field(3, b"too old"), field(4, b"Expired"), [0x30].to_vec(), vec![0x9a, 0x03]].concat();
         for (sort, object, wanted) in [
@@ -203,7 +206,7 @@ mod tests {
                 "it is a \"Status\" of \"v1\" and not a PersistentVolume of v1",
             ),
         ] {
-            assert_eq!(named(read(&event(sort, &object)).unwrap()), wanted);
+            assert_eq!(named(decode(&event(sort, &object)).unwrap()), wanted);
         }
     }
 
@@ -211,9 +214,9 @@ mod tests {
     fn an_event_cut_off_anywhere_is_an_error_or_an_object_that_is_not_understood() {
         let whole = event("ADDED", &volume("v", "7"));
         for end in 1..whole.len() {
-            match read(&whole[..end]) {
-                Ok(Event::Set(Ok(object))) => panic!("{object:?} from {end} bytes"),
-                Ok(Event::Set(Err(_)) | Event::Error { .. }) | Err(_) => {}
+            match decode(&whole[..end]) {
+                Ok(ServerEvent::Applied(Ok(object))) => panic!("{object:?} from {end} bytes"),
+                Ok(ServerEvent::Applied(Err(_)) | ServerEvent::Error { .. }) | Err(_) => {}
                 Ok(other) => panic!("{other:?} from {end} bytes"),
             }
         }

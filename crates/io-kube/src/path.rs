@@ -1,6 +1,6 @@
 use api::{Kind, ObjectKey};
 
-/// Where a kind's objects live: `/api/v1/…` or `/apis/group/version/…`.
+/// The path of a kind's collection: `/api/v1/…` or `/apis/group/version/…`.
 pub(crate) fn collection(kind: Kind, namespace: &str) -> String {
     let root = if kind.group().is_empty() { "/api" } else { "/apis" };
     let version = kind.api_version();
@@ -11,7 +11,7 @@ pub(crate) fn collection(kind: Kind, namespace: &str) -> String {
     }
 }
 
-/// Where one object lives.
+/// The path of one object or its subresource.
 pub(crate) fn object(kind: Kind, key: &ObjectKey, subresource: Option<&str>) -> String {
     let mut path = format!("{}/{}", collection(kind, &key.namespace), key.name);
     if let Some(subresource) = subresource {

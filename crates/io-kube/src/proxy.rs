@@ -1,10 +1,23 @@
-//! Which proxy leads to the server, if any: as the kubeconfig says, or else as the environment does.
+//! The proxy to the server, if any: the one the kubeconfig names, or else the one the environment names.
 
 use std::net::IpAddr;
 
 use http::Uri;
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use kube::config::Kubeconfig;
+
+/// Why there is no usable proxy. The messages leave the URL out: it may contain a password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProxyError {
+    /// The `proxy-url` in the kubeconfig is not the URL of a supported proxy.
+    #[error(
+        "the proxy-url of the cluster names no proxy that can be used; write http://host:port or socks5://host:port"
+    )]
+    Kubeconfig,
+    /// The environment variable is not the URL of a supported proxy.
+    #[error("HTTPS_PROXY or HTTP_PROXY names no proxy that can be used; write http://host:port or socks5://host:port")]
+    Environment,
+}
 
 /// The `proxy-url` of the cluster that the current context names.
 pub(crate) fn named(kubeconfig: &Kubeconfig) -> Option<String> {
@@ -14,17 +27,17 @@ pub(crate) fn named(kubeconfig: &Kubeconfig) -> Option<String> {
     cluster.proxy_url.clone().filter(|url| !url.is_empty())
 }
 
-/// The proxy on the way to a server. What the kubeconfig names is used whatever the environment says.
-pub(crate) fn on_the_way(
+/// The proxy for a server. The proxy of the kubeconfig takes precedence over the environment.
+pub(crate) fn find(
     to: &Uri,
     named: Option<&str>,
     variable: impl Fn(&str) -> Option<String>,
-) -> Result<Option<Intercept>, String> {
+) -> Result<Option<Intercept>, ProxyError> {
     let either = |upper: &str, lower: &str| variable(upper).or_else(|| variable(lower)).unwrap_or_default();
     let (proxy, except) = match named {
         Some(url) => (url.to_string(), String::new()),
-        // As for every program written in Go, this machine is never behind a proxy.
-        None if is_here(to) => return Ok(None),
+        // As in every program written in Go, no proxy is used for this machine itself.
+        None if is_loopback(to) => return Ok(None),
         None if to.scheme_str() == Some("https") => {
             (either("HTTPS_PROXY", "https_proxy"), either("NO_PROXY", "no_proxy"))
         }
@@ -33,19 +46,15 @@ pub(crate) fn on_the_way(
     if proxy.is_empty() {
         return Ok(None);
     }
-    let wrong = || {
-        // Not the text itself: a password may be in it.
-        let place = if named.is_some() { "the proxy-url of the cluster" } else { "HTTPS_PROXY or HTTP_PROXY" };
-        format!("{place} names no proxy that can be used; write http://host:port or socks5://host:port")
-    };
-    let usable = Matcher::builder().all(proxy.clone()).build().intercept(to).ok_or_else(wrong)?;
+    let wrong = if named.is_some() { ProxyError::Kubeconfig } else { ProxyError::Environment };
+    let usable = Matcher::builder().all(proxy.clone()).build().intercept(to).ok_or(wrong)?;
     if !matches!(usable.uri().scheme_str(), Some("http" | "socks5" | "socks5h")) {
-        return Err(wrong());
+        return Err(wrong);
     }
     Ok(Matcher::builder().all(proxy).no(except).build().intercept(to))
 }
 
-fn is_here(uri: &Uri) -> bool {
+fn is_loopback(uri: &Uri) -> bool {
     let host = uri.host().unwrap_or_default();
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
@@ -55,10 +64,10 @@ fn is_here(uri: &Uri) -> bool {
 mod tests {
     use super::*;
 
-    fn chosen(to: &str, named: Option<&str>, variables: &[(&str, &str)]) -> Result<Option<String>, String> {
+    fn chosen(to: &str, named: Option<&str>, variables: &[(&str, &str)]) -> Result<Option<String>, ProxyError> {
         let variable =
             |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_string());
-        let found = on_the_way(&to.parse().unwrap(), named, variable)?;
+        let found = find(&to.parse().unwrap(), named, variable)?;
         Ok(found.map(|proxy| proxy.uri().to_string()))
     }
 
@@ -86,7 +95,7 @@ mod tests {
     #[test]
     fn a_proxy_that_cannot_be_used_is_one_sentence_without_its_password() {
         for wrong in ["https://me:secret@p", "ftp://me:secret@p", "http://me:secret@", "a b"] {
-            let said = chosen("https://api.example", Some(wrong), &[]).unwrap_err();
+            let said = chosen("https://api.example", Some(wrong), &[]).unwrap_err().to_string();
             assert!(said.contains("proxy-url") && !said.contains("secret"), "{said}");
         }
     }

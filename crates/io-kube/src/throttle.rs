@@ -1,33 +1,34 @@
-//! A limit on requests, for those who ask for one. Without it the API server's own flow control rules.
+//! A token bucket: the rate limit of `--kube-api-qps` and `--kube-api-burst`. Without it the API server's own priority and
+//! fairness decides.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// So many requests a second, and so many at once before that counts.
+/// So many requests a second, after a burst of so many at once.
 #[derive(Debug)]
-pub struct Throttle {
+pub(crate) struct Throttle {
     per_second: f64,
     burst: f64,
-    /// Requests that may go out now (less than nothing: some are waiting their turn), and when that was so.
+    /// How many tokens there are (negative while requests wait), and when that was so.
     state: Mutex<(f64, Instant)>,
 }
 
 impl Throttle {
-    /// A limit; a rate of nothing is no limit at all.
-    pub fn new(per_second: f64, burst: u32) -> Option<Throttle> {
+    /// A limit; `None` for a rate of zero, which means no limit.
+    pub(crate) fn new(per_second: f64, burst: u32) -> Option<Throttle> {
         let burst = f64::from(burst.max(1));
         (per_second > 0.0).then(|| Throttle { per_second, burst, state: Mutex::new((burst, Instant::now())) })
     }
 
-    /// Waits for one's turn.
-    pub async fn turn(&self) {
+    /// Takes a token, and waits until it is there.
+    pub(crate) async fn wait(&self) {
         let pause = self.take(Instant::now());
         if !pause.is_zero() {
             tokio::time::sleep(pause).await;
         }
     }
 
-    /// Takes a turn, and says how long it is until then. Turns are given in the order they are asked for.
+    /// Takes a token, and returns how long it is until it is there. Tokens go to callers in the order in which they ask.
     fn take(&self, now: Instant) -> Duration {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let (free, since) = *state;
@@ -47,7 +48,7 @@ mod tests {
         let now = Instant::now();
         let pauses: Vec<u128> = (0..12).map(|_| throttle.take(now).as_millis()).collect();
         assert_eq!(pauses, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 200, 400]);
-        // A second later five more have become free, two of which are spoken for.
+        // A second later there are five more tokens, two of which are taken.
         let later = now + Duration::from_secs(1);
         let pauses: Vec<u128> = (0..4).map(|_| throttle.take(later).as_millis()).collect();
         assert_eq!(pauses, [0, 0, 0, 200]);

@@ -1,4 +1,7 @@
-//! Watches: what the API server says, in order, for as long as the process lives.
+//! Watches: lists a kind and follows its events, in order, for as long as the process lives.
+//!
+//! An object that cannot be decoded is reported by name and never counts as absent: the last version that could be decoded
+//! stays in the cache until the server says that the object is gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -10,31 +13,31 @@ use http_body_util::BodyExt;
 use kube::client::Body;
 use tokio::sync::mpsc;
 
-use crate::answer::{Form, accept};
-use crate::event::{Event, Events};
-use crate::failure::why;
+use crate::error::{DecodeError, RequestError};
+use crate::event::{EventDecoder, ServerEvent};
+use crate::negotiation::{MediaType, Page, Unreadable, accept};
 use crate::{Kube, path};
 
-/// One piece of news from a watch.
+/// What a watch reports. The names are those of `kube::runtime::watcher::Event`.
 #[derive(Clone, Debug)]
-pub enum Feed {
-    /// A part of a list that goes on.
-    Part(Vec<Object>),
-    /// The end of a list: these objects of the kind exist at this version, those of the parts before, and no others.
-    Replace {
-        /// Which kind.
+pub enum WatchEvent {
+    /// A page of the list, with more pages to come.
+    InitApply(Vec<Object>),
+    /// The last page of the list: at this version the kind has these objects, those of `before`, and no others.
+    InitDone {
+        /// The kind that was listed.
         kind: Kind,
-        /// The version of the list.
+        /// The version of the list; zero if objects that are not listed may exist all the same.
         version: u64,
-        /// The last of them.
+        /// The objects of the last page.
         objects: Vec<Object>,
-        /// Those of the parts before.
+        /// The objects of earlier pages, and those of any page that cannot be decoded.
         before: BTreeSet<ObjectKey>,
     },
     /// The object is new or changed.
-    Set(Object),
+    Apply(Object),
     /// The object is gone; this is its last state.
-    Remove(Object),
+    Delete(Object),
 }
 
 /// Which objects of a kind are watched. The default is all of them.
@@ -59,77 +62,66 @@ impl Scope {
     }
 }
 
-/// Why a watch stopped.
-enum Stopped {
-    /// The server closed it, as it does now and then: go on from the last version.
+/// Why a list or a watch ended.
+enum End {
+    /// The server closed the watch, as it does now and then: it goes on from the last version.
     Closed,
-    /// The last version is too old to go on from: list anew.
-    TooOld,
-    /// The server does not know the kind: there are no such objects, until somebody installs it.
-    Absent,
-    /// Something failed.
-    Failed(String),
-    /// Nobody listens any more.
-    Unheard,
+    /// The watch has to begin with a list: the last version is too old (410 Gone), or an object is gone whose name is not
+    /// known.
+    Relist,
+    /// The server does not serve the kind: there are no such objects until its CustomResourceDefinition is installed.
+    NotServed,
+    /// The watch is tried again after a pause.
+    Failed(RequestError),
+    /// Nobody receives events any more.
+    ReceiverDropped,
 }
 
-/// Objects per page of a list: enough to be quick, small enough to bound what one answer holds in memory.
+/// Objects per page of a list: enough to be fast, few enough to bound the memory of one answer.
 const PAGE: usize = 250;
-/// Pauses between attempts: short at first, bounded because a server that comes back should be noticed soon.
+/// Pauses between attempts: short at first, and never so long that a server that is back goes unnoticed.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// How often it is looked whether a kind the server did not know has been installed.
-const ABSENT_PAUSE: Duration = Duration::from_secs(30);
-
-/// Why there is no list.
-enum NoList {
-    Absent,
-    TooOld,
-    Failed(String),
-}
+/// How often the watch of a kind that the server does not serve is tried again.
+const NOT_SERVED_PAUSE: Duration = Duration::from_secs(30);
 
 impl Kube {
-    /// Lists a kind and follows it until nobody listens. Failures are retried for ever: the cluster may be away for a
-    /// while, and what was seen last stays true for the cache until it is back.
-    pub async fn watch(self, kind: Kind, news: mpsc::Sender<Feed>) {
-        self.watch_within(kind, Scope::default(), news).await;
+    /// Lists a kind and follows it until the receiver is dropped. Failures are retried for ever: a cluster may be away for
+    /// a while, and what was seen last stays true for the cache until it is back.
+    pub async fn watch(self, kind: Kind, events: mpsc::Sender<WatchEvent>) {
+        self.watch_within(kind, Scope::default(), events).await;
     }
 
-    /// As [`Kube::watch`], of some of the kind's objects: for those that are only ours to see.
-    pub async fn watch_within(self, kind: Kind, scope: Scope, news: mpsc::Sender<Feed>) {
+    /// As [`Kube::watch`], of some of the kind's objects.
+    pub async fn watch_within(self, kind: Kind, scope: Scope, events: mpsc::Sender<WatchEvent>) {
         let mut pause = FIRST_PAUSE;
         let mut version: Option<String> = None;
         loop {
-            let stopped = match &version {
-                None => match self.begin(kind, &scope, &news).await {
-                    Ok(at) => {
-                        version = Some(at);
+            let end = match &mut version {
+                None => match self.init(kind, &scope, &events).await {
+                    Ok(listed) => {
+                        version = Some(listed);
                         pause = FIRST_PAUSE;
                         continue;
                     }
-                    Err(stopped) => stopped,
+                    Err(end) => end,
                 },
-                Some(at) => {
-                    let mut last = at.clone();
-                    let stopped = self.follow(kind, &scope, &mut last, &news).await;
-                    version = Some(last);
-                    stopped
-                }
+                Some(version) => self.follow(kind, &scope, version, &events).await,
             };
-            match stopped {
-                Stopped::Closed => pause = FIRST_PAUSE,
-                Stopped::TooOld => version = None,
-                Stopped::Unheard => return,
-                Stopped::Absent => {
+            match end {
+                End::Closed => pause = FIRST_PAUSE,
+                End::Relist => version = None,
+                End::ReceiverDropped => return,
+                End::NotServed => {
                     version = None;
-                    let none = Feed::Replace { kind, version: 0, objects: Vec::new(), before: BTreeSet::new() };
-                    if news.send(none).await.is_err() {
+                    let none = WatchEvent::InitDone { kind, version: 0, objects: Vec::new(), before: BTreeSet::new() };
+                    if events.send(none).await.is_err() {
                         return;
                     }
-                    tokio::time::sleep(ABSENT_PAUSE).await;
+                    tokio::time::sleep(NOT_SERVED_PAUSE).await;
                 }
-                Stopped::Failed(text) => {
-                    tracing::warn!(kind = kind.name(), "the watch stopped and will be tried again: {text}");
+                End::Failed(error) => {
+                    tracing::warn!(kind = kind.name(), "the watch stopped and will be tried again: {error}");
                     tokio::time::sleep(pause).await;
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }
@@ -137,160 +129,179 @@ impl Kube {
         }
     }
 
-    /// Lists a kind, a page at a time, so that a large list is never in memory as a whole. Answers its version.
-    async fn begin(&self, kind: Kind, scope: &Scope, news: &mpsc::Sender<Feed>) -> Result<String, Stopped> {
+    /// Lists a kind, a page at a time, so that a long list is never in memory as a whole. Returns its version.
+    async fn init(&self, kind: Kind, scope: &Scope, events: &mpsc::Sender<WatchEvent>) -> Result<String, End> {
         let (mut before, mut next) = (BTreeSet::new(), String::new());
-        let mut alone = None;
+        let (mut alone, mut all_named) = (None, true);
         loop {
             // Long lists come one after the other, so that no more than a few pages are in memory at any time.
             if !next.is_empty() && alone.is_none() {
                 alone = self.lists.acquire().await.ok();
             }
             let page = match self.page(kind, scope, &next).await {
-                Ok(page) => page,
-                // The rest of the list is no longer to be had: from the beginning.
-                Err(NoList::TooOld) => {
+                // The rest of the list has expired: from the beginning.
+                Err(End::Relist) => {
                     before.clear();
                     next.clear();
+                    all_named = true;
                     continue;
                 }
-                Err(NoList::Absent) => return Err(Stopped::Absent),
-                Err(NoList::Failed(text)) => return Err(Stopped::Failed(text)),
+                page => page?,
             };
-            if page.next.is_empty() {
-                let version = page.version.parse().unwrap_or(0);
-                let last = Feed::Replace { kind, version, objects: page.objects, before };
-                news.send(last).await.map_err(|_| Stopped::Unheard)?;
-                return Ok(page.version);
+            let mut objects = Vec::with_capacity(page.items.len());
+            for item in page.items {
+                match item {
+                    Ok(object) => objects.push(object),
+                    Err(unreadable) => {
+                        warn(kind, &unreadable);
+                        all_named &= unreadable.key.is_some();
+                        before.extend(unreadable.key);
+                    }
+                }
             }
-            next = page.next;
-            before.extend(page.objects.iter().map(|object| object.meta().key()));
-            news.send(Feed::Part(page.objects)).await.map_err(|_| Stopped::Unheard)?;
+            if page.metadata.r#continue.is_empty() {
+                // An object without a name may be any of those in the cache: then none of them counts as gone.
+                let version = if all_named { page.metadata.resource_version.parse().unwrap_or(0) } else { 0 };
+                let done = WatchEvent::InitDone { kind, version, objects, before };
+                events.send(done).await.map_err(|_| End::ReceiverDropped)?;
+                return Ok(page.metadata.resource_version);
+            }
+            next = page.metadata.r#continue;
+            before.extend(objects.iter().map(|object| object.meta().key()));
+            events.send(WatchEvent::InitApply(objects)).await.map_err(|_| End::ReceiverDropped)?;
         }
     }
 
-    /// Every object of a kind, and the version of the list.
-    pub async fn list(&self, kind: Kind) -> Result<(String, Vec<Object>), String> {
+    /// Every object of a kind that can be decoded, and the version of the list.
+    pub async fn list(&self, kind: Kind) -> Result<(String, Vec<Object>), RequestError> {
         let (mut objects, mut next) = (Vec::new(), String::new());
         loop {
             match self.page(kind, &Scope::default(), &next).await {
                 Ok(page) => {
-                    objects.extend(page.objects);
-                    next = page.next;
+                    let warned = page.items.into_iter().map(|item| item.inspect_err(|object| warn(kind, object)));
+                    objects.extend(warned.flatten());
+                    next = page.metadata.r#continue;
                     if next.is_empty() {
-                        return Ok((page.version, objects));
+                        return Ok((page.metadata.resource_version, objects));
                     }
                 }
-                Err(NoList::TooOld) => {
+                Err(End::Failed(error)) => return Err(error),
+                Err(End::NotServed) => return Err(RequestError::NotServed(kind)),
+                Err(End::Relist | End::Closed | End::ReceiverDropped) => {
                     objects.clear();
                     next.clear();
                 }
-                Err(NoList::Absent) => return Err(format!("the API server does not know {}", kind.plural())),
-                Err(NoList::Failed(text)) => return Err(text),
             }
         }
     }
 
-    async fn page(&self, kind: Kind, scope: &Scope, next: &str) -> Result<Listed, NoList> {
+    async fn page(&self, kind: Kind, scope: &Scope, next: &str) -> Result<Page, End> {
         self.counts.add("list", kind, "");
         let token = if next.is_empty() { String::new() } else { format!("&continue={next}") };
         let path = format!("{}limit={PAGE}{token}", scope.path(kind));
-        let answered = self.send(Method::GET, &path, Some(kind), "", Bytes::new()).await;
-        let answer = answered.map_err(NoList::Failed)?;
-        match answer.status {
-            StatusCode::NOT_FOUND => return Err(NoList::Absent),
-            StatusCode::GONE => return Err(NoList::TooOld),
-            status if !status.is_success() => {
-                let said = answer.said();
-                let why = said.message().unwrap_or(status.as_str());
-                return Err(NoList::Failed(format!("listing {} was refused: {why}", kind.plural())));
-            }
-            _ => {}
+        let answer = self.send(Method::GET, &path, Some(kind), "", Bytes::new()).await.map_err(End::Failed)?;
+        match answer.code {
+            StatusCode::NOT_FOUND => Err(End::NotServed),
+            StatusCode::GONE => Err(End::Relist),
+            code if !code.is_success() => Err(End::Failed(answer.refusal(format!("list {}", kind.plural())))),
+            _ => answer.page(kind).map_err(|reason| {
+                End::Failed(RequestError::Undecodable { what: format!("the list of {}", kind.plural()), reason })
+            }),
         }
-        let (metadata, items) = answer
-            .list(kind)
-            .map_err(|error| NoList::Failed(format!("cannot understand the list of {}: {error}", kind.plural())))?;
-        let objects = items.into_iter().filter_map(|item| understood(kind, item)).collect();
-        Ok(Listed { version: metadata.resource_version, next: metadata.r#continue, objects })
     }
 
-    async fn follow(&self, kind: Kind, scope: &Scope, version: &mut String, news: &mpsc::Sender<Feed>) -> Stopped {
+    /// Follows a kind from `version`, which moves on with every event.
+    async fn follow(&self, kind: Kind, scope: &Scope, version: &mut String, events: &mpsc::Sender<WatchEvent>) -> End {
         self.counts.add("watch", kind, "");
         let path = format!("{}watch=true&allowWatchBookmarks=true&resourceVersion={version}", scope.path(kind));
-        let request = match http::Request::get(path).header("accept", accept(Some(kind))).body(Body::empty()) {
+        let request = match http::Request::get(&path).header("accept", accept(Some(kind))).body(Body::empty()) {
             Ok(request) => request,
-            Err(error) => return Stopped::Failed(error.to_string()),
+            Err(error) => return End::Failed(RequestError::invalid(&path, &error)),
         };
         let response = match self.client.send(request).await {
             Ok(response) => response,
-            Err(error) => return Stopped::Failed(why(&error)),
+            Err(error) => return End::Failed(RequestError::no_answer(&error)),
         };
-        if response.status() == StatusCode::GONE {
-            return Stopped::TooOld;
+        let code = response.status();
+        if code == StatusCode::GONE {
+            return End::Relist;
         }
-        if !response.status().is_success() {
-            return Stopped::Failed(format!("the API server answered {}", response.status()));
+        if !code.is_success() {
+            let action = format!("watch {}", kind.plural());
+            return End::Failed(RequestError::Refused { action, status: code.as_u16(), message: code.to_string() });
         }
-        let form = Form::of(response.headers());
-        let (mut body, mut events) = (response.into_body(), Events::new(form));
+        let media_type = MediaType::of(response.headers());
+        let (mut body, mut decoder) = (response.into_body(), EventDecoder::new(media_type));
         while let Some(frame) = body.frame().await {
             match frame {
-                Ok(frame) => events.came(&frame.into_data().unwrap_or_default()),
-                Err(error) => return Stopped::Failed(why(&error)),
+                Ok(frame) => decoder.push(&frame.into_data().unwrap_or_default()),
+                Err(error) => return End::Failed(RequestError::broken_answer(&error)),
             }
             loop {
-                let event = match events.next() {
-                    Ok(Some(event)) => Event::read(form, kind, &event),
+                let event = match decoder.next() {
+                    Ok(Some(event)) => ServerEvent::decode(media_type, kind, &event),
                     Ok(None) => break,
-                    Err(text) => Err(text),
+                    Err(error) => Err(error),
                 };
                 let delivered = match event {
-                    Ok(event) => deliver(kind, event, version, news).await,
-                    Err(text) => Err(Stopped::Failed(text)),
+                    Ok(event) => deliver(kind, event, version, events).await,
+                    Err(reason) => Err(undecodable_watch(kind, reason)),
                 };
-                if let Err(stopped) = delivered {
-                    return stopped;
+                if let Err(end) = delivered {
+                    return end;
                 }
             }
         }
-        Stopped::Closed
+        End::Closed
     }
 }
 
-/// A part of a list, and how to get the next.
-struct Listed {
-    version: String,
-    next: String,
-    objects: Vec<Object>,
+fn undecodable_watch(kind: Kind, reason: DecodeError) -> End {
+    End::Failed(RequestError::Undecodable { what: format!("the watch of {}", kind.plural()), reason })
 }
 
-async fn deliver(kind: Kind, event: Event, version: &mut String, news: &mpsc::Sender<Feed>) -> Result<(), Stopped> {
-    let feed = match event {
-        Event::Set(object) => understood(kind, object).map(Feed::Set),
-        Event::Removed(object) => understood(kind, object).map(Feed::Remove),
-        Event::Bookmark(at) => {
-            *version = at;
-            return Ok(());
+async fn deliver(
+    kind: Kind,
+    event: ServerEvent,
+    version: &mut String,
+    events: &mpsc::Sender<WatchEvent>,
+) -> Result<(), End> {
+    let (at, event) = match event {
+        ServerEvent::Applied(Ok(object)) => (object.meta().resource_version.clone(), Some(WatchEvent::Apply(object))),
+        ServerEvent::Deleted(Ok(object)) => (object.meta().resource_version.clone(), Some(WatchEvent::Delete(object))),
+        ServerEvent::Applied(Err(unreadable)) => {
+            warn(kind, &unreadable);
+            (unreadable.resource_version, None)
         }
-        Event::Error { code: 410, .. } => return Err(Stopped::TooOld),
-        Event::Error { message, .. } => return Err(Stopped::Failed(message)),
+        ServerEvent::Deleted(Err(unreadable)) => {
+            warn(kind, &unreadable);
+            return Err(End::Relist);
+        }
+        ServerEvent::Bookmark(at) => (at, None),
+        ServerEvent::Error { code: 410, .. } => return Err(End::Relist),
+        ServerEvent::Error { code, message } => {
+            let action = format!("go on with the watch of {}", kind.plural());
+            return Err(End::Failed(RequestError::Refused { action, status: code, message }));
+        }
     };
-    if let Some(feed) = feed {
-        let (Feed::Set(object) | Feed::Remove(object)) = &feed else { return Ok(()) };
-        *version = object.meta().resource_version.clone();
-        news.send(feed).await.map_err(|_| Stopped::Unheard)?;
+    if !at.is_empty() {
+        *version = at;
     }
-    Ok(())
+    match event {
+        Some(event) => events.send(event).await.map_err(|_| End::ReceiverDropped),
+        None => Ok(()),
+    }
 }
 
-/// An object that cannot be understood is left out and said once: it must not stop the others (reliability 110).
-fn understood(kind: Kind, read: Result<Object, String>) -> Option<Object> {
-    match read {
-        Ok(object) => Some(object),
-        Err(error) => {
-            tracing::warn!(kind = kind.name(), "left out an object that cannot be understood: {error}");
-            None
-        }
+/// Reports an object that cannot be decoded. It must not stop the others (reliability 110).
+fn warn(kind: Kind, unreadable: &Unreadable) {
+    tracing::warn!(kind = kind.name(), "{}", warning(kind, unreadable));
+}
+
+fn warning(kind: Kind, Unreadable { key, reason, .. }: &Unreadable) -> String {
+    match key {
+        Some(key) => format!("cannot understand {kind} {key}, so what was known of it before stays: {reason}"),
+        None => format!("cannot understand a {kind} or its name, so what was known before stays: {reason}"),
     }
 }
 
@@ -307,5 +318,19 @@ mod tests {
         assert_eq!(path, "/apis/storage.k8s.io/v1/namespaces/n/csistoragecapacities?labelSelector=a%2Fb%3Dc%2Cd%3De&");
         let one = Scope { name: "here".into(), ..Scope::default() };
         assert_eq!(one.path(Kind::Node), "/api/v1/nodes?fieldSelector=metadata.name%3Dhere&");
+    }
+
+    #[test]
+    fn an_object_that_cannot_be_understood_is_told_by_name() {
+        let bad = MediaType::Json.watched_object(
+            Kind::StorageClass,
+            br#"{ "metadata": { "name": "fast", "resourceVersion": "7" }, "provisioner": 5 }"#,
+        );
+        let unreadable = bad.unwrap_err();
+        assert_eq!(unreadable.resource_version, "7");
+        let said = warning(Kind::StorageClass, &unreadable);
+        assert!(said.starts_with("cannot understand StorageClass fast, so what was known"), "{said}");
+        let nameless = MediaType::Json.watched_object(Kind::StorageClass, b"7").unwrap_err();
+        assert!(warning(Kind::StorageClass, &nameless).starts_with("cannot understand a StorageClass or its name"));
     }
 }

@@ -16,7 +16,7 @@ use http::Version;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
-use io_kube::{Feed, Kube};
+use io_kube::{Kube, WatchEvent};
 use serde_json::{Value, json};
 use stand::{Authority, BOTH, Ledger, Peer, cluster, create, empty_list, kubeconfig, serve, tls};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
@@ -36,13 +36,19 @@ fn speaking(authority: &Authority, protocols: &[&str]) -> rustls::ServerConfig {
 }
 
 #[tokio::test]
-async fn a_hundred_requests_that_come_at_once_share_one_connection() {
+async fn watches_and_a_hundred_requests_at_once_share_one_connection() {
+    const WATCHED: [Kind; 4] = [Kind::Node, Kind::CSINode, Kind::CSIDriver, Kind::VolumeAttachment];
     let authority = Authority::new();
     let (all, used) = (Arc::new(Barrier::new(100)), Arc::<Mutex<Vec<(usize, bool)>>>::default());
+    let (tell, mut watching) = mpsc::unbounded_channel();
     let seen = used.clone();
     let router = Router::new().fallback(move |Extension(peer): Extension<Peer>, request: Request| async move {
         seen.lock().unwrap().push((peer.connection, request.version() == Version::HTTP_2));
-        if request.uri().path() != "/version" {
+        if request.uri().query().unwrap_or_default().contains("watch=true") {
+            tell.send(()).unwrap();
+            return flood(0);
+        }
+        if request.uri().path().ends_with("/storageclasses") {
             // Nobody is answered before everybody has asked.
             all.wait().await;
         }
@@ -51,6 +57,11 @@ async fn a_hundred_requests_that_come_at_once_share_one_connection() {
     let port = serve(speaking(&authority, &BOTH), router).await;
     let kube = connect(port, &authority).await;
     kube.greet().await.unwrap();
+    let (send, _news) = mpsc::channel(16);
+    for kind in WATCHED {
+        tokio::spawn(kube.clone().watch(kind, send.clone()));
+        watching.recv().await.unwrap();
+    }
     let asking: Vec<_> = (0..100)
         .map(|_| {
             let kube = kube.clone();
@@ -61,7 +72,8 @@ async fn a_hundred_requests_that_come_at_once_share_one_connection() {
         asked.await.unwrap().unwrap();
     }
     let used = used.lock().unwrap();
-    assert!(used.len() == 101 && used.iter().all(|one| *one == (0, true)), "{used:?}");
+    assert_eq!(used.len(), 1 + 2 * WATCHED.len() + 100);
+    assert!(used.iter().all(|one| *one == (0, true)), "{used:?}");
 }
 
 #[tokio::test]
@@ -89,6 +101,44 @@ async fn a_server_that_speaks_only_http1_is_served_too() {
         assert!(matches!(written.await.unwrap(), Outcome::Done(Reply::Object(_))));
     }
     assert!((0..5).all(|number| ledger.of(&format!("c{number}")) == 1));
+}
+
+// Reliability 1 to 3, over HTTP/1.1: the server takes a second request on the connection and ends it without an answer.
+#[tokio::test]
+async fn a_write_whose_http1_connection_ends_is_unknown_and_not_made_again() {
+    let authority = Authority::new();
+    let ledger = Ledger::default();
+    let acceptor = TlsAcceptor::from(Arc::new(speaking(&authority, &["http/1.1"])));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let router = ledger.router();
+    tokio::spawn(async move {
+        let mut stream = acceptor.accept(listener.accept().await.unwrap().0).await.unwrap();
+        read_head(&mut stream).await;
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").await.unwrap();
+        read_head(&mut stream).await;
+        drop(stream);
+        loop {
+            let stream = acceptor.accept(listener.accept().await.unwrap().0).await.unwrap();
+            let service = TowerToHyperService::new(router.clone());
+            tokio::spawn(async move {
+                let _ = auto::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), service).await;
+            });
+        }
+    });
+    let kube = connect(port, &authority).await;
+    assert_eq!(kube.get_raw("/version").await.unwrap().0, 200);
+    let lost = kube.write(&create("c")).await;
+    assert!(matches!(lost, Outcome::Unknown(_)) && ledger.of("c") == 0, "{lost:?}");
+    assert!(matches!(kube.write(&create("next")).await, Outcome::Done(Reply::Object(_))));
+}
+
+/// Reads the head of an HTTP/1.1 request, and what else comes with it.
+async fn read_head(stream: &mut TlsStream<TcpStream>) {
+    let mut read = Vec::new();
+    while !read.windows(4).any(|end| end == b"\r\n\r\n") {
+        assert_ne!(stream.read_buf(&mut read).await.unwrap(), 0);
+    }
 }
 
 // The API server says goodbye now and then so that connections spread over its replicas (--goaway-chance).
@@ -121,7 +171,6 @@ async fn a_goodbye_loses_no_request_and_repeats_none() {
         }
     });
     let kube = connect(port, &authority).await;
-    // So few at once that they share the connection.
     let writing = futures::stream::iter(0..200).map(|number| {
         let (kube, goodbye) = (kube.clone(), goodbye.clone());
         async move {
@@ -132,7 +181,7 @@ async fn a_goodbye_loses_no_request_and_repeats_none() {
             kube.write(&create(&format!("c{number}"))).await
         }
     });
-    let mut writing = writing.buffer_unordered(4);
+    let mut writing = writing.buffer_unordered(16);
     while let Some(outcome) = writing.next().await {
         assert!(matches!(outcome, Outcome::Done(Reply::Object(_))), "{outcome:?}");
     }
@@ -304,8 +353,8 @@ async fn a_long_list_comes_whole_while_watches_that_nobody_reads_are_full() {
     for _ in 0..4 {
         let (send, mut news) = mpsc::channel(1);
         tokio::spawn(kube.clone().watch(Kind::StorageClass, send));
-        assert!(matches!(news.recv().await, Some(Feed::Replace { .. })));
-        assert!(matches!(news.recv().await, Some(Feed::Set(_))));
+        assert!(matches!(news.recv().await, Some(WatchEvent::InitDone { .. })));
+        assert!(matches!(news.recv().await, Some(WatchEvent::Apply(_))));
         unread.push(news);
     }
     let listed = tokio::time::timeout(Duration::from_secs(60), kube.list(Kind::Node)).await.unwrap();
@@ -313,7 +362,7 @@ async fn a_long_list_comes_whole_while_watches_that_nobody_reads_are_full() {
     // And what waited is still there, in order.
     let mut news = unread.pop().unwrap();
     for number in 1..2_500 {
-        let Some(Feed::Set(object)) = news.recv().await else { panic!("a gap after {number}") };
+        let Some(WatchEvent::Apply(object)) = news.recv().await else { panic!("a gap after {number}") };
         assert_eq!(object.meta().name, format!("c{number}"));
     }
 }
@@ -356,8 +405,8 @@ async fn a_dead_connection_is_noticed_and_its_watch_goes_on_over_another() {
     let kube = connect(port, &authority).await;
     let (send, mut news) = mpsc::channel(16);
     tokio::spawn(kube.watch(Kind::StorageClass, send));
-    assert!(matches!(news.recv().await, Some(Feed::Replace { .. })));
-    assert!(matches!(news.recv().await, Some(Feed::Set(_))));
+    assert!(matches!(news.recv().await, Some(WatchEvent::InitDone { .. })));
+    assert!(matches!(news.recv().await, Some(WatchEvent::Apply(_))));
     let before = told.recv().await.unwrap();
     freeze.send(true).unwrap();
     // Asked after half a minute, given up a quarter of a minute later.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use api::Kind;
-use io_kube::Kube;
+use io_kube::{Kube, RequestError};
 use stand::{Authority, BOTH, Book, Pair, cluster, guarded, in_base64, kubeconfig, tls};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
@@ -81,7 +81,7 @@ impl Scene {
 }
 
 async fn ask(kube: &Kube) -> Result<(), String> {
-    kube.list(Kind::StorageClass).await.map(|_| ())
+    kube.list(Kind::StorageClass).await.map(|_| ()).map_err(|error| error.to_string())
 }
 
 fn words(lines: &[String]) -> Vec<&str> {
@@ -286,6 +286,27 @@ async fn a_server_of_another_authority_or_name_is_one_sentence_unless_that_is_wa
     ask(&scene.connect(&named, &["{}"]).await.unwrap()).await.unwrap();
     let anybody = [format!("server: https://127.0.0.1:{}", scene.port), "insecure-skip-tls-verify: true".into()];
     ask(&scene.connect(&anybody, &["{}"]).await.unwrap()).await.unwrap();
+}
+
+// Messages are in the words that people search for.
+#[tokio::test]
+async fn what_keeps_us_from_the_server_is_said_in_the_usual_words() {
+    let scene = Scene::with(|authority| tls(&authority.sign_expired(&["127.0.0.1"]), None, &BOTH)).await;
+    let expired = cluster(scene.port, &scene.authority);
+    let nobody = cluster(1, &scene.authority);
+    let nowhere = vec!["server: https://nowhere.invalid:6443".to_string(), expired[1].clone()];
+    let strangers = cluster(Scene::new().await.port, &Authority::new());
+    for (cluster, words) in [
+        (expired, "x509: certificate has expired"),
+        (nobody, "connection refused"),
+        (nowhere, "no such host"),
+        (strangers, "x509: certificate signed by unknown authority"),
+    ] {
+        let kube = scene.connect(&cluster, &["{}"]).await.unwrap();
+        let error = kube.list(Kind::StorageClass).await.unwrap_err();
+        assert!(matches!(error, RequestError::NotSent(_)), "{error:?}");
+        assert!(error.to_string().contains(words), "{error}");
+    }
 }
 
 /// A CONNECT proxy that leads to this port whatever it is asked for, and says what it was asked for.

@@ -102,12 +102,14 @@ async fn a_server_that_does_not_take_the_binary_form_is_asked_once() {
 #[tokio::test]
 async fn what_the_tables_do_not_know_is_sent_and_asked_for_as_json() {
     let (kube, asked) = server(|_, body| (StatusCode::CREATED, body).into_response());
-    let mut by_path = volume("some");
-    by_path["spec"]["hostPath"] = json!({ "path": "/" });
-    assert!(matches!(kube.write(&create(by_path)).await, Outcome::Done(Reply::Object(_))));
-    let class = json!({ "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": { "name": "c" } });
-    let target = ObjectRef::cluster(Kind::StorageClass, "c");
-    assert!(matches!(kube.write(&Write::Create { target, body: class }).await, Outcome::Done(Reply::Object(_))));
+    let mut invented = volume("some");
+    invented["spec"]["inventedDisk"] = json!({ "path": "/" });
+    assert!(matches!(kube.write(&create(invented)).await, Outcome::Done(Reply::Object(_))));
+    // Kinds of a CustomResourceDefinition have no protobuf form.
+    let kind = Kind::VolumeSnapshotContent;
+    let content = json!({ "apiVersion": kind.api_version(), "kind": kind.name(), "metadata": { "name": "c" } });
+    let target = ObjectRef::cluster(kind, "c");
+    assert!(matches!(kube.write(&Write::Create { target, body: content }).await, Outcome::Done(Reply::Object(_))));
     let wanted = [(EITHER.to_string(), JSON.to_string()), (JSON.to_string(), JSON.to_string())];
     assert_eq!(*asked.lock().unwrap(), wanted);
 }
@@ -130,7 +132,9 @@ async fn nonsense_in_the_binary_form_is_an_error_and_never_an_object() {
         let (kube, _) = server(move |_, _| in_binary(StatusCode::OK, body.clone()));
         let outcome = kube.read(&target).await;
         assert!(matches!(&outcome, Outcome::Unknown(why) if why.starts_with("cannot understand")), "{outcome:?}");
-        assert!(kube.list(Kind::PersistentVolume).await.unwrap_err().starts_with("cannot understand the list"));
+        assert!(
+            kube.list(Kind::PersistentVolume).await.unwrap_err().to_string().starts_with("cannot understand the list")
+        );
     }
 }
 

@@ -4,35 +4,35 @@
 use std::time::Duration;
 
 use api::ObjectKey;
-use control::Terms;
+use control::LeaseConfig;
 use io_apiserver::{ApiServer, Config};
-use io_kube::{Campaign, Kube, Standing};
+use io_kube::{Kube, LeaderElector, LeaderStatus};
 use tokio::sync::{oneshot, watch};
 
 struct Candidate {
-    standing: watch::Receiver<Standing>,
+    status: watch::Receiver<LeaderStatus>,
     stop: oneshot::Sender<()>,
     ended: tokio::task::JoinHandle<()>,
 }
 
 impl Candidate {
     fn start(kube: Kube, identity: &str) -> Candidate {
-        let terms = Terms { identity: identity.into(), duration: 3_000, renew: 2_000, retry: 200 };
+        let config = LeaseConfig { identity: identity.into(), duration: 3_000, renew: 2_000, retry: 200 };
         let labels = [("team".to_string(), "storage".to_string())].into();
-        let campaign = Campaign { lease: ObjectKey::new("default", "the-lease"), labels, terms };
-        let (tell, standing) = watch::channel(Standing::default());
+        let elector = LeaderElector { lease: ObjectKey::new("default", "the-lease"), labels, config };
+        let (tell, status) = watch::channel(LeaderStatus::default());
         let (stop, stopped) = oneshot::channel();
         let ended = tokio::spawn(async move {
-            kube.campaign(&campaign, tell, async {
+            kube.elect(&elector, tell, async {
                 let _ = stopped.await;
             })
             .await;
         });
-        Candidate { standing, stop, ended }
+        Candidate { status, stop, ended }
     }
 
-    async fn until(&mut self, wanted: impl Fn(&Standing) -> bool) -> Standing {
-        let heard = tokio::time::timeout(Duration::from_secs(60), self.standing.wait_for(|standing| wanted(standing)));
+    async fn until(&mut self, wanted: impl Fn(&LeaderStatus) -> bool) -> LeaderStatus {
+        let heard = tokio::time::timeout(Duration::from_secs(60), self.status.wait_for(|status| wanted(status)));
         heard.await.expect("it never came").unwrap().clone()
     }
 }
@@ -55,9 +55,9 @@ async fn a_leader_that_stops_hands_over_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let kube = kube(&folder);
     let mut first = Candidate::start(kube.clone(), "first");
-    first.until(|standing| standing.leads).await;
+    first.until(|status| status.leads).await;
     let mut second = Candidate::start(kube.clone(), "second");
-    let seen = second.until(|standing| standing.holder.is_some()).await;
+    let seen = second.until(|status| status.holder.is_some()).await;
     assert_eq!((seen.leads, seen.holder.as_deref(), seen.failure), (false, Some("first"), None));
     let held = lease(&kube).await;
     assert_eq!(held["spec"]["holderIdentity"], "first");
@@ -65,8 +65,8 @@ async fn a_leader_that_stops_hands_over_at_once() {
 
     first.stop.send(()).unwrap();
     first.ended.await.unwrap();
-    assert!(!first.standing.borrow().leads, "it stops leading before it lets go");
-    second.until(|standing| standing.leads).await;
+    assert!(!first.status.borrow().leads, "it stops leading before it lets go");
+    second.until(|status| status.leads).await;
     assert_eq!(lease(&kube).await["spec"]["leaseTransitions"], 1);
     second.stop.send(()).unwrap();
     second.ended.await.unwrap();
@@ -78,11 +78,11 @@ async fn a_lease_that_goes_to_somebody_else_is_not_led_any_more() {
     let folder = tempfile::tempdir().unwrap();
     let kube = kube(&folder);
     let mut first = Candidate::start(kube.clone(), "first");
-    first.until(|standing| standing.leads).await;
+    first.until(|status| status.leads).await;
     // Somebody takes it away by hand, as an operator may.
     let mut second = Candidate::start(kube.clone(), "first-again");
     first.ended.abort();
-    second.until(|standing| standing.leads).await;
+    second.until(|status| status.leads).await;
     assert_eq!(lease(&kube).await["spec"]["holderIdentity"], "first-again");
     second.stop.send(()).unwrap();
     second.ended.await.unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use api::{JsonOp, Kind, Meta, Object, ObjectRef, Patch, Precondition, StorageClass, Subresource, Write};
 use control::{Outcome, Refusal, Reply};
 use io_apiserver::{ApiServer, Config};
-use io_kube::{Feed, Kube};
+use io_kube::{Kube, WatchEvent};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
@@ -50,10 +50,13 @@ async fn every_write_is_refused_when_its_belief_is_wrong() {
     assert_eq!(kube.write(&stale).await, Outcome::Refused(Refusal::Conflict));
     let namesake = Precondition { uid: Some("another".into()), resource_version: None };
     assert_eq!(kube.write(&annotate(&first, namesake.clone(), "3")).await, Outcome::Refused(Refusal::Conflict));
-    let tested = Patch::Json(vec![
-        JsonOp::Test { path: "/metadata/annotations/a".into(), value: json!("9") },
-        JsonOp::Replace { path: "/metadata/annotations/a".into(), value: json!("4") },
-    ]);
+    let tested = Patch::json(
+        Precondition::default(),
+        vec![
+            JsonOp::Test { path: "/metadata/annotations/a".into(), value: json!("9") },
+            JsonOp::Replace { path: "/metadata/annotations/a".into(), value: json!("4") },
+        ],
+    );
     let tested = Write::Patch { target: first.reference(), subresource: None, patch: tested };
     assert_eq!(kube.write(&tested).await, Outcome::Refused(Refusal::Conflict));
     let delete = |only_if| Write::Delete { target: first.reference(), only_if, grace_seconds: None };
@@ -106,7 +109,7 @@ async fn a_held_object_stays_until_its_finalizer_goes_and_a_pod_is_placed_once()
     assert!(counted.contains(&(("create", Kind::Pod, "binding"), 3)), "{counted:?}");
 }
 
-async fn next(news: &mut mpsc::Receiver<Feed>) -> Feed {
+async fn next(news: &mut mpsc::Receiver<WatchEvent>) -> WatchEvent {
     tokio::time::timeout(Duration::from_secs(20), news.recv())
         .await
         .expect("news in time")
@@ -131,9 +134,9 @@ async fn a_watch_over_https_goes_on_when_the_server_comes_back() {
     created(&kube, &class("before")).await;
     let (send, mut news) = mpsc::channel(16);
     tokio::spawn(kube.clone().watch(Kind::StorageClass, send));
-    assert!(matches!(next(&mut news).await, Feed::Replace { objects, .. } if objects.len() == 1));
+    assert!(matches!(next(&mut news).await, WatchEvent::InitDone { objects, .. } if objects.len() == 1));
     let during = created(&kube, &class("during")).await;
-    assert!(matches!(next(&mut news).await, Feed::Set(object) if object == during));
+    assert!(matches!(next(&mut news).await, WatchEvent::Apply(object) if object == during));
 
     stop.send(()).unwrap();
     serving.await.unwrap();
@@ -147,12 +150,12 @@ async fn a_watch_over_https_goes_on_when_the_server_comes_back() {
     tokio::spawn(async move { server.serve_tls(listener, std::future::pending()).await });
     loop {
         match next(&mut news).await {
-            Feed::Replace { objects, .. } if objects.iter().any(|o| o.meta().name == "after") => {
+            WatchEvent::InitDone { objects, .. } if objects.iter().any(|o| o.meta().name == "after") => {
                 assert!(objects.iter().any(|o| o.meta().name == "before"));
                 break;
             }
-            Feed::Set(object) if object.meta().name == "after" => break,
-            Feed::Part(_) | Feed::Replace { .. } | Feed::Set(_) | Feed::Remove(_) => {}
+            WatchEvent::Apply(object) if object.meta().name == "after" => break,
+            WatchEvent::InitApply(_) | WatchEvent::InitDone { .. } | WatchEvent::Apply(_) | WatchEvent::Delete(_) => {}
         }
     }
 }

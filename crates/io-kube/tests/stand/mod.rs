@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use api::{Meta, Object, StorageClass, Write};
+use api::{Meta, Object, VolumeSnapshotContent, Write};
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json, Router};
@@ -50,10 +50,23 @@ impl Authority {
 
     /// A certificate for these names of a server, or for somebody of this name.
     pub fn sign(&self, names: &[&str]) -> Pair {
+        self.sign_with(names, |_| {})
+    }
+
+    /// A certificate that was good long ago.
+    pub fn sign_expired(&self, names: &[&str]) -> Pair {
+        self.sign_with(names, |params| {
+            params.not_before = rcgen::date_time_ymd(2001, 1, 1);
+            params.not_after = rcgen::date_time_ymd(2002, 1, 1);
+        })
+    }
+
+    fn sign_with(&self, names: &[&str], change: impl Fn(&mut CertificateParams)) -> Pair {
         let key = KeyPair::generate().unwrap();
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();
         let mut params = CertificateParams::new(names.clone()).unwrap();
         params.distinguished_name.push(DnType::CommonName, names[0].clone());
+        change(&mut params);
         let certificate = params.signed_by(&key, &self.issuer).unwrap().pem();
         Pair { certificate, key: key.serialize_pem() }
     }
@@ -194,10 +207,9 @@ pub fn cluster(port: u16, authority: &Authority) -> Vec<String> {
     ]
 }
 
-/// A write that creates something of this name.
+/// A write that creates something of this name, of a kind that travels as JSON.
 pub fn create(name: &str) -> Write {
-    let class = StorageClass { metadata: Meta::named(name), provisioner: "p".into(), ..Default::default() };
-    let object: Object = class.into();
+    let object: Object = VolumeSnapshotContent { metadata: Meta::named(name), ..Default::default() }.into();
     Write::Create { target: object.reference(), body: object.to_json() }
 }
 

@@ -92,7 +92,6 @@ fn volumes() -> Vec<(Value, Option<Value>)> {
         json!({ "rbd": {
             "monitors": ["a:1", "b:1"], "image": "i", "pool": "p", "user": "u", "keyring": "k", "secretRef": secret("s"),
         } }),
-        // The tables do not know this one.
         json!({ "hostPath": { "path": "/nowhere" } }),
     ] {
         volumes.push((volume(&format!("v{}", volumes.len()), source), None));
