@@ -45,9 +45,14 @@ interop: toolchain kubectl cluster-tools filesystem-tools ## Run the tests again
 	cargo test --workspace --locked --quiet --features $(INTEROP_FEATURES) $(INTEROP_TESTS)
 
 RECORD := $(CURDIR)/crates/rules-translate/src/tests/golden.jsonl
+PROTOS := $(CURDIR)/crates/rules-store/tests/protos.txt
 .PHONY: record-translations
 record-translations: ## Ask Kubernetes' own library for the translations that ours are compared with, and keep its answers
 	@cd tools/peers/csi-translation-lib && go run . <$(RECORD) >$(RECORD).new && mv $(RECORD).new $(RECORD)
+
+.PHONY: record-protos
+record-protos: ## Read the field numbers of the messages in our schema tables from Kubernetes' modules, and keep them
+	@tools/record-protos.sh >$(PROTOS).new && mv $(PROTOS).new $(PROTOS)
 
 .PHONY: lint
 lint: toolchain ## Check style and warnings

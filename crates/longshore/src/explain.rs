@@ -131,7 +131,14 @@ fn plain(kind: Kind) -> &'static str {
         | Kind::Secret
         | Kind::VolumeAttributesClass
         | Kind::CSIStorageCapacity
-        | Kind::ReferenceGrant => "object",
+        | Kind::ReferenceGrant
+        | Kind::ConfigMap
+        | Kind::ServiceAccount
+        | Kind::VolumeSnapshotClass
+        | Kind::ClusterRole
+        | Kind::ClusterRoleBinding
+        | Kind::Role
+        | Kind::RoleBinding => "object",
     }
 }
 
@@ -149,8 +156,7 @@ pub async fn command(args: args::Explain) -> Result<()> {
     let kube = io_kube::Kube::from_kubeconfig(&kubeconfig).await?;
     let namespace = if kind.namespaced() { args.namespace.as_str() } else { "" };
     let path = format!("{PATH}?kind={}&namespace={namespace}&name={name}", kind.name());
-    let (status, body) =
-        kube.get_raw(&path).await.map_err(anyhow::Error::msg).context("nobody answers; is `longshore up` running?")?;
+    let (status, body) = kube.get_raw(&path).await.context("nobody answers; is `longshore up` running?")?;
     let said: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
     if status == 404 && said["reason"] == "NotFound" && said["details"]["longshore"].is_null() {
         bail!("this server does not explain; name the kubeconfig of `longshore up` with --kubeconfig");

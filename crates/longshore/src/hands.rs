@@ -55,6 +55,7 @@ impl Hands for AllHands {
                 Effect::Read(target) => self.kube.read(&target).await,
                 Effect::Write(write) => self.kube.write(&write).await,
                 Effect::Call { socket, call } => self.call(&socket, call).await,
+                Effect::Nothing => Outcome::Done(Reply::Nothing),
                 Effect::Host(op) => match &self.workers {
                     Some(workers) => on_host(workers, op).await,
                     None => Outcome::Refused(Refusal::Host("this process has no machine to work on".into())),

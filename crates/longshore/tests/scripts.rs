@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop here")]
 #![allow(clippy::print_stderr, reason = "a script that is not run says why")]
 
+mod documents;
 mod script;
 
 use std::path::Path;

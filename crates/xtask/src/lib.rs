@@ -6,4 +6,5 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod bench;
+pub mod tidy;
 pub mod tree;

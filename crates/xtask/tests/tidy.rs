@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop here")]
 
 use std::fs;
+use std::path::PathBuf;
 
+use xtask::tidy::{Finding, SourceFile, docs, granted, lines, names};
 use xtask::tree;
 
 const VOCABULARY: [&str; 4] = ["api", "csi", "control", "wire"];
@@ -108,4 +110,50 @@ fn every_library_says_what_it_is() {
         }
     }
     complain(&complaints);
+}
+
+/// Compares findings with a list under `crates/xtask/tidy`, which `make record` writes anew.
+fn check_list(list: &str, findings: &[Finding]) {
+    let list = tree::root().join("crates/xtask/tidy").join(list);
+    if let Err(complaint) = granted::check(&list, findings, std::env::var_os("LONGSHORE_RECORD").is_some()) {
+        panic!("\n{complaint}");
+    }
+}
+
+/// Every Rust file, by its path from the root.
+fn sources() -> Vec<(String, String)> {
+    let root = tree::root();
+    let relative = |path: PathBuf| path.strip_prefix(&root).unwrap().to_str().unwrap().to_string();
+    tree::sources().unwrap().into_iter().map(|(path, text)| (relative(path), text)).collect()
+}
+
+fn each(check: impl Fn(SourceFile<'_>) -> Vec<Finding>) -> Vec<Finding> {
+    sources().iter().flat_map(|(path, text)| check(SourceFile { path, text })).collect()
+}
+
+#[test]
+fn lines_fit_the_width_of_the_code() {
+    check_list("long-lines.txt", &each(lines::too_long));
+}
+
+#[test]
+fn every_public_item_is_documented() {
+    let has_docs = |module: &str| {
+        [format!("{module}.rs"), format!("{module}/mod.rs")]
+            .iter()
+            .any(|file| fs::read_to_string(tree::root().join(file)).is_ok_and(|text| text.starts_with("//!")))
+    };
+    check_list("missing-docs.txt", &each(|source| docs::missing(source, has_docs)));
+}
+
+#[test]
+fn no_doc_comment_says_only_what_the_name_says() {
+    check_list("empty-docs.txt", &each(docs::empty));
+}
+
+#[test]
+fn a_public_name_means_one_type() {
+    let files = sources();
+    let all: Vec<SourceFile<'_>> = files.iter().map(|(path, text)| SourceFile { path, text }).collect();
+    check_list("repeated-names.txt", &names::repeated(&all));
 }

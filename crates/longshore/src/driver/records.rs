@@ -162,7 +162,7 @@ fn reload(config: &Config, facts: &mut Facts, kind: RecordKind, file: &str) -> R
     let dir = folders(config).into_iter().find(|(one, _)| *one == kind).map(|(_, dir)| dir).unwrap_or_default();
     let bytes =
         io_host::read_file(&Path::new(&dir).join(file)).map_err(|error| format!("cannot read {file}: {error}"))?;
-    facts.reload(kind, file, bytes.as_deref())
+    facts.reload(kind, file, bytes.as_deref()).map_err(|error| error.to_string())
 }
 
 fn reload_all(config: &Config, facts: &mut Facts) -> Result<(), String> {

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use anyhow::Result;
 use api::{Kind, ObjectKey};
-use control::Rules;
+use control::{Narrate, Rules};
 use io_csi::{Driver, Profile};
-use io_kube::{Campaign, Feed, Kube, Scope, Standing};
+use io_kube::{Kube, LeaderElector, LeaderStatus, Scope, WatchEvent};
 use io_run::{Clock, Controller, Events, Facts, Hands, Metrics, Parts};
 use rules_attacher::Attacher;
 use rules_provisioner::{Capacity, Provisioner, Sources};
@@ -44,14 +44,7 @@ trait Worker: Send + Sync {
     fn run(self: Arc<Self>) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 }
 
-impl<R> Worker for Controller<R>
-where
-    R: Rules + 'static,
-    R::Key: Send + Sync,
-    R::Local: Send,
-    R::Memory: Send,
-    R::Action: Send + Sync,
-{
+impl<R: Narrate> Worker for Controller<R> {
     fn wait_at_end(&self, longest: Duration) {
         Controller::wait_at_end(self, longest);
     }
@@ -190,9 +183,9 @@ pub async fn work(
         if let (Some(election), Some(name)) = (&shared.settings.election, &team.lease) {
             team.workers.iter().for_each(|worker| worker.lead(false));
             let lease = ObjectKey::new(&*shared.settings.home, &**name);
-            let campaign = Campaign { lease, labels: election.labels.clone(), terms: election.terms.clone() };
+            let elector = LeaderElector { lease, labels: election.labels.clone(), config: election.config.clone() };
             let metrics = shared.metrics.clone();
-            campaigns.spawn(campaigning(metrics, kube.clone(), campaign, team.workers.clone(), worked.clone()));
+            campaigns.spawn(campaigning(metrics, kube.clone(), elector, team.workers.clone(), worked.clone()));
         }
     }
     let everybody: Vec<Arc<dyn Worker>> = teams.iter().flat_map(|team| team.workers.iter().cloned()).collect();
@@ -242,10 +235,12 @@ fn feed(kube: &Kube, facts: &Arc<Facts>, sight: Sight) {
     tokio::spawn(async move {
         while let Some(feed) = news.recv().await {
             match feed {
-                Feed::Part(objects) => facts.part(objects),
-                Feed::Replace { kind, version, objects, before } => facts.replace_rest(kind, version, objects, before),
-                Feed::Set(object) => facts.set(object),
-                Feed::Remove(object) => facts.remove(&object),
+                WatchEvent::InitApply(objects) => facts.part(objects),
+                WatchEvent::InitDone { kind, version, objects, before } => {
+                    facts.replace_rest(kind, version, objects, before);
+                }
+                WatchEvent::Apply(object) => facts.set(object),
+                WatchEvent::Delete(object) => facts.remove(&object),
             }
         }
     });
@@ -255,12 +250,12 @@ fn feed(kube: &Kube, facts: &Arc<Facts>, sight: Sight) {
 async fn campaigning(
     metrics: Arc<Metrics>,
     kube: Kube,
-    campaign: Campaign,
+    elector: LeaderElector,
     workers: Vec<Arc<dyn Worker>>,
     mut worked: watch::Receiver<bool>,
 ) {
-    let (tell, mut standing) = watch::channel(Standing::default());
-    let name = campaign.lease.name.clone();
+    let (tell, mut standing) = watch::channel(LeaderStatus::default());
+    let name = elector.lease.name.clone();
     metrics.leads(&name, false);
     let follow = async move {
         let mut leads = false;
@@ -280,7 +275,7 @@ async fn campaigning(
     let end = async move {
         let _ = worked.wait_for(|working| !working).await;
     };
-    tokio::join!(kube.campaign(&campaign, tell, end), follow);
+    tokio::join!(kube.elect(&elector, tell, end), follow);
 }
 
 impl Workshop {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::Kind;
-use control::{Effect, Outcome, Refusal};
+use control::{Effect, Outcome, Refusal, Reply};
 use io_csi::Driver;
 use io_kube::Kube;
 use io_run::Hands;
@@ -42,6 +42,7 @@ impl Hands for RoleHands {
                     self.waiting.refused(trace, &got);
                     got
                 }
+                Effect::Nothing => Outcome::Done(Reply::Nothing),
                 Effect::Host(_) => Outcome::Refused(Refusal::Host(
                     "a sidecar has no machine to work on; report this as a defect".into(),
                 )),

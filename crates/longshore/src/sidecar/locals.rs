@@ -9,7 +9,7 @@ use control::Rules;
 use csi::v1::plugin_capability::service::Type as Service;
 use csi::v1::{controller_service_capability::rpc::Type as Can, node_service_capability::rpc::Type as NodeCan};
 use csi::{Call, Response, v1};
-use io_csi::{Ability, Profile};
+use io_csi::Profile;
 use io_kube::Kube;
 use rules_provisioner::{CapacitySettings, Intent, OwnNode, Provisioner};
 use rules_resizer::{Expansion, Resizer};
@@ -19,13 +19,13 @@ use super::{Role, capacity};
 
 /// The provisioner's, with what only the driver or the cluster can say.
 pub async fn provisioner(shared: &Shared, profile: &Profile, kube: &Kube) -> Result<rules_provisioner::Local> {
-    if !profile.can(Ability::Controller(Can::CreateDeleteVolume)) {
+    if !profile.can(Can::CreateDeleteVolume) {
         bail!("the driver {} makes no volumes, so there is nothing to provision", profile.name);
     }
     let flags = &shared.settings.flags;
     let is = |name: &str| flags.is(Role::Provisioner, name);
     let text = |name: &str| flags.text(Role::Provisioner, name).to_string();
-    let can = |one: Can| profile.can(Ability::Controller(one));
+    let can = |one: Can| profile.can(one);
     let node = if shared.settings.per_node() { Some(own_node(shared).await?) } else { None };
     let settings = rules_provisioner::Settings {
         volume_name_prefix: text("volume-name-prefix"),
@@ -55,8 +55,8 @@ pub async fn provisioner(shared: &Shared, profile: &Profile, kube: &Kube) -> Res
         driver: profile.name.as_str().into(),
         socket: shared.settings.socket.as_str().into(),
         abilities: rules_provisioner::Abilities {
-            controller: profile.can(Ability::Plugin(Service::ControllerService)),
-            topology: profile.can(Ability::Plugin(Service::VolumeAccessibilityConstraints)),
+            controller: profile.can(Service::ControllerService),
+            topology: profile.can(Service::VolumeAccessibilityConstraints),
             volumes: can(Can::CreateDeleteVolume),
             snapshots: can(Can::CreateDeleteSnapshot),
             clones: can(Can::CloneVolume),
@@ -134,10 +134,10 @@ pub fn unseen_by_provisioner(local: &rules_provisioner::Local) -> Vec<Kind> {
 pub fn resizer(shared: &Shared, profile: &Profile) -> Result<rules_resizer::Local> {
     let flags = &shared.settings.flags;
     let is = |name: &str| flags.is(Role::Resizer, name);
-    let can = |one: Can| profile.can(Ability::Controller(one));
+    let can = |one: Can| profile.can(one);
     let expansion = if can(Can::ExpandVolume) {
         Expansion::Controller
-    } else if profile.can(Ability::Node(NodeCan::ExpandVolume)) {
+    } else if profile.can(NodeCan::ExpandVolume) {
         Expansion::NodeOnly
     } else {
         Expansion::None
@@ -175,7 +175,7 @@ pub fn unseen_by_resizer(local: &rules_resizer::Local) -> Vec<Kind> {
 /// The attacher's.
 pub fn attacher(shared: &Shared, profile: &Profile) -> rules_attacher::Local {
     let flags = &shared.settings.flags;
-    let can = |one: Can| profile.can(Ability::Controller(one));
+    let can = |one: Can| profile.can(one);
     let lists = can(Can::ListVolumes) && can(Can::ListVolumesPublishedNodes);
     let every = flags.duration(Role::Attacher, "reconcile-sync");
     rules_attacher::Local {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use control::{Pauses, Terms};
+use control::{BackOff, LeaseConfig};
 
 use super::Role;
 use super::flags::Flags;
@@ -72,7 +72,7 @@ pub struct Election {
     /// What is put on their Leases.
     pub labels: BTreeMap<String, String>,
     /// The rules of the game.
-    pub terms: Terms,
+    pub config: LeaseConfig,
 }
 
 /// What the registrar needs.
@@ -164,7 +164,7 @@ impl Settings {
     }
 
     /// The pauses of a role after failures.
-    pub fn pauses(&self, role: Role) -> Pauses {
+    pub fn pauses(&self, role: Role) -> BackOff {
         pace_of(role, &self.flags)
     }
 
@@ -186,15 +186,15 @@ impl Settings {
 
 /// The Go programs wait a second after the first failure, because they see nothing of what would end it. We are woken by
 /// most of that, and wait so long only when told.
-fn pace_of(role: Role, flags: &Flags) -> Pauses {
+fn pace_of(role: Role, flags: &Flags) -> BackOff {
     let given = |name: &str| {
         let millis = u64::try_from(flags.duration(role, name).as_millis()).unwrap_or(u64::MAX);
         flags.is_given(name).then_some(millis)
     };
-    let usual = Pauses::default();
+    let usual = BackOff::default();
     let longest = given("retry-interval-max");
     let first = given("retry-interval-start").unwrap_or(usual.first.min(longest.unwrap_or(u64::MAX)));
-    Pauses { first, longest: longest.unwrap_or(usual.longest.max(first)) }
+    BackOff { first, longest: longest.unwrap_or(usual.longest.max(first)) }
 }
 
 /// What the environment says of pod and node, where a flag needs it.
@@ -251,14 +251,14 @@ fn cluster_of(roles: &BTreeSet<Role>, flags: &Flags, around: &Surroundings) -> C
 
 fn election_of(role: Role, flags: &Flags, around: &Surroundings) -> Result<Election, String> {
     let millis = |name: &str| u64::try_from(flags.duration(role, name).as_millis()).unwrap_or(u64::MAX);
-    let terms = Terms {
+    let config = LeaseConfig {
         identity: super::role::plain(&around.host),
         duration: millis("leader-election-lease-duration"),
         renew: millis("leader-election-renew-deadline"),
         retry: millis("leader-election-retry-period"),
     };
-    terms.check().map_err(|why| format!("leader election cannot work so: {why}"))?;
-    Ok(Election { labels: flags.labels(role), terms })
+    config.check().map_err(|why| format!("leader election cannot work so: {why}"))?;
+    Ok(Election { labels: flags.labels(role), config })
 }
 
 /// Where our Leases are, those of leaders and the journal.
@@ -359,8 +359,8 @@ mod tests {
     #[test]
     fn pauses_are_short_unless_longer_ones_are_asked_for() {
         let pauses = |line: &str| settings(&[Role::Attacher], line).unwrap().pauses(Role::Attacher);
-        let of = |first, longest| Pauses { first, longest };
-        assert_eq!(pauses(""), Pauses::default());
+        let of = |first, longest| BackOff { first, longest };
+        assert_eq!(pauses(""), BackOff::default());
         assert_eq!(pauses("--retry-interval-start=2s --retry-interval-max=5m"), of(2_000, 300_000));
         assert_eq!(pauses("--retry-interval-start=2m"), of(120_000, 120_000));
         assert_eq!(pauses("--retry-interval-max=50ms"), of(50, 50));
@@ -377,8 +377,8 @@ mod tests {
         let settings =
             settings(&[Role::Attacher, Role::Registrar], "--leader-election --kubelet-registration-path=/x").unwrap();
         let election = settings.election.as_ref().unwrap();
-        assert_eq!((settings.home.as_str(), election.terms.identity.as_str()), ("sa", "node-1"));
-        assert_eq!((election.terms.duration, election.terms.renew, election.terms.retry), (15_000, 10_000, 5_000));
+        assert_eq!((settings.home.as_str(), election.config.identity.as_str()), ("sa", "node-1"));
+        assert_eq!((election.config.duration, election.config.renew, election.config.retry), (15_000, 10_000, 5_000));
         assert_eq!(settings.controllers().collect::<Vec<_>>(), [Role::Attacher]);
         assert_eq!(settings.timeout(Role::Registrar), Duration::from_secs(1));
     }

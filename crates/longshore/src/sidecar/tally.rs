@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use api::{Kind, ObjectKey, ObjectRef};
 use control::{Cache, Rules};
-use io_run::{Counts, Ended, Facts, Metrics};
+use io_run::{Acted, Counts, Facts, Metrics};
 use rules_provisioner::Provisioner;
 
 /// Attempts whose claims are gone are forgotten when so many are remembered.
@@ -25,7 +25,7 @@ impl Tally {
     }
 
     /// When the attempt that this action belongs to began: with this one, if none is remembered.
-    fn began(&self, ended: &Ended<'_>) -> Instant {
+    fn began(&self, ended: &Acted<'_>) -> Instant {
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         if begun.len() >= MANY {
             self.facts.look(|cache| begun.retain(|about, _| exists(cache, about)));
@@ -54,7 +54,7 @@ fn of_claim(cache: &Cache, key: &ObjectKey) -> (String, String) {
 }
 
 impl Counts for Tally {
-    fn ended(&self, metrics: &Metrics, ended: &Ended<'_>) {
+    fn ended(&self, metrics: &Metrics, ended: &Acted<'_>) {
         // The last step of an attempt; every other goes before it, and each may fail.
         let last = match ended.about.kind {
             Kind::PersistentVolumeClaim => "CreatePv",
@@ -110,7 +110,7 @@ mod tests {
             let outcome = if *failed { "refused" } else { "done" };
             let took = Duration::from_millis(1);
             let controller = Provisioner::NAME;
-            tally.ended(&metrics, &Ended { controller, about: &about, action, outcome, failed: *failed, took });
+            tally.ended(&metrics, &Acted { controller, about: &about, action, outcome, failed: *failed, took });
         }
         assert!(tally.begun.lock().unwrap().is_empty(), "every attempt is over");
         let counted =

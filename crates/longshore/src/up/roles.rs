@@ -8,7 +8,7 @@ use api::{Kind, Object, ObjectKey};
 use csi::{Call, Response, v1};
 use io_csi::CsiClient;
 use io_host::{Host, Watch};
-use io_kube::{Feed, Kube};
+use io_kube::{Kube, WatchEvent};
 use io_run::{Clock, Controller, Events, Explanation, Facts, Hands, Parts, Verdict};
 use rules_attachdetach::AttachDetach;
 use rules_attacher::{Attacher, Local as AttacherLocal};
@@ -197,10 +197,12 @@ fn feed(kube: &Kube, facts: &Arc<Facts>) {
     tokio::spawn(async move {
         while let Some(feed) = news.recv().await {
             match feed {
-                Feed::Part(objects) => facts.part(objects),
-                Feed::Replace { kind, version, objects, before } => facts.replace_rest(kind, version, objects, before),
-                Feed::Set(object) => facts.set(object),
-                Feed::Remove(object) => facts.remove(&object),
+                WatchEvent::InitApply(objects) => facts.part(objects),
+                WatchEvent::InitDone { kind, version, objects, before } => {
+                    facts.replace_rest(kind, version, objects, before);
+                }
+                WatchEvent::Apply(object) => facts.set(object),
+                WatchEvent::Delete(object) => facts.remove(&object),
             }
         }
     });

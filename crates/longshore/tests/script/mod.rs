@@ -8,10 +8,13 @@ use std::process::{Command, Stdio};
 /// with no warning, `down` stops it, `leftovers` lists what is still mounted, attached or kept below the data directory.
 const PRELUDE: &str = include_str!("prelude.sh");
 
-struct Step {
+/// A command and what it should print.
+pub struct Step {
     line: usize,
-    command: String,
-    expected: Vec<String>,
+    pub command: String,
+    pub expected: Vec<String>,
+    /// All lines of the step, as they stand in the script.
+    pub lines: Vec<String>,
 }
 
 /// Runs a script and fails with the whole difference.
@@ -39,12 +42,12 @@ pub fn run(path: &Path) {
 }
 
 /// A directory of its own for each script, cleaned up however the script ends.
-struct World {
+pub struct World {
     dir: PathBuf,
 }
 
 impl World {
-    fn new() -> World {
+    pub fn new() -> World {
         // Short, because Unix sockets live below it.
         let dir = PathBuf::from(format!("/tmp/ls-{}-{:x}", std::process::id(), rand()));
         fs::create_dir(&dir).unwrap();
@@ -52,7 +55,8 @@ impl World {
         World { dir }
     }
 
-    fn bash(&self, command: &str) -> String {
+    /// Runs a command with the words of the prelude; answers what it prints.
+    pub fn bash(&self, command: &str) -> String {
         let binary = Path::new(env!("CARGO_BIN_EXE_longshore"));
         let path = format!("{}:{}", binary.parent().unwrap().display(), std::env::var("PATH").unwrap());
         let script = format!("source {}/prelude.sh; {{ {command}\n}} 2>&1", self.dir.display());
@@ -77,12 +81,14 @@ impl Drop for World {
     }
 }
 
-fn steps(text: &str) -> Vec<Step> {
+/// The steps of a script.
+pub fn steps(text: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let mut heredoc: Option<String> = None;
     for (index, line) in text.lines().enumerate() {
         if let Some(end) = &heredoc {
             let step = steps.last_mut().unwrap();
+            step.lines.push(line.to_string());
             step.command.push('\n');
             step.command.push_str(line);
             if line == end {
@@ -91,15 +97,22 @@ fn steps(text: &str) -> Vec<Step> {
         } else if let Some(command) = line.strip_prefix("$ ") {
             heredoc =
                 command.split_once("<<'").and_then(|(_, rest)| rest.split_once('\'')).map(|(end, _)| end.to_string());
-            steps.push(Step { line: index + 1, command: command.to_string(), expected: Vec::new() });
-        } else if !line.starts_with('#') && !line.is_empty() {
-            steps.last_mut().expect("a script begins with a command").expected.push(line.to_string());
+            let lines = vec![line.to_string()];
+            steps.push(Step { line: index + 1, command: command.to_string(), expected: Vec::new(), lines });
+        } else if let Some(step) = steps.last_mut() {
+            step.lines.push(line.to_string());
+            if !line.starts_with('#') && !line.is_empty() {
+                step.expected.push(line.to_string());
+            }
+        } else {
+            assert!(line.starts_with('#') || line.is_empty(), "a script begins with a command, not with {line:?}");
         }
     }
     steps
 }
 
-fn matches(expected: &[String], printed: &[&str]) -> bool {
+/// Whether what was printed is what was expected, wildcards and blank lines aside.
+pub fn matches(expected: &[String], printed: &[&str]) -> bool {
     let printed: Vec<&str> = printed.iter().copied().filter(|line| !line.trim().is_empty()).collect();
     fn rest(expected: &[String], printed: &[&str]) -> bool {
         match expected.split_first() {
@@ -137,7 +150,8 @@ fn on_path(program: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(program).exists())
 }
 
-fn is_root() -> bool {
+/// Whether this process may mount.
+pub fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|meta| std::os::unix::fs::MetadataExt::uid(&meta) == 0)
 }
 

@@ -12,7 +12,7 @@ use io_csi::CsiClient;
 /// A driver that has not answered by then never will.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
-/// Which driver.
+/// Who made the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Maker {
     /// `longshore driver`.
@@ -35,9 +35,7 @@ pub enum Kind {
 /// A driver and the kind of volumes it is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contender {
-    /// Which driver.
     pub maker: Maker,
-    /// Which kind of volume.
     pub kind: Kind,
 }
 
@@ -63,7 +61,7 @@ impl Contender {
     }
 }
 
-/// The programs.
+/// Where the drivers' programs are.
 pub struct Programs {
     /// `longshore`.
     pub ours: PathBuf,

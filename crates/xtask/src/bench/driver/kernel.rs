@@ -19,7 +19,6 @@ pub struct Share {
     pub mkfs: f64,
     /// mount, umount and their newer kin.
     pub mount: f64,
-    /// Loop devices.
     pub loops: f64,
     /// fsync, fdatasync, syncfs.
     pub sync: f64,

@@ -32,7 +32,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// All parts.
+    /// In the order of the tables.
     pub const ALL: [Part; 4] = [Part::Exist, Part::FirstUse, Part::Use, Part::Life];
 
     /// Its name in tables and in the JSON.

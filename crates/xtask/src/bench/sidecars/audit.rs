@@ -86,6 +86,7 @@ pub struct AuditLog {
 }
 
 impl AuditLog {
+    /// A reader at the beginning of the file.
     pub fn new(path: &Path) -> AuditLog {
         AuditLog { path: path.into(), at: 0, rest: String::new() }
     }

@@ -21,6 +21,7 @@ impl Operation {
     pub const ALL: [Operation; 5] =
         [Operation::Provision, Operation::Attach, Operation::Detach, Operation::Resize, Operation::Delete];
 
+    /// Its name in tables and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Operation::Provision => "provision",
@@ -31,6 +32,7 @@ impl Operation {
         }
     }
 
+    /// The operation of that name.
     pub fn named(name: &str) -> Option<Operation> {
         Operation::ALL.into_iter().find(|operation| operation.name() == name)
     }
@@ -62,6 +64,7 @@ pub enum Contender {
 }
 
 impl Contender {
+    /// In the order of the tables.
     pub const ALL: [Contender; 6] = [
         Contender::GoDefault,
         Contender::GoLifted,
@@ -71,6 +74,7 @@ impl Contender {
         Contender::OursOther,
     ];
 
+    /// Its name in tables and in the JSON.
     pub fn name(self) -> &'static str {
         match self {
             Contender::GoDefault => "Go, default",
@@ -82,6 +86,7 @@ impl Contender {
         }
     }
 
+    /// Whether it is the Go programs, whatever their flags.
     pub fn is_go(self) -> bool {
         matches!(self, Contender::GoDefault | Contender::GoLifted)
     }
@@ -158,6 +163,7 @@ impl Drop for Running {
 }
 
 impl Running {
+    /// Starts the program on the socket of the driver; what it prints goes into a log in the folder.
     pub fn start(
         program: &Path,
         flags: &[String],
@@ -193,7 +199,7 @@ impl Running {
         lines[lines.len().saturating_sub(12)..].join("\n")
     }
 
-    /// Its number.
+    /// The number of its process.
     pub fn id(&self) -> u32 {
         self.process.id()
     }

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use io_csi::kit::v1;
 use io_csi::kit::{
-    Ability, Controller, ControllerExpandVolumeError, ControllerPublishVolumeError, ControllerRpc,
+    Capabilities, Controller, ControllerExpandVolumeError, ControllerPublishVolumeError, ControllerRpc,
     ControllerUnpublishVolumeError, CreateVolumeError, DeleteVolumeError, GroupController, Identity, Node,
 };
 use tokio::sync::oneshot;
@@ -95,10 +95,10 @@ impl Identity for Nothing {
         env!("CARGO_PKG_VERSION").into()
     }
 
-    fn abilities(&self) -> Vec<Ability> {
+    fn capabilities(&self) -> Capabilities {
         [ControllerRpc::CreateDeleteVolume, ControllerRpc::PublishUnpublishVolume, ControllerRpc::ExpandVolume]
-            .map(Ability::Controller)
-            .into()
+            .into_iter()
+            .collect()
     }
 }
 

@@ -46,6 +46,7 @@ where
     Ok(())
 }
 
+/// Creates an object; `body` need not say what it is.
 pub fn create(kind: Kind, namespace: &str, name: &str, mut body: Value) -> Write {
     body["apiVersion"] = kind.api_version().into();
     body["kind"] = kind.name().into();
@@ -53,11 +54,13 @@ pub fn create(kind: Kind, namespace: &str, name: &str, mut body: Value) -> Write
     Write::Create { target: ObjectRef::namespaced(kind, namespace, name), body }
 }
 
+/// Merges `body` into an object or its status.
 pub fn patch(target: ObjectRef, status: bool, body: Value) -> Write {
     let patch = Patch::merge(Precondition::default(), body);
     Write::Patch { target, subresource: status.then_some(Subresource::Status), patch }
 }
 
+/// Deletes an object, whatever its version.
 pub fn delete(target: ObjectRef) -> Write {
     Write::Delete { target, only_if: Precondition::default(), grace_seconds: None }
 }

@@ -9,14 +9,14 @@ use super::{CROWDS, Settings};
 use crate::bench::document;
 use crate::bench::figures::{Figures, ratios, shown, spread, table};
 
-pub const SIZE: &str = "the program, MB";
-pub const READY: &str = "exec to the first call, ms";
-pub const IDLE: &str = "resident memory, idle, MB";
-pub const OURS: &str = "ours, all in one";
-pub const PROVISIONER: &str = "Go csi-provisioner";
-pub const RESIZER: &str = "Go csi-resizer";
-pub const ON_CLAIMS: &str = "on the claim";
-pub const IN_JOURNAL: &str = "in a journal";
+pub(super) const SIZE: &str = "the program, MB";
+pub(super) const READY: &str = "exec to the first call, ms";
+pub(super) const IDLE: &str = "resident memory, idle, MB";
+pub(super) const OURS: &str = "ours, all in one";
+pub(super) const PROVISIONER: &str = "Go csi-provisioner";
+pub(super) const RESIZER: &str = "Go csi-resizer";
+pub(super) const ON_CLAIMS: &str = "on the claim";
+pub(super) const IN_JOURNAL: &str = "in a journal";
 
 /// What the document calls the place of these tables.
 const PLACE: &str = "make bench-sidecars";
@@ -37,10 +37,12 @@ const GO_WRITES: [(Operation, f64); 5] = [
 /// Who uses processor time, and all of them.
 pub const PARTS: [&str; 4] = ["program", "kube-apiserver", "etcd", "together"];
 
+/// The name of the figure of an operation's rate.
 pub fn rate(operation: Operation) -> String {
     format!("{}, a second", operation.name())
 }
 
+/// The name of the figure of the processor time that a part spends on an operation.
 pub fn processor(operation: Operation, part: &str) -> String {
     format!("{}: processor, {part}, ms", operation.name())
 }
@@ -130,7 +132,6 @@ fn rates(figures: &Figures) -> String {
 enum GoRate {
     /// Round by round.
     Measured(Vec<f64>),
-    /// From elsewhere.
     Quoted(f64),
 }
 

@@ -25,9 +25,9 @@ pub fn memory(process: u32) -> io::Result<f64> {
 pub struct Spent {
     /// The program that is measured.
     pub program: f64,
-    /// kube-apiserver.
+    /// Of kube-apiserver, for this program.
     pub server: f64,
-    /// etcd.
+    /// Of etcd, for this program.
     pub store: f64,
 }
 
@@ -42,7 +42,7 @@ impl Spent {
         }
     }
 
-    /// All three.
+    /// What program, server and store spent.
     pub fn together(self) -> f64 {
         self.program + self.server + self.store
     }
