@@ -8,9 +8,11 @@ export CARGO_TARGET_DIR ?= $(HOME)/.cache/longshore/target
 TOOLS := $(HOME)/.cache/longshore/bin
 export PATH := $(TOOLS):$(PATH):/usr/sbin:/sbin
 LONGSHORE := $(CARGO_TARGET_DIR)/release/longshore
+QUICK := $(CARGO_TARGET_DIR)/quick/longshore
 XTASK := $(CARGO_TARGET_DIR)/release/xtask
 ARGS ?=
 DENY := 0.20.2
+MUTANTS := 27.1.0
 # The real programs that interop tests run against, the packages that have such tests (feature `interop`), the tests,
 # and the programs they run.
 export LONGSHORE_PEERS ?= $(HOME)/.cache/longshore/peers
@@ -25,14 +27,20 @@ help: ## List the commands
 
 .PHONY: up
 up: build ## Build and start everything on this machine (ARGS="--help" shows the options)
-	@exec $(LONGSHORE) up $(ARGS)
+	@exec $(QUICK) up $(ARGS)
 
 .PHONY: build
-build: toolchain ## Build the release binary
-	@cargo build --release --locked --quiet --package longshore
+build: toolchain ## Build the binary that `make up` starts, in half the time of a release
+	@cargo build --profile quick --locked --package longshore
+
+.PHONY: release
+release: toolchain ## Build the small, fast binary that is measured and shipped
+	@cargo build --release --locked --package longshore
+	@echo "$(LONGSHORE)"
 
 .PHONY: test
 test: toolchain kubectl filesystem-tools ## Run every test
+	@cargo test --workspace --locked --no-run
 	cargo test --workspace --locked --quiet
 
 .PHONY: peers
@@ -42,6 +50,7 @@ peers: ## Build the real programs to test against, once (PEERS="etcd csi-sanity"
 .PHONY: interop
 interop: toolchain kubectl cluster-tools filesystem-tools ## Run the tests against real Kubernetes and CSI programs
 	@$(MAKE) --no-print-directory peers PEERS="$(INTEROP_PEERS)"
+	@cargo test --workspace --locked --no-run --features $(INTEROP_FEATURES) $(INTEROP_TESTS)
 	cargo test --workspace --locked --quiet --features $(INTEROP_FEATURES) $(INTEROP_TESTS)
 
 RECORD := $(CURDIR)/crates/rules-translate/src/tests/golden.jsonl
@@ -64,6 +73,11 @@ lint: toolchain ## Check style and warnings
 deny: toolchain ## Check licences, sources and duplicate dependencies with cargo-deny (installs it first, minutes, once)
 	@command -v cargo-deny >/dev/null || cargo install cargo-deny --version $(DENY) --locked --quiet --root $(dir $(TOOLS))
 	cargo deny --locked check licenses bans sources
+
+.PHONY: mutants
+mutants: toolchain ## Break each rule on purpose and count how many tests notice (CRATES="rules-node" and SHARD=3/40 take a part)
+	@command -v cargo-mutants >/dev/null || cargo install cargo-mutants --version $(MUTANTS) --locked --root $(dir $(TOOLS))
+	@bash tools/mutants.sh $(if $(SHARD),--shard $(SHARD)) $(CRATES)
 
 .PHONY: fmt
 fmt: ## Format the code
@@ -93,10 +107,10 @@ bench-sidecars: bench-build kubectl cluster-tools ## Measure the sidecars beside
 # In one build, so that both have the same dependencies.
 .PHONY: bench-build
 bench-build: toolchain
-	@cargo build --release --locked --quiet --package longshore --package xtask
+	@cargo build --release --locked --package longshore --package xtask
 
 .PHONY: prove
-prove: build ## Enumerate the small worlds with larger bounds than the tests use
+prove: release ## Enumerate the small worlds with larger bounds than the tests use
 	@$(LONGSHORE) prove $(ARGS)
 
 # What the machine must bring, with a sentence when it does not.
