@@ -63,6 +63,10 @@ record-translations: ## Ask Kubernetes' own library for the translations that ou
 record-protos: ## Read the field numbers of the messages in our schema tables from Kubernetes' modules, and keep them
 	@tools/record-protos.sh >$(PROTOS).new && mv $(PROTOS).new $(PROTOS)
 
+.PHONY: record
+record: toolchain kubectl filesystem-tools ## Write what is printed now into documents, golden files and tidy lists; read the difference like code
+	LONGSHORE_RECORD=1 cargo test --workspace --locked --quiet --no-fail-fast --lib --test scripts --test tidy
+
 .PHONY: lint
 lint: toolchain ## Check style and warnings
 	cargo fmt --all --check
