@@ -8,6 +8,13 @@ use api::{Kind, Meta, Object, ObjectKey, ObjectRef, Precondition, StorageClass, 
 use super::*;
 use crate::{BackOff, Lane, Permission, Refusal};
 
+crate::reasons! {
+    enum TouchReason {
+        Touching,
+        Touched,
+    }
+}
+
 /// Rules that touch every class once, and delete those called `old`.
 #[derive(Debug)]
 struct Touch;
@@ -41,6 +48,7 @@ impl Rules for Touch {
     type Local = u32;
     type View = Option<String>;
     type Action = Act;
+    type Reason = TouchReason;
     type Memory = bool;
 
     fn watches() -> &'static [Kind] {
@@ -55,13 +63,13 @@ impl Rules for Touch {
     fn view(key: &String, cache: &Cache, _: &u32) -> Option<String> {
         cache.class(&ObjectKey::cluster(key.as_str())).map(|class| class.metadata.uid.clone())
     }
-    fn decide(_: Tick, view: &Option<String>, done: &bool) -> Decision<Act> {
+    fn decide(_: Tick, view: &Option<String>, done: &bool) -> Decision<Act, TouchReason> {
         match view {
             Some(uid) if !done => {
-                let why = Why::waiting("Touching", "touching the class");
+                let why = Why::waiting(TouchReason::Touching, "touching the class");
                 Decision::Do(Act { name: uid.split('-').next().unwrap_or_default().into(), uid: uid.clone() }, why)
             }
-            Some(_) | None => Decision::Rest(Why::settled("Touched", "nothing to touch")),
+            Some(_) | None => Decision::Rest(Why::settled(TouchReason::Touched, "nothing to touch")),
         }
     }
     fn remember(_: Tick, _: bool, _: &Act, got: &Outcome) -> bool {

@@ -23,6 +23,7 @@ mod election;
 mod engine;
 pub mod host;
 mod queue;
+mod reason;
 mod retry;
 mod rules;
 mod secrets;
@@ -35,8 +36,9 @@ pub use effect::{Effect, Outcome, Refusal, Reply};
 pub use election::{Ask, Election, LeaseConfig, LeaseRead};
 pub use engine::{Doing, Ended, Engine, Explanation, Fold, Next, Verdict};
 pub use queue::{BEGUN, Queue};
+pub use reason::Reason;
 pub use retry::{Attempt, BackOff, Failures, Lane};
-pub use rules::{Action, EventType, Narrate, News, Permission, Rules};
+pub use rules::{Action, AttemptStep, EventType, Narrate, News, Permission, Rules};
 pub use secrets::Secrets;
 
 /// A moment: milliseconds since 1970, as told by whoever runs the rules. It never goes backwards within one run.

@@ -5,7 +5,7 @@ use core::hash::Hash;
 
 use api::{Kind, ObjectRef};
 
-use crate::{Attempt, BackOff, Cache, Change, Decision, Effect, Lane, Outcome, Tick, Why};
+use crate::{Attempt, BackOff, Cache, Change, Decision, Effect, Lane, Outcome, Reason, Tick, Why};
 
 /// A controller, as pure functions.
 ///
@@ -26,6 +26,8 @@ pub trait Rules: 'static {
     type View: Debug;
     /// The closed set of things this controller does.
     type Action: Action;
+    /// The closed set of reasons for what it does and does not do.
+    type Reason: Reason;
     /// A hint kept between decisions. Erasing it at any moment must break no law.
     type Memory: Clone + Default + Debug + PartialEq + Eq + Hash + Send + Sync + 'static;
 
@@ -42,7 +44,7 @@ pub trait Rules: 'static {
     fn view(key: &Self::Key, cache: &Cache, local: &Self::Local) -> Self::View;
 
     /// What to do about them.
-    fn decide(now: Tick, view: &Self::View, memory: &Self::Memory) -> Decision<Self::Action>;
+    fn decide(now: Tick, view: &Self::View, memory: &Self::Memory) -> Decision<Self::Action, Self::Reason>;
 
     /// What to keep in mind of an action's outcome.
     fn remember(now: Tick, memory: Self::Memory, did: &Self::Action, got: &Outcome) -> Self::Memory;
@@ -65,7 +67,7 @@ pub trait Narrate: Rules {
     }
 
     /// The Event to emit while a key rests with `why`; `None` for no Event.
-    fn rest_event(_key: &Self::Key, _why: &Why) -> Option<(EventType, &'static str)> {
+    fn rest_event(_key: &Self::Key, _why: &Why<Self::Reason>) -> Option<(EventType, &'static str)> {
         None
     }
 }
@@ -123,8 +125,24 @@ pub trait Action: Clone + Debug + PartialEq + Eq + Hash + Send + Sync + 'static 
         News::default()
     }
 
+    /// Which step it is of an attempt that metrics count as one.
+    fn attempt_step(&self) -> Option<AttemptStep> {
+        None
+    }
+
     /// Every right the controller's actions need, complete and with nothing to spare: its RBAC role is printed from this.
     fn permissions() -> &'static [Permission];
+}
+
+/// A step of an attempt at making or deleting a volume, which dashboards count and time as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AttemptStep {
+    /// More steps follow if this one succeeds.
+    OnTheWay,
+    /// If it succeeds, a volume has been provisioned.
+    Provisions,
+    /// If it succeeds, a volume has been deleted.
+    Deletes,
 }
 
 /// The right to do something to the objects of a kind.

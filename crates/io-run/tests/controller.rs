@@ -34,6 +34,14 @@ impl Action for Mark {
     }
 }
 
+control::reasons! {
+    enum MarkingReason {
+        Nothing,
+        Marked,
+        Marking,
+    }
+}
+
 impl Narrate for Marking {}
 
 impl Rules for Marking {
@@ -42,6 +50,7 @@ impl Rules for Marking {
     type Local = bool;
     type View = Option<PersistentVolumeClaim>;
     type Action = Mark;
+    type Reason = MarkingReason;
     type Memory = ();
 
     fn watches() -> &'static [Kind] {
@@ -56,11 +65,13 @@ impl Rules for Marking {
     fn view(key: &ObjectKey, cache: &Cache, wanted: &bool) -> Self::View {
         cache.claim(key).filter(|_| *wanted).map(|claim| (**claim).clone())
     }
-    fn decide(_: Tick, view: &Self::View, (): &()) -> Decision<Mark> {
+    fn decide(_: Tick, view: &Self::View, (): &()) -> Decision<Mark, MarkingReason> {
         match view {
-            None => Decision::Rest(Why::settled("Nothing", "nothing to mark")),
-            Some(claim) if claim.metadata.has_finalizer(MARK) => Decision::Rest(Why::settled("Marked", "marked")),
-            Some(claim) => Decision::Do(Mark(claim.clone()), Why::waiting("Marking", "marking the claim")),
+            None => Decision::Rest(Why::settled(MarkingReason::Nothing, "nothing to mark")),
+            Some(claim) if claim.metadata.has_finalizer(MARK) => {
+                Decision::Rest(Why::settled(MarkingReason::Marked, "marked"))
+            }
+            Some(claim) => Decision::Do(Mark(claim.clone()), Why::waiting(MarkingReason::Marking, "marking the claim")),
         }
     }
     fn remember(_: Tick, (): (), _: &Mark, _: &Outcome) {}

@@ -31,6 +31,7 @@ mod decide;
 mod facts;
 mod index;
 mod memory;
+mod reason;
 mod view;
 
 #[cfg(test)]
@@ -38,6 +39,7 @@ mod tests;
 
 pub use act::{Action, Stamp};
 pub use memory::{Memory, Proof};
+pub use reason::Reason;
 pub use view::{Attachment, Holder, Key, NodeFacts, Pair, Rival, Unwanted, View, Want};
 
 use alloc::vec::Vec;
@@ -55,6 +57,7 @@ impl Rules for AttachDetach {
     type Local = ();
     type View = View;
     type Action = Action;
+    type Reason = Reason;
     type Memory = Memory;
 
     fn watches() -> &'static [Kind] {
@@ -73,7 +76,7 @@ impl Rules for AttachDetach {
         facts::view(key, cache)
     }
 
-    fn decide(_now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+    fn decide(_now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         decide::decide(view, memory)
     }
 

@@ -39,6 +39,7 @@ mod facts;
 mod index;
 mod listing;
 mod memory;
+mod reason;
 mod view;
 
 #[cfg(test)]
@@ -47,6 +48,7 @@ mod tests;
 pub use act::{Action, Place, PublishRequest, Side, Stamp};
 pub use listing::Listing;
 pub use memory::{Failure, Memory};
+pub use reason::Reason;
 pub use view::{Attach, Context, Detach, Key, Listed, ListingView, Obstacle, Rival, Target, View, VolumeUse};
 
 use alloc::string::String;
@@ -94,6 +96,7 @@ impl Rules for Attacher {
     type Local = Local;
     type View = View;
     type Action = Action;
+    type Reason = Reason;
     type Memory = Memory;
 
     fn watches() -> &'static [Kind] {
@@ -112,7 +115,7 @@ impl Rules for Attacher {
         facts::view(key, cache, local)
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         decide::decide(now, view, memory)
     }
 

@@ -28,6 +28,7 @@ mod decide;
 mod decide_volume;
 mod fit;
 mod index;
+mod reason;
 mod view;
 
 #[cfg(test)]
@@ -42,6 +43,7 @@ use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
 
 pub use act::{Action, Looked, Memory};
 pub use fit::Fit;
+pub use reason::Reason;
 pub use view::{Candidate, ClaimFacts, ClaimView, Holder, Prospect, Standing, Target, View, VolumeFacts, VolumeView};
 
 /// The rules.
@@ -72,6 +74,7 @@ impl Rules for Binding {
     type Local = ();
     type View = View;
     type Action = Action;
+    type Reason = Reason;
     type Memory = Memory;
 
     fn watches() -> &'static [Kind] {
@@ -93,7 +96,7 @@ impl Rules for Binding {
         }
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         decide::decide(now, view, memory)
     }
 

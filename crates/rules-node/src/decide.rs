@@ -3,10 +3,10 @@ use control::{Decision, Tick};
 use crate::act::Action;
 use crate::learn::Memory;
 use crate::view::View;
-use crate::{pod, volume};
+use crate::{Reason, pod, volume};
 
 /// What to do about a volume or a pod.
-pub fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+pub fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
     match view {
         View::Volume(view) => volume::decide(view, memory),
         View::Pod(view) => pod::decide(now, view, memory),

@@ -11,7 +11,7 @@ use crate::act::{Action, There};
 use crate::learn::{self, Memory};
 use crate::local::Local;
 use crate::view::View;
-use crate::{decide, find, paths};
+use crate::{Reason, decide, find, paths};
 
 /// The node agent's rules.
 pub struct Node;
@@ -40,6 +40,7 @@ impl Rules for Node {
     type Local = Local;
     type View = View;
     type Action = Action;
+    type Reason = Reason;
     type Memory = Memory;
 
     fn watches() -> &'static [Kind] {
@@ -83,7 +84,7 @@ impl Rules for Node {
         }
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         decide::decide(now, view, memory)
     }
 

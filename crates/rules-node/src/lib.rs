@@ -36,6 +36,7 @@ mod learn;
 mod local;
 mod paths;
 mod pod;
+mod reason;
 mod record;
 mod spec;
 mod status;
@@ -49,6 +50,7 @@ pub use index::{Key, Node};
 pub use learn::{Memory, Proof};
 pub use local::{DriverFacts, Local};
 pub use paths::{Paths, ProcessName, process_name, record_path, staging_path, target_path};
+pub use reason::Reason;
 pub use record::{BadRecord, Publish, Record};
 pub use spec::{Access, VolumeSpec};
 pub use view::{

@@ -9,6 +9,7 @@ use api::{Container, Pod, Precondition};
 use control::host::{Process, ProcessMount, ProcessState};
 use control::{Decision, Tick, Why};
 
+use crate::Reason;
 use crate::act::Action;
 use crate::learn::Memory;
 use crate::paths;
@@ -22,7 +23,7 @@ const GRACE_SECONDS: i64 = 30;
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The next step for a pod.
-pub fn decide(now: Tick, view: &PodView, memory: &Memory) -> Decision<Action> {
+pub fn decide(now: Tick, view: &PodView, memory: &Memory) -> Decision<Action, Reason> {
     let mut resting = None;
     for remains in &view.remains {
         match bury(now, view, remains, memory) {
@@ -31,7 +32,7 @@ pub fn decide(now: Tick, view: &PodView, memory: &Memory) -> Decision<Action> {
         }
     }
     let decision = match &view.pod {
-        None => Decision::Rest(Why::settled("NotHere", format!("pod {} is not on this node", view.key))),
+        None => Decision::Rest(Why::settled(Reason::NotHere, format!("pod {} is not on this node", view.key))),
         Some(pod) if pod.metadata.is_deleting() || pod.is_terminal() => wind_down(view, pod, memory),
         Some(pod) => run(now, view, pod, memory),
     };
@@ -42,15 +43,15 @@ pub fn decide(now: Tick, view: &PodView, memory: &Memory) -> Decision<Action> {
 }
 
 /// What is left of a pod that is no longer in the cache. Only the API itself can say that it is gone.
-fn bury(now: Tick, view: &PodView, remains: &Remains, memory: &Memory) -> Decision<Action> {
+fn bury(now: Tick, view: &PodView, remains: &Remains, memory: &Memory) -> Decision<Action, Reason> {
     let text = format!("an earlier pod {} left something behind", view.key);
     if !remains.sealed && !memory.gone.contains(&remains.uid) {
         if let Some(until) = memory.alive_at.map(|at| at.after_millis(CACHE_PATIENCE_MILLIS)).filter(|at| now < *at) {
             let text = format!("pod {} exists, but its watch has not shown it yet", view.key);
-            return Decision::Wait(until, Why::waiting("CacheBehind", text));
+            return Decision::Wait(until, Why::waiting(Reason::CacheBehind, text));
         }
         let action = Action::ReadPod { pod: view.key.clone(), uid: remains.uid.clone() };
-        return Decision::Do(action, Why::waiting("PodNotSeen", text));
+        return Decision::Do(action, Why::waiting(Reason::PodNotSeen, text));
     }
     let processes = remains.processes.iter().map(|(name, state)| (name, state));
     if let Some(decision) = stop(processes, GRACE_SECONDS, &text, memory) {
@@ -64,11 +65,14 @@ fn bury(now: Tick, view: &PodView, remains: &Remains, memory: &Memory) -> Decisi
         Some((name, _)) => {
             let dirs = paths::pod_dirs(&view.root, &remains.uid, &[]);
             if let Some(path) = dirs.into_iter().find(|path| !memory.swept.contains(path)) {
-                return Decision::Do(Action::Sweep { path, must: false }, Why::waiting("DirectoriesNotRemoved", text));
+                return Decision::Do(
+                    Action::Sweep { path, must: false },
+                    Why::waiting(Reason::DirectoriesNotRemoved, text),
+                );
             }
-            Decision::Do(Action::Forget { name: name.clone() }, Why::waiting("ProcessNotForgotten", text))
+            Decision::Do(Action::Forget { name: name.clone() }, Why::waiting(Reason::ProcessNotForgotten, text))
         }
-        None => Decision::Rest(Why::settled("NotHere", format!("nothing is left of pod {}", view.key))),
+        None => Decision::Rest(Why::settled(Reason::NotHere, format!("nothing is left of pod {}", view.key))),
     }
 }
 
@@ -78,17 +82,21 @@ fn stop<'a>(
     grace_seconds: i64,
     text: &str,
     memory: &Memory,
-) -> Option<Decision<Action>> {
+) -> Option<Decision<Action, Reason>> {
     let mut waiting = None;
     for (name, state) in processes {
         match state {
             ProcessState::Running { .. } if memory.stopped.contains(name) => {
-                waiting = Some(Decision::Rest(Why::waiting("ProcessEnding", format!("{text}: its process is ending"))));
+                waiting =
+                    Some(Decision::Rest(Why::waiting(Reason::ProcessEnding, format!("{text}: its process is ending"))));
             }
             ProcessState::Running { .. } => {
                 let grace_millis = u64::try_from(grace_seconds).unwrap_or(0).saturating_mul(1000);
                 let action = Action::Stop { name: name.clone(), grace_millis };
-                return Some(Decision::Do(action, Why::waiting("ProcessRunning", format!("{text}: it still runs"))));
+                return Some(Decision::Do(
+                    action,
+                    Why::waiting(Reason::ProcessRunning, format!("{text}: it still runs")),
+                ));
             }
             ProcessState::Exited { .. } | ProcessState::NotStarted(_) | ProcessState::Lost => {}
         }
@@ -97,14 +105,17 @@ fn stop<'a>(
 }
 
 /// Reliability 43: its volumes may go once it is sealed.
-fn seal(uid: &str, sealed: bool, text: String) -> Decision<Action> {
+fn seal(uid: &str, sealed: bool, text: String) -> Decision<Action, Reason> {
     if sealed {
-        return Decision::Rest(Why::waiting("VolumesNotGone", format!("{text}: its volumes are being taken down")));
+        return Decision::Rest(Why::waiting(
+            Reason::VolumesNotGone,
+            format!("{text}: its volumes are being taken down"),
+        ));
     }
-    Decision::Do(Action::Seal { uid: uid.into() }, Why::waiting("NotSealed", text))
+    Decision::Do(Action::Seal { uid: uid.into() }, Why::waiting(Reason::NotSealed, text))
 }
 
-fn wind_down(view: &PodView, pod: &Pod, memory: &Memory) -> Decision<Action> {
+fn wind_down(view: &PodView, pod: &Pod, memory: &Memory) -> Decision<Action, Reason> {
     let deleting = pod.metadata.is_deleting();
     let text =
         if deleting { format!("pod {} is being deleted", view.key) } else { format!("pod {} has ended", view.key) };
@@ -117,29 +128,29 @@ fn wind_down(view: &PodView, pod: &Pod, memory: &Memory) -> Decision<Action> {
         return seal(&pod.metadata.uid, view.sealed, text);
     }
     if !deleting {
-        return Decision::Rest(Why::settled("PodEnded", text));
+        return Decision::Rest(Why::settled(Reason::PodEnded, text));
     }
     finish(view, pod, memory, text)
 }
 
 /// Nothing of the pod runs or is mounted: the object may go (KL-101).
-fn finish(view: &PodView, pod: &Pod, memory: &Memory, text: String) -> Decision<Action> {
+fn finish(view: &PodView, pod: &Pod, memory: &Memory, text: String) -> Decision<Action, Reason> {
     if !pod.metadata.finalizers.is_empty() && pod.metadata.deletion_grace_period_seconds == Some(0) {
         let text = format!("{text} and waits for its finalizers {}", pod.metadata.finalizers.join(", "));
-        return Decision::Rest(Why::waiting("PodHasFinalizers", text));
+        return Decision::Rest(Why::waiting(Reason::PodHasFinalizers, text));
     }
     let latest = view.containers.iter().filter_map(|c| c.latest.as_ref()).map(|(_, name, _)| name);
     let mut processes = view.containers.iter().flat_map(|c| &c.earlier).chain(latest);
     if let Some(name) = processes.next() {
-        return Decision::Do(Action::Forget { name: name.clone() }, Why::waiting("ProcessNotForgotten", text));
+        return Decision::Do(Action::Forget { name: name.clone() }, Why::waiting(Reason::ProcessNotForgotten, text));
     }
     let empty_dirs: Vec<String> = view.volumes.values().filter_map(directory).cloned().collect();
     let dirs = paths::pod_dirs(&view.root, &pod.metadata.uid, &empty_dirs);
     if let Some(path) = dirs.into_iter().find(|path| !memory.swept.contains(path)) {
-        return Decision::Do(Action::Sweep { path, must: false }, Why::waiting("DirectoriesNotRemoved", text));
+        return Decision::Do(Action::Sweep { path, must: false }, Why::waiting(Reason::DirectoriesNotRemoved, text));
     }
     let action = Action::DeletePod { pod: view.key.clone(), uid: pod.metadata.uid.clone() };
-    Decision::Do(action, Why::waiting("PodNotDeleted", text))
+    Decision::Do(action, Why::waiting(Reason::PodNotDeleted, text))
 }
 
 fn directory(volume: &PodVolumeView) -> Option<&String> {
@@ -149,7 +160,7 @@ fn directory(volume: &PodVolumeView) -> Option<&String> {
     }
 }
 
-fn run(now: Tick, view: &PodView, pod: &Pod, memory: &Memory) -> Decision<Action> {
+fn run(now: Tick, view: &PodView, pod: &Pod, memory: &Memory) -> Decision<Action, Reason> {
     let blocked = status::blocked(view, pod);
     let plans = status::plans(now, view, pod);
     if let Some(decision) = start(now, view, pod, blocked.as_ref(), &plans, memory) {
@@ -160,7 +171,7 @@ fn run(now: Tick, view: &PodView, pod: &Pod, memory: &Memory) -> Decision<Action
         let only_if = Precondition::unchanged(&pod.metadata);
         let text = format!("pod {} is {}, which its status does not say yet", view.key, status.phase);
         let action = Action::SetStatus { pod: view.key.clone(), only_if, status };
-        return Decision::Do(action, Why::waiting("StatusNotWritten", text));
+        return Decision::Do(action, Why::waiting(Reason::StatusNotWritten, text));
     }
     rest(view, blocked, &plans)
 }
@@ -172,14 +183,17 @@ fn start(
     blocked: Option<&Blocked>,
     plans: &[Plan],
     memory: &Memory,
-) -> Option<Decision<Action>> {
+) -> Option<Decision<Action, Reason>> {
     if blocked.is_some() || waiting_volume(view).is_some() {
         return None;
     }
     // The latest two stay, for their logs.
     if let Some(name) = view.containers.iter().find(|c| c.earlier.len() > 1).and_then(|c| c.earlier.first()) {
         let text = format!("pod {} was restarted; its oldest process is forgotten", view.key);
-        return Some(Decision::Do(Action::Forget { name: name.clone() }, Why::waiting("ProcessNotForgotten", text)));
+        return Some(Decision::Do(
+            Action::Forget { name: name.clone() },
+            Why::waiting(Reason::ProcessNotForgotten, text),
+        ));
     }
     let (container, restart) = pod.spec.containers.iter().zip(plans).find_map(|(container, plan)| match plan {
         Plan::Start(restart) => Some((container, *restart)),
@@ -191,7 +205,7 @@ fn start(
         Some(path) => Action::MakeDir { path: path.clone() },
         None => Action::Start { process: process(view, pod, container, restart)?, at_millis: now.0 },
     };
-    Some(Decision::Do(action, Why::waiting("ContainerNotStarted", text)))
+    Some(Decision::Do(action, Why::waiting(Reason::ContainerNotStarted, text)))
 }
 
 fn waiting_volume(view: &PodView) -> Option<&String> {
@@ -225,12 +239,12 @@ fn process(view: &PodView, pod: &Pod, container: &Container, restart: u32) -> Op
     })
 }
 
-fn rest(view: &PodView, blocked: Option<Blocked>, plans: &[Plan]) -> Decision<Action> {
+fn rest(view: &PodView, blocked: Option<Blocked>, plans: &[Plan]) -> Decision<Action, Reason> {
     if let Some(blocked) = blocked {
         return Decision::Rest(Why::waiting(blocked.reason, format!("pod {}: {}", view.key, blocked.message)));
     }
     if let Some(text) = waiting_volume(view) {
-        return Decision::Rest(Why::waiting("VolumesNotReady", format!("pod {} waits: {text}", view.key)));
+        return Decision::Rest(Why::waiting(Reason::VolumesNotReady, format!("pod {} waits: {text}", view.key)));
     }
     let put_off = plans.iter().filter_map(|plan| match plan {
         Plan::PutOff(until) => Some(*until),
@@ -239,8 +253,10 @@ fn rest(view: &PodView, blocked: Option<Blocked>, plans: &[Plan]) -> Decision<Ac
     match put_off.min() {
         Some(until) => {
             let text = format!("pod {} keeps ending and is started again later", view.key);
-            Decision::Wait(until, Why::waiting("CrashLoopBackOff", text))
+            Decision::Wait(until, Why::waiting(Reason::CrashLoopBackOff, text))
         }
-        None => Decision::Rest(Why::settled("PodRuns", format!("pod {} is as it should be", view.key).to_string())),
+        None => {
+            Decision::Rest(Why::settled(Reason::PodRuns, format!("pod {} is as it should be", view.key).to_string()))
+        }
     }
 }

@@ -1,17 +1,18 @@
 //! How a pod fares, in the words of its status.
 
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{
     Condition, Container, ContainerRunning, ContainerState, ContainerStatus, ContainerTerminated, ContainerWaiting,
     Pod, PodStatus, Time, Value,
 };
-use control::Tick;
 use control::host::ProcessState;
+use control::{Reason as _, Tick};
 use serde_json::json;
 
+use crate::Reason;
 use crate::paths;
 use crate::view::{ContainerView, PodView, PodVolumeView};
 
@@ -22,8 +23,8 @@ const LONGEST_PAUSE_MILLIS: u64 = 300_000;
 /// Why a pod cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blocked {
-    /// One CamelCase word.
-    pub reason: &'static str,
+    /// Also the reason in the pod's status.
+    pub reason: Reason,
     /// A sentence for the user.
     pub message: String,
     /// It never will: the pod has failed.
@@ -54,7 +55,7 @@ fn fatal(pod: &Pod) -> Option<Blocked> {
         let name = &container.name;
         if container.command.is_empty() {
             return fatal(
-                "CommandMissing",
+                Reason::CommandMissing,
                 format!(
                     "container {name} has no command: Longshore runs commands of the host, not images, so \
                      spec.containers[].command must be set"
@@ -63,7 +64,7 @@ fn fatal(pod: &Pod) -> Option<Blocked> {
         }
         if paths::process_name(&pod.metadata, name, u32::MAX).is_none() {
             let message = format!("the names of the namespace, the pod and container {name} are too long together");
-            return fatal("NamesTooLong", message);
+            return fatal(Reason::NamesTooLong, message);
         }
     }
     None
@@ -72,12 +73,15 @@ fn fatal(pod: &Pod) -> Option<Blocked> {
 fn not_supported(view: &PodView, pod: &Pod) -> Option<Blocked> {
     let blocked = |reason, message: String| Some(Blocked { reason, message, fatal: false });
     if !pod.spec.init_containers.is_empty() {
-        return blocked("InitContainersNotSupported", "init containers are not supported yet; remove them".into());
+        return blocked(
+            Reason::InitContainersNotSupported,
+            "init containers are not supported yet; remove them".into(),
+        );
     }
     if let Some((name, _)) = view.volumes.iter().find(|(_, volume)| **volume == PodVolumeView::Unsupported) {
         let message =
             format!("volume {name} is of a kind that is not supported yet; use persistentVolumeClaim or emptyDir");
-        return blocked("VolumeKindNotSupported", message);
+        return blocked(Reason::VolumeKindNotSupported, message);
     }
     pod.spec.containers.iter().find_map(|container| container_blocked(view, container))
 }
@@ -88,15 +92,15 @@ fn container_blocked(view: &PodView, container: &Container) -> Option<Blocked> {
     if let Some(env) = container.env.iter().find(|env| env.value_from.is_some()) {
         let message =
             format!("variable {} of container {name} has no literal value, which is not supported yet", env.name);
-        return blocked("EnvSourceNotSupported", message);
+        return blocked(Reason::EnvSourceNotSupported, message);
     }
     if let Some(mount) = container.volume_mounts.iter().find(|mount| !mount.sub_path.is_empty()) {
         let message = format!("subPath in volume mount {} of container {name} is not supported yet", mount.name);
-        return blocked("SubPathNotSupported", message);
+        return blocked(Reason::SubPathNotSupported, message);
     }
     let unknown = container.volume_mounts.iter().find(|mount| !view.volumes.contains_key(&mount.name))?;
     blocked(
-        "VolumeMountUnknown",
+        Reason::VolumeMountUnknown,
         format!("container {name} mounts volume {}, which the pod does not have", unknown.name),
     )
 }
@@ -162,7 +166,7 @@ pub fn of(now: Tick, view: &PodView, pod: &Pod, blocked: Option<&Blocked>, plans
     let failure = not_started(view);
     let phase = phase(view, blocked, plans, &containers);
     let (reason, message) = match (blocked, failure) {
-        (Some(blocked), _) => (blocked.reason.to_string(), blocked.message.clone()),
+        (Some(blocked), _) => (blocked.reason.name().into(), blocked.message.clone()),
         (None, Some(failure)) => ("StartError".into(), failure.clone()),
         (None, None) => (String::new(), String::new()),
     };
@@ -212,7 +216,7 @@ fn container_status(
             waiting("CrashLoopBackOff", "the container keeps ending and is started again after a pause")
         }
         (Some((_, _, ended)), ..) => terminated(ended),
-        (None, _, Some(blocked)) => waiting(blocked.reason, &blocked.message),
+        (None, _, Some(blocked)) => waiting(blocked.reason.name(), &blocked.message),
         // It ran, and the machine has no trace of it.
         (None, Plan::Ended, None) => terminated(&ProcessState::Lost),
         (None, Plan::Start(_) | Plan::Runs | Plan::PutOff(_), None) => waiting("ContainerCreating", ""),

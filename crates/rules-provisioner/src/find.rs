@@ -12,7 +12,9 @@ use crate::index::{asked, is_asked, is_ours};
 use crate::intent::{self, Recorded, journal};
 use crate::source::hold;
 use crate::terms::terms;
-use crate::{ClaimView, Course, Local, Obstacle, Offer, OwnNode, Page, Slot, Terms, Unfit, VolumeView, Work, secrets};
+use crate::{
+    ClaimView, Course, Local, Obstacle, Offer, OwnNode, Page, Reason, Slot, Terms, Unfit, VolumeView, Work, secrets,
+};
 
 pub(crate) fn claim(key: &ObjectKey, uid: &str, cache: &Cache, local: &Local) -> ClaimView {
     let page = Arc::new(journal::page(uid, cache, local));
@@ -195,7 +197,7 @@ fn in_csi_terms<'a>(class: &'a StorageClass, local: &Local) -> Result<Cow<'a, St
     }
     match rules_translate::class_to_csi(class) {
         Ok(translated) => Ok(Cow::Owned(translated.object)),
-        Err(error) => Err(Obstacle { code: "ClassUntranslatable", text: error.to_string() }),
+        Err(error) => Err(Obstacle { code: Reason::ClassUntranslatable, text: error.to_string() }),
     }
 }
 
@@ -251,7 +253,7 @@ pub(crate) fn volume(name: &str, cache: &Cache, local: &Local) -> VolumeView {
 fn under_way(volume: &PersistentVolume, cache: &Cache, local: &Local) -> Option<Obstacle> {
     let claim = volume.spec.claim_ref.as_ref()?;
     journal::has_entry(&claim.uid, cache, local).then(|| Obstacle {
-        code: "IntentNotSettled",
+        code: Reason::IntentNotSettled,
         text: "the volume is deleted once the journal no longer tells of its claim".into(),
     })
 }

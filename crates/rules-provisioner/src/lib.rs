@@ -49,6 +49,7 @@ mod intent;
 mod memory;
 mod news;
 mod pv;
+mod reason;
 mod secrets;
 mod settings;
 mod source;
@@ -69,16 +70,18 @@ use control::{BackOff, Cache, Change, Decision, EventType, Narrate, Outcome, Rul
 
 pub use act::Action;
 pub use capacity::{
-    Capacity, CapacityAction, CapacityKey, CapacityMemory, CapacityTally, CapacityView, Owned, OwnerStep, owner, tally,
+    Capacity, CapacityAction, CapacityKey, CapacityMemory, CapacityReason, CapacityTally, CapacityView, Owned,
+    OwnerStep, owner, tally,
 };
 pub use decide::is_condemned;
 pub use intent::Place;
 pub use intent::journal::Page;
 pub use memory::{Fresh, Job, Made, Memory, Room, Stage};
+pub use reason::Reason;
 pub use secrets::SecretRefs;
 pub use settings::{Abilities, CapacitySettings, InTree, Intent, Lately, Local, OwnNode, Settings};
 pub use source::{ContentSource, Hold, SourceKind};
-pub use sources::{LetGo, SourceKey, SourceView, Sources};
+pub use sources::{LetGo, SourceKey, SourceReason, SourceView, Sources};
 pub use terms::{Obstacle, Request, Terms, Unfit};
 pub use topology::{Requirement, Segments};
 pub use view::{ClaimView, Course, Offer, Slot, View, VolumeView, Work};
@@ -116,6 +119,7 @@ impl Rules for Provisioner {
     type Local = Local;
     type View = View;
     type Action = Action;
+    type Reason = Reason;
     type Memory = Memory;
 
     fn watches() -> &'static [Kind] {
@@ -149,7 +153,7 @@ impl Rules for Provisioner {
         }
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         decide::decide(now, view, memory)
     }
 
@@ -177,7 +181,7 @@ impl Rules for Provisioner {
 }
 
 impl Narrate for Provisioner {
-    fn rest_event(key: &Key, why: &Why) -> Option<(EventType, &'static str)> {
+    fn rest_event(key: &Key, why: &Why<Reason>) -> Option<(EventType, &'static str)> {
         news::rest_event(key, why)
     }
 }

@@ -10,7 +10,7 @@ use control::Cache;
 use csi::v1;
 use serde::{Deserialize, Serialize};
 
-use crate::{Local, Obstacle, Unfit};
+use crate::{Local, Obstacle, Reason, Unfit};
 
 /// Labels and their values: one place, or a set of places.
 pub type Segments = BTreeMap<String, String>;
@@ -95,9 +95,6 @@ impl Places for crate::OwnNode {
     }
 }
 
-/// The class allows volumes only where the node is not. For a node's own provisioner that means that others make it.
-pub(crate) const NOT_ALLOWED: &str = "NodeNotAllowed";
-
 /// The requirement for a claim of this name: `None` if the driver is to be asked for no place at all.
 pub(crate) fn requirement(
     claim: &str,
@@ -133,15 +130,18 @@ fn for_node(
         return Err(Unfit::Reschedule(format!("no driver is registered on node {node}")));
     };
     if keys.is_empty() {
-        return Err(obstacle("NoTopologyKeys", format!("driver {driver} has no topology keys on node {node}")));
+        return Err(obstacle(Reason::NoTopologyKeys, format!("driver {driver} has no topology keys on node {node}")));
     }
     let Some(labels) = places.labels(node) else {
-        return Err(obstacle("NodeMissing", format!("node {node}, selected for the claim, does not exist")));
+        return Err(obstacle(Reason::NodeMissing, format!("node {node}, selected for the claim, does not exist")));
     };
     let Some(own) = term(&keys, labels) else {
-        return Err(obstacle("LabelsMissing", format!("node {node} lacks a label driver {driver} needs: {keys:?}")));
+        return Err(obstacle(
+            Reason::LabelsMissing,
+            format!("node {node} lacks a label driver {driver} needs: {keys:?}"),
+        ));
     };
-    let elsewhere = || obstacle(NOT_ALLOWED, format!("node {node} is in no place the class allows"));
+    let elsewhere = || obstacle(Reason::NodeNotAllowed, format!("node {node} is in no place the class allows"));
     if local.settings.strict_topology {
         let fits = allowed.is_empty() || allowed.iter().any(|place| is_part(&place.0, &own));
         let strict = Requirement { requisite: alloc::vec![own], first: 0 };
@@ -170,7 +170,8 @@ fn immediate(
         true if !local.settings.immediate_topology => return Ok(None),
         true => {
             let driver = &local.driver;
-            let nowhere = || obstacle("NoTopology", format!("no node says where volumes of driver {driver} can be"));
+            let nowhere =
+                || obstacle(Reason::NoTopology, format!("no node says where volumes of driver {driver} can be"));
             let keys = places.any_keys().ok_or_else(nowhere)?;
             let found = distinct(&keys, places);
             if found.is_empty() {
@@ -186,7 +187,7 @@ fn immediate(
     Ok(Some(Requirement { requisite: requisite.into_iter().map(|place| place.0).collect(), first }))
 }
 
-fn obstacle(code: &'static str, text: String) -> Unfit {
+fn obstacle(code: Reason, text: String) -> Unfit {
     Unfit::Obstacle(Obstacle { code, text })
 }
 

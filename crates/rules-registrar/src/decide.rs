@@ -7,53 +7,55 @@ use alloc::vec::Vec;
 use api::{CSINode, CsiNodeDriver, Node, Precondition, VolumeLimit, names};
 use control::{Decision, Tick, Why};
 
+use crate::Reason;
 use crate::act::{Action, At, ready};
 use crate::judge;
 use crate::local::{Place, Plugin, Progress};
 use crate::view::{CsiNodeSide, NodeSide, SelfView, SocketView, View};
 
 /// What to do about the node itself or one of its sockets.
-pub fn decide(now: Tick, view: &View) -> Decision<Action> {
+pub fn decide(now: Tick, view: &View) -> Decision<Action, Reason> {
     match view {
         View::SelfNode(view) => introduce(now, view),
         View::Socket(view) => converse(view),
-        View::NoSocket => Decision::Rest(Why::settled("SocketGone", "the socket is gone")),
+        View::NoSocket => Decision::Rest(Why::settled(Reason::SocketGone, "the socket is gone")),
     }
 }
 
-fn introduce(now: Tick, view: &SelfView) -> Decision<Action> {
+fn introduce(now: Tick, view: &SelfView) -> Decision<Action, Reason> {
     let name = &view.name;
     let Some(node) = &view.node else {
         let action = Action::CreateNode { name: name.clone(), life: view.life.clone(), at: now.to_time() };
-        return Decision::Do(action, Why::waiting("NodeMissing", format!("node {name} is not in the API yet")));
+        return Decision::Do(action, Why::waiting(Reason::NodeMissing, format!("node {name} is not in the API yet")));
     };
     let only_if = Precondition::unchanged(&node.metadata);
     let (annotations, labels) = missing_marks(view, node);
     if !annotations.is_empty() || !labels.is_empty() {
-        let why = Why::waiting("NodeNotIntroduced", format!("node {name} does not carry this life of its agent yet"));
+        let why =
+            Why::waiting(Reason::NodeNotIntroduced, format!("node {name} does not carry this life of its agent yet"));
         return Decision::Do(Action::DescribeNode { name: name.clone(), only_if, annotations, labels }, why);
     }
     if !node.is_ready() {
         let others = node.status.conditions.iter().filter(|condition| condition.r#type != "Ready").cloned();
         let conditions = others.chain([ready(&now.to_time())]).collect();
-        let why = Why::waiting("NodeNotReady", format!("node {name} is not reported ready yet"));
+        let why = Why::waiting(Reason::NodeNotReady, format!("node {name} is not reported ready yet"));
         return Decision::Do(Action::SetReady { name: name.clone(), only_if, conditions }, why);
     }
     match &view.csi_node {
         CsiNodeSide::Missing => {
             let action = Action::CreateCsiNode { name: name.clone(), node_uid: node.metadata.uid.clone() };
-            Decision::Do(action, Why::waiting("CSINodeMissing", format!("CSINode {name} is not in the API yet")))
+            Decision::Do(action, Why::waiting(Reason::CSINodeMissing, format!("CSINode {name} is not in the API yet")))
         }
         CsiNodeSide::Foreign(csi_node) => {
             let only_if = Precondition::unchanged(&csi_node.metadata);
             let text = format!("CSINode {name} belongs to an earlier node of that name and is made anew");
             Decision::Do(
                 Action::DeleteCsiNode { name: name.clone(), only_if },
-                Why::waiting("CSINodeOfAnotherNode", text),
+                Why::waiting(Reason::CSINodeOfAnotherNode, text),
             )
         }
         CsiNodeSide::Ours(_) => {
-            Decision::Rest(Why::settled("NodeReady", format!("node {name} is introduced and ready")))
+            Decision::Rest(Why::settled(Reason::NodeReady, format!("node {name} is introduced and ready")))
         }
     }
 }
@@ -72,7 +74,7 @@ fn missing_marks(view: &SelfView, node: &Node) -> (BTreeMap<String, String>, BTr
     (annotations, labels)
 }
 
-fn converse(view: &SocketView) -> Decision<Action> {
+fn converse(view: &SocketView) -> Decision<Action, Reason> {
     if let Some(problem) = problem(view) {
         return turn_away(view, problem);
     }
@@ -80,31 +82,34 @@ fn converse(view: &SocketView) -> Decision<Action> {
     match &view.socket.progress {
         Progress::Found => {
             let text = format!("asking the driver behind {} who it is", view.path);
-            Decision::Do(Action::AskWho(at), Why::waiting("DriverUnknown", text))
+            Decision::Do(Action::AskWho(at), Why::waiting(Reason::DriverUnknown, text))
         }
         Progress::Introduced(plugin) if plugin.wants_pod.is_none() => {
             let text =
                 format!("asking the driver behind {} what else there is to know about {}", view.path, plugin.name);
-            Decision::Do(Action::AskOptions(at), Why::waiting("OptionsUnknown", text))
+            Decision::Do(Action::AskOptions(at), Why::waiting(Reason::OptionsUnknown, text))
         }
         Progress::Introduced(plugin) => {
             let text = format!("asking driver {} for its node id", plugin.name);
-            Decision::Do(Action::AskPlace(at, plugin.socket(&view.path)), Why::waiting("NodeIdUnknown", text))
+            Decision::Do(Action::AskPlace(at, plugin.socket(&view.path)), Why::waiting(Reason::NodeIdUnknown, text))
         }
         Progress::Placed(plugin, _) => {
             let text = format!("asking driver {} what it can do", plugin.name);
-            Decision::Do(Action::AskAbilities(at, plugin.socket(&view.path)), Why::waiting("AbilitiesUnknown", text))
+            Decision::Do(
+                Action::AskAbilities(at, plugin.socket(&view.path)),
+                Why::waiting(Reason::AbilitiesUnknown, text),
+            )
         }
         Progress::Able(plugin, place, _) => match install(view, plugin, place) {
             Some(decision) => decision,
             None => {
                 let text = format!("telling driver {} that it is registered", plugin.name);
-                Decision::Do(Action::Welcome(at), Why::waiting("DriverNotTold", text))
+                Decision::Do(Action::Welcome(at), Why::waiting(Reason::DriverNotTold, text))
             }
         },
         // Reliability 63: the objects stay as the driver said, whoever changes them.
         Progress::Told(plugin, place, _) => install(view, plugin, place).unwrap_or_else(|| {
-            Decision::Rest(Why::settled("DriverRegistered", format!("driver {} is registered", plugin.name)))
+            Decision::Rest(Why::settled(Reason::DriverRegistered, format!("driver {} is registered", plugin.name)))
         }),
     }
 }
@@ -146,8 +151,8 @@ pub(crate) fn collision(node: &Node, driver: &str, place: &Place) -> Option<Stri
     })
 }
 
-fn turn_away(view: &SocketView, problem: String) -> Decision<Action> {
-    let why = Why::waiting("DriverTurnedAway", problem.clone());
+fn turn_away(view: &SocketView, problem: String) -> Decision<Action, Reason> {
+    let why = Why::waiting(Reason::DriverTurnedAway, problem.clone());
     if view.socket.turned_away.as_ref() == Some(&problem) {
         return Decision::Rest(why);
     }
@@ -155,19 +160,19 @@ fn turn_away(view: &SocketView, problem: String) -> Decision<Action> {
 }
 
 /// The next write that makes the objects say what the driver said; `None` when they do.
-fn install(view: &SocketView, plugin: &Plugin, place: &Place) -> Option<Decision<Action>> {
+fn install(view: &SocketView, plugin: &Plugin, place: &Place) -> Option<Decision<Action, Reason>> {
     let NodeSide::Ours(node) = &view.node else {
         let text = format!("driver {} waits for the node object to carry this life of the agent", plugin.name);
-        return Some(Decision::Rest(Why::waiting("NodeNotIntroduced", text)));
+        return Some(Decision::Rest(Why::waiting(Reason::NodeNotIntroduced, text)));
     };
     let CsiNodeSide::Ours(csi_node) = &view.csi_node else {
         let text = format!("driver {} waits for the CSINode object", plugin.name);
-        return Some(Decision::Rest(Why::waiting("CSINodeMissing", text)));
+        return Some(Decision::Rest(Why::waiting(Reason::CSINodeMissing, text)));
     };
     set_entry(node, csi_node, plugin, place).or_else(|| describe(node, &plugin.name, place))
 }
 
-fn set_entry(node: &Node, csi_node: &Arc<CSINode>, plugin: &Plugin, place: &Place) -> Option<Decision<Action>> {
+fn set_entry(node: &Node, csi_node: &Arc<CSINode>, plugin: &Plugin, place: &Place) -> Option<Decision<Action, Reason>> {
     let wanted = entry(plugin, place);
     let held = csi_node.spec.drivers.iter().find(|driver| driver.name == plugin.name);
     let others = || csi_node.spec.drivers.iter().filter(|driver| driver.name != plugin.name).cloned();
@@ -181,7 +186,7 @@ fn set_entry(node: &Node, csi_node: &Arc<CSINode>, plugin: &Plugin, place: &Plac
         Some(held) if same_identity(held, &wanted) && held.allocatable == wanted.allocatable => None,
         Some(held) if same_identity(held, &wanted) => set(
             others().chain([wanted]).collect(),
-            "DriverLimitChanged",
+            Reason::DriverLimitChanged,
             format!("driver {name} changed its volume limit"),
         ),
         // KL-21: identity cannot be changed in place. Reliability 64: nor taken away under staged volumes.
@@ -190,12 +195,14 @@ fn set_entry(node: &Node, csi_node: &Arc<CSINode>, plugin: &Plugin, place: &Plac
                 "driver {name} now calls this node {}, but volumes are in use under {}; stop the pods that use them",
                 wanted.node_id, held.node_id
             );
-            Some(Decision::Rest(Why::waiting("NodeIdChanged", text)))
+            Some(Decision::Rest(Why::waiting(Reason::NodeIdChanged, text)))
         }
-        Some(_) => set(others().collect(), "NodeIdChanged", format!("the entry of driver {name} is made anew")),
-        None => {
-            set(others().chain([wanted]).collect(), "DriverNotListed", format!("driver {name} is not in CSINode yet"))
-        }
+        Some(_) => set(others().collect(), Reason::NodeIdChanged, format!("the entry of driver {name} is made anew")),
+        None => set(
+            others().chain([wanted]).collect(),
+            Reason::DriverNotListed,
+            format!("driver {name} is not in CSINode yet"),
+        ),
     }
 }
 
@@ -222,12 +229,12 @@ fn uses(node: &Node, driver: &str) -> bool {
 }
 
 /// KL-17 and KL-18: the annotation and the labels, in one write.
-pub(crate) fn describe(node: &Node, driver: &str, place: &Place) -> Option<Decision<Action>> {
+pub(crate) fn describe(node: &Node, driver: &str, place: &Place) -> Option<Decision<Action, Reason>> {
     let name = &node.metadata.name;
     let text = node.metadata.annotation(names::NODE_ID).unwrap_or("{}");
     let Ok(mut ids) = serde_json::from_str::<BTreeMap<String, String>>(text) else {
         let text = format!("annotation {} of node {name} is not a JSON object of strings; remove it", names::NODE_ID);
-        return Some(Decision::Rest(Why::waiting("NodeIdAnnotationUnreadable", text)));
+        return Some(Decision::Rest(Why::waiting(Reason::NodeIdAnnotationUnreadable, text)));
     };
     let mut annotations = BTreeMap::new();
     if ids.get(driver) != Some(&place.node_id) {
@@ -241,6 +248,6 @@ pub(crate) fn describe(node: &Node, driver: &str, place: &Place) -> Option<Decis
         return None;
     }
     let only_if = Precondition::unchanged(&node.metadata);
-    let why = Why::waiting("NodeIdNotAnnotated", format!("node {name} does not name driver {driver} yet"));
+    let why = Why::waiting(Reason::NodeIdNotAnnotated, format!("node {name} does not name driver {driver} yet"));
     Some(Decision::Do(Action::DescribeNode { name: name.clone(), only_if, annotations, labels }, why))
 }

@@ -10,7 +10,7 @@ use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
 use crate::act::Action;
 use crate::local::{Local, Progress};
 use crate::view::{CsiNodeSide, NodeSide, SelfView, SocketView, View};
-use crate::{act, decide};
+use crate::{Reason, act, decide};
 
 /// The registrar's rules.
 pub struct Registrar;
@@ -39,6 +39,7 @@ impl Rules for Registrar {
     type Local = Local;
     type View = View;
     type Action = Action;
+    type Reason = Reason;
     type Memory = ();
 
     fn watches() -> &'static [Kind] {
@@ -94,7 +95,7 @@ impl Rules for Registrar {
         }
     }
 
-    fn decide(now: Tick, view: &View, (): &()) -> Decision<Action> {
+    fn decide(now: Tick, view: &View, (): &()) -> Decision<Action, Reason> {
         decide::decide(now, view)
     }
 

@@ -34,6 +34,7 @@ mod index;
 mod judge;
 mod local;
 mod marker;
+mod reason;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -43,4 +44,5 @@ pub use helper::{Announced, AtPath, Health, Heard, Helper, HelperFacts, SOCKET_M
 pub use index::{Key, Registrar};
 pub use local::{Driver, Local, Place, Plugin, Progress, Socket};
 pub use marker::{Mark, MarkedNode, Marker, MarkerLocal, MarkerView};
+pub use reason::Reason;
 pub use view::{CsiNodeSide, NodeSide, SelfView, SocketView, View};

@@ -13,6 +13,7 @@ use control::{BackOff, Cache, Change, Decision, Effect, Narrate, Outcome, Permis
 use csi::{Call, Response, v1};
 use serde_json::json;
 
+use crate::Reason;
 use crate::act::Action;
 use crate::decide;
 use crate::judge;
@@ -107,6 +108,7 @@ impl Rules for Marker {
     type Local = MarkerLocal;
     type View = MarkerView;
     type Action = Mark;
+    type Reason = Reason;
     type Memory = ();
 
     fn watches() -> &'static [Kind] {
@@ -126,7 +128,7 @@ impl Rules for Marker {
         MarkerView { local: Box::new(local.clone()), node: cache.node(&ObjectKey::cluster(key.0.clone())).cloned() }
     }
 
-    fn decide(_now: Tick, view: &MarkerView, (): &()) -> Decision<Mark> {
+    fn decide(_now: Tick, view: &MarkerView, (): &()) -> Decision<Mark, Reason> {
         next(view)
     }
 
@@ -150,24 +152,24 @@ impl Rules for Marker {
 
 impl Narrate for Marker {}
 
-fn next(view: &MarkerView) -> Decision<Mark> {
+fn next(view: &MarkerView) -> Decision<Mark, Reason> {
     let MarkerLocal { node: name, driver, socket, place } = &*view.local;
     let Some(place) = place else {
-        let why = Why::waiting("NodeIdUnknown", format!("asking driver {driver} for its id of node {name}"));
+        let why = Why::waiting(Reason::NodeIdUnknown, format!("asking driver {driver} for its id of node {name}"));
         return Decision::Do(Mark::AskPlace { socket: socket.clone() }, why);
     };
     let Some(node) = &view.node else {
-        return Decision::Rest(Why::waiting("NodeMissing", format!("waiting for node {name} to be in the API")));
+        return Decision::Rest(Why::waiting(Reason::NodeMissing, format!("waiting for node {name} to be in the API")));
     };
     let problem = judge::place(driver, place).or_else(|| judge::topology(driver, place));
     if let Some(problem) = problem.or_else(|| decide::collision(node, driver, place)) {
-        return Decision::Rest(Why::waiting("DriverTurnedAway", problem));
+        return Decision::Rest(Why::waiting(Reason::DriverTurnedAway, problem));
     }
     match decide::describe(node, driver, place) {
         Some(Decision::Do(Action::DescribeNode { name, only_if, annotations, labels }, why)) => {
             Decision::Do(Mark::Describe { name, only_if, annotations, labels }, why)
         }
         Some(other) => Decision::Rest(other.why().clone()),
-        None => Decision::Rest(Why::settled("NodeMarked", format!("node {name} names driver {driver}"))),
+        None => Decision::Rest(Why::settled(Reason::NodeMarked, format!("node {name} names driver {driver}"))),
     }
 }

@@ -6,19 +6,19 @@ use control::{Decision, Tick, Why};
 use crate::act::Action;
 use crate::memory::Memory;
 use crate::view::{Bound, View};
-use crate::{grow, modify};
+use crate::{Reason, grow, modify};
 
-pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
     match view {
-        View::Gone(claim) => settled("ClaimGone", format!("claim {claim} does not exist")),
-        View::NotBound(claim) => settled("NotBound", format!("claim {claim} has no volume to resize yet")),
+        View::Gone(claim) => settled(Reason::ClaimGone, format!("claim {claim} does not exist")),
+        View::NotBound(claim) => settled(Reason::NotBound, format!("claim {claim} has no volume to resize yet")),
         View::VolumeMissing(volume) => {
-            Decision::Rest(Why::waiting("VolumeMissing", format!("volume {volume} does not exist")))
+            Decision::Rest(Why::waiting(Reason::VolumeMissing, format!("volume {volume} does not exist")))
         }
         View::NotOurs(volume) => {
-            settled("NotOurs", format!("volume {volume} belongs to another driver or another claim"))
+            settled(Reason::NotOurs, format!("volume {volume} belongs to another driver or another claim"))
         }
-        View::Unreadable(problem) => Decision::Rest(Why::waiting("SizeUnreadable", problem.clone())),
+        View::Unreadable(problem) => Decision::Rest(Why::waiting(Reason::SizeUnreadable, problem.clone())),
         View::Claim(bound) => {
             let memory = memory.about(&bound.claim.uid);
             // One call per volume at a time (reliability 68): growing comes first, and waiting for one holds up nothing of
@@ -31,17 +31,17 @@ pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action
 
 /// No call is made while a write of an earlier life could still change what the claim says about it: a late word that the
 /// driver will never do it would be believed although the call may have done it.
-fn fenced(bound: &Bound, memory: &Memory, plan: Decision<Action>) -> Decision<Action> {
+fn fenced(bound: &Bound, memory: &Memory, plan: Decision<Action, Reason>) -> Decision<Action, Reason> {
     match plan {
         Decision::Do(call @ (Action::Expand { .. } | Action::Modify { .. }), _) if !memory.owned => {
             let of = call.work();
             let text = format!("going on with claim {} where an earlier life stopped", bound.claim.key);
-            Decision::Do(Action::Adopt { claim: bound.claim.clone(), of }, Why::waiting("AdoptingClaim", text))
+            Decision::Do(Action::Adopt { claim: bound.claim.clone(), of }, Why::waiting(Reason::AdoptingClaim, text))
         }
         plan => plan,
     }
 }
 
-pub(crate) fn settled(code: &'static str, text: String) -> Decision<Action> {
+pub(crate) fn settled(code: Reason, text: String) -> Decision<Action, Reason> {
     Decision::Rest(Why::settled(code, text))
 }

@@ -8,35 +8,36 @@ use control::{Decision, Tick, Why};
 
 use api::names;
 
+use crate::Reason;
 use crate::act::{Action, Begin, GrowthReport, Work};
 use crate::decide::settled;
 use crate::memory::{GrowFailure, GrowMemory, Grown};
 use crate::target::{Target, target, target_without_recovery};
 use crate::view::{BeforeSize, Bound, Expansion, Grow, Progress, told};
 
-pub(crate) fn decide(now: Tick, bound: &Bound, memory: &GrowMemory) -> Decision<Action> {
+pub(crate) fn decide(now: Tick, bound: &Bound, memory: &GrowMemory) -> Decision<Action, Reason> {
     unreported(now, bound, memory).unwrap_or_else(|| next_step(now, bound, memory))
 }
 
-fn next_step(now: Tick, bound: &Bound, memory: &GrowMemory) -> Decision<Action> {
+fn next_step(now: Tick, bound: &Bound, memory: &GrowMemory) -> Decision<Action, Reason> {
     let (grow, claim) = (&bound.grow, &bound.claim.key);
     let sizes = &grow.sizes;
     if grow.before == BeforeSize::Present && sizes.had >= sizes.volume {
         let text = format!("the node has resized the filesystem of volume {}", bound.volume.key.name);
         let act = Action::ForgetBefore { claim: bound.claim.uid.clone(), volume: bound.volume.clone() };
-        return Decision::Do(act, Why::waiting("FileSystemResized", text));
+        return Decision::Do(act, Why::waiting(Reason::FileSystemResized, text));
     }
     if sizes.requested <= sizes.had {
-        return settled("SizeAsRequested", format!("claim {claim} has the size it asks for"));
+        return settled(Reason::SizeAsRequested, format!("claim {claim} has the size it asks for"));
     }
     if grow.by == Expansion::None {
         let text = format!("driver {} cannot resize the volume of claim {claim}", bound.place.driver);
-        return Decision::Rest(Why::waiting("ResizeUnsupported", text));
+        return Decision::Rest(Why::waiting(Reason::ResizeUnsupported, text));
     }
     match next_target(grow, memory) {
         Target::NodesTurn => {
             let text = format!("waiting for the node to resize the filesystem of claim {claim}");
-            Decision::Rest(Why::waiting("FileSystemResizeRequired", text))
+            Decision::Rest(Why::waiting(Reason::FileSystemResizeRequired, text))
         }
         Target::Size(size) => towards(now, bound, memory, size),
     }
@@ -52,7 +53,7 @@ fn next_target(grow: &Grow, memory: &GrowMemory) -> Target {
 }
 
 /// Record the size, ask the driver, record what it did.
-fn towards(now: Tick, bound: &Bound, memory: &GrowMemory, size: i64) -> Decision<Action> {
+fn towards(now: Tick, bound: &Bound, memory: &GrowMemory, size: i64) -> Decision<Action, Reason> {
     let grow = &bound.grow;
     if let Some(grown) = memory.grown.as_ref().filter(|grown| grown.asked == size) {
         return record(now, bound, grown);
@@ -71,14 +72,14 @@ fn towards(now: Tick, bound: &Bound, memory: &GrowMemory, size: i64) -> Decision
 }
 
 /// What was called impossible is left alone for a while, unless something else is asked for.
-fn hopeless(now: Tick, bound: &Bound, memory: &GrowMemory, size: i64) -> Option<Decision<Action>> {
+fn hopeless(now: Tick, bound: &Bound, memory: &GrowMemory, size: i64) -> Option<Decision<Action, Reason>> {
     let (_, since) = memory.hopeless.filter(|(hopeless, _)| *hopeless == size)?;
     let until = since.after_millis(bound.slow_millis);
     let claim = &bound.claim.key;
     let text =
         format!("the volume of claim {claim} cannot have {size} bytes; ask for less, or wait for another attempt");
     (bound.grow.sizes.allocated == Some(size) && now < until)
-        .then(|| Decision::Wait(until, Why::waiting("ResizeInfeasible", text)))
+        .then(|| Decision::Wait(until, Why::waiting(Reason::ResizeInfeasible, text)))
 }
 
 /// Reliability 57: the size is on record before the driver hears of it. A record that is there is not written again, unless
@@ -97,7 +98,7 @@ fn is_begun(grow: &Grow, size: i64) -> bool {
     }
 }
 
-fn begin(now: Tick, bound: &Bound, size: i64) -> Decision<Action> {
+fn begin(now: Tick, bound: &Bound, size: i64) -> Decision<Action, Reason> {
     let grow = &bound.grow;
     let act = Action::Begin(Begin {
         claim: bound.claim.clone(),
@@ -109,7 +110,10 @@ fn begin(now: Tick, bound: &Bound, size: i64) -> Decision<Action> {
     });
     Decision::Do(
         act,
-        Why::waiting("RecordingResize", format!("recording that claim {} grows to {size} bytes", bound.claim.key)),
+        Why::waiting(
+            Reason::RecordingResize,
+            format!("recording that claim {} grows to {size} bytes", bound.claim.key),
+        ),
     )
 }
 
@@ -117,16 +121,16 @@ fn other_conditions(grow: &Grow, kept: &str) -> Vec<String> {
     grow.conditions.iter().filter(|told| told.r#type != kept).map(|told| told.r#type.clone()).collect()
 }
 
-fn ask(bound: &Bound, memory: &GrowMemory, size: i64) -> Decision<Action> {
+fn ask(bound: &Bound, memory: &GrowMemory, size: i64) -> Decision<Action, Reason> {
     let grow = &bound.grow;
     let (claim, handle) = (&bound.claim, &bound.place.handle);
     if let (true, Some(pod)) = (memory.in_use, &grow.user) {
         let text = format!("the driver resizes volume {handle} only while nobody uses it, and pod {pod} does");
-        return Decision::Rest(Why::waiting("VolumeInUse", text));
+        return Decision::Rest(Why::waiting(Reason::VolumeInUse, text));
     }
     let capability = match &grow.capability {
         Ok(capability) => capability.clone(),
-        Err(problem) => return Decision::Rest(Why::waiting("VolumeUnusable", problem.clone())),
+        Err(problem) => return Decision::Rest(Why::waiting(Reason::VolumeUnusable, problem.clone())),
     };
     let secrets = match (&grow.secret, &memory.secrets) {
         (None, _) => control::Secrets::default(),
@@ -134,15 +138,18 @@ fn ask(bound: &Bound, memory: &GrowMemory, size: i64) -> Decision<Action> {
         (Some(secret), None) => {
             let text = format!("reading secret {}/{} to resize volume {handle}", secret.namespace, secret.name);
             let act = Action::ReadSecret { claim: claim.uid.clone(), of: Work::Growing, secret: secret.clone() };
-            return Decision::Do(act, Why::waiting("ReadingSecret", text));
+            return Decision::Do(act, Why::waiting(Reason::ReadingSecret, text));
         }
     };
     let act = Action::Expand { claim: claim.uid.clone(), place: bound.place.clone(), size, capability, secrets };
-    Decision::Do(act, Why::waiting("Resizing", format!("asking the driver to resize volume {handle} to {size} bytes")))
+    Decision::Do(
+        act,
+        Why::waiting(Reason::Resizing, format!("asking the driver to resize volume {handle} to {size} bytes")),
+    )
 }
 
 /// Reliability 55 and 56: the volume first, then the claim; and the claim's size only when nothing is left to do.
-fn record(now: Tick, bound: &Bound, grown: &Grown) -> Decision<Action> {
+fn record(now: Tick, bound: &Bound, grown: &Grown) -> Decision<Action, Reason> {
     let grow = &bound.grow;
     let (claim, volume) = (&bound.claim, &bound.volume);
     if grow.sizes.volume < grown.size {
@@ -152,7 +159,7 @@ fn record(now: Tick, bound: &Bound, grown: &Grown) -> Decision<Action> {
         };
         let act = Action::SetSize { claim: claim.uid.clone(), volume: volume.clone(), size: grown.size, before };
         let text = format!("recording that volume {} has {} bytes", volume.key.name, grown.size);
-        return Decision::Do(act, Why::waiting("RecordingVolumeSize", text));
+        return Decision::Do(act, Why::waiting(Reason::RecordingVolumeSize, text));
     }
     if grown.node_goes_on {
         let again = grow.progress == Progress::NodeInfeasible;
@@ -162,16 +169,16 @@ fn record(now: Tick, bound: &Bound, grown: &Grown) -> Decision<Action> {
         };
         let act = Action::AwaitNode { claim: claim.clone(), size, recovers: grow.recovers, again, at: now.to_time() };
         let text = format!("handing the resize of claim {} over to the node", claim.key);
-        return Decision::Do(act, Why::waiting("FileSystemResizeRequired", text));
+        return Decision::Do(act, Why::waiting(Reason::FileSystemResizeRequired, text));
     }
     let gone = other_conditions(grow, "");
     let act = Action::Finish { claim: claim.clone(), size: grown.size, gone, recovers: grow.recovers };
     let text = format!("recording that claim {} has {} bytes", claim.key, grown.size);
-    Decision::Do(act, Why::waiting("VolumeResizeSuccessful", text))
+    Decision::Do(act, Why::waiting(Reason::VolumeResizeSuccessful, text))
 }
 
 /// A refusal of the size under way that the claim does not tell yet.
-fn unreported(now: Tick, bound: &Bound, memory: &GrowMemory) -> Option<Decision<Action>> {
+fn unreported(now: Tick, bound: &Bound, memory: &GrowMemory) -> Option<Decision<Action, Reason>> {
     let grow = &bound.grow;
     let failure = memory.failure.as_ref()?;
     if grow.recovers && grow.sizes.allocated != Some(failure.size) || is_told(grow, failure) {
@@ -184,7 +191,7 @@ fn unreported(now: Tick, bound: &Bound, memory: &GrowMemory) -> Option<Decision<
         at: now.to_time(),
     });
     let text = format!("claim {}: {}", bound.claim.key, failure.message);
-    Some(Decision::Do(act, Why::waiting("VolumeResizeFailed", text)))
+    Some(Decision::Do(act, Why::waiting(Reason::VolumeResizeFailed, text)))
 }
 
 fn is_told(grow: &Grow, failure: &GrowFailure) -> bool {

@@ -40,6 +40,7 @@ mod memory;
 mod modify;
 mod news;
 mod patch;
+mod reason;
 mod target;
 mod view;
 
@@ -48,6 +49,7 @@ mod tests;
 
 pub use act::{Action, Begin, GrowthReport, ModifyReport, Work};
 pub use memory::{GrowFailure, GrowMemory, Grown, Memory, ModifyFailure, ModifyMemory};
+pub use reason::Reason;
 pub use view::{
     BeforeSize, Bound, Class, Expansion, Grow, Key, Modify, ModifyState, Place, Progress, Sizes, Stamp, Told, View,
 };
@@ -95,6 +97,7 @@ impl Rules for Resizer {
     type Local = Local;
     type View = View;
     type Action = Action;
+    type Reason = Reason;
     type Memory = Memory;
 
     fn watches() -> &'static [Kind] {
@@ -113,7 +116,7 @@ impl Rules for Resizer {
         facts::view(key, cache, local)
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         decide::decide(now, view, memory)
     }
 
@@ -135,7 +138,7 @@ impl Rules for Resizer {
 }
 
 impl Narrate for Resizer {
-    fn rest_event(_key: &Key, why: &Why) -> Option<(EventType, &'static str)> {
+    fn rest_event(_key: &Key, why: &Why<Reason>) -> Option<(EventType, &'static str)> {
         news::rest_event(why)
     }
 }

@@ -9,23 +9,24 @@ use alloc::vec::Vec;
 use api::names;
 use control::{Decision, Tick, Why};
 
+use crate::Reason;
 use crate::act::{Action, ModifyReport, Work};
 use crate::decide::settled;
 use crate::memory::ModifyMemory;
 use crate::view::{Bound, Class, ModifyState, told};
 
-pub(crate) fn decide(now: Tick, bound: &Bound, memory: &ModifyMemory) -> Decision<Action> {
+pub(crate) fn decide(now: Tick, bound: &Bound, memory: &ModifyMemory) -> Decision<Action, Reason> {
     if !bound.modify.supported {
-        return settled("ModifyUnsupported", format!("driver {} changes no attributes", bound.place.driver));
+        return settled(Reason::ModifyUnsupported, format!("driver {} changes no attributes", bound.place.driver));
     }
     unreported(now, bound, memory).unwrap_or_else(|| next_step(now, bound, memory))
 }
 
-fn next_step(now: Tick, bound: &Bound, memory: &ModifyMemory) -> Decision<Action> {
+fn next_step(now: Tick, bound: &Bound, memory: &ModifyMemory) -> Decision<Action, Reason> {
     let (modify, claim) = (&bound.modify, &bound.claim.key);
     match (&modify.status, &modify.wanted) {
         (ModifyState::Nothing, wanted) if *wanted == modify.current => {
-            settled("AttributesAsRequested", format!("claim {claim} has the attributes it asks for"))
+            settled(Reason::AttributesAsRequested, format!("claim {claim} has the attributes it asks for"))
         }
         (ModifyState::Nothing | ModifyState::Pending(_) | ModifyState::Infeasible(_), None) => roll_back(bound),
         (ModifyState::InProgress(class), None) => go_on(bound, memory, class),
@@ -41,29 +42,29 @@ fn next_step(now: Tick, bound: &Bound, memory: &ModifyMemory) -> Decision<Action
 }
 
 /// Nothing is asked for any more and nothing is under way.
-fn roll_back(bound: &Bound) -> Decision<Action> {
+fn roll_back(bound: &Bound) -> Decision<Action, Reason> {
     let text = format!("claim {} asks for no attributes any more", bound.claim.key);
     match told(&bound.modify.conditions, names::MODIFYING_VOLUME) {
         Some(_) => Decision::Do(
             Action::CancelModify { claim: bound.claim.clone() },
-            Why::waiting("VolumeModifyCanceled", text),
+            Why::waiting(Reason::VolumeModifyCanceled, text),
         ),
-        None => settled("VolumeModifyCanceled", text),
+        None => settled(Reason::VolumeModifyCanceled, text),
     }
 }
 
 /// Towards the class under way.
-fn go_on(bound: &Bound, memory: &ModifyMemory, class: &str) -> Decision<Action> {
+fn go_on(bound: &Bound, memory: &ModifyMemory, class: &str) -> Decision<Action, Reason> {
     match &bound.modify.target_class {
         Class::Ready(parameters) => carry_out(bound, memory, class, parameters),
         missing @ (Class::Unnamed | Class::Missing(_) | Class::Foreign(_)) => {
-            Decision::Rest(Why::waiting("AttributesClassMissing", missing.problem()))
+            Decision::Rest(Why::waiting(Reason::AttributesClassMissing, missing.problem()))
         }
     }
 }
 
 /// Towards the class asked for, with nothing uncertain behind.
-fn turn_to(now: Tick, bound: &Bound, memory: &ModifyMemory, class: &str) -> Decision<Action> {
+fn turn_to(now: Tick, bound: &Bound, memory: &ModifyMemory, class: &str) -> Decision<Action, Reason> {
     let modify = &bound.modify;
     let parameters = match &modify.wanted_class {
         Class::Ready(parameters) => parameters,
@@ -74,18 +75,18 @@ fn turn_to(now: Tick, bound: &Bound, memory: &ModifyMemory, class: &str) -> Deci
         && now < since.after_millis(bound.slow_millis)
     {
         let text = format!("the volume of claim {} cannot have class {class}; choose another one", bound.claim.key);
-        return Decision::Wait(since.after_millis(bound.slow_millis), Why::waiting("ModifyInfeasible", text));
+        return Decision::Wait(since.after_millis(bound.slow_millis), Why::waiting(Reason::ModifyInfeasible, text));
     }
     if modify.status != ModifyState::InProgress(class.into()) {
         let act = Action::BeginModify { claim: bound.claim.clone(), class: class.into(), at: now.to_time() };
         let text = format!("recording that claim {} gets attributes class {class}", bound.claim.key);
-        return Decision::Do(act, Why::waiting("RecordingModify", text));
+        return Decision::Do(act, Why::waiting(Reason::RecordingModify, text));
     }
     carry_out(bound, memory, class, parameters)
 }
 
-fn pend(bound: &Bound, class: &Class) -> Decision<Action> {
-    let why = Why::waiting("AttributesClassMissing", class.problem());
+fn pend(bound: &Bound, class: &Class) -> Decision<Action, Reason> {
+    let why = Why::waiting(Reason::AttributesClassMissing, class.problem());
     let target = match &bound.modify.status {
         ModifyState::Pending(_) => return Decision::Rest(why),
         ModifyState::Nothing => String::new(),
@@ -100,7 +101,7 @@ fn carry_out(
     memory: &ModifyMemory,
     class: &str,
     parameters: &BTreeMap<String, String>,
-) -> Decision<Action> {
+) -> Decision<Action, Reason> {
     let (modify, claim, handle) = (&bound.modify, &bound.claim, &bound.place.handle);
     if memory.modified.as_deref() == Some(class) {
         return record(bound, class);
@@ -111,7 +112,7 @@ fn carry_out(
         (Some(secret), None) => {
             let text = format!("reading secret {}/{} to modify volume {handle}", secret.namespace, secret.name);
             let act = Action::ReadSecret { claim: claim.uid.clone(), of: Work::Modifying, secret: secret.clone() };
-            return Decision::Do(act, Why::waiting("ReadingSecret", text));
+            return Decision::Do(act, Why::waiting(Reason::ReadingSecret, text));
         }
     };
     let mut parameters = parameters.clone();
@@ -124,24 +125,24 @@ fn carry_out(
         secrets,
     };
     let text = format!("asking the driver to give volume {handle} the attributes of class {class}");
-    Decision::Do(act, Why::waiting("VolumeModify", text))
+    Decision::Do(act, Why::waiting(Reason::VolumeModify, text))
 }
 
-fn record(bound: &Bound, class: &str) -> Decision<Action> {
+fn record(bound: &Bound, class: &str) -> Decision<Action, Reason> {
     let (claim, volume) = (&bound.claim, &bound.volume);
     if bound.modify.volume_class.as_deref() != Some(class) {
         let act = Action::SetClass { claim: claim.uid.clone(), volume: volume.clone(), class: class.into() };
         let text = format!("recording that volume {} has class {class}", volume.key.name);
-        return Decision::Do(act, Why::waiting("RecordingVolumeClass", text));
+        return Decision::Do(act, Why::waiting(Reason::RecordingVolumeClass, text));
     }
     let gone: Vec<String> = bound.modify.conditions.iter().map(|told| told.r#type.clone()).collect();
     let act = Action::FinishModify { claim: claim.clone(), class: class.into(), gone };
     let text = format!("recording that claim {} has attributes class {class}", claim.key);
-    Decision::Do(act, Why::waiting("VolumeModifySuccessful", text))
+    Decision::Do(act, Why::waiting(Reason::VolumeModifySuccessful, text))
 }
 
 /// A failure of the class under way that the claim does not tell yet.
-fn unreported(now: Tick, bound: &Bound, memory: &ModifyMemory) -> Option<Decision<Action>> {
+fn unreported(now: Tick, bound: &Bound, memory: &ModifyMemory) -> Option<Decision<Action, Reason>> {
     let failure = memory.failure.as_ref()?;
     let modify = &bound.modify;
     let under_way = modify.status == ModifyState::InProgress(failure.class.clone());
@@ -159,7 +160,7 @@ fn unreported(now: Tick, bound: &Bound, memory: &ModifyMemory) -> Option<Decisio
         at: now.to_time(),
     });
     let text = format!("claim {}: {}", bound.claim.key, failure.message);
-    Some(Decision::Do(act, Why::waiting("VolumeModifyFailed", text)))
+    Some(Decision::Do(act, Why::waiting(Reason::VolumeModifyFailed, text)))
 }
 
 impl Class {

@@ -23,6 +23,7 @@ extern crate alloc;
 mod act;
 mod decide;
 mod index;
+mod reason;
 mod view;
 
 #[cfg(test)]
@@ -34,6 +35,7 @@ use api::{Kind, ObjectKey, ObjectRef};
 use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
 
 pub use act::Action;
+pub use reason::Reason;
 pub use view::{ClaimState, NodeView, Pending, View};
 
 /// The rules.
@@ -46,6 +48,7 @@ impl Rules for Scheduler {
     type Local = ();
     type View = View;
     type Action = Action;
+    type Reason = Reason;
     type Memory = ();
 
     fn watches() -> &'static [Kind] {
@@ -64,7 +67,7 @@ impl Rules for Scheduler {
         index::view(key, cache)
     }
 
-    fn decide(_now: Tick, view: &View, (): &()) -> Decision<Action> {
+    fn decide(_now: Tick, view: &View, (): &()) -> Decision<Action, Reason> {
         decide::decide(view)
     }
 

@@ -9,7 +9,7 @@ use super::Controller;
 
 impl<R: Narrate> Controller<R> {
     /// The key rests for this reason.
-    pub(super) fn tell_of_rest(&self, key: &R::Key, why: &Why) {
+    pub(super) fn tell_of_rest(&self, key: &R::Key, why: &Why<R::Reason>) {
         if let Some((event_type, reason)) = R::rest_event(key, why) {
             self.say(key, event_type, reason, || why.to_string());
         }

@@ -79,12 +79,21 @@ impl Action for Act {
     }
 }
 
+control::reasons! {
+    /// Why the filesystem grows or not.
+    pub enum NodePartReason {
+        Growing,
+        NothingGrown,
+    }
+}
+
 impl Rules for NodePart {
     const NAME: &'static str = "node";
     type Key = Key;
     type Local = ();
     type View = View;
     type Action = Act;
+    type Reason = NodePartReason;
     /// The size the filesystem was last grown to.
     type Memory = Option<String>;
 
@@ -110,12 +119,15 @@ impl Rules for NodePart {
         (grown && turn == Some(names::NODE_RESIZE_PENDING)).then(|| (claim.clone(), handle, has.clone()))
     }
 
-    fn decide(_: Tick, view: &View, memory: &Option<String>) -> Decision<Act> {
+    fn decide(_: Tick, view: &View, memory: &Option<String>) -> Decision<Act, NodePartReason> {
         let Some((claim, handle, size)) = view else {
-            return Decision::Rest(Why::settled("NothingGrown", "the filesystem is as large as its volume"));
+            return Decision::Rest(Why::settled(
+                NodePartReason::NothingGrown,
+                "the filesystem is as large as its volume",
+            ));
         };
         let size = size.to_string();
-        let why = Why::waiting("Growing", "the volume has grown");
+        let why = Why::waiting(NodePartReason::Growing, "the volume has grown");
         if memory.as_ref() == Some(&size) {
             return Decision::Do(Act::Record { claim: claim.clone(), size }, why);
         }

@@ -89,12 +89,23 @@ impl Action for Entry {
     }
 }
 
+control::reasons! {
+    /// Why a letter is written or not.
+    pub enum WriterReason {
+        Writing,
+        Written,
+        Gone,
+        NoFinalizer,
+    }
+}
+
 impl Rules for Writer {
     const NAME: &'static str = "writer";
     type Key = Journal;
     type Local = String;
     type View = (Option<Arc<PersistentVolumeClaim>>, String);
     type Action = Entry;
+    type Reason = WriterReason;
     type Memory = ();
 
     fn watches() -> &'static [Kind] {
@@ -113,17 +124,17 @@ impl Rules for Writer {
         (cache.claim(&ObjectKey::new(NAMESPACE, CLAIM)).cloned(), letter.clone())
     }
 
-    fn decide(_: Tick, (claim, letter): &Self::View, (): &()) -> Decision<Entry> {
-        let why = Why::waiting("Writing", "writing");
-        let Some(claim) = claim else { return Decision::Rest(Why::settled("Gone", "the claim is gone")) };
+    fn decide(_: Tick, (claim, letter): &Self::View, (): &()) -> Decision<Entry, WriterReason> {
+        let why = Why::waiting(WriterReason::Writing, "writing");
+        let Some(claim) = claim else { return Decision::Rest(Why::settled(WriterReason::Gone, "the claim is gone")) };
         let held = claim.metadata.has_finalizer(&finalizer(letter));
         let mine = journal(claim).matches(letter.as_str()).count();
         match (claim.metadata.is_deleting(), held) {
             (true, true) => Decision::Do(Entry::LetGo(claim.clone(), letter.clone()), why),
-            (true, false) => Decision::Rest(Why::settled("LetGo", "nothing is left to do")),
+            (true, false) => Decision::Rest(Why::settled(WriterReason::NoFinalizer, "nothing is left to do")),
             (false, false) => Decision::Do(Entry::Hold(claim.clone(), letter.clone()), why),
             (false, true) if mine < LETTERS => Decision::Do(Entry::Append(claim.clone(), letter.clone()), why),
-            (false, true) => Decision::Rest(Why::settled("Written", "everything is written")),
+            (false, true) => Decision::Rest(Why::settled(WriterReason::Written, "everything is written")),
         }
     }
 

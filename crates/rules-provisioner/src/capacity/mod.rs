@@ -14,6 +14,7 @@ mod decide;
 mod index;
 mod memory;
 mod owner;
+mod reason;
 mod tally;
 
 use alloc::string::String;
@@ -28,6 +29,7 @@ pub use act::CapacityAction;
 pub(crate) use index::labels;
 pub use memory::CapacityMemory;
 pub use owner::{Owned, OwnerStep, owner};
+pub use reason::CapacityReason;
 pub use tally::{CapacityTally, tally};
 
 use crate::{Local, Segments};
@@ -88,6 +90,7 @@ impl Rules for Capacity {
     type Local = Local;
     type View = CapacityView;
     type Action = CapacityAction;
+    type Reason = CapacityReason;
     type Memory = CapacityMemory;
 
     fn watches() -> &'static [Kind] {
@@ -113,7 +116,7 @@ impl Rules for Capacity {
         index::view(key, cache, local)
     }
 
-    fn decide(now: Tick, view: &CapacityView, memory: &CapacityMemory) -> Decision<CapacityAction> {
+    fn decide(now: Tick, view: &CapacityView, memory: &CapacityMemory) -> Decision<CapacityAction, CapacityReason> {
         decide::decide(now, view, memory)
     }
 

@@ -8,7 +8,7 @@ use control::{Decision, Why};
 
 use super::step::Step;
 use super::{awaiting_node, bound, class_missing, made, may_move, name_taken, remove};
-use crate::{Action, ClaimView, Course, Hold, Job, Memory, Offer, Slot, Stage, Terms, Work};
+use crate::{Action, ClaimView, Course, Hold, Job, Memory, Offer, Reason, Slot, Stage, Terms, Work};
 
 /// Work begun for a claim that is no longer the one we see.
 pub(crate) fn left_over(view: &ClaimView, memory: &Memory) -> Option<Work> {
@@ -40,7 +40,7 @@ pub(crate) fn left_over(view: &ClaimView, memory: &Memory) -> Option<Work> {
     })
 }
 
-pub(crate) fn ours(step: &Step) -> Decision<Action> {
+pub(crate) fn ours(step: &Step) -> Decision<Action, Reason> {
     let work = step.work;
     match (&work.course, &work.slot) {
         (Course::Bound(volume), Slot::Empty | Slot::Taken(_)) => bound(volume),
@@ -55,14 +55,14 @@ pub(crate) fn ours(step: &Step) -> Decision<Action> {
     }
 }
 
-fn provide(step: &Step) -> Decision<Action> {
+fn provide(step: &Step) -> Decision<Action, Reason> {
     let (work, memory) = (step.work, step.memory);
     // What is under way is repeated with the same arguments (P44).
     let terms = match (&memory.job, &work.offer) {
         (Some(job), _) => &job.terms,
         (None, Offer::Standing(terms) | Offer::Changed(terms)) => terms,
         (None, Offer::Unfit(obstacle)) => return Decision::Rest(Why::waiting(obstacle.code, obstacle.text.clone())),
-        (None, Offer::Misplaced(text)) => return step.reschedule("NodeUnfit", text),
+        (None, Offer::Misplaced(text)) => return step.reschedule(Reason::NodeUnfit, text),
         (None, Offer::Withdrawn { class, .. }) => return class_missing(class),
     };
     match &memory.stage {
@@ -70,7 +70,7 @@ fn provide(step: &Step) -> Decision<Action> {
         Stage::Faulty(made) => remove(step, terms, made),
         Stage::Committed => made(),
         Stage::Refused { exhausted: true } if may_move(work) => {
-            step.reschedule("NoRoom", "the driver has no room where the node is: another node is to be selected")
+            step.reschedule(Reason::NoRoom, "the driver has no room where the node is: another node is to be selected")
         }
         Stage::Nothing | Stage::Refused { .. } | Stage::Deleted => step.create_volume(terms, Some(job(work, terms))),
     }

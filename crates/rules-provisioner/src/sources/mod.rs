@@ -15,6 +15,7 @@
 mod act;
 mod decide;
 mod index;
+mod reason;
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -23,6 +24,7 @@ use api::{Kind, Object, ObjectKey, ObjectRef};
 use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
 
 pub use act::LetGo;
+pub use reason::SourceReason;
 
 use crate::Local;
 
@@ -74,6 +76,7 @@ impl Rules for Sources {
     type Local = Local;
     type View = SourceView;
     type Action = LetGo;
+    type Reason = SourceReason;
     type Memory = ();
 
     fn watches() -> &'static [Kind] {
@@ -92,7 +95,7 @@ impl Rules for Sources {
         index::view(key, cache, local)
     }
 
-    fn decide(_now: Tick, view: &SourceView, (): &()) -> Decision<LetGo> {
+    fn decide(_now: Tick, view: &SourceView, (): &()) -> Decision<LetGo, SourceReason> {
         decide::decide(view)
     }
 

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::driver::Mood;
 use super::sources::{cloning, restoring, with_snapshot, with_source};
 use super::world::{CLAIM, VOLUME, World};
-use crate::{Intent, Key, Place, Provisioner};
+use crate::{Intent, Key, Place, Provisioner, Reason};
 
 const JOURNAL: &str = "longshore-journal-d";
 /// An entry that nobody can read.
@@ -186,7 +186,8 @@ fn a_full_journal_is_waited_for_and_said() {
     let why = world.why(&world.key());
     assert_eq!(why.code, "JournalFull");
     assert_eq!(why.text, "the journal is full: waiting until entries leave Lease n/longshore-journal-d");
-    assert_eq!(Provisioner::rest_event(&world.key(), &why), Some((EventType::Warning, "ProvisioningFailed")));
+    let wanted = world.wanted(&world.key());
+    assert_eq!(Provisioner::rest_event(&world.key(), wanted.why()), Some((EventType::Warning, "ProvisioningFailed")));
     assert_eq!(world.entries().len(), 2, "what cannot be read is nobody's to take away");
 }
 
@@ -354,7 +355,7 @@ fn a_claim_that_had_its_volume_is_looked_at_before_it_gets_another() {
         }
         let spared = memory(&mut world);
         let Decision::Wait(_, why) = Provisioner::decide(world.now, &view, &spared) else { panic!("{spared:?}") };
-        assert_eq!(why.code, "ClaimChanged");
+        assert_eq!(why.code, Reason::ClaimChanged);
     }
 }
 

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use api::{Kind, Object, PersistentVolumeClaim, StorageClass};
-use control::{Cache, Secrets};
+use control::{Cache, Reason as _, Secrets};
 use csi::v1::CreateVolumeRequest;
 use csi::v1::volume_capability::{AccessType, access_mode::Mode};
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ pub(super) fn under(
         cache.set(Object::from_json(*kind, body).unwrap());
     }
     terms(claim, class, None, &cache, local).map_err(|unfit| match unfit {
-        Unfit::Obstacle(Obstacle { code, .. }) => code,
+        Unfit::Obstacle(Obstacle { code, .. }) => code.name(),
         Unfit::Reschedule(_) => "Reschedule",
     })
 }

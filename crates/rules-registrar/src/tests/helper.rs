@@ -10,7 +10,8 @@ use serde_json::json;
 
 use super::world::{Driver, SOCKET, World};
 use crate::{
-    Announced, AtPath, Heard, Helper, HelperFacts, Mark, MarkedNode, Marker, MarkerLocal, Place, SOCKET_MODE, Step,
+    Announced, AtPath, Heard, Helper, HelperFacts, Mark, MarkedNode, Marker, MarkerLocal, Place, Reason, SOCKET_MODE,
+    Step,
 };
 
 const NAME: &str = "d.example";
@@ -196,7 +197,7 @@ fn marker() -> (MarkerLocal, Cache) {
     (local, Cache::default())
 }
 
-fn look(local: &MarkerLocal, cache: &Cache) -> Decision<Mark> {
+fn look(local: &MarkerLocal, cache: &Cache) -> Decision<Mark, Reason> {
     let view = Marker::view(&MarkedNode("n".into()), cache, local);
     Marker::decide(Tick(1), &view, &())
 }
@@ -243,13 +244,13 @@ fn the_marker_refuses_what_cannot_be_written() {
         let (mut local, mut cache) = marker();
         cache.set(node(1, json!({}), json!({ "zone": "here" })));
         answered(&mut local, "id", &[bad]);
-        assert_eq!(look(&local, &cache).why().code, "DriverTurnedAway", "{bad:?}");
+        assert_eq!(look(&local, &cache).why().code, Reason::DriverTurnedAway, "{bad:?}");
     }
     for id in [String::new(), "i".repeat(257)] {
         let (mut local, mut cache) = marker();
         cache.set(node(1, json!({}), json!({})));
         answered(&mut local, &id, &[]);
-        assert_eq!(look(&local, &cache).why().code, "DriverTurnedAway");
+        assert_eq!(look(&local, &cache).why().code, Reason::DriverTurnedAway);
     }
 }
 

@@ -3,7 +3,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use api::{Kind, Object, ObjectKey, Value, names};
-use control::{Cache, Decision, Engine, Outcome, Rules, Tick};
+use control::{Cache, Decision, Engine, Outcome, Reason as _, Rules, Tick};
 use serde_json::json;
 
 use crate::Scheduler;
@@ -73,7 +73,7 @@ impl Scene {
         let view = Scheduler::view(&ObjectKey::new("n", "p"), &self.cache, &());
         let said = match Scheduler::decide(Tick(0), &view, &()) {
             Decision::Do(action, _) => format!("{action:?}"),
-            other => other.why().code.into(),
+            other => other.why().code.name().into(),
         };
         assert_eq!(said, expected);
     }

@@ -1,7 +1,7 @@
 //! Attachers that take a call for answered before it is made.
 
 use control::{Decision, Rules, Tick};
-use rules_attacher::{Action, Attacher, Context, Local, Memory, View};
+use rules_attacher::{Action, Attacher, Context, Local, Memory, Reason, View};
 
 use super::Astray;
 
@@ -16,7 +16,7 @@ impl Astray for SaysAttached {
         local
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         match Attacher::decide(now, view, memory) {
             Decision::Do(Action::Publish { attachment, .. }, _) => {
                 let published = Some((attachment, Context::default()));
@@ -38,7 +38,7 @@ impl Astray for SaysDetached {
         local
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         match Attacher::decide(now, view, memory) {
             Decision::Do(Action::Unpublish { attachment, .. }, _) => {
                 Attacher::decide(now, view, &Memory { unpublished: Some(attachment), ..memory.clone() })

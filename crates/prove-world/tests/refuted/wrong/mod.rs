@@ -40,7 +40,7 @@ pub trait Astray: 'static {
         now: Tick,
         view: &<Self::Real as Rules>::View,
         memory: &<Self::Real as Rules>::Memory,
-    ) -> Decision<<Self::Real as Rules>::Action> {
+    ) -> Decision<<Self::Real as Rules>::Action, <Self::Real as Rules>::Reason> {
         Self::Real::decide(now, view, memory)
     }
 
@@ -72,6 +72,7 @@ impl<A: Astray> Rules for Led<A> {
     type Local = A::Local;
     type View = <A::Real as Rules>::View;
     type Action = <A::Real as Rules>::Action;
+    type Reason = <A::Real as Rules>::Reason;
     type Memory = <A::Real as Rules>::Memory;
 
     fn watches() -> &'static [Kind] {
@@ -90,7 +91,7 @@ impl<A: Astray> Rules for Led<A> {
         A::view(key, cache, local)
     }
 
-    fn decide(now: Tick, view: &Self::View, memory: &Self::Memory) -> Decision<Self::Action> {
+    fn decide(now: Tick, view: &Self::View, memory: &Self::Memory) -> Decision<Self::Action, Self::Reason> {
         A::decide(now, view, memory)
     }
 

@@ -1,7 +1,7 @@
 //! Agents that believe too much, or do things in the wrong order.
 
 use control::{Cache, Decision, Outcome, Rules, Tick};
-use rules_node::{Action, Key, Local, Memory, Node, NodeSide, Proof, Standing, View};
+use rules_node::{Action, Key, Local, Memory, Node, NodeSide, Proof, Reason, Standing, View};
 
 use super::Astray;
 
@@ -36,7 +36,7 @@ impl<M: Misled> Astray for Agent<M> {
         view
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         let mut memory = memory.clone();
         M::recalls(&mut memory);
         match Node::decide(now, view, &memory) {

@@ -1,5 +1,5 @@
 use control::{Decision, Tick};
-use rules_provisioner::{Action, Local, Memory, Provisioner, View};
+use rules_provisioner::{Action, Local, Memory, Provisioner, Reason, View};
 
 use super::Astray;
 
@@ -14,7 +14,7 @@ impl Astray for Trusting {
         local
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         use control::Rules;
         Provisioner::decide(now, view, &Memory { owned: true, uid: uid(view), ..memory.clone() })
     }

@@ -64,6 +64,14 @@ impl<H: Habit> Action for Say<H> {
     }
 }
 
+control::reasons! {
+    /// Why something is said or not.
+    pub enum TinyReason {
+        Unsaid,
+        Said,
+    }
+}
+
 impl<H: Habit> Rules for Tiny<H> {
     const NAME: &'static str = "tiny";
     type Key = TheClaim;
@@ -71,6 +79,7 @@ impl<H: Habit> Rules for Tiny<H> {
     type Local = bool;
     type View = (Option<Arc<PersistentVolumeClaim>>, bool);
     type Action = Say<H>;
+    type Reason = TinyReason;
     type Memory = ();
 
     fn watches() -> &'static [Kind] {
@@ -89,8 +98,8 @@ impl<H: Habit> Rules for Tiny<H> {
         (cache.claim(&ObjectKey::new(CLAIM[0], CLAIM[1])).cloned(), *wrote)
     }
 
-    fn decide(_: Tick, (claim, wrote): &Self::View, (): &()) -> Decision<Say<H>> {
-        let settled = Decision::Rest(Why::settled("Said", "everything is said"));
+    fn decide(_: Tick, (claim, wrote): &Self::View, (): &()) -> Decision<Say<H>, TinyReason> {
+        let settled = Decision::Rest(Why::settled(TinyReason::Said, "everything is said"));
         let Some(claim) = claim else { return settled };
         let said = claim.metadata.annotation(SAID).unwrap_or_default();
         let asked = claim.spec.volume_attributes_class_name.as_deref().unwrap_or_default();
@@ -98,7 +107,7 @@ impl<H: Habit> Rules for Tiny<H> {
         if text.is_empty() {
             return settled;
         }
-        Decision::Do(Say { text, habit: PhantomData }, Why::waiting("Unsaid", "something is to be said"))
+        Decision::Do(Say { text, habit: PhantomData }, Why::waiting(TinyReason::Unsaid, "something is to be said"))
     }
 
     fn remember(_: Tick, (): (), _: &Say<H>, _: &Outcome) {}

@@ -4,7 +4,7 @@ use api::{ObjectKey, names};
 use control::{Cache, Decision, Outcome, Rules, Tick, Why};
 use rules_attachdetach::{AttachDetach, Rival, View};
 use rules_attacher::{Attacher, Detach, Obstacle};
-use rules_provisioner::{Action, Provisioner, SourceKey, SourceView, Sources, VolumeView};
+use rules_provisioner::{Action, Provisioner, Reason, SourceKey, SourceView, Sources, VolumeView};
 
 use super::Astray;
 
@@ -98,13 +98,17 @@ impl Astray for NeverHolds {
         local
     }
 
-    fn decide(now: Tick, view: &rules_provisioner::View, memory: &rules_provisioner::Memory) -> Decision<Action> {
+    fn decide(
+        now: Tick,
+        view: &rules_provisioner::View,
+        memory: &rules_provisioner::Memory,
+    ) -> Decision<Action, Reason> {
         if let rules_provisioner::View::Volume(VolumeView::Ours { volume, .. }) = view
             && volume.metadata.has_finalizer(names::PROVISIONER_FINALIZER)
             && !volume.metadata.is_deleting()
             && !rules_provisioner::is_condemned(volume)
         {
-            let why = Why::waiting("NotHolding", "a volume is its own master");
+            let why = Why::waiting(Reason::RemovingFinalizer, "a volume is its own master");
             return Decision::Do(Action::DropHold { volume: volume.clone(), also: None }, why);
         }
         match Provisioner::decide(now, view, memory) {
