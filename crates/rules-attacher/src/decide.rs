@@ -5,9 +5,10 @@ use alloc::string::String;
 use api::{SecretReference, VolumeError};
 use control::{Decision, Secrets, Tick, Why};
 
-use crate::act::{Place, PublishRequest, Side, Stamp};
+use crate::action::{PublishRequest, Side, Stamp, VolumeOnNode};
 use crate::{
-    Action, Attach, Context, Detach, Key, Listed, ListingView, Memory, Obstacle, Reason, Rival, Target, View, VolumeUse,
+    Action, Attach, AttachObstacle, Detach, Key, Listed, ListingView, Memory, PublishContext, PublishTarget, Reason,
+    RivalAttachment, View, VolumeUse,
 };
 
 pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
@@ -21,7 +22,7 @@ pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action
         View::Trivial { attachment, unconfirmed: false, .. } => {
             settled(Reason::NothingToPublish, format!("attachment {} needs nothing from the driver", attachment.name))
         }
-        View::Trivial { attachment, unconfirmed: true, rival: None } => confirm(attachment, &Context::default()),
+        View::Trivial { attachment, unconfirmed: true, rival: None } => confirm(attachment, &PublishContext::default()),
         View::Trivial { attachment, unconfirmed: true, rival: Some(rival) } => {
             Decision::Rest(elsewhere(&format!("of attachment {}", attachment.name), rival))
         }
@@ -60,18 +61,18 @@ fn decide_attach(now: Tick, attach: &Attach, memory: &Memory) -> Decision<Action
     let attached = attach.attached.is_some();
     match &attach.target {
         // It was attached, and what is needed to repeat that is missing: its status stays as it is.
-        Target::Waiting(obstacle) if attached => Decision::Rest(obstacle.why()),
-        Target::Waiting(obstacle) => {
+        PublishTarget::Waiting(obstacle) if attached => Decision::Rest(obstacle.why()),
+        PublishTarget::Waiting(obstacle) => {
             let why = obstacle.why();
             let told = told(&attach.error, &why.text);
             let report = |text: &str| report(now, &attach.attachment, Side::Attach, attached, text, None);
             if told { Decision::Rest(why) } else { report(&why.text) }
         }
-        Target::Impossible(problem) => match told(&attach.error, problem) {
+        PublishTarget::Impossible(problem) => match told(&attach.error, problem) {
             true => Decision::Rest(Why::waiting(Reason::Impossible, problem.clone())),
             false => report(now, &attach.attachment, Side::Attach, attached, problem, None),
         },
-        Target::Ready { unmarked_volume, recorded, request, secret } => {
+        PublishTarget::Ready { unmarked_volume, recorded, request, secret } => {
             if let Some(failure) = &memory.failure
                 && !told(&attach.error, &failure.message)
             {
@@ -85,7 +86,7 @@ fn decide_attach(now: Tick, attach: &Attach, memory: &Memory) -> Decision<Action
 
 /// Attached. After the driver was asked again, because it listed the volume as not published, it may have told something
 /// else than before.
-fn decide_attached(attach: &Attach, told: &Context, memory: &Memory) -> Decision<Action, Reason> {
+fn decide_attached(attach: &Attach, told: &PublishContext, memory: &Memory) -> Decision<Action, Reason> {
     if let Some((uid, context)) = &memory.published
         && *uid == attach.attachment.uid
         && context != told
@@ -93,8 +94,8 @@ fn decide_attached(attach: &Attach, told: &Context, memory: &Memory) -> Decision
         return confirm(&attach.attachment, context);
     }
     if let Some((volume, finalizer)) = &attach.unheld_volume {
-        let text = format!("making volume {} stay while it is attached", volume.name);
-        let act = Action::MarkVolume { volume: volume.clone(), finalizer: finalizer.clone() };
+        let text = format!("adding the finalizer that keeps volume {} while it is attached", volume.name);
+        let act = Action::AddVolumeFinalizer { volume: volume.clone(), finalizer: finalizer.clone() };
         return Decision::Do(act, Why::waiting(Reason::AddingVolumeFinalizer, text));
     }
     let name = &attach.attachment.name;
@@ -140,23 +141,23 @@ fn next_step(attach: &Attach, ready: &Ready<'_>, memory: &Memory) -> Decision<Ac
     }
     if let Some(volume) = unmarked_volume {
         return Decision::Do(
-            Action::MarkVolume { volume: volume.clone(), finalizer: request.place.finalizer() },
+            Action::AddVolumeFinalizer { volume: volume.clone(), finalizer: request.place.finalizer() },
             Why::waiting(
                 Reason::AddingVolumeFinalizer,
-                format!("making volume {} stay while it is attached", volume.name),
+                format!("adding the finalizer that keeps volume {} while it is attached", volume.name),
             ),
         );
     }
     if !attach.marked || !recorded {
         return Decision::Do(
-            Action::MarkAttachment {
+            Action::AddAttachmentFinalizer {
                 attachment: attachment.clone(),
                 finalizer: request.place.finalizer(),
                 node_id: request.place.node_id.clone(),
             },
             Why::waiting(
                 Reason::AddingAttachmentFinalizer,
-                format!("making attachment {} stay until it is undone", attachment.name),
+                format!("adding the finalizer that keeps attachment {} until it is unpublished", attachment.name),
             ),
         );
     }
@@ -188,7 +189,7 @@ fn secrets(
     }
 }
 
-fn elsewhere(volume: &str, rival: &Rival) -> Why<Reason> {
+fn elsewhere(volume: &str, rival: &RivalAttachment) -> Why<Reason> {
     let text = format!("volume {volume} may be on one node only and node {} may still have it", rival.node);
     Why::waiting(Reason::AttachedElsewhere, text)
 }
@@ -196,16 +197,19 @@ fn elsewhere(volume: &str, rival: &Rival) -> Why<Reason> {
 /// Back: read past the cache, unpublish, take the finalizer off.
 fn undo(
     attachment: &Stamp,
-    place: &Place,
+    place: &VolumeOnNode,
     marked: bool,
     secret: &Option<SecretReference>,
     memory: &Memory,
 ) -> Decision<Action, Reason> {
-    let Place { driver, handle, node_id, .. } = place;
+    let VolumeOnNode { driver, handle, node_id, .. } = place;
     if marked && memory.unpublished.as_deref() == Some(&attachment.uid) {
         return Decision::Do(
-            Action::UnmarkAttachment { attachment: attachment.clone(), finalizer: place.finalizer() },
-            Why::waiting(Reason::RemovingAttachmentFinalizer, format!("letting go of attachment {}", attachment.name)),
+            Action::RemoveAttachmentFinalizer { attachment: attachment.clone(), finalizer: place.finalizer() },
+            Why::waiting(
+                Reason::RemovingAttachmentFinalizer,
+                format!("removing the finalizer from attachment {}", attachment.name),
+            ),
         );
     }
     if memory.checked.as_deref() != Some(&attachment.uid) {
@@ -235,9 +239,10 @@ fn undo(
 
 fn decide_detach(now: Tick, detach: &Detach, memory: &Memory) -> Decision<Action, Reason> {
     match detach {
-        Detach::Unmarked { attachment, attached: false } => {
-            settled(Reason::NothingToUndo, format!("attachment {} is not held by this attacher", attachment.name))
-        }
+        Detach::Unmarked { attachment, attached: false } => settled(
+            Reason::NothingToUndo,
+            format!("attachment {} does not carry this attacher's finalizer", attachment.name),
+        ),
         // The finalizer goes first, so that nothing is undone twice; and mostly the attachment goes with it.
         Detach::Unmarked { attachment, attached: true } => {
             let text = format!("saying that attachment {} is undone", attachment.name);
@@ -264,25 +269,30 @@ fn decide_detach(now: Tick, detach: &Detach, memory: &Memory) -> Decision<Action
 fn decide_volume(volume: &VolumeUse) -> Decision<Action, Reason> {
     match volume {
         VolumeUse::Unmarked(name) => {
-            settled(Reason::NoVolumeFinalizer, format!("volume {name} is not held by this attacher"))
+            settled(Reason::NoVolumeFinalizer, format!("volume {name} does not carry this attacher's finalizer"))
         }
         VolumeUse::Staying(name) => settled(Reason::VolumeStays, format!("volume {name} is not being deleted")),
         VolumeUse::Provisioners(name) => Decision::Rest(Why::waiting(
             Reason::ProvisionerHolds,
-            format!("the provisioner lets go of volume {name} for both"),
+            format!("the provisioner removes the finalizers of both from volume {name}"),
         )),
         VolumeUse::Attached { volume, attachment } => Decision::Rest(Why::waiting(
             Reason::StillAttached,
-            format!("waiting for attachment {attachment} to be gone before letting go of volume {volume}"),
+            format!(
+                "waiting for attachment {attachment} to be gone before the finalizer of volume {volume} is removed"
+            ),
         )),
         VolumeUse::Free { volume, finalizer, leaving } => Decision::Do(
-            Action::UnmarkVolume { volume: volume.clone(), finalizer: finalizer.clone(), leaving: *leaving },
-            Why::waiting(Reason::RemovingVolumeFinalizer, format!("letting go of volume {}", volume.name)),
+            Action::RemoveVolumeFinalizer { volume: volume.clone(), finalizer: finalizer.clone(), leaving: *leaving },
+            Why::waiting(
+                Reason::RemovingVolumeFinalizer,
+                format!("removing the finalizer from volume {}", volume.name),
+            ),
         ),
     }
 }
 
-fn confirm(attachment: &Stamp, context: &Context) -> Decision<Action, Reason> {
+fn confirm(attachment: &Stamp, context: &PublishContext) -> Decision<Action, Reason> {
     Decision::Do(
         Action::Confirm { attachment: attachment.clone(), context: context.clone() },
         Why::waiting(Reason::Confirming, format!("saying that attachment {} is attached", attachment.name)),
@@ -310,19 +320,19 @@ fn settled(code: Reason, text: String) -> Decision<Action, Reason> {
     Decision::Rest(Why::settled(code, text))
 }
 
-impl Obstacle {
+impl AttachObstacle {
     fn why(&self) -> Why<Reason> {
         match self {
-            Obstacle::VolumeMissing(volume) => Why::waiting(
+            AttachObstacle::VolumeMissing(volume) => Why::waiting(
                 Reason::VolumeMissing,
                 format!("volume {volume} does not exist, so the driver's name for it is not known"),
             ),
-            Obstacle::VolumeLeaving(volume) => Why::waiting(
+            AttachObstacle::VolumeLeaving(volume) => Why::waiting(
                 Reason::VolumeLeaving,
                 format!("volume {volume} is being deleted and is not attached any more"),
             ),
-            Obstacle::VolumeUnreadable(problem) => Why::waiting(Reason::VolumeUnreadable, problem.clone()),
-            Obstacle::NodeIdUnknown(node) => {
+            AttachObstacle::VolumeUnreadable(problem) => Why::waiting(Reason::VolumeUnreadable, problem.clone()),
+            AttachObstacle::NodeIdUnknown(node) => {
                 Why::waiting(Reason::NodeIdUnknown, format!("waiting for the driver to be registered on node {node}"))
             }
         }

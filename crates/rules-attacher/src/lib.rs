@@ -33,23 +33,26 @@
 
 extern crate alloc;
 
-mod act;
+mod action;
+mod build;
 mod decide;
-mod facts;
-mod index;
 mod listing;
 mod memory;
 mod reason;
 mod view;
+mod wakes;
 
 #[cfg(test)]
 mod tests;
 
-pub use act::{Action, Place, PublishRequest, Side, Stamp};
+pub use action::{Action, PublishRequest, Side, Stamp, VolumeOnNode};
 pub use listing::Listing;
-pub use memory::{Failure, Memory};
+pub use memory::{CallFailure, Memory};
 pub use reason::Reason;
-pub use view::{Attach, Context, Detach, Key, Listed, ListingView, Obstacle, Rival, Target, View, VolumeUse};
+pub use view::{
+    Attach, AttachObstacle, Detach, Key, Listed, ListingView, PublishContext, PublishTarget, RivalAttachment, View,
+    VolumeUse,
+};
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -68,11 +71,11 @@ pub struct Local {
     /// The path of its socket.
     pub socket: String,
     /// It has the controller capability PUBLISH_UNPUBLISH_VOLUME.
-    pub publishes: bool,
+    pub publish_unpublish: bool,
     /// It has the controller capability PUBLISH_READONLY.
-    pub passes_readonly: bool,
+    pub publish_readonly: bool,
     /// It has the controller capability SINGLE_NODE_MULTI_WRITER.
-    pub tells_writers_apart: bool,
+    pub single_node_multi_writer: bool,
     /// The filesystem type of volumes that name none.
     pub default_fs_type: String,
     /// How often what the driver has published is compared with the attachments; 0 for never. For drivers with the
@@ -100,19 +103,19 @@ impl Rules for Attacher {
     type Memory = Memory;
 
     fn watches() -> &'static [Kind] {
-        &index::WATCHES
+        &wakes::WATCHES
     }
 
     fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
-        index::wakes(change, cache, local)
+        wakes::wakes(change, cache, local)
     }
 
     fn keys(cache: &Cache, local: &Local) -> Vec<Key> {
-        index::keys(cache, local)
+        wakes::keys(cache, local)
     }
 
     fn view(key: &Key, cache: &Cache, local: &Local) -> View {
-        facts::view(key, cache, local)
+        build::view(key, cache, local)
     }
 
     fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
@@ -129,10 +132,10 @@ impl Rules for Attacher {
             local.listing.learn(did, got);
         }
         match did {
-            Action::List { .. } if memory::is_last_page(got) => index::disagreeing(cache, local),
+            Action::List { .. } if memory::is_last_page(got) => wakes::disagreeing(cache, local),
             Action::List { .. }
-            | Action::MarkVolume { .. }
-            | Action::MarkAttachment { .. }
+            | Action::AddVolumeFinalizer { .. }
+            | Action::AddAttachmentFinalizer { .. }
             | Action::ReadSecret { .. }
             | Action::Publish { .. }
             | Action::Confirm { .. }
@@ -140,8 +143,8 @@ impl Rules for Attacher {
             | Action::GiveWay(_)
             | Action::Recheck { .. }
             | Action::Unpublish { .. }
-            | Action::UnmarkAttachment { .. }
-            | Action::UnmarkVolume { .. }
+            | Action::RemoveAttachmentFinalizer { .. }
+            | Action::RemoveVolumeFinalizer { .. }
             | Action::Detached(_) => Vec::new(),
         }
     }

@@ -9,7 +9,10 @@ use api::{Object, ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod, Stora
 use control::{Cache, Change};
 
 use crate::fit::{capacity, requested};
-use crate::{Candidate, ClaimFacts, ClaimView, Fit, Holder, Key, Prospect, Standing, Target, VolumeFacts, VolumeView};
+use crate::{
+    BindingState, Candidate, ClaimFacts, ClaimView, Fit, Key, NamedVolume, Prospect, VolumeFacts, VolumeOwner,
+    VolumeView,
+};
 
 pub(crate) fn keys(cache: &Cache) -> Vec<Key> {
     let claims = cache.claims().map(|claim| Key::Claim(claim.metadata.key()));
@@ -93,26 +96,28 @@ pub(crate) fn claim(key: &ObjectKey, cache: &Cache) -> ClaimView {
     })
 }
 
-fn standing(claim: &PersistentVolumeClaim, cache: &Cache) -> Standing {
+fn standing(claim: &PersistentVolumeClaim, cache: &Cache) -> BindingState {
     let completed = claim.metadata.annotation(names::BIND_COMPLETED).is_some();
     match (completed, claim.spec.volume_name.is_empty()) {
-        (true, true) => Standing::Completed(Target::Nameless),
-        (true, false) => Standing::Completed(target(claim, cache)),
-        (false, false) => Standing::Named(target(claim, cache)),
-        (false, true) => Standing::Unbound(prospect(claim, cache)),
+        (true, true) => BindingState::Completed(NamedVolume::Nameless),
+        (true, false) => BindingState::Completed(target(claim, cache)),
+        (false, false) => BindingState::Named(target(claim, cache)),
+        (false, true) => BindingState::Unbound(prospect(claim, cache)),
     }
 }
 
-fn target(claim: &PersistentVolumeClaim, cache: &Cache) -> Target {
+fn target(claim: &PersistentVolumeClaim, cache: &Cache) -> NamedVolume {
     let name = &claim.spec.volume_name;
-    let Some(volume) = cache.volume(&ObjectKey::cluster(name.as_str())) else { return Target::Missing(name.clone()) };
+    let Some(volume) = cache.volume(&ObjectKey::cluster(name.as_str())) else {
+        return NamedVolume::Missing(name.clone());
+    };
     match &volume.spec.claim_ref {
-        None => Target::Free(Candidate { volume: volume.clone(), fit: Fit::of_free(claim, volume) }),
+        None => NamedVolume::Free(Candidate { volume: volume.clone(), fit: Fit::of_free(claim, volume) }),
         Some(_) if refers(volume, claim) => {
-            Target::Ours(Candidate { volume: volume.clone(), fit: Fit::of_reserved(claim, volume) })
+            NamedVolume::Ours(Candidate { volume: volume.clone(), fit: Fit::of_reserved(claim, volume) })
         }
         Some(holder) => {
-            Target::Foreign { volume: name.clone(), holder: format!("{}/{}", holder.namespace, holder.name) }
+            NamedVolume::Foreign { volume: name.clone(), holder: format!("{}/{}", holder.namespace, holder.name) }
         }
     }
 }
@@ -233,16 +238,16 @@ pub(crate) fn volume(name: &str, cache: &Cache) -> VolumeView {
     }
 }
 
-fn holder(volume: &PersistentVolume, cache: &Cache) -> Holder {
-    let Some(reference) = &volume.spec.claim_ref else { return Holder::Nobody };
+fn holder(volume: &PersistentVolume, cache: &Cache) -> VolumeOwner {
+    let Some(reference) = &volume.spec.claim_ref else { return VolumeOwner::Nobody };
     let key = ObjectKey::new(reference.namespace.as_str(), reference.name.as_str());
     if reference.uid.is_empty() {
-        return Holder::Reserved(key);
+        return VolumeOwner::Reserved(key);
     }
     match cache.claim(&key).filter(|claim| claim.metadata.uid == reference.uid) {
-        None => Holder::Unseen { claim: key, uid: reference.uid.clone() },
-        Some(claim) if claim.spec.volume_name.is_empty() => Holder::Unbound(key),
-        Some(claim) if claim.spec.volume_name == volume.metadata.name => Holder::Bound(key),
-        Some(claim) => Holder::Elsewhere { claim: key, volume: claim.spec.volume_name.clone() },
+        None => VolumeOwner::Unseen { claim: key, uid: reference.uid.clone() },
+        Some(claim) if claim.spec.volume_name.is_empty() => VolumeOwner::Unbound(key),
+        Some(claim) if claim.spec.volume_name == volume.metadata.name => VolumeOwner::Bound(key),
+        Some(claim) => VolumeOwner::Elsewhere { claim: key, volume: claim.spec.volume_name.clone() },
     }
 }

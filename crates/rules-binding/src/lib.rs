@@ -23,11 +23,11 @@
 
 extern crate alloc;
 
-mod act;
+mod action;
 mod decide;
-mod decide_volume;
 mod fit;
 mod index;
+mod memory;
 mod reason;
 mod view;
 
@@ -41,10 +41,13 @@ use core::fmt;
 use api::{Kind, ObjectKey, ObjectRef};
 use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
 
-pub use act::{Action, Looked, Memory};
+pub use action::Action;
 pub use fit::Fit;
+pub use memory::{Looked, Memory};
 pub use reason::Reason;
-pub use view::{Candidate, ClaimFacts, ClaimView, Holder, Prospect, Standing, Target, View, VolumeFacts, VolumeView};
+pub use view::{
+    BindingState, Candidate, ClaimFacts, ClaimView, NamedVolume, Prospect, View, VolumeFacts, VolumeOwner, VolumeView,
+};
 
 /// The rules.
 #[derive(Clone, Copy, Debug, Default)]

@@ -7,11 +7,11 @@ use core::fmt;
 use api::{Kind, Object, ObjectKey, ObjectRef, PersistentVolume, Pod, names};
 use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
 
-use crate::act::{Action, There};
-use crate::learn::{self, Memory};
+use crate::action::{Action, There};
 use crate::local::Local;
+use crate::memory::{self, Memory};
 use crate::view::View;
-use crate::{Reason, decide, find, paths};
+use crate::{Reason, build, decide, paths};
 
 /// The node agent's rules.
 pub struct Node;
@@ -79,8 +79,8 @@ impl Rules for Node {
 
     fn view(key: &Key, cache: &Cache, local: &Local) -> View {
         match key {
-            Key::Volume(name) => find::volume(name, cache, local),
-            Key::Pod(pod) => find::pod(pod, cache, local),
+            Key::Volume(name) => build::volume(name, cache, local),
+            Key::Pod(pod) => build::pod(pod, cache, local),
         }
     }
 
@@ -94,7 +94,7 @@ impl Rules for Node {
 
     /// Volume keys say *mounted* and *recorded*, pod keys say *sealed*: whoever waits for that must look again.
     fn learn(local: &mut Local, did: &Action, got: &Outcome, cache: &Cache) -> Vec<Key> {
-        learn::learn(local, did, got);
+        memory::learn(local, did, got);
         match did {
             Action::Publish { target, .. } | Action::Unpublish(There { path: target, .. }) => {
                 let all = local.records.values().flat_map(|record| record.publishes.values());
@@ -228,7 +228,7 @@ fn node_wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
 fn pod_wakes(pod: &Pod, cache: &Cache, local: &Local, keys: &mut BTreeSet<Key>) {
     keys.insert(Key::Pod(pod.metadata.key()));
     for claim in pod.claim_names() {
-        let volume = find::volume_of_claim(&pod.metadata.namespace, claim, cache);
+        let volume = build::volume_of_claim(&pod.metadata.namespace, claim, cache);
         keys.extend(volume.ok().and_then(|volume| volume_key(volume)));
     }
     let recorded = local.records.iter().filter(|(_, record)| record.publishes.contains_key(&pod.metadata.uid));

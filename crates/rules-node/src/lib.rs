@@ -3,14 +3,14 @@
 //! Owns: the node's `volumesInUse`; the staging and publish paths under its root directory with the record beside them
 //! (`vol_data.json`); the processes of the pods on this node; the status of those pods; the end of a deleting pod.
 //!
-//! Writes: Node status (`volumesInUse` only, and only while the Node carries this life of the agent), Pod status, Pod
-//! deletion with grace 0.
+//! Writes: Node status (`volumesInUse` only, and only while the Node carries this incarnation of the agent), Pod
+//! status, Pod deletion with grace 0.
 //!
 //! Only reads: claims, volumes, attachments, drivers, `volumesAttached`.
 //!
 //! Laws (reliability 29, 30, 39 to 50):
 //! - the first node call for a volume is made only on proof: a Node object from the API itself (the answer to our own
-//!   write, or a fresh read) that carries this life, reports the volume in use and, where needed, attached;
+//!   write, or a fresh read) that carries this incarnation, reports the volume in use and, where needed, attached;
 //! - the record is durable before the first node call and goes only after the last confirmed one; the volume stays in
 //!   `volumesInUse` at least as long as the record;
 //! - NodeUnstage only when no publish is in the record;
@@ -28,14 +28,13 @@
 
 extern crate alloc;
 
-mod act;
+mod action;
+mod build;
 mod decide;
-mod find;
 mod index;
-mod learn;
 mod local;
+mod memory;
 mod paths;
-mod pod;
 mod reason;
 mod record;
 mod spec;
@@ -43,17 +42,16 @@ mod status;
 #[cfg(test)]
 mod tests;
 mod view;
-mod volume;
 
-pub use act::Action;
+pub use action::Action;
 pub use index::{Key, Node};
-pub use learn::{Memory, Proof};
 pub use local::{DriverFacts, Local};
+pub use memory::{AttachProof, Memory};
 pub use paths::{Paths, ProcessName, process_name, record_path, staging_path, target_path};
 pub use reason::Reason;
 pub use record::{BadRecord, Publish, Record};
 pub use spec::{Access, VolumeSpec};
 pub use view::{
-    Attachment, ContainerView, Mounted, NodeSide, OnNode, PodView, PodVolumeView, RecordSide, Remains, Standing, User,
-    View, VolumeView,
+    AttachmentState, ContainerView, MountState, NodeSide, OnNode, PodView, PodVolumeView, RecordSide, Remains, User,
+    UserState, View, VolumeView,
 };

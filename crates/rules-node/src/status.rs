@@ -33,7 +33,7 @@ pub struct Blocked {
 
 /// What is to happen with a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Plan {
+pub enum ContainerPlan {
     /// Start it; it was started so often before.
     Start(u32),
     /// It runs.
@@ -106,21 +106,21 @@ fn container_blocked(view: &PodView, container: &Container) -> Option<Blocked> {
 }
 
 /// What is to happen with each container, in order.
-pub fn plans(now: Tick, view: &PodView, pod: &Pod) -> Vec<Plan> {
+pub fn plans(now: Tick, view: &PodView, pod: &Pod) -> Vec<ContainerPlan> {
     pod.spec.containers.iter().zip(&view.containers).map(|(container, seen)| plan(now, pod, container, seen)).collect()
 }
 
-fn plan(now: Tick, pod: &Pod, container: &Container, seen: &ContainerView) -> Plan {
+fn plan(now: Tick, pod: &Pod, container: &Container, seen: &ContainerView) -> ContainerPlan {
     match &seen.latest {
         None => match ran_before(pod, container) {
-            None => Plan::Start(0),
+            None => ContainerPlan::Start(0),
             // It ran, and the machine has no trace of it.
             Some(restarts) => again(now, pod, restarts, 0, true),
         },
         // Nobody answered whether it was started, so nobody knows since when it runs. Starting one that runs changes nothing.
-        Some((restarts, _, ProcessState::Running { since_millis: 0 })) => Plan::Start(*restarts),
-        Some((_, _, ProcessState::Running { .. })) => Plan::Runs,
-        Some((_, _, ProcessState::NotStarted(_))) => Plan::Ended,
+        Some((restarts, _, ProcessState::Running { since_millis: 0 })) => ContainerPlan::Start(*restarts),
+        Some((_, _, ProcessState::Running { .. })) => ContainerPlan::Runs,
+        Some((_, _, ProcessState::NotStarted(_))) => ContainerPlan::Ended,
         Some((restarts, _, ProcessState::Lost)) => again(now, pod, *restarts, 0, true),
         Some((restarts, _, ProcessState::Exited { code, at_millis, .. })) => {
             again(now, pod, *restarts, *at_millis, *code != 0)
@@ -135,14 +135,14 @@ fn ran_before(pod: &Pod, container: &Container) -> Option<u32> {
     ran.then(|| u32::try_from(status.restart_count).unwrap_or(0))
 }
 
-fn again(now: Tick, pod: &Pod, restarts: u32, ended_millis: u64, failed: bool) -> Plan {
+fn again(now: Tick, pod: &Pod, restarts: u32, ended_millis: u64, failed: bool) -> ContainerPlan {
     let wanted = match pod.spec.restart_policy.as_str() {
         "Never" => false,
         "OnFailure" => failed,
         _always => true,
     };
     if !wanted {
-        return Plan::Ended;
+        return ContainerPlan::Ended;
     }
     // The first restart is at once, as with Kubernetes.
     let pause = match restarts {
@@ -150,11 +150,11 @@ fn again(now: Tick, pod: &Pod, restarts: u32, ended_millis: u64, failed: bool) -
         restarts => FIRST_PAUSE_MILLIS.saturating_mul(1 << (restarts - 1).min(16)).min(LONGEST_PAUSE_MILLIS),
     };
     let until = Tick(ended_millis).after_millis(pause);
-    if now < until { Plan::PutOff(until) } else { Plan::Start(restarts + 1) }
+    if now < until { ContainerPlan::PutOff(until) } else { ContainerPlan::Start(restarts + 1) }
 }
 
 /// The status the pod should have. Equal to the one it has if nothing is to be said.
-pub fn of(now: Tick, view: &PodView, pod: &Pod, blocked: Option<&Blocked>, plans: &[Plan]) -> PodStatus {
+pub fn of(now: Tick, view: &PodView, pod: &Pod, blocked: Option<&Blocked>, plans: &[ContainerPlan]) -> PodStatus {
     let containers: Vec<ContainerStatus> = pod
         .spec
         .containers
@@ -188,14 +188,19 @@ fn not_started(view: &PodView) -> Option<&String> {
     })
 }
 
-fn phase(view: &PodView, blocked: Option<&Blocked>, plans: &[Plan], containers: &[ContainerStatus]) -> &'static str {
+fn phase(
+    view: &PodView,
+    blocked: Option<&Blocked>,
+    plans: &[ContainerPlan],
+    containers: &[ContainerStatus],
+) -> &'static str {
     if blocked.is_some_and(|blocked| blocked.fatal) || not_started(view).is_some() {
         return "Failed";
     }
     if blocked.is_some() {
         return "Pending";
     }
-    if !plans.is_empty() && plans.iter().all(|plan| *plan == Plan::Ended) {
+    if !plans.is_empty() && plans.iter().all(|plan| *plan == ContainerPlan::Ended) {
         let failed = |status: &ContainerStatus| status.state.terminated.as_ref().is_none_or(|t| t.exit_code != 0);
         return if containers.iter().any(failed) { "Failed" } else { "Succeeded" };
     }
@@ -207,19 +212,21 @@ fn container_status(
     pod: &Pod,
     container: &Container,
     seen: &ContainerView,
-    plan: Plan,
+    plan: ContainerPlan,
     blocked: Option<&Blocked>,
 ) -> ContainerStatus {
     let state = match (&seen.latest, plan, blocked) {
         (Some((_, _, ProcessState::Running { since_millis })), ..) => running(*since_millis),
-        (Some(_), Plan::PutOff(_), _) => {
+        (Some(_), ContainerPlan::PutOff(_), _) => {
             waiting("CrashLoopBackOff", "the container keeps ending and is started again after a pause")
         }
         (Some((_, _, ended)), ..) => terminated(ended),
         (None, _, Some(blocked)) => waiting(blocked.reason.name(), &blocked.message),
         // It ran, and the machine has no trace of it.
-        (None, Plan::Ended, None) => terminated(&ProcessState::Lost),
-        (None, Plan::Start(_) | Plan::Runs | Plan::PutOff(_), None) => waiting("ContainerCreating", ""),
+        (None, ContainerPlan::Ended, None) => terminated(&ProcessState::Lost),
+        (None, ContainerPlan::Start(_) | ContainerPlan::Runs | ContainerPlan::PutOff(_), None) => {
+            waiting("ContainerCreating", "")
+        }
     };
     let restarts = seen.latest.as_ref().map(|(restarts, ..)| *restarts);
     let restarts = restarts.or_else(|| ran_before(pod, container)).unwrap_or(0);

@@ -26,7 +26,7 @@ pub(crate) fn news(action: &Action) -> News {
         Action::RecordIntent { .. }
         | Action::AdoptIntent { .. }
         | Action::DropIntent { .. }
-        | Action::HoldSource { .. }
+        | Action::AddSourceFinalizer { .. }
         | Action::ReadSecret { .. }
         | Action::LookAtClaim { .. }
         | Action::LookForPv { .. }
@@ -35,8 +35,8 @@ pub(crate) fn news(action: &Action) -> News {
         | Action::Reschedule(_) => News { failed: Some(FAILED), ..News::default() },
         Action::DeleteVolume { .. }
         | Action::LookAtPv { .. }
-        | Action::Hold(_)
-        | Action::DropHold { .. }
+        | Action::AddFinalizer(_)
+        | Action::RemoveFinalizer { .. }
         | Action::DeletePv(_) => News { failed: Some(DELETE_FAILED), ..News::default() },
     }
 }

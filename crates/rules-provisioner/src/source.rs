@@ -60,7 +60,7 @@ impl ContentSource {
 
 /// Whether the source is kept from going while it is copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Hold {
+pub enum SourceProtection {
     /// There is no source.
     NotNeeded,
     /// It carries the finalizer that holds it.
@@ -83,17 +83,17 @@ pub(crate) fn protection(kind: SourceKind) -> &'static str {
 }
 
 /// Whether a source is held now.
-pub(crate) fn hold(source: Option<&ContentSource>, cache: &Cache) -> Hold {
-    let Some(source) = source else { return Hold::NotNeeded };
+pub(crate) fn hold(source: Option<&ContentSource>, cache: &Cache) -> SourceProtection {
+    let Some(source) = source else { return SourceProtection::NotNeeded };
     let key = ObjectKey::new(source.namespace.as_str(), source.name.as_str());
     let found = match source.kind {
         SourceKind::Snapshot => cache.snapshot(&key).map(|snapshot| Object::VolumeSnapshot(Arc::clone(snapshot))),
         SourceKind::Volume => cache.claim(&key).map(|claim| Object::PersistentVolumeClaim(Arc::clone(claim))),
     };
     match found {
-        Some(object) if object.meta().has_finalizer(protection(source.kind)) => Hold::Held(object),
-        Some(object) if !object.meta().is_deleting() => Hold::Missing(object),
-        Some(_) | None => Hold::Lost { going: is_going(source, cache) },
+        Some(object) if object.meta().has_finalizer(protection(source.kind)) => SourceProtection::Held(object),
+        Some(object) if !object.meta().is_deleting() => SourceProtection::Missing(object),
+        Some(_) | None => SourceProtection::Lost { going: is_going(source, cache) },
     }
 }
 

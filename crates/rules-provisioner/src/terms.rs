@@ -71,7 +71,7 @@ pub struct Request {
     /// By whom it will be used: one per access mode of the claim.
     pub modes: Vec<Mode>,
     /// The modes are those of a driver that tells one writer on a node from many.
-    pub tells_writers_apart: bool,
+    pub single_node_multi_writer: bool,
     /// A raw device rather than a filesystem.
     pub block: bool,
     /// The filesystem type; empty leaves it to the driver.
@@ -133,8 +133,8 @@ pub(crate) fn terms(
         ); // P3
     }
     let fs_type = fs_type(class, &local.settings.default_fstype)?;
-    let tells_writers_apart = local.abilities.tells_writers_apart;
-    let (block, modes) = usage(claim, tells_writers_apart)?;
+    let single_node_multi_writer = local.abilities.single_node_multi_writer;
+    let (block, modes) = usage(claim, single_node_multi_writer)?;
     let source = content_source(claim, class, bytes, cache, local)?;
     let topology = topology::requirement(&claim.metadata.name, node, class, cache, local)?;
     let secrets = secrets::secrets(&class.parameters, &name, &claim.metadata)?;
@@ -155,7 +155,7 @@ pub(crate) fn terms(
             name,
             required_bytes: bytes,
             modes,
-            tells_writers_apart,
+            single_node_multi_writer,
             block,
             fs_type,
             mount_options: class.mount_options.clone(),
@@ -175,7 +175,10 @@ pub(crate) fn requested(claim: &PersistentVolumeClaim) -> Result<i64, Obstacle> 
 
 /// Whether the claim wants a raw device, and by whom it is used. P15, P16: each mode on its own, by the table of
 /// sidecars 1.5.
-pub(crate) fn usage(claim: &PersistentVolumeClaim, tells_writers_apart: bool) -> Result<(bool, Vec<Mode>), Obstacle> {
+pub(crate) fn usage(
+    claim: &PersistentVolumeClaim,
+    single_node_multi_writer: bool,
+) -> Result<(bool, Vec<Mode>), Obstacle> {
     let block = match claim.volume_mode() {
         "Filesystem" => false,
         "Block" => true,
@@ -186,7 +189,7 @@ pub(crate) fn usage(claim: &PersistentVolumeClaim, tells_writers_apart: bool) ->
     }
     let mode = |mode: &String| {
         let bad = |why| Obstacle::new(Reason::BadAccessMode, format!("access mode {mode} cannot be served: {why}"));
-        Mode::of(core::slice::from_ref(mode), tells_writers_apart).map_err(bad)
+        Mode::of(core::slice::from_ref(mode), single_node_multi_writer).map_err(bad)
     };
     let modes: Result<Vec<Mode>, Obstacle> = claim.spec.access_modes.iter().map(mode).collect();
     Ok((block, modes?))

@@ -8,10 +8,10 @@ use api::{CSINode, CsiNodeDriver, Node, Precondition, VolumeLimit, names};
 use control::{Decision, Tick, Why};
 
 use crate::Reason;
-use crate::act::{Action, At, ready};
+use crate::action::{Action, At, ready};
 use crate::judge;
-use crate::local::{Place, Plugin, Progress};
-use crate::view::{CsiNodeSide, NodeSide, SelfView, SocketView, View};
+use crate::local::{NodeInfo, Plugin, Registration};
+use crate::view::{CsiNodeSide, NodeObject, SelfView, SocketView, View};
 
 /// What to do about the node itself or one of its sockets.
 pub fn decide(now: Tick, view: &View) -> Decision<Action, Reason> {
@@ -25,14 +25,17 @@ pub fn decide(now: Tick, view: &View) -> Decision<Action, Reason> {
 fn introduce(now: Tick, view: &SelfView) -> Decision<Action, Reason> {
     let name = &view.name;
     let Some(node) = &view.node else {
-        let action = Action::CreateNode { name: name.clone(), life: view.life.clone(), at: now.to_time() };
+        let action =
+            Action::CreateNode { name: name.clone(), incarnation: view.incarnation.clone(), at: now.to_time() };
         return Decision::Do(action, Why::waiting(Reason::NodeMissing, format!("node {name} is not in the API yet")));
     };
     let only_if = Precondition::unchanged(&node.metadata);
     let (annotations, labels) = missing_marks(view, node);
     if !annotations.is_empty() || !labels.is_empty() {
-        let why =
-            Why::waiting(Reason::NodeNotIntroduced, format!("node {name} does not carry this life of its agent yet"));
+        let why = Why::waiting(
+            Reason::NodeNotIntroduced,
+            format!("node {name} does not carry this incarnation of its agent yet"),
+        );
         return Decision::Do(Action::DescribeNode { name: name.clone(), only_if, annotations, labels }, why);
     }
     if !node.is_ready() {
@@ -62,7 +65,9 @@ fn introduce(now: Tick, view: &SelfView) -> Decision<Action, Reason> {
 
 fn missing_marks(view: &SelfView, node: &Node) -> (BTreeMap<String, String>, BTreeMap<String, String>) {
     let mut annotations = BTreeMap::new();
-    for (key, value) in [(names::AGENT_LIFE, view.life.as_str()), (names::CONTROLLER_MANAGED_ATTACH, "true")] {
+    for (key, value) in
+        [(names::AGENT_INCARNATION, view.incarnation.as_str()), (names::CONTROLLER_MANAGED_ATTACH, "true")]
+    {
         if node.metadata.annotation(key) != Some(value) {
             annotations.insert(key.into(), value.into());
         }
@@ -80,27 +85,27 @@ fn converse(view: &SocketView) -> Decision<Action, Reason> {
     }
     let at = at(view);
     match &view.socket.progress {
-        Progress::Found => {
+        Registration::Found => {
             let text = format!("asking the driver behind {} who it is", view.path);
             Decision::Do(Action::AskWho(at), Why::waiting(Reason::DriverUnknown, text))
         }
-        Progress::Introduced(plugin) if plugin.wants_pod.is_none() => {
+        Registration::Introduced(plugin) if plugin.wants_pod.is_none() => {
             let text =
                 format!("asking the driver behind {} what else there is to know about {}", view.path, plugin.name);
             Decision::Do(Action::AskOptions(at), Why::waiting(Reason::OptionsUnknown, text))
         }
-        Progress::Introduced(plugin) => {
+        Registration::Introduced(plugin) => {
             let text = format!("asking driver {} for its node id", plugin.name);
             Decision::Do(Action::AskPlace(at, plugin.socket(&view.path)), Why::waiting(Reason::NodeIdUnknown, text))
         }
-        Progress::Placed(plugin, _) => {
+        Registration::Placed(plugin, _) => {
             let text = format!("asking driver {} what it can do", plugin.name);
             Decision::Do(
                 Action::AskAbilities(at, plugin.socket(&view.path)),
                 Why::waiting(Reason::AbilitiesUnknown, text),
             )
         }
-        Progress::Able(plugin, place, _) => match install(view, plugin, place) {
+        Registration::Able(plugin, place, _) => match install(view, plugin, place) {
             Some(decision) => decision,
             None => {
                 let text = format!("telling driver {} that it is registered", plugin.name);
@@ -108,7 +113,7 @@ fn converse(view: &SocketView) -> Decision<Action, Reason> {
             }
         },
         // Reliability 63: the objects stay as the driver said, whoever changes them.
-        Progress::Told(plugin, place, _) => install(view, plugin, place).unwrap_or_else(|| {
+        Registration::Told(plugin, place, _) => install(view, plugin, place).unwrap_or_else(|| {
             Decision::Rest(Why::settled(Reason::DriverRegistered, format!("driver {} is registered", plugin.name)))
         }),
     }
@@ -136,13 +141,13 @@ fn problem(view: &SocketView) -> Option<String> {
 }
 
 /// KL-18: two drivers, or a driver and an administrator, disagree about where the node is.
-fn topology_collision(view: &SocketView, plugin: &Plugin, place: &Place) -> Option<String> {
-    let NodeSide::Ours(node) = &view.node else { return None };
+fn topology_collision(view: &SocketView, plugin: &Plugin, place: &NodeInfo) -> Option<String> {
+    let NodeObject::Ours(node) = &view.node else { return None };
     collision(node, &plugin.name, place)
 }
 
 /// A label of the node that says something else than the driver.
-pub(crate) fn collision(node: &Node, driver: &str, place: &Place) -> Option<String> {
+pub(crate) fn collision(node: &Node, driver: &str, place: &NodeInfo) -> Option<String> {
     place.topology.iter().find_map(|(key, value)| {
         let label = node.metadata.labels.get(key).filter(|label| *label != value)?;
         Some(format!(
@@ -160,9 +165,9 @@ fn turn_away(view: &SocketView, problem: String) -> Decision<Action, Reason> {
 }
 
 /// The next write that makes the objects say what the driver said; `None` when they do.
-fn install(view: &SocketView, plugin: &Plugin, place: &Place) -> Option<Decision<Action, Reason>> {
-    let NodeSide::Ours(node) = &view.node else {
-        let text = format!("driver {} waits for the node object to carry this life of the agent", plugin.name);
+fn install(view: &SocketView, plugin: &Plugin, place: &NodeInfo) -> Option<Decision<Action, Reason>> {
+    let NodeObject::Ours(node) = &view.node else {
+        let text = format!("driver {} waits for the node object to carry this incarnation of the agent", plugin.name);
         return Some(Decision::Rest(Why::waiting(Reason::NodeNotIntroduced, text)));
     };
     let CsiNodeSide::Ours(csi_node) = &view.csi_node else {
@@ -172,7 +177,12 @@ fn install(view: &SocketView, plugin: &Plugin, place: &Place) -> Option<Decision
     set_entry(node, csi_node, plugin, place).or_else(|| describe(node, &plugin.name, place))
 }
 
-fn set_entry(node: &Node, csi_node: &Arc<CSINode>, plugin: &Plugin, place: &Place) -> Option<Decision<Action, Reason>> {
+fn set_entry(
+    node: &Node,
+    csi_node: &Arc<CSINode>,
+    plugin: &Plugin,
+    place: &NodeInfo,
+) -> Option<Decision<Action, Reason>> {
     let wanted = entry(plugin, place);
     let held = csi_node.spec.drivers.iter().find(|driver| driver.name == plugin.name);
     let others = || csi_node.spec.drivers.iter().filter(|driver| driver.name != plugin.name).cloned();
@@ -206,7 +216,7 @@ fn set_entry(node: &Node, csi_node: &Arc<CSINode>, plugin: &Plugin, place: &Plac
     }
 }
 
-fn entry(plugin: &Plugin, place: &Place) -> CsiNodeDriver {
+fn entry(plugin: &Plugin, place: &NodeInfo) -> CsiNodeDriver {
     let keys: Vec<String> = place.topology.keys().cloned().collect();
     // KL-20: zero is no limit, a negative number is nonsense and no limit either.
     let count = i32::try_from(place.max_volumes).unwrap_or(if place.max_volumes > 0 { i32::MAX } else { 0 });
@@ -229,7 +239,7 @@ fn uses(node: &Node, driver: &str) -> bool {
 }
 
 /// KL-17 and KL-18: the annotation and the labels, in one write.
-pub(crate) fn describe(node: &Node, driver: &str, place: &Place) -> Option<Decision<Action, Reason>> {
+pub(crate) fn describe(node: &Node, driver: &str, place: &NodeInfo) -> Option<Decision<Action, Reason>> {
     let name = &node.metadata.name;
     let text = node.metadata.annotation(names::NODE_ID).unwrap_or("{}");
     let Ok(mut ids) = serde_json::from_str::<BTreeMap<String, String>>(text) else {

@@ -7,10 +7,10 @@ use core::fmt;
 use api::{Kind, Node, Object, ObjectKey, ObjectRef, names};
 use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
 
-use crate::act::Action;
-use crate::local::{Local, Progress};
-use crate::view::{CsiNodeSide, NodeSide, SelfView, SocketView, View};
-use crate::{Reason, act, decide};
+use crate::action::Action;
+use crate::local::{Local, Registration};
+use crate::view::{CsiNodeSide, NodeObject, SelfView, SocketView, View};
+use crate::{Reason, action, decide};
 
 /// The registrar's rules.
 pub struct Registrar;
@@ -78,7 +78,7 @@ impl Rules for Registrar {
         match key {
             Key::SelfNode(_) => View::SelfNode(SelfView {
                 name: local.node.clone(),
-                life: local.life.clone(),
+                incarnation: local.incarnation.clone(),
                 node: node.cloned(),
                 csi_node,
             }),
@@ -103,7 +103,7 @@ impl Rules for Registrar {
 
     /// What one socket answered decides whether another is a rival.
     fn learn(local: &mut Local, did: &Action, got: &Outcome, cache: &Cache) -> Vec<Key> {
-        act::learn(local, did, got);
+        action::learn(local, did, got);
         Self::keys(cache, local)
     }
 
@@ -121,10 +121,12 @@ impl Rules for Registrar {
 
 impl Narrate for Registrar {}
 
-fn node_side(local: &Local, node: Option<&Arc<Node>>) -> NodeSide {
+fn node_side(local: &Local, node: Option<&Arc<Node>>) -> NodeObject {
     match node {
-        Some(node) if node.metadata.annotation(names::AGENT_LIFE) == Some(&local.life) => NodeSide::Ours(node.clone()),
-        Some(_) | None => NodeSide::NotYet,
+        Some(node) if node.metadata.annotation(names::AGENT_INCARNATION) == Some(&local.incarnation) => {
+            NodeObject::Ours(node.clone())
+        }
+        Some(_) | None => NodeObject::NotYet,
     }
 }
 
@@ -140,7 +142,7 @@ fn csi_node_side(cache: &Cache, local: &Local, node: Option<&Arc<Node>>) -> CsiN
 fn rival(local: &Local, path: &str) -> Option<String> {
     let ours = local.sockets.get(path)?;
     let name = &ours.progress.plugin()?.name;
-    let has_it = |progress: &Progress| matches!(progress, Progress::Told(..));
+    let has_it = |progress: &Registration| matches!(progress, Registration::Told(..));
     if has_it(&ours.progress) {
         return None;
     }

@@ -14,10 +14,10 @@ use csi::{Call, Response, v1};
 use serde_json::json;
 
 use crate::Reason;
-use crate::act::Action;
+use crate::action::Action;
 use crate::decide;
 use crate::judge;
-use crate::local::Place;
+use crate::local::NodeInfo;
 
 /// Writes the id and the topology of one node for one driver.
 pub struct Marker;
@@ -42,12 +42,12 @@ pub struct MarkerLocal {
     /// The driver's socket.
     pub socket: String,
     /// What NodeGetInfo said, if it was answered since the driver started.
-    pub place: Option<Place>,
+    pub place: Option<NodeInfo>,
 }
 
 /// What it does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Mark {
+pub enum MarkerAction {
     /// Ask the driver for the node's id and topology.
     AskPlace {
         /// Its socket.
@@ -75,20 +75,20 @@ pub struct MarkerView {
     pub node: Option<Arc<Node>>,
 }
 
-impl control::Action for Mark {
+impl control::Action for MarkerAction {
     fn name(&self) -> &'static str {
         match self {
-            Mark::AskPlace { .. } => "AskPlace",
-            Mark::Describe { .. } => "DescribeNode",
+            MarkerAction::AskPlace { .. } => "AskPlace",
+            MarkerAction::Describe { .. } => "DescribeNode",
         }
     }
 
     fn effect(&self) -> Effect {
         match self {
-            Mark::AskPlace { socket } => {
+            MarkerAction::AskPlace { socket } => {
                 Effect::Call { socket: socket.clone(), call: Call::NodeGetInfo(v1::NodeGetInfoRequest {}) }
             }
-            Mark::Describe { name, only_if, annotations, labels } => {
+            MarkerAction::Describe { name, only_if, annotations, labels } => {
                 let body = json!({ "metadata": { "annotations": annotations, "labels": labels } });
                 let target = ObjectRef::cluster(Kind::Node, name.clone());
                 let patch = Patch::merge(only_if.clone(), body);
@@ -107,7 +107,7 @@ impl Rules for Marker {
     type Key = MarkedNode;
     type Local = MarkerLocal;
     type View = MarkerView;
-    type Action = Mark;
+    type Action = MarkerAction;
     type Reason = Reason;
     type Memory = ();
 
@@ -128,15 +128,15 @@ impl Rules for Marker {
         MarkerView { local: Box::new(local.clone()), node: cache.node(&ObjectKey::cluster(key.0.clone())).cloned() }
     }
 
-    fn decide(_now: Tick, view: &MarkerView, (): &()) -> Decision<Mark, Reason> {
+    fn decide(_now: Tick, view: &MarkerView, (): &()) -> Decision<MarkerAction, Reason> {
         next(view)
     }
 
-    fn remember(_now: Tick, (): (), _did: &Mark, _got: &Outcome) {}
+    fn remember(_now: Tick, (): (), _did: &MarkerAction, _got: &Outcome) {}
 
-    fn learn(local: &mut MarkerLocal, did: &Mark, got: &Outcome, _cache: &Cache) -> Vec<MarkedNode> {
-        if let (Mark::AskPlace { .. }, Outcome::Done(Reply::Csi(Response::NodeGetInfo(info)))) = (did, got) {
-            local.place = Some(Place::of(info));
+    fn learn(local: &mut MarkerLocal, did: &MarkerAction, got: &Outcome, _cache: &Cache) -> Vec<MarkedNode> {
+        if let (MarkerAction::AskPlace { .. }, Outcome::Done(Reply::Csi(Response::NodeGetInfo(info)))) = (did, got) {
+            local.place = Some(NodeInfo::of(info));
         }
         Vec::new()
     }
@@ -152,11 +152,11 @@ impl Rules for Marker {
 
 impl Narrate for Marker {}
 
-fn next(view: &MarkerView) -> Decision<Mark, Reason> {
+fn next(view: &MarkerView) -> Decision<MarkerAction, Reason> {
     let MarkerLocal { node: name, driver, socket, place } = &*view.local;
     let Some(place) = place else {
         let why = Why::waiting(Reason::NodeIdUnknown, format!("asking driver {driver} for its id of node {name}"));
-        return Decision::Do(Mark::AskPlace { socket: socket.clone() }, why);
+        return Decision::Do(MarkerAction::AskPlace { socket: socket.clone() }, why);
     };
     let Some(node) = &view.node else {
         return Decision::Rest(Why::waiting(Reason::NodeMissing, format!("waiting for node {name} to be in the API")));
@@ -167,7 +167,7 @@ fn next(view: &MarkerView) -> Decision<Mark, Reason> {
     }
     match decide::describe(node, driver, place) {
         Some(Decision::Do(Action::DescribeNode { name, only_if, annotations, labels }, why)) => {
-            Decision::Do(Mark::Describe { name, only_if, annotations, labels }, why)
+            Decision::Do(MarkerAction::Describe { name, only_if, annotations, labels }, why)
         }
         Some(other) => Decision::Rest(other.why().clone()),
         None => Decision::Rest(Why::settled(Reason::NodeMarked, format!("node {name} names driver {driver}"))),

@@ -7,7 +7,7 @@ use api::Quantity;
 use control::{EventType, News, Why};
 
 use crate::Reason;
-use crate::act::{Action, Work};
+use crate::action::{Action, Work};
 
 const GROWTH_FAILED: &str = "VolumeResizeFailed";
 const MODIFY_FAILED: &str = "VolumeModifyFailed";

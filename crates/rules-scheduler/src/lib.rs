@@ -20,7 +20,7 @@
 
 extern crate alloc;
 
-mod act;
+mod action;
 mod decide;
 mod index;
 mod reason;
@@ -34,7 +34,7 @@ use alloc::vec::Vec;
 use api::{Kind, ObjectKey, ObjectRef};
 use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
 
-pub use act::Action;
+pub use action::Action;
 pub use reason::Reason;
 pub use view::{ClaimState, NodeView, Pending, View};
 

@@ -92,9 +92,9 @@ fn an_unfilled_cache_decides_nothing() {
     let mut world = World::new(&["ReadWriteOnce"]);
     world.pod("p", "a");
     world.run(&on("a"));
-    for missing in crate::index::WATCHES {
+    for missing in crate::wakes::WATCHES {
         world.cache = control::Cache::default();
-        crate::index::WATCHES.iter().filter(|kind| **kind != missing).for_each(|kind| world.sync_kind(*kind));
+        crate::wakes::WATCHES.iter().filter(|kind| **kind != missing).for_each(|kind| world.sync_kind(*kind));
         assert!(matches!(world.decide(&on("a")), Decision::Rest(_)), "{missing} was not awaited");
         assert_eq!(world.code(&on("a")), "CacheNotSynced");
     }

@@ -1,6 +1,6 @@
-//! Many lives of the attacher, with lost answers, lost memory, caches that lag kind by kind, and writes that arrive long
-//! after the life that sent them has ended, while attachments of one volume to two nodes come and go as they like. The
-//! laws are judged from what really is.
+//! Many lives of the attacher, with lost answers, lost memory, caches that lag kind by kind, and writes that arrive
+//! long after the incarnation that sent them has ended, while attachments of one volume to two nodes come and go as
+//! they like. The laws are judged from what really is.
 
 use alloc::vec::Vec;
 use core::mem;
@@ -11,7 +11,7 @@ use prove_lab::Dice;
 
 use super::world::*;
 use crate::Key;
-use crate::index::WATCHES;
+use crate::wakes::WATCHES;
 
 struct Play {
     world: World,

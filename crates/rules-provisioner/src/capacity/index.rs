@@ -8,9 +8,9 @@ use api::{CSINode, CSIStorageCapacity, NodeSelectorTerm, Object, ObjectKey, Stor
 use control::{Cache, Change};
 
 use super::{CapacityKey, CapacityView};
-use crate::find::selected_node;
-use crate::index::{is_asked, is_ours, moved, registered};
+use crate::build::selected_node;
 use crate::topology::{Cluster, Places, term};
+use crate::wakes::{is_asked, is_ours, moved, registered};
 use crate::{Local, Segments};
 
 pub(super) fn keys(cache: &Cache, local: &Local) -> Vec<CapacityKey> {

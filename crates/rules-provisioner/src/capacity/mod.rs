@@ -9,7 +9,7 @@
 //!
 //! Speaks `storage.k8s.io/v1` only, which came with Kubernetes 1.24; the older version of these objects went with 1.27.
 
-mod act;
+mod action;
 mod decide;
 mod index;
 mod memory;
@@ -25,7 +25,7 @@ use core::fmt;
 use api::{CSIStorageCapacity, Kind, ObjectKey, ObjectRef, StorageClass};
 use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
 
-pub use act::CapacityAction;
+pub use action::CapacityAction;
 pub(crate) use index::labels;
 pub use memory::CapacityMemory;
 pub use owner::{Owned, OwnerStep, owner};

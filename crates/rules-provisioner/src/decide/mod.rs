@@ -12,11 +12,11 @@ use alloc::vec::Vec;
 use api::PersistentVolumeClaim;
 use control::{Decision, Tick, Why};
 
-use crate::find::selected_node;
+use crate::build::selected_node;
 use crate::intent;
 use crate::{
-    Action, ClaimView, Course, Fresh, Intent, Made, Memory, Offer, Place, Reason, Slot, Stage, Terms, View, VolumeView,
-    Work,
+    Action, ClaimView, ClassTerms, Fresh, Goal, Intent, IntentLocation, Made, Memory, NameSlot, Provision, Reason,
+    Stage, Terms, View, VolumeView,
 };
 use step::Step;
 
@@ -42,8 +42,8 @@ pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action
 }
 
 fn claim(now: Tick, view: &ClaimView, memory: &Memory) -> Decision<Action, Reason> {
-    if let Some(job) = in_memory::left_over(view, memory) {
-        return in_memory::ours(&Step { now, work: &job, memory });
+    if let Some(in_flight) = in_memory::left_over(view, memory) {
+        return in_memory::ours(&Step { now, work: &in_flight, memory });
     }
     match view {
         ClaimView::Gone => Decision::Rest(Why::settled(Reason::ClaimGone, "the claim does not exist")),
@@ -86,58 +86,63 @@ fn ours(step: &Step) -> Decision<Action, Reason> {
     if step.memory.stage == Stage::Committed {
         return leave(&step.work.claim, place);
     }
-    match &step.work.course {
+    match &step.work.goal {
         // Nothing was made, and nothing is to be made before a node is selected.
-        Course::AwaitNode if matches!(step.memory.stage, Stage::Refused { .. }) => {
+        Goal::AwaitNode if matches!(step.memory.stage, Stage::Refused { .. }) => {
             drop_intent(step.work, Reason::StartingOver, "the driver refused: starting over when a node is selected")
         }
-        Course::Provide | Course::AwaitNode | Course::Contest { .. } => provide(step),
-        Course::Deleted | Course::Bound(_) => undo(step),
+        Goal::Provide | Goal::AwaitNode | Goal::Contest { .. } => provide(step),
+        Goal::Deleted | Goal::Bound(_) => undo(step),
     }
 }
 
 /// A volume that a PersistentVolume accounts for needs no intent any more, whatever becomes of the claim. An entry of the
 /// journal leaves it with those that serve about the same time, in one write.
-fn served(now: Tick, claim: &Arc<PersistentVolumeClaim>, place: &Place, since: Tick) -> Decision<Action, Reason> {
+fn served(
+    now: Tick,
+    claim: &Arc<PersistentVolumeClaim>,
+    place: &IntentLocation,
+    since: Tick,
+) -> Decision<Action, Reason> {
     let until = since.after_millis(LINGER_MILLIS);
     match place {
-        Place::Journal(page) if !page.crowded && since <= now && now < until => Decision::Wait(
+        IntentLocation::Journal(page) if !page.crowded && since <= now && now < until => Decision::Wait(
             until,
             Why::settled(Reason::EntryServed, "the volume is made; its entry leaves the journal soon"),
         ),
-        Place::Journal(_) | Place::Claim => leave(claim, place),
+        IntentLocation::Journal(_) | IntentLocation::Claim => leave(claim, place),
     }
 }
 
 /// Nobody waits for this.
-fn leave(claim: &Arc<PersistentVolumeClaim>, place: &Place) -> Decision<Action, Reason> {
+fn leave(claim: &Arc<PersistentVolumeClaim>, place: &IntentLocation) -> Decision<Action, Reason> {
     let why = Why::settled(Reason::VolumeRecorded, "the volume is recorded, so that the intent has served");
     Decision::Do(Action::DropIntent { claim: claim.clone(), place: place.clone() }, why)
 }
 
 fn without_intent(step: &Step) -> Decision<Action, Reason> {
     let work = step.work;
-    match (&work.course, &work.slot) {
-        (Course::Deleted, _) => being_deleted(),
-        (Course::Bound(volume), _) => bound(volume),
-        (Course::Provide | Course::AwaitNode | Course::Contest { .. }, Slot::Taken(holder)) => name_taken(work, holder),
-        (Course::AwaitNode, Slot::Empty) => awaiting_node(work),
-        (course @ (Course::Provide | Course::Contest { .. }), Slot::Empty) => match &work.offer {
-            Offer::Standing(_) | Offer::Changed(_) if work.journal_full && records_in_journal(work) => {
+    match (&work.goal, &work.name_slot) {
+        (Goal::Deleted, _) => being_deleted(),
+        (Goal::Bound(volume), _) => bound(volume),
+        (Goal::Provide | Goal::AwaitNode | Goal::Contest { .. }, NameSlot::Taken(holder)) => name_taken(work, holder),
+        (Goal::AwaitNode, NameSlot::Empty) => awaiting_node(work),
+        (goal @ (Goal::Provide | Goal::Contest { .. }), NameSlot::Empty) => match &work.offer {
+            ClassTerms::Standing(_) | ClassTerms::Changed(_) if work.journal_full && records_in_journal(work) => {
                 journal_full(work)
             }
-            Offer::Standing(terms) | Offer::Changed(terms) => match course {
-                Course::Contest { from } => step.contest(*from, terms),
-                Course::Provide | Course::AwaitNode | Course::Deleted | Course::Bound(_) => record_intent(step, terms),
+            ClassTerms::Standing(terms) | ClassTerms::Changed(terms) => match goal {
+                Goal::Contest { from } => step.contest(*from, terms),
+                Goal::Provide | Goal::AwaitNode | Goal::Deleted | Goal::Bound(_) => record_intent(step, terms),
             },
-            Offer::Unfit(obstacle)
-                if matches!(course, Course::Contest { .. }) && obstacle.code == Reason::NodeNotAllowed =>
+            ClassTerms::Unfit(obstacle)
+                if matches!(goal, Goal::Contest { .. }) && obstacle.code == Reason::NodeNotAllowed =>
             {
                 Decision::Rest(Why::settled(Reason::NotAllowedHere, obstacle.text.clone()))
             }
-            Offer::Unfit(obstacle) => Decision::Rest(Why::waiting(obstacle.code, obstacle.text.clone())),
-            Offer::Misplaced(text) => step.reschedule(Reason::NodeUnfit, text),
-            Offer::Withdrawn { class, .. } => class_missing(class),
+            ClassTerms::Unfit(obstacle) => Decision::Rest(Why::waiting(obstacle.code, obstacle.text.clone())),
+            ClassTerms::Misplaced(text) => step.reschedule(Reason::NodeUnfit, text),
+            ClassTerms::Withdrawn { class, .. } => class_missing(class),
         },
     }
 }
@@ -154,7 +159,7 @@ pub(crate) fn made() -> Decision<Action, Reason> {
     Decision::Rest(Why::settled(Reason::VolumeMade, "the volume is made and awaits its binding"))
 }
 
-pub(crate) fn awaiting_node(work: &Work) -> Decision<Action, Reason> {
+pub(crate) fn awaiting_node(work: &Provision) -> Decision<Action, Reason> {
     let driver = &work.local.driver;
     Decision::Rest(Why::waiting(
         Reason::AwaitingNode,
@@ -166,7 +171,7 @@ pub(crate) fn class_missing(class: &str) -> Decision<Action, Reason> {
     Decision::Rest(Why::waiting(Reason::ClassMissing, format!("storage class {class} does not exist")))
 }
 
-pub(crate) fn name_taken(work: &Work, holder: &str) -> Decision<Action, Reason> {
+pub(crate) fn name_taken(work: &Provision, holder: &str) -> Decision<Action, Reason> {
     let name = &work.name;
     Decision::Rest(Why::waiting(
         Reason::VolumeNameTaken,
@@ -174,12 +179,12 @@ pub(crate) fn name_taken(work: &Work, holder: &str) -> Decision<Action, Reason> 
     ))
 }
 
-fn records_in_journal(work: &Work) -> bool {
+fn records_in_journal(work: &Provision) -> bool {
     work.local.settings.intent == Intent::InJournal
 }
 
 /// Whoever waits for room needs none of it to be found again: the claim itself says that it has no volume.
-fn journal_full(work: &Work) -> Decision<Action, Reason> {
+fn journal_full(work: &Provision) -> Decision<Action, Reason> {
     let text = format!("the journal is full: waiting until entries leave Lease {}", work.page.journal);
     Decision::Rest(Why::waiting(Reason::JournalFull, text))
 }
@@ -191,8 +196,8 @@ fn record_intent(step: &Step, terms: &Terms) -> Decision<Action, Reason> {
         return look;
     }
     let (place, record) = match records_in_journal(work) {
-        true => (Place::Journal(work.page.clone()), intent::record_for(&work.claim, terms)),
-        false => (Place::Claim, intent::record(&work.claim, terms)),
+        true => (IntentLocation::Journal(work.page.clone()), intent::record_for(&work.claim, terms)),
+        false => (IntentLocation::Claim, intent::record(&work.claim, terms)),
     };
     Decision::Do(
         Action::RecordIntent { claim: work.claim.clone(), place, record },
@@ -206,7 +211,7 @@ fn record_intent(step: &Step, terms: &Terms) -> Decision<Action, Reason> {
 /// A claim whose volume was recorded lately is more likely bound, or gone, and the news of it late.
 fn look_again(step: &Step) -> Option<Decision<Action, Reason>> {
     let meta = &step.work.claim.metadata;
-    if !step.work.lately {
+    if !step.work.recently_provisioned {
         return None;
     }
     match &step.memory.fresh {
@@ -229,34 +234,38 @@ fn look_again(step: &Step) -> Option<Decision<Action, Reason>> {
 
 fn provide(step: &Step) -> Decision<Action, Reason> {
     let work = step.work;
-    if let Slot::Taken(holder) = &work.slot {
+    if let NameSlot::Taken(holder) = &work.name_slot {
         return name_taken(work, holder);
     }
     match (&work.offer, &step.memory.stage) {
-        (Offer::Standing(terms) | Offer::Changed(terms), Stage::Created(made)) => step.create_pv(terms, made),
-        (Offer::Standing(terms) | Offer::Changed(terms), Stage::Faulty(made)) => remove(step, terms, made),
+        (ClassTerms::Standing(terms) | ClassTerms::Changed(terms), Stage::Created(made)) => step.create_pv(terms, made),
+        (ClassTerms::Standing(terms) | ClassTerms::Changed(terms), Stage::Faulty(made)) => remove(step, terms, made),
         // The driver has no room there: the scheduler may know a better node.
-        (Offer::Standing(_) | Offer::Changed(_), Stage::Refused { exhausted: true }) if may_move(work) => {
+        (ClassTerms::Standing(_) | ClassTerms::Changed(_), Stage::Refused { exhausted: true }) if may_move(work) => {
             step.reschedule(Reason::NoRoom, "the driver has no room where the node is: another node is to be selected")
         }
-        (Offer::Standing(terms), Stage::Nothing | Stage::Refused { .. } | Stage::Deleted) => create_volume(step, terms),
+        (ClassTerms::Standing(terms), Stage::Nothing | Stage::Refused { .. } | Stage::Deleted) => {
+            create_volume(step, terms)
+        }
         // Nothing was made, so that what would be recorded now can have its turn.
-        (Offer::Changed(_), Stage::Refused { .. }) => {
+        (ClassTerms::Changed(_), Stage::Refused { .. }) => {
             drop_intent(work, Reason::StartingOver, "the driver refused and things have changed since: starting over")
         }
-        (Offer::Changed(terms), Stage::Nothing | Stage::Deleted) => create_volume(step, terms),
+        (ClassTerms::Changed(terms), Stage::Nothing | Stage::Deleted) => create_volume(step, terms),
         // An intent whose record cannot be read.
-        (Offer::Unfit(obstacle), _) => Decision::Rest(Why::waiting(obstacle.code, obstacle.text.clone())),
-        (Offer::Misplaced(text), _) => Decision::Rest(Why::waiting(Reason::NodeUnfit, text.clone())),
-        (Offer::Withdrawn { class, replaced, recorded }, stage) => withdrawn(step, class, *replaced, recorded, stage),
-        (Offer::Standing(_) | Offer::Changed(_), Stage::Committed) => {
+        (ClassTerms::Unfit(obstacle), _) => Decision::Rest(Why::waiting(obstacle.code, obstacle.text.clone())),
+        (ClassTerms::Misplaced(text), _) => Decision::Rest(Why::waiting(Reason::NodeUnfit, text.clone())),
+        (ClassTerms::Withdrawn { class, replaced, recorded }, stage) => {
+            withdrawn(step, class, *replaced, recorded, stage)
+        }
+        (ClassTerms::Standing(_) | ClassTerms::Changed(_), Stage::Committed) => {
             drop_intent(work, Reason::NothingLeft, "nothing is left to be made or undone")
         }
     }
 }
 
 /// The node was selected for this claim, and where it is matters to the driver.
-pub(crate) fn may_move(work: &Work) -> bool {
+pub(crate) fn may_move(work: &Provision) -> bool {
     work.local.uses_topology() && selected_node(&work.claim).is_some()
 }
 
@@ -287,7 +296,7 @@ fn withdrawn(
     }
 }
 
-/// Calls the driver, but not on an intent that an earlier life may be about to withdraw.
+/// Calls the driver, but not on an intent that an earlier incarnation may be about to withdraw.
 fn create_volume(step: &Step, terms: &Terms) -> Decision<Action, Reason> {
     match &step.work.intent {
         Some(place) if !step.memory.owned => Decision::Do(
@@ -324,21 +333,21 @@ fn undo(step: &Step) -> Decision<Action, Reason> {
 }
 
 /// What an operator has to remove so that the intent is forgotten.
-fn trace(work: &Work) -> String {
+fn trace(work: &Provision) -> String {
     match &work.intent {
-        Some(Place::Journal(page)) => {
+        Some(IntentLocation::Journal(page)) => {
             let names: Vec<&str> = page.entries.iter().map(|(name, _)| name.as_str()).collect();
             format!("annotation {} from Lease {}", names.join(" and "), page.journal)
         }
-        Some(Place::Claim) | None => format!("finalizer {} from the claim", api::names::PROVISIONING_INTENT),
+        Some(IntentLocation::Claim) | None => format!("finalizer {} from the claim", api::names::PROVISIONING_INTENT),
     }
 }
 
-fn as_it_was(offer: &Offer) -> Option<&Terms> {
+fn as_it_was(offer: &ClassTerms) -> Option<&Terms> {
     match offer {
-        Offer::Standing(terms) | Offer::Changed(terms) => Some(terms),
-        Offer::Withdrawn { recorded, .. } => recorded.as_ref(),
-        Offer::Unfit(_) | Offer::Misplaced(_) => None,
+        ClassTerms::Standing(terms) | ClassTerms::Changed(terms) => Some(terms),
+        ClassTerms::Withdrawn { recorded, .. } => recorded.as_ref(),
+        ClassTerms::Unfit(_) | ClassTerms::Misplaced(_) => None,
     }
 }
 
@@ -359,7 +368,7 @@ pub(crate) fn remove(step: &Step, terms: &Terms, made: &Made) -> Decision<Action
     }
 }
 
-fn drop_intent(work: &Work, code: Reason, text: &str) -> Decision<Action, Reason> {
+fn drop_intent(work: &Provision, code: Reason, text: &str) -> Decision<Action, Reason> {
     match &work.intent {
         Some(place) => Decision::Do(
             Action::DropIntent { claim: work.claim.clone(), place: place.clone() },

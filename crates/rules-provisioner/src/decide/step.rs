@@ -7,24 +7,24 @@ use api::SecretReference;
 use control::{Decision, Secrets, Tick, Why};
 
 use crate::source::protection;
-use crate::{Action, Fresh, Hold, Job, Made, Memory, Reason, Room, Terms, Work};
+use crate::{Action, Fresh, Headroom, InFlight, Made, Memory, Provision, Reason, SourceProtection, Terms};
 
 /// One look at a claim.
 pub(crate) struct Step<'a> {
     pub(crate) now: Tick,
-    pub(crate) work: &'a Work,
+    pub(crate) work: &'a Provision,
     pub(crate) memory: &'a Memory,
 }
 
 impl Step<'_> {
     /// What CreateVolume needs, and then CreateVolume.
-    pub(crate) fn create_volume(&self, terms: &Terms, job: Option<Arc<Job>>) -> Decision<Action, Reason> {
+    pub(crate) fn create_volume(&self, terms: &Terms, in_flight: Option<Arc<InFlight>>) -> Decision<Action, Reason> {
         let (work, driver) = (self.work, &self.work.local.driver);
         if let Some((until, failure)) = self.memory.infeasible.as_ref().filter(|(until, _)| self.now < *until) {
             let text = format!("driver {driver} will be asked again for volume {}: {failure}", terms.request.name);
             return Decision::Wait(*until, Why::waiting(Reason::CreateRefused, text));
         }
-        if let Some(hold) = self.hold_source(terms, job.is_none()) {
+        if let Some(hold) = self.hold_source(terms, in_flight.is_none()) {
             return hold;
         }
         let secrets = match self.secrets(terms.secrets.provision.as_ref(), true) {
@@ -38,7 +38,7 @@ impl Step<'_> {
                 request: terms.request.clone(),
                 secrets,
                 in_tree: work.in_tree,
-                job,
+                in_flight,
             },
             Why::waiting(
                 Reason::CreatingVolume,
@@ -51,21 +51,23 @@ impl Step<'_> {
     /// is made sure of by a write: whoever was about to take it off then fails, and sees the intent.
     fn hold_source(&self, terms: &Terms, intent: bool) -> Option<Decision<Action, Reason>> {
         let kind = terms.request.source.as_ref().map(|source| source.kind)?;
-        let source = match &self.work.hold {
-            Hold::Missing(source) => source,
-            Hold::Held(source) if intent && !self.memory.holds => source,
-            Hold::Lost { going: true } => {
+        let source = match &self.work.source_protection {
+            SourceProtection::Missing(source) => source,
+            SourceProtection::Held(source) if intent && !self.memory.holds => source,
+            SourceProtection::Lost { going: true } => {
                 let text = "the volume it was to be copied from is being deleted: waiting for the end of that";
                 return Some(Decision::Rest(Why::waiting(Reason::SourceGoing, text)));
             }
-            Hold::NotNeeded | Hold::Held(_) | Hold::Lost { going: false } => return None,
+            SourceProtection::NotNeeded | SourceProtection::Held(_) | SourceProtection::Lost { going: false } => {
+                return None;
+            }
         };
         if self.memory.hold_waived {
             return None;
         }
-        let text = format!("keeping {} until the volume is made from it", source.reference());
+        let text = format!("adding the finalizer that keeps {} until the volume is made from it", source.reference());
         let uid = self.work.claim.metadata.uid.clone();
-        let action = Action::HoldSource { uid, source: source.clone(), finalizer: protection(kind) };
+        let action = Action::AddSourceFinalizer { uid, source: source.clone(), finalizer: protection(kind) };
         Some(Decision::Do(action, Why::waiting(Reason::AddingSourceFinalizer, text)))
     }
 
@@ -133,8 +135,8 @@ impl Step<'_> {
                 Why::waiting(Reason::AwaitingTurn, format!("node {} waits for its turn", own.name)),
             );
         }
-        match self.memory.room {
-            Room::Unasked => Decision::Do(
+        match self.memory.headroom {
+            Headroom::Unasked => Decision::Do(
                 Action::AskCapacity {
                     uid: self.work.claim.metadata.uid.clone(),
                     socket: self.work.local.socket.clone(),
@@ -143,11 +145,11 @@ impl Step<'_> {
                 },
                 Why::waiting(Reason::AskingForRoom, format!("asking whether there is room on node {}", own.name)),
             ),
-            Room::TooLittle { again } if self.now < again => Decision::Wait(
+            Headroom::TooLittle { again } if self.now < again => Decision::Wait(
                 again,
                 Why::waiting(Reason::NoRoomHere, format!("there is no room on node {}", own.name)),
             ),
-            Room::TooLittle { .. } | Room::Enough => Decision::Do(
+            Headroom::TooLittle { .. } | Headroom::Enough => Decision::Do(
                 Action::TakeClaim { claim: self.work.claim.clone(), node: own.name.clone() },
                 Why::waiting(Reason::TakingClaim, format!("taking the claim for node {}", own.name)),
             ),

@@ -32,7 +32,7 @@ pub(crate) fn volume(
     if deleting && !held {
         return Decision::Rest(Why::settled(
             Reason::VolumeBeingDeleted,
-            "the volume is being deleted and is not held by us",
+            "the volume is being deleted and does not carry our finalizer",
         ));
     }
     if volume.spec.persistent_volume_reclaim_policy != "Delete" {
@@ -78,24 +78,27 @@ fn handle(volume: &PersistentVolume, local: &Local) -> Result<String, Why<Reason
     }
 }
 
-/// P81: what is kept needs no hold of ours.
+/// P81: what is kept needs no finalizer of ours.
 fn retained(volume: &Arc<PersistentVolume>, held: bool) -> Decision<Action, Reason> {
     let policy = &volume.spec.persistent_volume_reclaim_policy;
     if held {
         let why = Why::waiting(Reason::RemovingFinalizer, format!("policy {policy} keeps the volume's data"));
-        return Decision::Do(Action::DropHold { volume: volume.clone(), also: None }, why);
+        return Decision::Do(Action::RemoveFinalizer { volume: volume.clone(), also: None }, why);
     }
     Decision::Rest(Why::settled(Reason::Retained, format!("policy {policy} keeps the volume's data")))
 }
 
-/// P81: a bound volume that will have to be deleted one day is held until the driver has done it.
+/// P81: a bound volume that will have to be deleted one day keeps our finalizer until the driver has done it.
 fn kept(volume: &Arc<PersistentVolume>, as_it_should_be: bool) -> Decision<Action, Reason> {
     if as_it_should_be {
         return Decision::Rest(Why::settled(Reason::VolumeKept, "the volume is not released"));
     }
     Decision::Do(
-        Action::Hold(volume.clone()),
-        Why::waiting(Reason::AddingFinalizer, "holding the volume until the driver has deleted its data"),
+        Action::AddFinalizer(volume.clone()),
+        Why::waiting(
+            Reason::AddingFinalizer,
+            "adding the finalizer that keeps the volume until the driver has deleted its data",
+        ),
     )
 }
 
@@ -138,12 +141,12 @@ fn destroy(
     }
 }
 
-/// P84: the data is gone; now the object, and last our hold on it, and that of the attacher beside us.
+/// P84: the data is gone; now the object, and last our finalizer, and that of the attacher beside us.
 fn forget(volume: &Arc<PersistentVolume>, local: &Local) -> Decision<Action, Reason> {
     if volume.metadata.is_deleting() {
         let why = Why::waiting(Reason::RemovingFinalizer, "the driver has deleted the volume");
         let also = pv::attacher_finalizer(local).filter(|finalizer| volume.metadata.has_finalizer(finalizer));
-        return Decision::Do(Action::DropHold { volume: volume.clone(), also }, why);
+        return Decision::Do(Action::RemoveFinalizer { volume: volume.clone(), also }, why);
     }
     let why = Why::waiting(Reason::ForgettingVolume, "the driver has deleted the volume, so that its object can go");
     Decision::Do(Action::DeletePv(volume.clone()), why)

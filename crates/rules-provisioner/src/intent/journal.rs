@@ -27,7 +27,7 @@ const MANY: usize = 32;
 
 /// The journal, as far as one claim goes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Page {
+pub struct JournalView {
     /// Where the journal is.
     pub journal: ObjectKey,
     /// Its uid; empty if there is none yet.
@@ -41,14 +41,14 @@ pub struct Page {
 }
 
 /// The page of the claim with this uid.
-pub(crate) fn page(uid: &str, cache: &Cache, local: &Local) -> Page {
+pub(crate) fn page(uid: &str, cache: &Cache, local: &Local) -> JournalView {
     let journal = local.journal();
     let Some(lease) = cache.lease(&journal) else {
-        return Page { journal, ..Page::default() };
+        return JournalView { journal, ..JournalView::default() };
     };
     let entries: Vec<(String, String)> =
         of_claim(lease, uid).map(|(name, text)| (name.clone(), text.clone())).collect();
-    Page {
+    JournalView {
         uid: lease.metadata.uid.clone(),
         version: lease.metadata.resource_version.clone(),
         entries,
@@ -116,7 +116,7 @@ pub(crate) fn changed<'a>(change: &'a Change, local: &Local) -> Vec<(&'a str, &'
     differs(before, after).chain(differs(after, before)).map(|(uid, _, text)| (uid, text)).collect()
 }
 
-impl Page {
+impl JournalView {
     /// The first of the claim's entries.
     pub(crate) fn text(&self) -> Option<&str> {
         self.entries.first().map(|(_, text)| text.as_str())

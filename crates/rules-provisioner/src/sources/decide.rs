@@ -4,16 +4,18 @@ use alloc::vec::Vec;
 
 use control::{Decision, Why};
 
-use super::{LetGo, SourceReason, SourceView};
+use super::{RemoveSourceFinalizer, SourceReason, SourceView};
 
-pub(super) fn decide(view: &SourceView) -> Decision<LetGo, SourceReason> {
+pub(super) fn decide(view: &SourceView) -> Decision<RemoveSourceFinalizer, SourceReason> {
     let (object, finalizer, users) = match view {
         SourceView::Gone => return Decision::Rest(Why::settled(SourceReason::SourceGone, "it does not exist")),
-        SourceView::Free => return Decision::Rest(Why::settled(SourceReason::NoFinalizer, "nothing of ours holds it")),
+        SourceView::Free => {
+            return Decision::Rest(Why::settled(SourceReason::NoFinalizer, "it does not carry our finalizer"));
+        }
         SourceView::Standing => {
             return Decision::Rest(Why::settled(
                 SourceReason::SourceStays,
-                "it was copied, and is let go when it is deleted",
+                "it was copied, and keeps our finalizer until it is deleted",
             ));
         }
         SourceView::Held { object, finalizer, users } => (object, *finalizer, users),
@@ -24,5 +26,5 @@ pub(super) fn decide(view: &SourceView) -> Decision<LetGo, SourceReason> {
         return Decision::Rest(Why::waiting(SourceReason::SourceInUse, text));
     }
     let why = Why::waiting(SourceReason::RemovingFinalizer, "no volume is being made from it any more");
-    Decision::Do(LetGo { object: object.clone(), finalizer }, why)
+    Decision::Do(RemoveSourceFinalizer { object: object.clone(), finalizer }, why)
 }

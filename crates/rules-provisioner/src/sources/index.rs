@@ -7,8 +7,8 @@ use api::{Object, ObjectKey, PersistentVolumeClaim, names};
 use control::{Cache, Change};
 
 use super::{SourceKey, SourceView};
-use crate::index::begun_from;
 use crate::intent::{self, journal};
+use crate::wakes::begun_from;
 use crate::{Intent, Key, Local, SourceKind};
 
 pub(super) fn keys(cache: &Cache) -> Vec<SourceKey> {

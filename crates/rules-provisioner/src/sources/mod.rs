@@ -12,7 +12,7 @@
 //! Upstream takes the snapshot's finalizer off after the first of several copies and sweeps up the rest every five minutes.
 //! Here a change of the last claim that refers to a source is what lets it go (P61, P62, P73).
 
-mod act;
+mod action;
 mod decide;
 mod index;
 mod reason;
@@ -23,7 +23,7 @@ use core::fmt;
 use api::{Kind, Object, ObjectKey, ObjectRef};
 use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
 
-pub use act::LetGo;
+pub use action::RemoveSourceFinalizer;
 pub use reason::SourceReason;
 
 use crate::Local;
@@ -75,7 +75,7 @@ impl Rules for Sources {
     type Key = SourceKey;
     type Local = Local;
     type View = SourceView;
-    type Action = LetGo;
+    type Action = RemoveSourceFinalizer;
     type Reason = SourceReason;
     type Memory = ();
 
@@ -95,13 +95,13 @@ impl Rules for Sources {
         index::view(key, cache, local)
     }
 
-    fn decide(_now: Tick, view: &SourceView, (): &()) -> Decision<LetGo, SourceReason> {
+    fn decide(_now: Tick, view: &SourceView, (): &()) -> Decision<RemoveSourceFinalizer, SourceReason> {
         decide::decide(view)
     }
 
-    fn remember(_now: Tick, (): (), _did: &LetGo, _got: &Outcome) {}
+    fn remember(_now: Tick, (): (), _did: &RemoveSourceFinalizer, _got: &Outcome) {}
 
-    fn learn(_local: &mut Local, _did: &LetGo, _got: &Outcome, _cache: &Cache) -> Vec<SourceKey> {
+    fn learn(_local: &mut Local, _did: &RemoveSourceFinalizer, _got: &Outcome, _cache: &Cache) -> Vec<SourceKey> {
         Vec::new()
     }
 

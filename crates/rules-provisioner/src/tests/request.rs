@@ -89,7 +89,7 @@ fn the_request_says_what_the_claim_and_class_say() {
     assert_eq!(request.parameters, BTreeMap::from([("type".to_string(), "ssd".to_string())]));
     assert!(request.secrets.is_empty() && request.volume_content_source.is_none());
     assert!(request.accessibility_requirements.is_none());
-    local.abilities.tells_writers_apart = true;
+    local.abilities.single_node_multi_writer = true;
     let apart = [
         Mode::SingleNodeMultiWriter,
         Mode::MultiNodeReaderOnly,

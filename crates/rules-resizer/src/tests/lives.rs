@@ -1,6 +1,6 @@
-//! Many lives of the resizer, with lost answers, lost memory, caches that lag, writes that arrive long after the life that
-//! sent them has ended, a node that fails now and then, and a user who changes his mind. The laws are judged by the world at
-//! every step.
+//! Many lives of the resizer, with lost answers, lost memory, caches that lag, writes that arrive long after the
+//! incarnation that sent them has ended, a node that fails now and then, and a user who changes his mind. The laws are
+//! judged by the world at every step.
 
 use alloc::vec::Vec;
 use core::mem;
@@ -12,7 +12,7 @@ use prove_lab::Dice;
 use serde_json::json;
 
 use super::world::*;
-use crate::index::WATCHES;
+use crate::wakes::WATCHES;
 use crate::{Action, Expansion, Resizer};
 
 struct Play {

@@ -1,7 +1,7 @@
 //! Binding controllers that give away what has an owner.
 
 use control::{Decision, Rules, Tick, Why};
-use rules_binding::{Action, Binding, ClaimView, Holder, Memory, Reason, Standing, View, VolumeView};
+use rules_binding::{Action, Binding, BindingState, ClaimView, Memory, Reason, View, VolumeOwner, VolumeView};
 
 use super::Astray;
 
@@ -19,7 +19,7 @@ impl Astray for ReleasesBound {
     fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         match view {
             View::Volume(VolumeView::Here(facts))
-                if matches!(facts.holder, Holder::Bound(_)) && facts.volume.status.phase == "Bound" =>
+                if matches!(facts.holder, VolumeOwner::Bound(_)) && facts.volume.status.phase == "Bound" =>
             {
                 Decision::Do(
                     Action::MarkReleased(facts.volume.clone()),
@@ -44,7 +44,7 @@ impl Astray for BindsTwice {
 
     fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         match view {
-            View::Claim(ClaimView::Here(facts)) if matches!(facts.standing, Standing::Unbound(_)) => {
+            View::Claim(ClaimView::Here(facts)) if matches!(facts.standing, BindingState::Unbound(_)) => {
                 let action = Action::PointClaim { claim: facts.claim.clone(), volume: "data-volume".into() };
                 Decision::Do(action, Why::waiting(Reason::BindingClaim, "taken for free"))
             }

@@ -27,7 +27,7 @@ pub use upstream::{ForgetsDetaching, LetsGoEarly, NeverHolds, NodeMustExist, Ung
 /// Where the real rules are led astray.
 pub trait Astray: 'static {
     type Real: Rules;
-    /// What is known of the world outside, and of this life.
+    /// What is known of the world outside, and of this incarnation.
     type Local: Clone + Hash + Send + Sync + 'static;
 
     fn real(local: &Self::Local) -> &<Self::Real as Rules>::Local;

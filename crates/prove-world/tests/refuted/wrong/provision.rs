@@ -3,7 +3,7 @@ use rules_provisioner::{Action, Local, Memory, Provisioner, Reason, View};
 
 use super::Astray;
 
-/// Relies on an intent that was found as on one of its own, which a note of an earlier life may still take away.
+/// Relies on an intent that was found as on one of its own, which a note of an earlier incarnation may still take away.
 pub struct Trusting;
 
 impl Astray for Trusting {

@@ -3,23 +3,23 @@ use alloc::sync::Arc;
 use core::fmt;
 
 use api::{
-    ClaimRef, Kind, Meta, Object, ObjectKey, ObjectRef, Patch, PersistentVolume, PersistentVolumeClaim, Precondition,
+    ClaimRef, Kind, Meta, ObjectKey, ObjectRef, Patch, PersistentVolume, PersistentVolumeClaim, Precondition,
     Subresource, Value, Write, names,
 };
-use control::{Attempt, Effect, Outcome, Permission, Reply, Tick};
+use control::{Attempt, Effect, Outcome, Permission};
 use serde_json::json;
 
 /// The things this controller does.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Give a claim the finalizer that protects it.
-    ProtectClaim(Arc<PersistentVolumeClaim>),
-    /// Take it away: nobody uses the claim.
-    UnprotectClaim(Arc<PersistentVolumeClaim>),
-    /// Give a volume the finalizer that protects it.
-    ProtectVolume(Arc<PersistentVolume>),
-    /// Take it away: the volume is not bound.
-    UnprotectVolume(Arc<PersistentVolume>),
+    /// Adds the finalizer that keeps a claim while pods use it.
+    AddClaimFinalizer(Arc<PersistentVolumeClaim>),
+    /// Removes it: no pod uses the claim.
+    RemoveClaimFinalizer(Arc<PersistentVolumeClaim>),
+    /// Adds the finalizer that keeps a volume while it is bound.
+    AddVolumeFinalizer(Arc<PersistentVolume>),
+    /// Removes it: the volume is not bound.
+    RemoveVolumeFinalizer(Arc<PersistentVolume>),
     /// Give a claim that names no class the default one.
     SetClass {
         /// The claim.
@@ -86,10 +86,10 @@ pub enum Action {
 impl control::Action for Action {
     fn name(&self) -> &'static str {
         match self {
-            Action::ProtectClaim(_) => "ProtectClaim",
-            Action::UnprotectClaim(_) => "UnprotectClaim",
-            Action::ProtectVolume(_) => "ProtectVolume",
-            Action::UnprotectVolume(_) => "UnprotectVolume",
+            Action::AddClaimFinalizer(_) => "AddClaimFinalizer",
+            Action::RemoveClaimFinalizer(_) => "RemoveClaimFinalizer",
+            Action::AddVolumeFinalizer(_) => "AddVolumeFinalizer",
+            Action::RemoveVolumeFinalizer(_) => "RemoveVolumeFinalizer",
             Action::SetClass { .. } => "SetClass",
             Action::CallProvisioner { .. } => "CallProvisioner",
             Action::Reserve { .. } => "Reserve",
@@ -107,16 +107,16 @@ impl control::Action for Action {
 
     fn effect(&self) -> Effect {
         match self {
-            Action::ProtectClaim(claim) => {
+            Action::AddClaimFinalizer(claim) => {
                 patch(claim_ref(claim), None, Patch::add_finalizer(&claim.metadata, names::PVC_PROTECTION))
             }
-            Action::UnprotectClaim(claim) => {
+            Action::RemoveClaimFinalizer(claim) => {
                 patch(claim_ref(claim), None, Patch::remove_finalizer(&claim.metadata, names::PVC_PROTECTION))
             }
-            Action::ProtectVolume(volume) => {
+            Action::AddVolumeFinalizer(volume) => {
                 patch(volume_ref(volume), None, Patch::add_finalizer(&volume.metadata, names::PV_PROTECTION))
             }
-            Action::UnprotectVolume(volume) => {
+            Action::RemoveVolumeFinalizer(volume) => {
                 patch(volume_ref(volume), None, Patch::remove_finalizer(&volume.metadata, names::PV_PROTECTION))
             }
             Action::SetClass { claim, class } => {
@@ -237,15 +237,15 @@ impl fmt::Debug for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = control::Action::name(self);
         match self {
-            Action::ProtectClaim(claim)
-            | Action::UnprotectClaim(claim)
+            Action::AddClaimFinalizer(claim)
+            | Action::RemoveClaimFinalizer(claim)
             | Action::SetClass { claim, .. }
             | Action::CallProvisioner { claim, .. }
             | Action::PointClaim { claim, .. }
             | Action::MarkClaimBound { claim, .. }
             | Action::MarkClaimLost(claim) => write!(f, "{name}({})", claim.metadata.key()),
-            Action::ProtectVolume(volume)
-            | Action::UnprotectVolume(volume)
+            Action::AddVolumeFinalizer(volume)
+            | Action::RemoveVolumeFinalizer(volume)
             | Action::Reserve { volume, .. }
             | Action::MarkVolumeBound(volume)
             | Action::MarkAvailable(volume)
@@ -255,85 +255,4 @@ impl fmt::Debug for Action {
             Action::LookForVolume { volume, .. } => write!(f, "{name}({volume})"),
         }
     }
-}
-
-/// A hint kept between decisions.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Memory {
-    /// What the last fresh read found.
-    pub looked: Looked,
-}
-
-/// What a fresh read found out about a pair of volume and claim.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Looked {
-    /// Nothing was read.
-    #[default]
-    Nothing,
-    /// The other half is gone, or is another one of that name.
-    Gone {
-        /// The volume's name.
-        volume: String,
-        /// The claim's uid.
-        claim: String,
-    },
-    /// It is there, though the cache does not show it yet.
-    There {
-        /// The volume's name.
-        volume: String,
-        /// The claim's uid.
-        claim: String,
-        /// When to look again if the cache has still not shown it.
-        again: Tick,
-    },
-}
-
-/// How long a cache may take to show what a fresh read showed, before we read again.
-const CATCH_UP_MILLIS: u64 = 1_000;
-
-impl Looked {
-    /// The pair was read and the other half is gone.
-    pub(crate) fn says_gone(&self, name: &str, uid: &str) -> bool {
-        matches!(self, Looked::Gone { volume, claim } if volume == name && claim == uid)
-    }
-
-    /// The pair was read, the other half is there, and it is too early to read again.
-    pub(crate) fn says_there(&self, name: &str, uid: &str, now: Tick) -> Option<Tick> {
-        match self {
-            Looked::There { volume, claim, again } if volume == name && claim == uid && now < *again => Some(*again),
-            Looked::There { .. } | Looked::Gone { .. } | Looked::Nothing => None,
-        }
-    }
-}
-
-impl Memory {
-    pub(crate) fn after(now: Tick, did: &Action, got: &Outcome) -> Memory {
-        let read = |there: bool, volume: &str, claim: &str| {
-            let (volume, claim) = (volume.into(), claim.into());
-            match there {
-                true => Looked::There { volume, claim, again: now.after_millis(CATCH_UP_MILLIS) },
-                false => Looked::Gone { volume, claim },
-            }
-        };
-        match (did, got) {
-            (Action::LookForClaim { volume, uid, .. }, Outcome::Done(reply)) => {
-                Memory { looked: read(shows_claim(reply, uid), volume, uid) }
-            }
-            (Action::LookForVolume { volume, claim_uid }, Outcome::Done(reply)) => {
-                Memory { looked: read(shows_volume(reply, claim_uid), volume, claim_uid) }
-            }
-            // A finding serves the one write it was made for.
-            (_, Outcome::Done(_) | Outcome::Refused(_) | Outcome::Unknown(_)) => Memory::default(),
-        }
-    }
-}
-
-fn shows_claim(reply: &Reply, uid: &str) -> bool {
-    matches!(reply, Reply::Object(Object::PersistentVolumeClaim(claim)) if claim.metadata.uid == uid)
-}
-
-/// The volume is there and refers to the claim, or to none, in which case the claim may have it back.
-fn shows_volume(reply: &Reply, claim_uid: &str) -> bool {
-    let Reply::Object(Object::PersistentVolume(volume)) = reply else { return false };
-    volume.spec.claim_ref.as_ref().is_none_or(|holder| holder.uid.is_empty() || holder.uid == claim_uid)
 }

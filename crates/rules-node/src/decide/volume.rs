@@ -8,13 +8,13 @@ use alloc::vec::Vec;
 use control::{Decision, Why};
 
 use crate::Reason;
-use crate::act::{Action, InUse, There};
-use crate::learn::{Memory, Proof};
+use crate::action::{Action, InUse, There};
 use crate::local::DriverFacts;
+use crate::memory::{AttachProof, Memory};
 use crate::paths;
 use crate::record::{Publish, Record};
 use crate::spec::VolumeSpec;
-use crate::view::{Attachment, Mounted, NodeSide, OnNode, RecordSide, Standing, User, VolumeView};
+use crate::view::{AttachmentState, MountState, NodeSide, OnNode, RecordSide, User, UserState, VolumeView};
 
 /// The next step for a volume.
 pub fn decide(view: &VolumeView, memory: &Memory) -> Decision<Action, Reason> {
@@ -67,9 +67,9 @@ fn work(view: &VolumeView, record: &Record, memory: &Memory) -> Option<Decision<
     let mut resting = None;
     for (uid, user) in pods {
         let decision = match user.standing {
-            Standing::Wanted => set_up(view, record, uid, user, memory),
-            Standing::Sealed => take_down(view, record, uid, user, memory),
-            Standing::Kept => kept(record, user),
+            UserState::Wanted => set_up(view, record, uid, user, memory),
+            UserState::Sealed => take_down(view, record, uid, user, memory),
+            UserState::Kept => kept(record, user),
         };
         match decision {
             Decision::Rest(_) => resting = resting.or(Some(decision)),
@@ -81,14 +81,14 @@ fn work(view: &VolumeView, record: &Record, memory: &Memory) -> Option<Decision<
 
 fn needs_work(view: &VolumeView, user: &User) -> bool {
     match user.standing {
-        Standing::Wanted => user.mounted == Mounted::No || !user.recorded || must_stage(view),
-        Standing::Sealed | Standing::Kept => true,
+        UserState::Wanted => user.mounted == MountState::No || !user.recorded || must_stage(view),
+        UserState::Sealed | UserState::Kept => true,
     }
 }
 
 /// Reliability 40: where the driver stages, nothing is published without the staging mount.
 fn must_stage(view: &VolumeView) -> bool {
-    view.staged == Mounted::No && view.facts.as_ref().is_some_and(|facts| facts.stages)
+    view.staged == MountState::No && view.facts.as_ref().is_some_and(|facts| facts.stages)
 }
 
 fn kept(record: &Record, user: &User) -> Decision<Action, Reason> {
@@ -114,12 +114,12 @@ fn set_up(view: &VolumeView, record: &Record, uid: &str, user: &User, memory: &M
         NodeSide::NotYet => {
             return rest(
                 Reason::NodeNotIntroduced,
-                format!("node {} does not carry this life of its agent yet", view.node),
+                format!("node {} does not carry this incarnation of its agent yet", view.node),
             );
         }
         NodeSide::Ours(node) => node,
     };
-    if let Attachment::Waiting(text) = &view.attachment {
+    if let AttachmentState::Waiting(text) = &view.attachment {
         return rest(Reason::NotAttached, text.clone());
     }
     if spec.one_pod && view.users.iter().any(|(other, user)| other != uid && user.recorded) {
@@ -138,15 +138,15 @@ fn set_up(view: &VolumeView, record: &Record, uid: &str, user: &User, memory: &M
 
 /// The volume is mounted here already, so its place was proved before.
 fn is_established(view: &VolumeView, record: &Record) -> bool {
-    let staged = record.staging_path.is_some() && view.staged == Mounted::Yes;
-    staged || view.users.values().any(|user| user.recorded && user.mounted == Mounted::Yes)
+    let staged = record.staging_path.is_some() && view.staged == MountState::Yes;
+    staged || view.users.values().any(|user| user.recorded && user.mounted == MountState::Yes)
 }
 
 /// Reliability 29: what must still happen before the first node call; `None` when the proof is there.
 fn prove(view: &VolumeView, volume: &str, node: &OnNode, memory: &Memory) -> Option<Decision<Action, Reason>> {
     let rest = |code, text: String| Some(Decision::Rest(Why::waiting(code, text)));
     let version: u64 = node.version.parse().unwrap_or(0);
-    let attach_needed = view.attachment != Attachment::NotNeeded;
+    let attach_needed = view.attachment != AttachmentState::NotNeeded;
     if attach_needed && !node.attached {
         return rest(
             Reason::NotReportedAttached,
@@ -169,9 +169,9 @@ fn prove(view: &VolumeView, volume: &str, node: &OnNode, memory: &Memory) -> Opt
         ));
     }
     match memory.proof {
-        Some(Proof { version, holds: true }) if version > view.clearing.unwrap_or(0) => None,
+        Some(AttachProof { version, holds: true }) if version > view.clearing.unwrap_or(0) => None,
         // The API itself said no; until the cache has seen something newer there is nothing to ask.
-        Some(Proof { version: asked, holds: false }) if asked >= version => rest(
+        Some(AttachProof { version: asked, holds: false }) if asked >= version => rest(
             Reason::NotReportedAttached,
             format!("volume {volume} is not reported attached to node {} yet", view.node),
         ),
@@ -197,7 +197,7 @@ fn mount(
         return Decision::Do(write_record(view, record, wanted), Why::waiting(Reason::NotRecorded, text));
     }
     // A mount found at start may be on its way out: the driver is asked again, which costs nothing if it is there.
-    if facts.stages && !(view.staged == Mounted::Yes && view.staged_by_us) {
+    if facts.stages && !(view.staged == MountState::Yes && view.staged_by_us) {
         let text = format!("driver {} stages volume {}", view.driver, spec.volume);
         return in_directory(memory, &view.paths.staging, Reason::NotStaged, text, || Action::Stage {
             socket: facts.socket.clone(),
@@ -252,7 +252,7 @@ fn with_users(view: &VolumeView, record: &Record, spec: &VolumeSpec, facts: &Dri
     if facts.stages {
         wanted.staging_path = Some(view.paths.staging.clone());
     }
-    for (uid, user) in view.users.iter().filter(|(_, user)| user.standing == Standing::Wanted) {
+    for (uid, user) in view.users.iter().filter(|(_, user)| user.standing == UserState::Wanted) {
         if spec.one_pod && !wanted.publishes.is_empty() {
             break;
         }
@@ -277,7 +277,7 @@ fn write_record(view: &VolumeView, old: &Record, record: Record) -> Action {
 
 fn take_down(view: &VolumeView, record: &Record, uid: &str, user: &User, memory: &Memory) -> Decision<Action, Reason> {
     let text = format!("volume {} is taken from pod {}, which has ended", record.volume, user.pod);
-    if user.mounted == Mounted::Yes || !memory.clean.contains(&user.target) {
+    if user.mounted == MountState::Yes || !memory.clean.contains(&user.target) {
         return ask_driver(view, &user.target, Reason::NotUnpublished, text, Action::Unpublish);
     }
     if let Some(sweep) = sweep(memory, &[(&user.target, true), (&paths::parent(&user.target), false)]) {
@@ -292,7 +292,7 @@ fn take_down(view: &VolumeView, record: &Record, uid: &str, user: &User, memory:
 fn unstage(view: &VolumeView, record: &Record, memory: &Memory) -> Decision<Action, Reason> {
     let text = format!("no pod uses volume {} any more", record.volume);
     if let Some(path) = &record.staging_path {
-        if view.staged == Mounted::Yes || !memory.clean.contains(path) {
+        if view.staged == MountState::Yes || !memory.clean.contains(path) {
             return ask_driver(view, path, Reason::NotUnstaged, text, Action::Unstage);
         }
         if let Some(sweep) = sweep(memory, &[(path, true)]) {
@@ -337,7 +337,7 @@ fn forget(view: &VolumeView, memory: &Memory) -> Decision<Action, Reason> {
         NodeSide::Ours(node) if node.listed => node,
         NodeSide::Ours(_) => return Decision::Rest(Why::settled(Reason::NotHere, "the volume is not on this node")),
         NodeSide::NotYet | NodeSide::Missing => {
-            let text = format!("node {} does not carry this life of its agent yet", view.node);
+            let text = format!("node {} does not carry this incarnation of its agent yet", view.node);
             return Decision::Rest(Why::waiting(Reason::NodeNotIntroduced, text));
         }
     };
@@ -352,10 +352,10 @@ fn forget(view: &VolumeView, memory: &Memory) -> Decision<Action, Reason> {
 fn in_use(view: &VolumeView, node: &OnNode) -> InUse {
     InUse {
         node: view.node.clone(),
-        life: view.life.clone(),
+        incarnation: view.incarnation.clone(),
         volume: view.name.clone(),
         seen: node.in_use.clone(),
         version: node.version.clone(),
-        attach_needed: view.attachment != Attachment::NotNeeded,
+        attach_needed: view.attachment != AttachmentState::NotNeeded,
     }
 }

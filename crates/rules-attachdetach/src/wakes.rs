@@ -9,7 +9,7 @@ use api::{Kind, Node, Object, ObjectKey, PersistentVolume, Pod, VolumeAttachment
 use control::{Cache, Change};
 
 use crate::Key;
-use crate::facts::{is_managed, nodes_of};
+use crate::build::{is_managed, nodes_of};
 
 /// The kinds a decision looks at.
 pub(crate) const WATCHES: [Kind; 6] = [

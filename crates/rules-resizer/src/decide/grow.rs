@@ -9,11 +9,11 @@ use control::{Decision, Tick, Why};
 use api::names;
 
 use crate::Reason;
-use crate::act::{Action, Begin, GrowthReport, Work};
+use crate::action::{Action, Begin, GrowthReport, Work};
 use crate::decide::settled;
+use crate::decide::target::{ResizeTarget, target, target_without_recovery};
 use crate::memory::{GrowFailure, GrowMemory, Grown};
-use crate::target::{Target, target, target_without_recovery};
-use crate::view::{BeforeSize, Bound, Expansion, Grow, Progress, told};
+use crate::view::{BeforeSize, Bound, Expansion, Grow, ResizeProgress, told};
 
 pub(crate) fn decide(now: Tick, bound: &Bound, memory: &GrowMemory) -> Decision<Action, Reason> {
     unreported(now, bound, memory).unwrap_or_else(|| next_step(now, bound, memory))
@@ -35,15 +35,15 @@ fn next_step(now: Tick, bound: &Bound, memory: &GrowMemory) -> Decision<Action, 
         return Decision::Rest(Why::waiting(Reason::ResizeUnsupported, text));
     }
     match next_target(grow, memory) {
-        Target::NodesTurn => {
+        ResizeTarget::NodesTurn => {
             let text = format!("waiting for the node to resize the filesystem of claim {claim}");
             Decision::Rest(Why::waiting(Reason::FileSystemResizeRequired, text))
         }
-        Target::Size(size) => towards(now, bound, memory, size),
+        ResizeTarget::Size(size) => towards(now, bound, memory, size),
     }
 }
 
-fn next_target(grow: &Grow, memory: &GrowMemory) -> Target {
+fn next_target(grow: &Grow, memory: &GrowMemory) -> ResizeTarget {
     let pending = told(&grow.conditions, names::FILE_SYSTEM_RESIZE_PENDING).is_some_and(|told| told.holds);
     if !grow.recovers {
         return target_without_recovery(&grow.sizes, pending);
@@ -86,11 +86,11 @@ fn hopeless(now: Tick, bound: &Bound, memory: &GrowMemory, size: i64) -> Option<
 /// it calls the size infeasible, which the next call may prove wrong without our hearing of it.
 fn is_begun(grow: &Grow, size: i64) -> bool {
     let open = match grow.progress {
-        Progress::None | Progress::ControllerInfeasible => false,
-        Progress::ControllerInProgress
-        | Progress::NodePending
-        | Progress::NodeInProgress
-        | Progress::NodeInfeasible => true,
+        ResizeProgress::None | ResizeProgress::ControllerInfeasible => false,
+        ResizeProgress::ControllerInProgress
+        | ResizeProgress::NodePending
+        | ResizeProgress::NodeInProgress
+        | ResizeProgress::NodeInfeasible => true,
     };
     match grow.recovers {
         true => grow.sizes.allocated == Some(size) && open,
@@ -162,7 +162,7 @@ fn record(now: Tick, bound: &Bound, grown: &Grown) -> Decision<Action, Reason> {
         return Decision::Do(act, Why::waiting(Reason::RecordingVolumeSize, text));
     }
     if grown.node_goes_on {
-        let again = grow.progress == Progress::NodeInfeasible;
+        let again = grow.progress == ResizeProgress::NodeInfeasible;
         let size = match grow.by {
             Expansion::Controller => grown.asked,
             Expansion::NodeOnly | Expansion::None => grown.size,
@@ -197,5 +197,5 @@ fn unreported(now: Tick, bound: &Bound, memory: &GrowMemory) -> Option<Decision<
 fn is_told(grow: &Grow, failure: &GrowFailure) -> bool {
     let condition = told(&grow.conditions, names::CONTROLLER_RESIZE_ERROR);
     let words = condition.is_some_and(|told| told.holds && told.message == failure.message);
-    words && (!failure.infeasible || !grow.recovers || grow.progress == Progress::ControllerInfeasible)
+    words && (!failure.infeasible || !grow.recovers || grow.progress == ResizeProgress::ControllerInfeasible)
 }

@@ -1,19 +1,21 @@
 use alloc::format;
-
 use alloc::sync::Arc;
 
 use api::{PersistentVolume, PersistentVolumeClaim, names};
 use control::{Decision, Tick, Why};
 
-use crate::decide_volume;
-use crate::{Action, Candidate, ClaimFacts, ClaimView, Memory, Prospect, Reason, Standing, Target, View, VolumeView};
+use crate::{
+    Action, BindingState, Candidate, ClaimFacts, ClaimView, Memory, NamedVolume, Prospect, Reason, View, VolumeView,
+};
+
+mod volume;
 
 pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
     match view {
         View::Claim(ClaimView::Gone) => Decision::Rest(Why::settled(Reason::ClaimGone, "the claim does not exist")),
         View::Claim(ClaimView::Here(facts)) => claim(now, facts, memory),
         View::Volume(VolumeView::Gone) => Decision::Rest(Why::settled(Reason::VolumeGone, "the volume does not exist")),
-        View::Volume(VolumeView::Here(facts)) => decide_volume::volume(now, facts, memory),
+        View::Volume(VolumeView::Here(facts)) => volume::volume(now, facts, memory),
     }
 }
 
@@ -22,12 +24,12 @@ fn claim(now: Tick, facts: &ClaimFacts, memory: &Memory) -> Decision<Action, Rea
     let protected = claim.metadata.has_finalizer(names::PVC_PROTECTION);
     match (claim.metadata.is_deleting(), protected) {
         (false, false) => Decision::Do(
-            Action::ProtectClaim(claim.clone()),
-            Why::waiting(Reason::AddingClaimFinalizer, "protecting the claim against deletion while pods use it"),
+            Action::AddClaimFinalizer(claim.clone()),
+            Why::waiting(Reason::AddingClaimFinalizer, "adding the finalizer that keeps the claim while pods use it"),
         ),
         (false, true) => standing(now, facts, memory),
         (true, true) if facts.users.is_empty() => Decision::Do(
-            Action::UnprotectClaim(claim.clone()),
+            Action::RemoveClaimFinalizer(claim.clone()),
             Why::waiting(Reason::RemovingClaimFinalizer, "the claim is being deleted and no pod uses it"),
         ),
         (true, true) => in_use(now, facts, memory),
@@ -37,7 +39,7 @@ fn claim(now: Tick, facts: &ClaimFacts, memory: &Memory) -> Decision<Action, Rea
 
 /// The claim's deletion waits for its pods; until then a completed binding is kept in order and no new one is begun.
 fn in_use(now: Tick, facts: &ClaimFacts, memory: &Memory) -> Decision<Action, Reason> {
-    if let Standing::Completed(target) = &facts.standing
+    if let BindingState::Completed(target) = &facts.standing
         && let Decision::Do(action, why) = completed(now, &facts.claim, target, memory)
     {
         return Decision::Do(action, why);
@@ -51,9 +53,9 @@ fn in_use(now: Tick, facts: &ClaimFacts, memory: &Memory) -> Decision<Action, Re
 
 fn standing(now: Tick, facts: &ClaimFacts, memory: &Memory) -> Decision<Action, Reason> {
     match &facts.standing {
-        Standing::Unbound(prospect) => unbound(&facts.claim, prospect),
-        Standing::Named(target) => named(&facts.claim, target),
-        Standing::Completed(target) => completed(now, &facts.claim, target, memory),
+        BindingState::Unbound(prospect) => unbound(&facts.claim, prospect),
+        BindingState::Named(target) => named(&facts.claim, target),
+        BindingState::Completed(target) => completed(now, &facts.claim, target, memory),
     }
 }
 
@@ -122,18 +124,18 @@ fn call_provisioner(claim: &Arc<PersistentVolumeClaim>, class: &str, provisioner
 }
 
 /// The lower half of the table of orchestrator 2.3.
-fn named(claim: &Arc<PersistentVolumeClaim>, target: &Target) -> Decision<Action, Reason> {
+fn named(claim: &Arc<PersistentVolumeClaim>, target: &NamedVolume) -> Decision<Action, Reason> {
     match target {
-        Target::Free(candidate) | Target::Ours(candidate) => bind_if_fit(claim, candidate),
-        Target::Missing(volume) => Decision::Rest(Why::waiting(
+        NamedVolume::Free(candidate) | NamedVolume::Ours(candidate) => bind_if_fit(claim, candidate),
+        NamedVolume::Missing(volume) => Decision::Rest(Why::waiting(
             Reason::VolumeNotFound,
             format!("volume {volume}, which the claim names, does not exist"),
         )),
-        Target::Foreign { volume, holder } => Decision::Rest(Why::waiting(
+        NamedVolume::Foreign { volume, holder } => Decision::Rest(Why::waiting(
             Reason::VolumeTaken,
             format!("volume {volume}, which the claim names, belongs to claim {holder}"),
         )),
-        Target::Nameless => Decision::Rest(Why::waiting(Reason::VolumeNotNamed, "the claim names no volume")),
+        NamedVolume::Nameless => Decision::Rest(Why::waiting(Reason::VolumeNotNamed, "the claim names no volume")),
     }
 }
 
@@ -141,18 +143,18 @@ fn named(claim: &Arc<PersistentVolumeClaim>, target: &Target) -> Decision<Action
 fn completed(
     now: Tick,
     claim: &Arc<PersistentVolumeClaim>,
-    target: &Target,
+    target: &NamedVolume,
     memory: &Memory,
 ) -> Decision<Action, Reason> {
     match target {
         // A claim may ask for more than its volume has while it is being grown, so that size no longer counts.
-        Target::Ours(candidate) if matches!(candidate.fit, crate::Fit::Released) => bind_if_fit(claim, candidate),
-        Target::Ours(candidate) => bind(claim, &candidate.volume),
-        Target::Free(candidate) => bind_if_fit(claim, candidate),
-        Target::Nameless => {
+        NamedVolume::Ours(candidate) if matches!(candidate.fit, crate::Fit::Released) => bind_if_fit(claim, candidate),
+        NamedVolume::Ours(candidate) => bind(claim, &candidate.volume),
+        NamedVolume::Free(candidate) => bind_if_fit(claim, candidate),
+        NamedVolume::Nameless => {
             lost(claim, Reason::VolumeNotNamed, "the claim was bound and names no volume any more".into())
         }
-        Target::Missing(volume) => surely(
+        NamedVolume::Missing(volume) => surely(
             now,
             claim,
             volume,
@@ -160,7 +162,7 @@ fn completed(
             Reason::VolumeVanished,
             format!("volume {volume} does not exist any more"),
         ),
-        Target::Foreign { volume, holder } => surely(
+        NamedVolume::Foreign { volume, holder } => surely(
             now,
             claim,
             volume,

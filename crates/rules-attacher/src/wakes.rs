@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use api::{Kind, Object, VolumeAttachment, names};
 use control::{Cache, Change};
 
-use crate::{Key, Listed, Local, facts};
+use crate::{Key, Listed, Local, build};
 
 /// The kinds a decision looks at.
 pub(crate) const WATCHES: [Kind; 4] = [Kind::VolumeAttachment, Kind::PersistentVolume, Kind::CSINode, Kind::Node];
@@ -24,7 +24,7 @@ pub(crate) fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
                 keys.extend(ours(attachment, local));
                 keys.extend(attachment.volume().map(|volume| Key::Volume(volume.into())));
                 // Attachments of one volume wait for each other.
-                keys.extend(facts::siblings(attachment, cache).filter_map(|other| ours(other, local)));
+                keys.extend(build::siblings(attachment, cache).filter_map(|other| ours(other, local)));
             }
             Object::PersistentVolume(volume) => {
                 let name = &volume.metadata.name;
@@ -55,13 +55,13 @@ pub(crate) fn keys(cache: &Cache, local: &Local) -> Vec<Key> {
     let finalizer = names::attacher_finalizer(&local.driver);
     let attachments = cache.each_attachment().filter_map(|attachment| ours(&attachment, local));
     let volumes = cache.each_volume().filter(|volume| volume.metadata.has_finalizer(&finalizer));
-    let listing = (local.publishes && local.list_every_millis > 0).then(|| Key::Listing(local.driver.clone()));
+    let listing = (local.publish_unpublish && local.list_every_millis > 0).then(|| Key::Listing(local.driver.clone()));
     attachments.chain(volumes.map(|volume| Key::Volume(volume.metadata.name.clone()))).chain(listing).collect()
 }
 
 /// Attachments of ours whose status says something else than the driver's list.
 pub(crate) fn disagreeing(cache: &Cache, local: &Local) -> Vec<Key> {
-    let disagrees = |attachment: &VolumeAttachment| match facts::listed(attachment, cache, local) {
+    let disagrees = |attachment: &VolumeAttachment| match build::listed(attachment, cache, local) {
         Listed::Unknown => false,
         Listed::Published => !attachment.status.attached || attachment.metadata.is_deleting(),
         Listed::Unpublished => attachment.status.attached,

@@ -6,18 +6,18 @@ use api::{Kind, Meta, Object, Patch, Precondition, Value, Write};
 use control::{Effect, Permission};
 use serde_json::json;
 
-/// The one thing this controller does: let a source go.
+/// The one thing this controller does: remove the finalizer of a source that is not copied any more.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct LetGo {
+pub struct RemoveSourceFinalizer {
     /// The snapshot or claim.
     pub object: Object,
     /// The finalizer that held it.
     pub finalizer: &'static str,
 }
 
-impl control::Action for LetGo {
+impl control::Action for RemoveSourceFinalizer {
     fn name(&self) -> &'static str {
-        "LetGo"
+        "RemoveSourceFinalizer"
     }
 
     fn effect(&self) -> Effect {
@@ -41,8 +41,8 @@ fn without(meta: &Meta, finalizer: &str) -> Patch {
     Patch::merge(Precondition::unchanged(meta), json!({ "metadata": { "finalizers": rest } }))
 }
 
-impl fmt::Debug for LetGo {
+impl fmt::Debug for RemoveSourceFinalizer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "LetGo({})", self.object.reference())
+        write!(f, "RemoveSourceFinalizer({})", self.object.reference())
     }
 }

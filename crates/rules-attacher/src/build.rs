@@ -11,8 +11,8 @@ use api::{CsiSource, ObjectKey, PersistentVolume, VolumeAttachment, VolumeSpec, 
 use control::{Cache, Capability, Mode};
 
 use crate::{
-    Attach, Context, Detach, Key, Listed, ListingView, Local, Obstacle, Place, PublishRequest, Rival, Stamp, Target,
-    View, VolumeUse,
+    Attach, AttachObstacle, Detach, Key, Listed, ListingView, Local, PublishContext, PublishRequest, PublishTarget,
+    RivalAttachment, Stamp, View, VolumeOnNode, VolumeUse,
 };
 
 /// The facts about one attachment or volume.
@@ -31,7 +31,7 @@ pub(crate) fn view(key: &Key, cache: &Cache, local: &Local) -> View {
 }
 
 fn listing_view(local: &Local) -> ListingView {
-    if !local.publishes || local.list_every_millis == 0 {
+    if !local.publish_unpublish || local.list_every_millis == 0 {
         return ListingView::Off;
     }
     ListingView::On {
@@ -48,7 +48,7 @@ fn attachment_view(attachment: &VolumeAttachment, cache: &Cache, local: &Local) 
     if attachment.spec.attacher != local.driver {
         return View::NotOurs(meta.name.clone());
     }
-    match (local.publishes, meta.is_deleting()) {
+    match (local.publish_unpublish, meta.is_deleting()) {
         (false, deleting) => View::Trivial {
             attachment: Stamp::of(meta),
             unconfirmed: !deleting && !attachment.status.attached,
@@ -66,7 +66,7 @@ fn attach(attachment: &VolumeAttachment, cache: &Cache, local: &Local) -> Attach
         node: attachment.spec.node_name.clone(),
         marked: is_marked(attachment, local),
         gives_way: meta.annotation(names::ATTACHMENT_GIVES_WAY).is_some(),
-        attached: status.attached.then(|| Context(status.attachment_metadata.clone())),
+        attached: status.attached.then(|| PublishContext(status.attachment_metadata.clone())),
         listed: listed(attachment, cache, local),
         error: status.attach_error.clone(),
         target: target(attachment, cache, local),
@@ -108,32 +108,34 @@ pub(crate) fn listed_handle<'a>(driver: &str, handle: &'a str, node_id: &str) ->
     repaired.map_or(Cow::Borrowed(handle), Cow::Owned)
 }
 
-fn target(attachment: &VolumeAttachment, cache: &Cache, local: &Local) -> Target {
+fn target(attachment: &VolumeAttachment, cache: &Cache, local: &Local) -> PublishTarget {
     let source = match source(attachment, cache, local) {
         Ok(found) => found,
         Err(none) => return none.target(local),
     };
     if let Some(volume) = source.volume.filter(|volume| volume.metadata.is_deleting()) {
-        return Target::Waiting(Obstacle::VolumeLeaving(volume.metadata.name.clone()));
+        return PublishTarget::Waiting(AttachObstacle::VolumeLeaving(volume.metadata.name.clone()));
     }
     let capability = match capability(&source, local) {
         Ok(capability) => capability,
-        Err(problem) => return Target::Impossible(format!("volume {} cannot be attached: {problem}", source.name())),
+        Err(problem) => {
+            return PublishTarget::Impossible(format!("volume {} cannot be attached: {problem}", source.name()));
+        }
     };
     let Some(node_id) = node_id(attachment, cache, local) else {
-        return Target::Waiting(Obstacle::NodeIdUnknown(attachment.spec.node_name.clone()));
+        return PublishTarget::Waiting(AttachObstacle::NodeIdUnknown(attachment.spec.node_name.clone()));
     };
     let finalizer = names::attacher_finalizer(&local.driver);
     let unmarked = source.volume.filter(|volume| !volume.metadata.has_finalizer(&finalizer));
-    Target::Ready {
+    PublishTarget::Ready {
         unmarked_volume: unmarked.map(|volume| Stamp::of(&volume.metadata)),
         recorded: recorded_node_id(attachment).is_some(),
         request: PublishRequest {
             place: place(&source.csi, node_id, local),
             capability,
             // A driver that does not know the word is not told it: the node mounts it read-only.
-            readonly: source.csi.read_only && local.passes_readonly,
-            context: Context(source.csi.volume_attributes.clone()),
+            readonly: source.csi.read_only && local.publish_readonly,
+            context: PublishContext(source.csi.volume_attributes.clone()),
         },
         secret: source.csi.controller_publish_secret_ref.clone(),
     }
@@ -141,7 +143,7 @@ fn target(attachment: &VolumeAttachment, cache: &Cache, local: &Local) -> Target
 
 fn capability(source: &Source<'_>, local: &Local) -> Result<Capability, &'static str> {
     let spec = &source.spec;
-    let mode = Mode::of(&spec.access_modes, local.tells_writers_apart)?;
+    let mode = Mode::of(&spec.access_modes, local.single_node_multi_writer)?;
     let named = &source.csi.fs_type;
     let fs_type = if named.is_empty() { &local.default_fs_type } else { named };
     Ok(Capability::new(mode, spec.volume_mode.as_deref().unwrap_or("Filesystem"), fs_type, &spec.mount_options))
@@ -170,24 +172,24 @@ enum NoSource {
 }
 
 impl NoSource {
-    fn target(self, local: &Local) -> Target {
+    fn target(self, local: &Local) -> PublishTarget {
         match self {
-            NoSource::Unclear => Target::Impossible(
+            NoSource::Unclear => PublishTarget::Impossible(
                 "the attachment must name a PersistentVolume or hold a CSI volume, and not both".into(),
             ),
-            NoSource::Missing(name) => Target::Waiting(Obstacle::VolumeMissing(name)),
+            NoSource::Missing(name) => PublishTarget::Waiting(AttachObstacle::VolumeMissing(name)),
             NoSource::Foreign(name) => {
-                Target::Impossible(format!("volume {name} does not belong to driver {}", local.driver))
+                PublishTarget::Impossible(format!("volume {name} does not belong to driver {}", local.driver))
             }
-            NoSource::Untranslatable(problem) => Target::Impossible(problem),
+            NoSource::Untranslatable(problem) => PublishTarget::Impossible(problem),
         }
     }
 
-    fn obstacle(self) -> Obstacle {
+    fn obstacle(self) -> AttachObstacle {
         match self {
-            NoSource::Unclear => Obstacle::VolumeMissing(String::new()),
-            NoSource::Missing(name) | NoSource::Foreign(name) => Obstacle::VolumeMissing(name),
-            NoSource::Untranslatable(problem) => Obstacle::VolumeUnreadable(problem),
+            NoSource::Unclear => AttachObstacle::VolumeMissing(String::new()),
+            NoSource::Missing(name) | NoSource::Foreign(name) => AttachObstacle::VolumeMissing(name),
+            NoSource::Untranslatable(problem) => AttachObstacle::VolumeUnreadable(problem),
         }
     }
 }
@@ -235,8 +237,13 @@ fn is_let_go_early(volume: &PersistentVolume, local: &Local) -> bool {
     rules_translate::plugin_of(volume).is_some() && volume.metadata.migrated_to() != Some(local.driver.as_str())
 }
 
-fn place(csi: &CsiSource, node_id: String, local: &Local) -> Place {
-    Place { driver: local.driver.clone(), socket: local.socket.clone(), handle: csi.volume_handle.clone(), node_id }
+fn place(csi: &CsiSource, node_id: String, local: &Local) -> VolumeOnNode {
+    VolumeOnNode {
+        driver: local.driver.clone(),
+        socket: local.socket.clone(),
+        handle: csi.volume_handle.clone(),
+        node_id,
+    }
 }
 
 /// Attachments of the same volume, this one among them.
@@ -285,12 +292,12 @@ fn registered_node_id(node: &ObjectKey, cache: &Cache, local: &Local) -> Option<
 }
 
 /// The first attachment that stands in the way; one that goes first is preferred.
-fn rival(attachment: &VolumeAttachment, cache: &Cache, local: &Local) -> Option<Rival> {
+fn rival(attachment: &VolumeAttachment, cache: &Cache, local: &Local) -> Option<RivalAttachment> {
     let source = source(attachment, cache, local).ok()?;
-    if !Mode::of(&source.spec.access_modes, local.tells_writers_apart).is_ok_and(Mode::is_exclusive) {
+    if !Mode::of(&source.spec.access_modes, local.single_node_multi_writer).is_ok_and(Mode::is_exclusive) {
         return None;
     }
-    let mut found: Option<Rival> = None;
+    let mut found: Option<RivalAttachment> = None;
     for other in siblings(attachment, cache) {
         let elsewhere = other.spec.node_name != attachment.spec.node_name;
         if !elsewhere || !(is_marked(other, local) || other.status.attached) {
@@ -299,7 +306,7 @@ fn rival(attachment: &VolumeAttachment, cache: &Cache, local: &Local) -> Option<
         let comes_first = other.status.attached || other.metadata.name < attachment.metadata.name;
         let goes_first = comes_first && !other.metadata.is_deleting();
         if found.is_none() || goes_first {
-            found = Some(Rival { node: other.spec.node_name.clone(), goes_first });
+            found = Some(RivalAttachment { node: other.spec.node_name.clone(), goes_first });
         }
     }
     found
@@ -325,7 +332,7 @@ fn detach(attachment: &VolumeAttachment, cache: &Cache, local: &Local) -> Detach
             error,
         },
         None => {
-            let obstacle = Obstacle::NodeIdUnknown(attachment.spec.node_name.clone());
+            let obstacle = AttachObstacle::NodeIdUnknown(attachment.spec.node_name.clone());
             Detach::Stuck { attachment: stamp, obstacle, error }
         }
     }

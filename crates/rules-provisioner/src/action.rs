@@ -11,7 +11,7 @@ use csi::Call;
 use csi::v1::{self, DeleteVolumeRequest, GetCapacityRequest};
 use serde_json::json;
 
-use crate::{InTree, Job, Local, Made, OwnNode, Place, Request, Terms, intent, pv};
+use crate::{InFlight, InTree, IntentLocation, Local, Made, OwnNode, Request, Terms, intent, pv};
 
 /// The things this controller does.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -22,7 +22,7 @@ pub enum Action {
         /// The claim.
         claim: Arc<PersistentVolumeClaim>,
         /// Where.
-        place: Place,
+        place: IntentLocation,
         /// The terms, as they are recorded.
         record: String,
     },
@@ -31,10 +31,10 @@ pub enum Action {
         /// The claim.
         claim: Arc<PersistentVolumeClaim>,
         /// Where it was found.
-        place: Place,
+        place: IntentLocation,
     },
-    /// Keep what a volume is made from until it is made.
-    HoldSource {
+    /// Adds the finalizer that keeps what a volume is made from until it is made.
+    AddSourceFinalizer {
         /// The uid of the claim the volume is for.
         uid: String,
         /// The snapshot or claim.
@@ -64,7 +64,7 @@ pub enum Action {
         /// The volume is to be recorded as an in-tree plugin would have done it.
         in_tree: Option<InTree>,
         /// All there is to know of it, where nothing is written down.
-        job: Option<Arc<Job>>,
+        in_flight: Option<Arc<InFlight>>,
     },
     /// Record the volume as a PersistentVolume.
     CreatePv {
@@ -84,7 +84,7 @@ pub enum Action {
         /// The claim.
         claim: Arc<PersistentVolumeClaim>,
         /// Where it is.
-        place: Place,
+        place: IntentLocation,
     },
     /// Have the scheduler choose another node.
     Reschedule(Arc<PersistentVolumeClaim>),
@@ -140,10 +140,10 @@ pub enum Action {
         /// It was made for a claim that will not have it.
         undo: bool,
     },
-    /// Keep a PersistentVolume until the driver has deleted its data.
-    Hold(Arc<PersistentVolume>),
-    /// Stop keeping it.
-    DropHold {
+    /// Adds the finalizer that keeps a PersistentVolume until the driver has deleted its data.
+    AddFinalizer(Arc<PersistentVolume>),
+    /// Removes it.
+    RemoveFinalizer {
         /// The volume.
         volume: Arc<PersistentVolume>,
         /// The finalizer of the attacher beside us, which goes with ours.
@@ -164,14 +164,16 @@ impl Action {
             | Action::TakeClaim { claim, .. }
             | Action::DropIntent { claim, .. } => &claim.metadata.uid,
             Action::CreateVolume { uid, .. }
-            | Action::HoldSource { uid, .. }
+            | Action::AddSourceFinalizer { uid, .. }
             | Action::ReadSecret { uid, .. }
             | Action::AskCapacity { uid, .. }
             | Action::LookAtClaim { uid, .. }
             | Action::LookForPv { uid, .. }
             | Action::LookAtPv { uid, .. }
             | Action::DeleteVolume { uid, .. } => uid,
-            Action::Hold(volume) | Action::DropHold { volume, .. } | Action::DeletePv(volume) => &volume.metadata.uid,
+            Action::AddFinalizer(volume) | Action::RemoveFinalizer { volume, .. } | Action::DeletePv(volume) => {
+                &volume.metadata.uid
+            }
         }
     }
 }
@@ -181,7 +183,7 @@ impl control::Action for Action {
         match self {
             Action::RecordIntent { .. } => "RecordIntent",
             Action::AdoptIntent { .. } => "AdoptIntent",
-            Action::HoldSource { .. } => "HoldSource",
+            Action::AddSourceFinalizer { .. } => "AddSourceFinalizer",
             Action::ReadSecret { .. } => "ReadSecret",
             Action::CreateVolume { .. } => "CreateVolume",
             Action::CreatePv { .. } => "CreatePv",
@@ -193,8 +195,8 @@ impl control::Action for Action {
             Action::LookForPv { .. } => "LookForPv",
             Action::LookAtPv { .. } => "LookAtPv",
             Action::DeleteVolume { .. } => "DeleteVolume",
-            Action::Hold(_) => "Hold",
-            Action::DropHold { .. } => "DropHold",
+            Action::AddFinalizer(_) => "AddFinalizer",
+            Action::RemoveFinalizer { .. } => "RemoveFinalizer",
             Action::DeletePv(_) => "DeletePv",
         }
     }
@@ -205,7 +207,7 @@ impl control::Action for Action {
             Action::AdoptIntent { claim, place } => intent::adopt(claim, place),
             Action::DropIntent { claim, place } => intent::withdraw(claim, place),
             Action::Reschedule(claim) => intent::reschedule(claim),
-            Action::HoldSource { source, finalizer, .. } => patch(source.reference(), hold(source, finalizer)),
+            Action::AddSourceFinalizer { source, finalizer, .. } => patch(source.reference(), hold(source, finalizer)),
             Action::ReadSecret { secret, .. } => Secrets::read(secret),
             Action::CreateVolume { socket, request, secrets, .. } => {
                 Effect::Call { socket: socket.to_string(), call: Call::CreateVolume(request.to_csi(secrets)) }
@@ -232,15 +234,15 @@ impl control::Action for Action {
                     secrets: secrets.0.clone(),
                 }),
             },
-            Action::Hold(volume) => {
+            Action::AddFinalizer(volume) => {
                 patch(volume_ref(volume), Patch::add_finalizer(&volume.metadata, names::PROVISIONER_FINALIZER))
             }
-            Action::DropHold { volume, also: None } => {
+            Action::RemoveFinalizer { volume, also: None } => {
                 patch(volume_ref(volume), Patch::remove_finalizer(&volume.metadata, names::PROVISIONER_FINALIZER))
             }
-            Action::DropHold { volume, also: Some(also) } => {
+            Action::RemoveFinalizer { volume, also: Some(also) } => {
                 let both = [names::PROVISIONER_FINALIZER, also.as_str()];
-                patch(volume_ref(volume), Patch::let_go_of_all(&volume.metadata.uid, &both))
+                patch(volume_ref(volume), Patch::remove_finalizers_of(&volume.metadata.uid, &both))
             }
             Action::DeletePv(volume) => Effect::Write(Write::Delete {
                 target: volume_ref(volume),
@@ -265,7 +267,7 @@ impl control::Action for Action {
     /// Deleting what was made for a claim in vain is no attempt that dashboards know.
     fn attempt_step(&self) -> Option<AttemptStep> {
         match self {
-            Action::HoldSource { .. } | Action::ReadSecret { .. } | Action::CreateVolume { .. } => {
+            Action::AddSourceFinalizer { .. } | Action::ReadSecret { .. } | Action::CreateVolume { .. } => {
                 Some(AttemptStep::OnTheWay)
             }
             Action::CreatePv { .. } => Some(AttemptStep::Provisions),
@@ -279,8 +281,8 @@ impl control::Action for Action {
             | Action::LookAtClaim { .. }
             | Action::LookForPv { .. }
             | Action::LookAtPv { .. }
-            | Action::Hold(_)
-            | Action::DropHold { .. }
+            | Action::AddFinalizer(_)
+            | Action::RemoveFinalizer { .. }
             | Action::DeletePv(_) => None,
         }
     }
@@ -344,13 +346,13 @@ impl fmt::Debug for Action {
             Action::CreateVolume { request, .. } | Action::AskCapacity { request, .. } => {
                 write!(f, "{name}({})", request.name)
             }
-            Action::HoldSource { source, .. } => write!(f, "{name}({})", source.reference()),
+            Action::AddSourceFinalizer { source, .. } => write!(f, "{name}({})", source.reference()),
             Action::ReadSecret { secret, .. } => write!(f, "{name}({}/{})", secret.namespace, secret.name),
             Action::LookAtClaim { key, .. } => write!(f, "{name}({key})"),
             Action::LookForPv { uid, .. } => write!(f, "{name}(claim uid {uid})"),
             Action::LookAtPv { name: volume, .. } => write!(f, "{name}({volume})"),
             Action::DeleteVolume { volume_id, .. } => write!(f, "{name}({volume_id})"),
-            Action::Hold(volume) | Action::DropHold { volume, .. } | Action::DeletePv(volume) => {
+            Action::AddFinalizer(volume) | Action::RemoveFinalizer { volume, .. } | Action::DeletePv(volume) => {
                 write!(f, "{name}({})", volume.metadata.name)
             }
         }

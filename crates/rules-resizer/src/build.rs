@@ -13,9 +13,10 @@ use api::{
 use control::{Cache, Capability, Mode};
 
 use crate::view::{
-    BeforeSize, Bound, Class, Expansion, Grow, Key, Modify, ModifyState, Place, Progress, Sizes, Stamp, Told, View,
+    BeforeSize, Bound, Class, DriverVolume, Expansion, Grow, Key, Modify, ModifyState, ResizeProgress, Sizes, Stamp,
+    Told, View,
 };
-use crate::{Local, index};
+use crate::{Local, wakes};
 
 const RESIZE_CONDITIONS: [&str; 4] =
     [names::RESIZING, names::FILE_SYSTEM_RESIZE_PENDING, names::CONTROLLER_RESIZE_ERROR, names::NODE_RESIZE_ERROR];
@@ -31,7 +32,7 @@ pub(crate) fn view(key: &Key, cache: &Cache, local: &Local) -> View {
     let Some(volume) = cache.volume(&ObjectKey::cluster(volume.clone())) else {
         return View::VolumeMissing(volume.clone());
     };
-    if !index::is_ours(volume, local) || !is_given(volume, claim, local) || !is_for(volume, claim) {
+    if !wakes::is_ours(volume, local) || !is_given(volume, claim, local) || !is_for(volume, claim) {
         return View::NotOurs(volume.metadata.name.clone());
     }
     let seen = match rules_translate::as_csi(volume) {
@@ -73,7 +74,11 @@ fn bound(
     Bound {
         claim: Stamp::of(&claim.metadata),
         volume: Stamp::of(&volume.metadata),
-        place: Place { driver: local.driver.clone(), socket: local.socket.clone(), handle: csi.volume_handle.clone() },
+        place: DriverVolume {
+            driver: local.driver.clone(),
+            socket: local.socket.clone(),
+            handle: csi.volume_handle.clone(),
+        },
         grow: grow(claim, volume, csi, sizes, cache, local),
         modify: modify(claim, volume, csi, cache, local),
         slow_millis: local.slow_millis,
@@ -124,7 +129,7 @@ fn grow(
 
 /// As the volume says it: no filesystem type is made up here.
 fn capability(volume: &PersistentVolume, csi: &CsiSource, local: &Local) -> Result<Capability, String> {
-    let mode = Mode::of(&volume.spec.access_modes, local.tells_writers_apart)
+    let mode = Mode::of(&volume.spec.access_modes, local.single_node_multi_writer)
         .map_err(|problem| format!("volume {} cannot be resized: {problem}", volume.metadata.name))?;
     Ok(Capability::new(mode, volume.volume_mode(), &csi.fs_type, &volume.spec.mount_options))
 }
@@ -135,14 +140,14 @@ fn user(claim: &PersistentVolumeClaim, cache: &Cache) -> Option<String> {
     pods.find(|pod| !pod.is_terminal()).map(|pod| pod.metadata.key().to_string())
 }
 
-fn progress(status: &str) -> Progress {
+fn progress(status: &str) -> ResizeProgress {
     match status {
-        names::CONTROLLER_RESIZE_IN_PROGRESS => Progress::ControllerInProgress,
-        names::CONTROLLER_RESIZE_INFEASIBLE => Progress::ControllerInfeasible,
-        names::NODE_RESIZE_PENDING => Progress::NodePending,
-        names::NODE_RESIZE_IN_PROGRESS => Progress::NodeInProgress,
-        names::NODE_RESIZE_INFEASIBLE => Progress::NodeInfeasible,
-        _unknown => Progress::None,
+        names::CONTROLLER_RESIZE_IN_PROGRESS => ResizeProgress::ControllerInProgress,
+        names::CONTROLLER_RESIZE_INFEASIBLE => ResizeProgress::ControllerInfeasible,
+        names::NODE_RESIZE_PENDING => ResizeProgress::NodePending,
+        names::NODE_RESIZE_IN_PROGRESS => ResizeProgress::NodeInProgress,
+        names::NODE_RESIZE_INFEASIBLE => ResizeProgress::NodeInfeasible,
+        _unknown => ResizeProgress::None,
     }
 }
 
@@ -228,7 +233,7 @@ impl Local {
             socket: socket.into(),
             expansion,
             modifies: false,
-            tells_writers_apart: false,
+            single_node_multi_writer: false,
             recovers: true,
             tells_size_before: true,
             asks_pods: true,

@@ -9,7 +9,7 @@ use csi::{Call, v1};
 
 use crate::memory::grown;
 use crate::patch;
-use crate::view::{Place, Stamp};
+use crate::view::{DriverVolume, Stamp};
 
 /// Everything the resizer does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -21,7 +21,7 @@ pub enum Action {
         /// The volume as it was seen.
         volume: Stamp,
     },
-    /// Make sure that no write of an earlier life changes the claim any more.
+    /// Make sure that no write of an earlier incarnation changes the claim any more.
     Adopt {
         /// The claim as it was seen.
         claim: Stamp,
@@ -44,7 +44,7 @@ pub enum Action {
         /// The claim's uid.
         claim: String,
         /// The volume.
-        place: Place,
+        place: DriverVolume,
         /// To at least so many bytes.
         size: i64,
         /// How the volume is used.
@@ -110,7 +110,7 @@ pub enum Action {
         /// The claim's uid.
         claim: String,
         /// The volume.
-        place: Place,
+        place: DriverVolume,
         /// The class.
         class: String,
         /// Its parameters.
@@ -350,7 +350,7 @@ impl control::Action for Action {
     }
 }
 
-fn expand(place: &Place, size: i64, capability: &Capability, secrets: &Secrets) -> Effect {
+fn expand(place: &DriverVolume, size: i64, capability: &Capability, secrets: &Secrets) -> Effect {
     let call = Call::ControllerExpandVolume(v1::ControllerExpandVolumeRequest {
         volume_id: place.handle.clone(),
         capacity_range: Some(v1::CapacityRange { required_bytes: size, limit_bytes: 0 }),
@@ -360,7 +360,7 @@ fn expand(place: &Place, size: i64, capability: &Capability, secrets: &Secrets) 
     Effect::Call { socket: place.socket.clone(), call }
 }
 
-fn modify(place: &Place, parameters: &BTreeMap<String, String>, secrets: &Secrets) -> Effect {
+fn modify(place: &DriverVolume, parameters: &BTreeMap<String, String>, secrets: &Secrets) -> Effect {
     let call = Call::ControllerModifyVolume(v1::ControllerModifyVolumeRequest {
         volume_id: place.handle.clone(),
         secrets: secrets.0.clone(),

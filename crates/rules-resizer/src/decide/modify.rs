@@ -10,7 +10,7 @@ use api::names;
 use control::{Decision, Tick, Why};
 
 use crate::Reason;
-use crate::act::{Action, ModifyReport, Work};
+use crate::action::{Action, ModifyReport, Work};
 use crate::decide::settled;
 use crate::memory::ModifyMemory;
 use crate::view::{Bound, Class, ModifyState, told};

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use api::{ObjectKey, PersistentVolume, names};
 use control::{Decision, Tick, Why};
 
-use crate::{Action, Holder, Memory, Reason, VolumeFacts};
+use crate::{Action, Memory, Reason, VolumeFacts, VolumeOwner};
 
 /// Protection first, then the table of orchestrator 2.5.
 pub(crate) fn volume(now: Tick, facts: &VolumeFacts, memory: &Memory) -> Decision<Action, Reason> {
@@ -13,11 +13,11 @@ pub(crate) fn volume(now: Tick, facts: &VolumeFacts, memory: &Memory) -> Decisio
     let bound = volume.status.phase == "Bound";
     match (volume.metadata.is_deleting(), protected) {
         (false, false) => Decision::Do(
-            Action::ProtectVolume(volume.clone()),
-            Why::waiting(Reason::AddingVolumeFinalizer, "protecting the volume against deletion while it is bound"),
+            Action::AddVolumeFinalizer(volume.clone()),
+            Why::waiting(Reason::AddingVolumeFinalizer, "adding the finalizer that keeps the volume while it is bound"),
         ),
         (true, true) if !bound => Decision::Do(
-            Action::UnprotectVolume(volume.clone()), // PV-53
+            Action::RemoveVolumeFinalizer(volume.clone()), // PV-53
             Why::waiting(Reason::RemovingVolumeFinalizer, "the volume is being deleted and is not bound"),
         ),
         (false, true) | (true, true | false) => phase(now, facts, memory),
@@ -27,18 +27,18 @@ pub(crate) fn volume(now: Tick, facts: &VolumeFacts, memory: &Memory) -> Decisio
 fn phase(now: Tick, facts: &VolumeFacts, memory: &Memory) -> Decision<Action, Reason> {
     let volume = &facts.volume;
     match &facts.holder {
-        Holder::Nobody => available(volume, Why::settled(Reason::Available, "the volume is free")),
-        Holder::Reserved(claim) => {
+        VolumeOwner::Nobody => available(volume, Why::settled(Reason::Available, "the volume is free")),
+        VolumeOwner::Reserved(claim) => {
             available(volume, Why::waiting(Reason::Reserved, format!("the volume is reserved for claim {claim}")))
         }
-        Holder::Unseen { claim, uid } => unseen(now, volume, claim, uid, memory),
-        Holder::Unbound(claim) => {
+        VolumeOwner::Unseen { claim, uid } => unseen(now, volume, claim, uid, memory),
+        VolumeOwner::Unbound(claim) => {
             Decision::Rest(Why::waiting(Reason::ClaimNotBound, format!("waiting for claim {claim} to be bound")))
         }
-        Holder::Bound(claim) => {
+        VolumeOwner::Bound(claim) => {
             Decision::Rest(Why::settled(Reason::Bound, format!("the volume is bound to claim {claim}")))
         }
-        Holder::Elsewhere { claim, volume: other } => surplus(volume, claim, other),
+        VolumeOwner::Elsewhere { claim, volume: other } => surplus(volume, claim, other),
     }
 }
 

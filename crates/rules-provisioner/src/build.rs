@@ -8,12 +8,13 @@ use alloc::sync::Arc;
 use api::{Meta, ObjectKey, PersistentVolume, PersistentVolumeClaim, SecretReference, StorageClass, Time, names};
 use control::{Cache, Tick};
 
-use crate::index::{asked, is_asked, is_ours};
 use crate::intent::{self, Recorded, journal};
 use crate::source::hold;
 use crate::terms::terms;
+use crate::wakes::{asked, is_asked, is_ours};
 use crate::{
-    ClaimView, Course, Local, Obstacle, Offer, OwnNode, Page, Reason, Slot, Terms, Unfit, VolumeView, Work, secrets,
+    ClaimView, ClassTerms, Goal, JournalView, Local, NameSlot, Obstacle, OwnNode, Provision, Reason, Terms, Unfit,
+    VolumeView, secrets,
 };
 
 pub(crate) fn claim(key: &ObjectKey, uid: &str, cache: &Cache, local: &Local) -> ClaimView {
@@ -28,7 +29,7 @@ pub(crate) fn claim(key: &ObjectKey, uid: &str, cache: &Cache, local: &Local) ->
     }
 }
 
-fn asked_for(claim: &Arc<PersistentVolumeClaim>, page: Arc<Page>, cache: &Cache, local: &Local) -> ClaimView {
+fn asked_for(claim: &Arc<PersistentVolumeClaim>, page: Arc<JournalView>, cache: &Cache, local: &Local) -> ClaimView {
     match asked(claim) {
         None => return ClaimView::NobodyAsked,
         Some(other) if !is_asked(claim, local) => return ClaimView::AnotherAsked(other.into()),
@@ -37,7 +38,7 @@ fn asked_for(claim: &Arc<PersistentVolumeClaim>, page: Arc<Page>, cache: &Cache,
     ours(claim, page, cache, local)
 }
 
-fn ours(claim: &Arc<PersistentVolumeClaim>, page: Arc<Page>, cache: &Cache, local: &Local) -> ClaimView {
+fn ours(claim: &Arc<PersistentVolumeClaim>, page: Arc<JournalView>, cache: &Cache, local: &Local) -> ClaimView {
     let (intent, record) = intent::find(claim, &page);
     let name = claim.class().unwrap_or("");
     let class = cache.class(&ObjectKey::cluster(name));
@@ -57,34 +58,34 @@ fn ours(claim: &Arc<PersistentVolumeClaim>, page: Arc<Page>, cache: &Cache, loca
         Some(recorded) => recorded.terms.request.name.clone(),
         None => local.volume_name(&claim.metadata.uid),
     };
-    let course = course(claim, class.map(|class| &**class), &volume, local);
-    if let (Course::Bound(volume), None) = (&course, &intent) {
+    let goal = goal(claim, class.map(|class| &**class), &volume, local);
+    if let (Goal::Bound(volume), None) = (&goal, &intent) {
         return ClaimView::Bound(volume.clone());
     }
-    let slot = match slot(claim, &volume, cache) {
+    let name_slot = match name_slot(claim, &volume, cache) {
         Found::Ours { since } => return ClaimView::Recorded { claim: claim.clone(), intent, since },
-        Found::Other(slot) => slot,
+        Found::Other(name_slot) => name_slot,
     };
     let own = local.settings.node.as_ref().map(|own| own.name.as_str());
-    let node = match &course {
-        Course::Contest { .. } => own,
-        Course::Provide | Course::AwaitNode | Course::Deleted | Course::Bound(_) => selected,
+    let node = match &goal {
+        Goal::Contest { .. } => own,
+        Goal::Provide | Goal::AwaitNode | Goal::Deleted | Goal::Bound(_) => selected,
     };
     let offer = offer(claim, class, node, record, cache, local);
     let source = terms_in(&offer).and_then(|terms| terms.request.source.as_ref());
-    ClaimView::Ours(Work {
+    ClaimView::Ours(Provision {
         claim: claim.clone(),
         local: local.in_view(),
         // Only who has no intent yet asks.
-        lately: intent.is_none() && local.lately.has(&claim.metadata.uid),
-        slot,
+        recently_provisioned: intent.is_none() && local.recently_provisioned.has(&claim.metadata.uid),
+        name_slot,
         name: volume,
         // Who has an intent needs no room for another.
         journal_full: intent.is_none() && journal::is_full(cache, local),
         intent,
         page,
-        course,
-        hold: hold(source, cache),
+        goal,
+        source_protection: hold(source, cache),
         in_tree: class.and_then(|class| local.in_tree(&class.provisioner)),
         offer,
     })
@@ -107,21 +108,21 @@ fn on_another_node(selected: Option<&str>, class: Option<&StorageClass>, local: 
     }
 }
 
-fn course(claim: &PersistentVolumeClaim, class: Option<&StorageClass>, ours: &str, local: &Local) -> Course {
+fn goal(claim: &PersistentVolumeClaim, class: Option<&StorageClass>, ours: &str, local: &Local) -> Goal {
     let late = class.is_some_and(StorageClass::waits_for_consumer);
     let placed = selected_node(claim).is_some();
     if !claim.spec.volume_name.is_empty() && claim.spec.volume_name != ours {
-        Course::Bound(claim.spec.volume_name.clone())
+        Goal::Bound(claim.spec.volume_name.clone())
     } else if claim.metadata.is_deleting() {
-        Course::Deleted
+        Goal::Deleted
     } else if !claim.spec.volume_name.is_empty() {
-        Course::Bound(ours.into())
+        Goal::Bound(ours.into())
     } else if late && !placed {
-        Course::AwaitNode // P4
+        Goal::AwaitNode // P4
     } else {
         match &local.settings.node {
-            Some(own) if !placed => Course::Contest { from: turn(claim, own) },
-            Some(_) | None => Course::Provide,
+            Some(own) if !placed => Goal::Contest { from: turn(claim, own) },
+            Some(_) | None => Goal::Provide,
         }
     }
 }
@@ -147,20 +148,20 @@ enum Found {
     Ours {
         since: Tick,
     },
-    Other(Slot),
+    Other(NameSlot),
 }
 
-fn slot(claim: &PersistentVolumeClaim, name: &str, cache: &Cache) -> Found {
-    let Some(volume) = cache.volume(&ObjectKey::cluster(name)) else { return Found::Other(Slot::Empty) };
+fn name_slot(claim: &PersistentVolumeClaim, name: &str, cache: &Cache) -> Found {
+    let Some(volume) = cache.volume(&ObjectKey::cluster(name)) else { return Found::Other(NameSlot::Empty) };
     match &volume.spec.claim_ref {
         Some(holder) if holder.uid == claim.metadata.uid => {
             let recorded = volume.metadata.creation_timestamp.as_ref().and_then(Time::unix_millis);
             Found::Ours { since: Tick(recorded.unwrap_or(0)) }
         }
         Some(holder) => {
-            Found::Other(Slot::Taken(format!("claim {}/{} with another uid", holder.namespace, holder.name)))
+            Found::Other(NameSlot::Taken(format!("claim {}/{} with another uid", holder.namespace, holder.name)))
         }
-        None => Found::Other(Slot::Taken("nobody".into())),
+        None => Found::Other(NameSlot::Taken("nobody".into())),
     }
 }
 
@@ -172,11 +173,11 @@ fn offer(
     record: Option<Recorded>,
     cache: &Cache,
     local: &Local,
-) -> Offer {
+) -> ClassTerms {
     let class = named.filter(|class| local.answers_to(&class.provisioner));
     let withdrawn = |replaced: bool, record: Option<Recorded>| {
         let recorded = record.map(|recorded| recorded.terms);
-        Offer::Withdrawn { class: claim.class().unwrap_or("").into(), replaced, recorded }
+        ClassTerms::Withdrawn { class: claim.class().unwrap_or("").into(), replaced, recorded }
     };
     match (class, record) {
         (None, record) => withdrawn(named.is_some(), record),
@@ -202,26 +203,26 @@ fn in_csi_terms<'a>(class: &'a StorageClass, local: &Local) -> Result<Cow<'a, St
 }
 
 /// What was recorded holds until the driver has refused it, whatever would be recorded now (reliability 14, 69).
-fn in_light_of(record: Option<Recorded>, now: Result<Terms, Unfit>) -> Offer {
+fn in_light_of(record: Option<Recorded>, now: Result<Terms, Unfit>) -> ClassTerms {
     match (record, now) {
-        (None, Ok(terms)) => Offer::Standing(terms),
-        (None, Err(Unfit::Obstacle(obstacle))) => Offer::Unfit(obstacle),
-        (None, Err(Unfit::Reschedule(text))) => Offer::Misplaced(text),
+        (None, Ok(terms)) => ClassTerms::Standing(terms),
+        (None, Err(Unfit::Obstacle(obstacle))) => ClassTerms::Unfit(obstacle),
+        (None, Err(Unfit::Reschedule(text))) => ClassTerms::Misplaced(text),
         (Some(mut recorded), Ok(now)) => {
             if recorded.topology_left_out {
                 recorded.terms.request.topology = now.request.topology.clone();
             }
-            if recorded.terms == now { Offer::Standing(now) } else { Offer::Changed(recorded.terms) }
+            if recorded.terms == now { ClassTerms::Standing(now) } else { ClassTerms::Changed(recorded.terms) }
         }
-        (Some(recorded), Err(_)) => Offer::Changed(recorded.terms),
+        (Some(recorded), Err(_)) => ClassTerms::Changed(recorded.terms),
     }
 }
 
-fn terms_in(offer: &Offer) -> Option<&Terms> {
+fn terms_in(offer: &ClassTerms) -> Option<&Terms> {
     match offer {
-        Offer::Standing(terms) | Offer::Changed(terms) => Some(terms),
-        Offer::Withdrawn { recorded, .. } => recorded.as_ref(),
-        Offer::Unfit(_) | Offer::Misplaced(_) => None,
+        ClassTerms::Standing(terms) | ClassTerms::Changed(terms) => Some(terms),
+        ClassTerms::Withdrawn { recorded, .. } => recorded.as_ref(),
+        ClassTerms::Unfit(_) | ClassTerms::Misplaced(_) => None,
     }
 }
 
@@ -236,7 +237,7 @@ pub(crate) fn volume(name: &str, cache: &Cache, local: &Local) -> VolumeView {
         return VolumeView::OnAnotherNode;
     }
     // A driver that does not publish volumes has no attachments worth waiting for.
-    let attachments = cache.attachments_by_volume(name).filter(|_| local.abilities.publishes);
+    let attachments = cache.attachments_by_volume(name).filter(|_| local.abilities.publish_unpublish);
     VolumeView::Ours {
         volume: Arc::clone(volume),
         local: local.in_view(),

@@ -14,8 +14,8 @@ use crate::local::Local;
 use crate::paths::{self, Paths};
 use crate::spec::VolumeSpec;
 use crate::view::{
-    Attachment, ContainerView, Mounted, NodeSide, OnNode, PodView, PodVolumeView, RecordSide, Remains, Standing, User,
-    View, VolumeView,
+    AttachmentState, ContainerView, MountState, NodeSide, OnNode, PodView, PodVolumeView, RecordSide, Remains, User,
+    UserState, View, VolumeView,
 };
 
 /// The facts about a volume.
@@ -30,7 +30,7 @@ pub fn volume(name: &str, cache: &Cache, local: &Local) -> View {
         pod_info: driver_object(driver, cache).is_some_and(|d| d.spec.pod_info_on_mount.unwrap_or(false)),
         ..VolumeSpec::of(volume)
     });
-    let staged = Mounted::from(local.mounts.contains(&paths.staging));
+    let staged = MountState::from(local.mounts.contains(&paths.staging));
     let record = match local.records.get(name) {
         Some(record) => RecordSide::Present(record.clone()),
         None if local.unreadable.contains(&paths.record) => RecordSide::Unreadable,
@@ -38,7 +38,7 @@ pub fn volume(name: &str, cache: &Cache, local: &Local) -> View {
     };
     View::Volume(Box::new(VolumeView {
         node: local.node.clone(),
-        life: local.life.clone(),
+        incarnation: local.incarnation.clone(),
         name: name.into(),
         driver: driver.into(),
         handle: handle.into(),
@@ -84,14 +84,14 @@ fn is_alive(pod: &Pod, local: &Local) -> bool {
 fn users(name: &str, driver: &str, handle: &str, cache: &Cache, local: &Local) -> BTreeMap<String, User> {
     let mut users: BTreeMap<String, User> = BTreeMap::new();
     for (uid, publish) in local.records.get(name).into_iter().flat_map(|record| &record.publishes) {
-        let standing = if local.sealed.contains(uid) { Standing::Sealed } else { Standing::Kept };
+        let standing = if local.sealed.contains(uid) { UserState::Sealed } else { UserState::Kept };
         let user = User {
             pod: ObjectKey::new(publish.pod_namespace.clone(), publish.pod_name.clone()),
             service_account: String::new(),
             target: publish.target.clone(),
             read_only: publish.read_only,
             standing,
-            mounted: Mounted::from(local.mounts.contains(&publish.target)),
+            mounted: MountState::from(local.mounts.contains(&publish.target)),
             recorded: true,
         };
         users.insert(uid.clone(), user);
@@ -103,12 +103,12 @@ fn users(name: &str, driver: &str, handle: &str, cache: &Cache, local: &Local) -
                 pod: pod.metadata.key(),
                 service_account: String::new(),
                 read_only: read_only(pod, volume),
-                standing: Standing::Wanted,
-                mounted: Mounted::from(local.mounts.contains(&target)),
+                standing: UserState::Wanted,
+                mounted: MountState::from(local.mounts.contains(&target)),
                 target,
                 recorded: false,
             });
-            user.standing = Standing::Wanted;
+            user.standing = UserState::Wanted;
             user.service_account = pod.spec.service_account_name.clone();
         }
     }
@@ -142,7 +142,7 @@ fn wanted_volume<'a>(
     handle: &str,
     cache: &'a Cache,
 ) -> Option<&'a Arc<PersistentVolume>> {
-    let wanted = users.values().any(|user| user.standing == Standing::Wanted);
+    let wanted = users.values().any(|user| user.standing == UserState::Wanted);
     cache.volumes_by_handle(&format!("{driver}^{handle}")).find(|volume| wanted && volume.spec.claim_ref.is_some())
 }
 
@@ -155,13 +155,13 @@ fn attachment(
     volume: Option<&Arc<PersistentVolume>>,
     cache: &Cache,
     local: &Local,
-) -> (Attachment, BTreeMap<String, String>) {
+) -> (AttachmentState, BTreeMap<String, String>) {
     if !driver_object(driver, cache).is_none_or(|driver| driver.attach_required()) {
-        return (Attachment::NotNeeded, BTreeMap::new());
+        return (AttachmentState::NotNeeded, BTreeMap::new());
     }
     let name = volume.map(|volume| volume.metadata.name.as_str()).unwrap_or_default();
     let mut here = cache.attachments_by_volume(name).filter(|attachment| attachment.spec.node_name == local.node);
-    let waiting = |text: String| (Attachment::Waiting(text), BTreeMap::new());
+    let waiting = |text: String| (AttachmentState::Waiting(text), BTreeMap::new());
     match here.next() {
         None => waiting(format!("there is no VolumeAttachment of volume {name} to node {} yet", local.node)),
         Some(found) if found.metadata.is_deleting() => {
@@ -171,13 +171,13 @@ fn attachment(
             Some(error) => waiting(format!("attaching volume {name} fails: {}", error.message)),
             None => waiting(format!("volume {name} is not attached to node {} yet", local.node)),
         },
-        Some(found) => (Attachment::Attached, found.status.attachment_metadata.clone()),
+        Some(found) => (AttachmentState::Attached, found.status.attachment_metadata.clone()),
     }
 }
 
 fn node_side(name: &str, cache: &Cache, local: &Local) -> NodeSide {
     let Some(node) = cache.node(&ObjectKey::cluster(local.node.clone())) else { return NodeSide::Missing };
-    if node.metadata.annotation(names::AGENT_LIFE) != Some(&local.life) {
+    if node.metadata.annotation(names::AGENT_INCARNATION) != Some(&local.incarnation) {
         return NodeSide::NotYet;
     }
     NodeSide::Ours(OnNode {
@@ -191,7 +191,7 @@ fn node_side(name: &str, cache: &Cache, local: &Local) -> NodeSide {
 /// A mount of the volume although no record says so: at its staging path, or in some pod's directory.
 fn stray(
     record: &RecordSide,
-    staged: Mounted,
+    staged: MountState,
     paths: &Paths,
     driver: &str,
     handle: &str,
@@ -202,7 +202,7 @@ fn stray(
         RecordSide::Present(_) => return None,
         RecordSide::Missing | RecordSide::Unreadable => {}
     }
-    if staged == Mounted::Yes {
+    if staged == MountState::Yes {
         return Some(paths.staging.clone());
     }
     let term = format!("{driver}^{handle}");

@@ -5,7 +5,7 @@ use api::{Node, Object, names};
 use control::host::ProcessState;
 use control::{Outcome, Refusal, Reply, Tick};
 
-use crate::act::{Action, InUse};
+use crate::action::{Action, InUse};
 use crate::local::Local;
 
 /// What is kept in mind about a volume or a pod. All of it can be found out again.
@@ -14,7 +14,7 @@ pub struct Memory {
     /// How many steps have failed since one succeeded: which pod comes first turns with each.
     pub turn: u32,
     /// What the API itself last said about the volume on this node.
-    pub proof: Option<Proof>,
+    pub proof: Option<AttachProof>,
     /// Directories that were made.
     pub made: BTreeSet<String>,
     /// Paths where the driver certainly has nothing: it was never called for them, or refused, or took it down.
@@ -31,10 +31,10 @@ pub struct Memory {
 
 /// What a Node object from the API itself says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Proof {
+pub struct AttachProof {
     /// Its version.
     pub version: u64,
-    /// It carries this life, lists the volume in use and, where needed, as attached.
+    /// It carries this incarnation, lists the volume in use and, where needed, as attached.
     pub holds: bool,
 }
 
@@ -130,19 +130,19 @@ impl Memory {
     }
 }
 
-fn proof(in_use: &InUse, got: &Outcome) -> Option<Proof> {
+fn proof(in_use: &InUse, got: &Outcome) -> Option<AttachProof> {
     match got {
         Outcome::Done(Reply::Object(Object::Node(node))) => {
-            Some(Proof { version: node.metadata.version(), holds: holds(in_use, node) })
+            Some(AttachProof { version: node.metadata.version(), holds: holds(in_use, node) })
         }
-        Outcome::Done(Reply::Gone) => Some(Proof { version: in_use.version.parse().unwrap_or(0), holds: false }),
+        Outcome::Done(Reply::Gone) => Some(AttachProof { version: in_use.version.parse().unwrap_or(0), holds: false }),
         Outcome::Done(_) | Outcome::Refused(_) | Outcome::Unknown(_) => None,
     }
 }
 
 /// Reliability 29, on one committed state of the Node.
 fn holds(in_use: &InUse, node: &Node) -> bool {
-    node.metadata.annotation(names::AGENT_LIFE) == Some(&in_use.life)
+    node.metadata.annotation(names::AGENT_INCARNATION) == Some(&in_use.incarnation)
         && node.reports_in_use(&in_use.volume)
         && (!in_use.attach_needed || node.reports_attached(&in_use.volume))
 }

@@ -3,10 +3,14 @@ use alloc::string::String;
 
 use control::{Decision, Tick, Why};
 
-use crate::act::Action;
+use crate::Reason;
+use crate::action::Action;
 use crate::memory::Memory;
 use crate::view::{Bound, View};
-use crate::{Reason, grow, modify};
+
+mod grow;
+mod modify;
+pub(crate) mod target;
 
 pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
     match view {
@@ -29,13 +33,13 @@ pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action
     }
 }
 
-/// No call is made while a write of an earlier life could still change what the claim says about it: a late word that the
-/// driver will never do it would be believed although the call may have done it.
+/// No call is made while a write of an earlier incarnation could still change what the claim says about it: a late word
+/// that the driver will never do it would be believed although the call may have done it.
 fn fenced(bound: &Bound, memory: &Memory, plan: Decision<Action, Reason>) -> Decision<Action, Reason> {
     match plan {
         Decision::Do(call @ (Action::Expand { .. } | Action::Modify { .. }), _) if !memory.owned => {
             let of = call.work();
-            let text = format!("going on with claim {} where an earlier life stopped", bound.claim.key);
+            let text = format!("going on with claim {} where an earlier incarnation stopped", bound.claim.key);
             Decision::Do(Action::Adopt { claim: bound.claim.clone(), of }, Why::waiting(Reason::AdoptingClaim, text))
         }
         plan => plan,

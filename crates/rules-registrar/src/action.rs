@@ -8,7 +8,7 @@ use control::{Attempt, Effect, Lane, Outcome, Permission, Reply};
 use csi::{Call, Response, registration, v1};
 use serde_json::json;
 
-use crate::local::{Driver, Local, Place, Plugin, Progress, Socket};
+use crate::local::{Driver, Local, NodeInfo, Plugin, Registration, Socket};
 
 /// What the registrar does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -17,8 +17,8 @@ pub enum Action {
     CreateNode {
         /// Its name.
         name: String,
-        /// The life it is to carry.
-        life: String,
+        /// The incarnation it is to carry.
+        incarnation: String,
         /// Ready since.
         at: Time,
     },
@@ -108,7 +108,7 @@ impl control::Action for Action {
 
     fn effect(&self) -> Effect {
         match self {
-            Action::CreateNode { name, life, at } => create_node(name, life, at),
+            Action::CreateNode { name, incarnation, at } => create_node(name, incarnation, at),
             Action::DescribeNode { name, only_if, annotations, labels } => {
                 let body = json!({ "metadata": { "annotations": annotations, "labels": labels } });
                 patch(Kind::Node, name, None, only_if, body)
@@ -164,14 +164,14 @@ impl control::Action for Action {
     }
 }
 
-fn create_node(name: &str, life: &str, at: &Time) -> Effect {
+fn create_node(name: &str, incarnation: &str, at: &Time) -> Effect {
     let body = json!({
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {
             "name": name,
             "labels": { names::HOSTNAME_LABEL: name },
-            "annotations": { names::CONTROLLER_MANAGED_ATTACH: "true", names::AGENT_LIFE: life },
+            "annotations": { names::CONTROLLER_MANAGED_ATTACH: "true", names::AGENT_INCARNATION: incarnation },
         },
         "status": { "conditions": [ready(at)] },
     });
@@ -255,7 +255,7 @@ pub fn learn(local: &mut Local, did: &Action, got: &Outcome) {
     };
     match (did, answer) {
         (Action::AskWho(_), Some(Response::GetInfo(info))) => {
-            socket.progress = Progress::Introduced(Plugin {
+            socket.progress = Registration::Introduced(Plugin {
                 kind: info.r#type.clone(),
                 name: info.name.clone(),
                 endpoint: info.endpoint.clone(),
@@ -279,7 +279,7 @@ pub fn learn(local: &mut Local, did: &Action, got: &Outcome) {
 /// S1-10: a registrar that does not know the question speaks for a driver that does not want to know. An answer that did
 /// not come is asked for again.
 fn optioned(socket: &mut Socket, got: &Outcome) {
-    let Progress::Introduced(plugin) = &mut socket.progress else { return };
+    let Registration::Introduced(plugin) = &mut socket.progress else { return };
     plugin.wants_pod = match got {
         Outcome::Done(Reply::Csi(Response::GetCSIDriverInfo(info))) => {
             Some(info.options.as_ref().is_some_and(|options| options.requires_publish_pod))
@@ -290,22 +290,23 @@ fn optioned(socket: &mut Socket, got: &Outcome) {
 }
 
 fn placed(socket: &mut Socket, info: &v1::NodeGetInfoResponse) {
-    let Progress::Introduced(plugin) = &socket.progress else { return };
-    socket.progress = Progress::Placed(plugin.clone(), Place::of(info));
+    let Registration::Introduced(plugin) = &socket.progress else { return };
+    socket.progress = Registration::Placed(plugin.clone(), NodeInfo::of(info));
 }
 
 fn able(socket: &mut Socket, answer: &v1::NodeGetCapabilitiesResponse) {
     use v1::node_service_capability::{Type, rpc};
-    let Progress::Placed(plugin, place) = &socket.progress else { return };
+    let Registration::Placed(plugin, place) = &socket.progress else { return };
     let stages = answer.capabilities.iter().any(|capability| match &capability.r#type {
         Some(Type::Rpc(rpc)) => rpc.r#type == rpc::Type::StageUnstageVolume as i32,
         None => false,
     });
-    socket.progress = Progress::Able(plugin.clone(), place.clone(), stages);
+    socket.progress = Registration::Able(plugin.clone(), place.clone(), stages);
 }
 
 fn welcomed(socket: &mut Socket, path: &str, heard: bool) {
-    let (Progress::Able(plugin, place, stages) | Progress::Told(plugin, place, stages)) = &socket.progress else {
+    let (Registration::Able(plugin, place, stages) | Registration::Told(plugin, place, stages)) = &socket.progress
+    else {
         return;
     };
     let wants_pod = plugin.wants_pod.unwrap_or(false);
@@ -313,6 +314,6 @@ fn welcomed(socket: &mut Socket, path: &str, heard: bool) {
     socket.registered = Some((plugin.name.clone(), driver));
     socket.turned_away = None;
     if heard {
-        socket.progress = Progress::Told(plugin.clone(), place.clone(), *stages);
+        socket.progress = Registration::Told(plugin.clone(), place.clone(), *stages);
     }
 }

@@ -10,10 +10,10 @@ use control::host::{Process, ProcessMount, ProcessState};
 use control::{Decision, Tick, Why};
 
 use crate::Reason;
-use crate::act::Action;
-use crate::learn::Memory;
+use crate::action::Action;
+use crate::memory::Memory;
 use crate::paths;
-use crate::status::{self, Blocked, Plan};
+use crate::status::{self, Blocked, ContainerPlan};
 use crate::view::{PodView, PodVolumeView, Remains};
 
 /// How long to wait for the cache before asking the API again about a pod that the cache does not show.
@@ -181,7 +181,7 @@ fn start(
     view: &PodView,
     pod: &Pod,
     blocked: Option<&Blocked>,
-    plans: &[Plan],
+    plans: &[ContainerPlan],
     memory: &Memory,
 ) -> Option<Decision<Action, Reason>> {
     if blocked.is_some() || waiting_volume(view).is_some() {
@@ -196,8 +196,8 @@ fn start(
         ));
     }
     let (container, restart) = pod.spec.containers.iter().zip(plans).find_map(|(container, plan)| match plan {
-        Plan::Start(restart) => Some((container, *restart)),
-        Plan::Runs | Plan::Ended | Plan::PutOff(_) => None,
+        ContainerPlan::Start(restart) => Some((container, *restart)),
+        ContainerPlan::Runs | ContainerPlan::Ended | ContainerPlan::PutOff(_) => None,
     })?;
     let text = format!("container {} of pod {} is started", container.name, view.key);
     let mut dirs = view.volumes.values().filter_map(directory);
@@ -239,7 +239,7 @@ fn process(view: &PodView, pod: &Pod, container: &Container, restart: u32) -> Op
     })
 }
 
-fn rest(view: &PodView, blocked: Option<Blocked>, plans: &[Plan]) -> Decision<Action, Reason> {
+fn rest(view: &PodView, blocked: Option<Blocked>, plans: &[ContainerPlan]) -> Decision<Action, Reason> {
     if let Some(blocked) = blocked {
         return Decision::Rest(Why::waiting(blocked.reason, format!("pod {}: {}", view.key, blocked.message)));
     }
@@ -247,8 +247,8 @@ fn rest(view: &PodView, blocked: Option<Blocked>, plans: &[Plan]) -> Decision<Ac
         return Decision::Rest(Why::waiting(Reason::VolumesNotReady, format!("pod {} waits: {text}", view.key)));
     }
     let put_off = plans.iter().filter_map(|plan| match plan {
-        Plan::PutOff(until) => Some(*until),
-        Plan::Start(_) | Plan::Runs | Plan::Ended => None,
+        ContainerPlan::PutOff(until) => Some(*until),
+        ContainerPlan::Start(_) | ContainerPlan::Runs | ContainerPlan::Ended => None,
     });
     match put_off.min() {
         Some(until) => {

@@ -137,8 +137,8 @@ pub enum Action {
 pub struct InUse {
     /// The node's name.
     pub node: String,
-    /// This life of the agent.
-    pub life: String,
+    /// This incarnation of the agent.
+    pub incarnation: String,
     /// The volume's unique name.
     pub volume: String,
     /// The list as seen.
@@ -292,8 +292,8 @@ impl InUse {
     }
 
     fn tests(&self) -> Vec<JsonOp> {
-        let life = format!("/metadata/annotations/{}", api::names::AGENT_LIFE.replace('/', "~1"));
-        let mut ops = alloc::vec![JsonOp::Test { path: life, value: self.life.clone().into() }];
+        let incarnation = format!("/metadata/annotations/{}", api::names::AGENT_INCARNATION.replace('/', "~1"));
+        let mut ops = alloc::vec![JsonOp::Test { path: incarnation, value: self.incarnation.clone().into() }];
         if let Some(seen) = &self.seen {
             ops.push(JsonOp::Test { path: IN_USE_PATH.into(), value: json!(seen) });
         }

@@ -6,21 +6,21 @@ use control::{Attempt, Capability, Effect, Lane, Outcome, Permission, Secrets};
 use csi::{Call, v1};
 use serde_json::{Map, json};
 
-use crate::Context;
+use crate::PublishContext;
 use crate::memory::still_to_undo;
 
 /// Everything the attacher does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Put our finalizer on the volume.
-    MarkVolume {
+    /// Adds our finalizer to the volume.
+    AddVolumeFinalizer {
         /// The volume as it was seen.
         volume: Stamp,
         /// Our finalizer.
         finalizer: String,
     },
-    /// Put our finalizer and the node's id on the attachment.
-    MarkAttachment {
+    /// Adds our finalizer and the node's id to the attachment.
+    AddAttachmentFinalizer {
         /// The attachment as it was seen.
         attachment: Stamp,
         /// Our finalizer.
@@ -49,7 +49,7 @@ pub enum Action {
         /// The attachment as it was seen.
         attachment: Stamp,
         /// What the driver told.
-        context: Context,
+        context: PublishContext,
     },
     /// Say what went wrong.
     ReportError {
@@ -80,19 +80,19 @@ pub enum Action {
         /// The attachment's uid.
         attachment: String,
         /// Volume and node as the driver knows them.
-        place: Place,
+        place: VolumeOnNode,
         /// What is secret about it.
         secrets: Secrets,
     },
     /// Take our finalizer and the give-way mark off the attachment.
-    UnmarkAttachment {
+    RemoveAttachmentFinalizer {
         /// The attachment as it was seen.
         attachment: Stamp,
         /// Our finalizer.
         finalizer: String,
     },
     /// Take our finalizer off the volume.
-    UnmarkVolume {
+    RemoveVolumeFinalizer {
         /// The volume as it was seen.
         volume: Stamp,
         /// Our finalizer.
@@ -139,7 +139,7 @@ pub struct Stamp {
 
 /// A volume and a node as the driver knows them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct VolumeOnNode {
     /// The driver's name.
     pub driver: String,
     /// The driver's socket.
@@ -154,16 +154,16 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PublishRequest {
     /// Which volume to which node.
-    pub place: Place,
+    pub place: VolumeOnNode,
     /// How it is going to be used.
     pub capability: Capability,
     /// Not to be written to.
     pub readonly: bool,
     /// What the driver told when it made the volume.
-    pub context: Context,
+    pub context: PublishContext,
 }
 
-impl Place {
+impl VolumeOnNode {
     /// The finalizer of the driver's attacher.
     pub fn finalizer(&self) -> String {
         names::attacher_finalizer(&self.driver)
@@ -207,8 +207,8 @@ impl Stamp {
 impl control::Action for Action {
     fn name(&self) -> &'static str {
         match self {
-            Action::MarkVolume { .. } => "MarkVolume",
-            Action::MarkAttachment { .. } => "MarkAttachment",
+            Action::AddVolumeFinalizer { .. } => "AddVolumeFinalizer",
+            Action::AddAttachmentFinalizer { .. } => "AddAttachmentFinalizer",
             Action::ReadSecret { .. } => "ReadSecret",
             Action::Publish { .. } => "ControllerPublishVolume",
             Action::Confirm { .. } => "ConfirmAttached",
@@ -217,8 +217,8 @@ impl control::Action for Action {
             Action::GiveWay(_) => "GiveWay",
             Action::Recheck { .. } => "RecheckAttachment",
             Action::Unpublish { .. } => "ControllerUnpublishVolume",
-            Action::UnmarkAttachment { .. } => "UnmarkAttachment",
-            Action::UnmarkVolume { .. } => "UnmarkVolume",
+            Action::RemoveAttachmentFinalizer { .. } => "RemoveAttachmentFinalizer",
+            Action::RemoveVolumeFinalizer { .. } => "RemoveVolumeFinalizer",
             Action::Detached(_) => "ConfirmDetached",
             Action::List { .. } => "ListVolumes",
         }
@@ -227,10 +227,10 @@ impl control::Action for Action {
     fn effect(&self) -> Effect {
         let (attachments, volumes) = (Kind::VolumeAttachment, Kind::PersistentVolume);
         match self {
-            Action::MarkVolume { volume, finalizer } => {
+            Action::AddVolumeFinalizer { volume, finalizer } => {
                 volume.patch(volumes, None, json!({ "metadata": { "finalizers": volume.finalizers_with(finalizer) } }))
             }
-            Action::MarkAttachment { attachment, finalizer, node_id } => {
+            Action::AddAttachmentFinalizer { attachment, finalizer, node_id } => {
                 let finalizers = attachment.finalizers_with(finalizer);
                 let annotations = annotation(names::ATTACHMENT_NODE_ID, json!(node_id));
                 let body = json!({ "metadata": { "finalizers": finalizers, "annotations": annotations } });
@@ -253,19 +253,23 @@ impl control::Action for Action {
                 Effect::Read(ObjectRef::cluster(attachments, attachment.name.clone()))
             }
             Action::Unpublish { place, secrets, .. } => unpublish(place, secrets),
-            Action::UnmarkAttachment { attachment, finalizer } => {
+            Action::RemoveAttachmentFinalizer { attachment, finalizer } => {
                 let finalizers = attachment.finalizers_without(finalizer);
                 let annotations = annotation(names::ATTACHMENT_GIVES_WAY, Value::Null);
                 let body = json!({ "metadata": { "finalizers": finalizers, "annotations": annotations } });
                 attachment.patch(attachments, None, body)
             }
-            Action::UnmarkVolume { volume, finalizer, leaving: false } => {
+            Action::RemoveVolumeFinalizer { volume, finalizer, leaving: false } => {
                 let finalizers = volume.finalizers_without(finalizer);
                 volume.patch(volumes, None, json!({ "metadata": { "finalizers": finalizers } }))
             }
-            Action::UnmarkVolume { volume, finalizer, leaving: true } => {
+            Action::RemoveVolumeFinalizer { volume, finalizer, leaving: true } => {
                 let target = ObjectRef::cluster(volumes, volume.name.clone());
-                Effect::Write(Write::Patch { target, subresource: None, patch: Patch::let_go(&volume.uid, finalizer) })
+                Effect::Write(Write::Patch {
+                    target,
+                    subresource: None,
+                    patch: Patch::remove_finalizer_of(&volume.uid, finalizer),
+                })
             }
             Action::Detached(attachment) => {
                 let status = json!({ "attached": false, "attachmentMetadata": null, "detachError": null });
@@ -331,7 +335,7 @@ fn publish(request: &PublishRequest, secrets: &Secrets) -> Effect {
     Effect::Call { socket: place.socket.clone(), call }
 }
 
-fn unpublish(place: &Place, secrets: &Secrets) -> Effect {
+fn unpublish(place: &VolumeOnNode, secrets: &Secrets) -> Effect {
     let call = Call::ControllerUnpublishVolume(v1::ControllerUnpublishVolumeRequest {
         volume_id: place.handle.clone(),
         node_id: place.node_id.clone(),
@@ -340,7 +344,7 @@ fn unpublish(place: &Place, secrets: &Secrets) -> Effect {
     Effect::Call { socket: place.socket.clone(), call }
 }
 
-fn confirmed(context: &Context) -> Value {
+fn confirmed(context: &PublishContext) -> Value {
     let metadata = if context.0.is_empty() { Value::Null } else { json!(context.0) };
     json!({ "attached": true, "attachmentMetadata": metadata, "attachError": null, "detachError": null })
 }

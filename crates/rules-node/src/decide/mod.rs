@@ -1,9 +1,12 @@
 use control::{Decision, Tick};
 
-use crate::act::Action;
-use crate::learn::Memory;
+use crate::Reason;
+use crate::action::Action;
+use crate::memory::Memory;
 use crate::view::View;
-use crate::{Reason, pod, volume};
+
+mod pod;
+mod volume;
 
 /// What to do about a volume or a pod.
 pub fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
