@@ -1,7 +1,7 @@
 use alloc::format;
 use alloc::sync::Arc;
 
-use api::{ObjectKey, PersistentVolume, names};
+use api::{ObjectKey, PersistentVolume, VolumePhase, names};
 use control::{Decision, Tick, Why};
 
 use crate::{Action, Holder, Memory, VolumeFacts};
@@ -10,7 +10,7 @@ use crate::{Action, Holder, Memory, VolumeFacts};
 pub(crate) fn volume(now: Tick, facts: &VolumeFacts, memory: &Memory) -> Decision<Action> {
     let volume = &facts.volume;
     let protected = volume.metadata.has_finalizer(names::PV_PROTECTION);
-    let bound = volume.status.phase == "Bound";
+    let bound = volume.status.phase == VolumePhase::Bound;
     match (volume.metadata.is_deleting(), protected) {
         (false, false) => Decision::Do(
             Action::ProtectVolume(volume.clone()),
@@ -44,7 +44,7 @@ fn available(volume: &Arc<PersistentVolume>, why: Why) -> Decision<Action> {
     if volume.metadata.is_deleting() {
         return Decision::Rest(Why::waiting("VolumeBeingDeleted", "the volume is being deleted"));
     }
-    if volume.status.phase == "Available" {
+    if volume.status.phase == VolumePhase::Available {
         return Decision::Rest(why);
     }
     Decision::Do(Action::MarkAvailable(volume.clone()), Why::waiting("MarkingAvailable", "the volume has no claim"))
@@ -58,7 +58,7 @@ fn unseen(
     uid: &str,
     memory: &Memory,
 ) -> Decision<Action> {
-    if matches!(volume.status.phase.as_str(), "Released" | "Failed") {
+    if volume.is_released() {
         return released(volume, claim);
     }
     let name = &volume.metadata.name;
@@ -97,7 +97,7 @@ fn surplus(volume: &Arc<PersistentVolume>, claim: &ObjectKey, other: &str) -> De
     if !provisioned || volume.spec.persistent_volume_reclaim_policy != "Delete" {
         return Decision::Do(Action::Unreserve(volume.clone()), Why::waiting("UnreservingVolume", text));
     }
-    if matches!(volume.status.phase.as_str(), "Released" | "Failed") {
+    if volume.is_released() {
         return released(volume, claim);
     }
     Decision::Do(Action::MarkReleased(volume.clone()), Why::waiting("SurplusVolume", text))
