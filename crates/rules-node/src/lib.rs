@@ -50,7 +50,7 @@ pub use learn::{Memory, Proof};
 pub use local::{DriverFacts, Local};
 pub use paths::{Paths, ProcessName, process_name, record_path, staging_path, target_path};
 pub use record::{BadRecord, Publish, Record};
-pub use spec::{Access, VolumeSpec};
+pub use spec::VolumeSpec;
 pub use view::{
     Attachment, ContainerView, Mounted, NodeSide, OnNode, PodView, PodVolumeView, RecordSide, Remains, Standing, User,
     View, VolumeView,
