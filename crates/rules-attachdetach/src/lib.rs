@@ -43,7 +43,7 @@ pub use view::{Attachment, Holder, Key, NodeFacts, Pair, Rival, Unwanted, View, 
 use alloc::vec::Vec;
 
 use api::{Kind, ObjectRef};
-use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
+use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Tick};
 
 /// The attach/detach controller.
 pub struct AttachDetach;
@@ -57,13 +57,7 @@ impl Rules for AttachDetach {
     type Action = Action;
     type Memory = Memory;
 
-    fn watches() -> &'static [Kind] {
-        &index::WATCHES
-    }
-
-    fn wakes(change: &Change, cache: &Cache, _local: &()) -> Vec<Key> {
-        index::wakes(change, cache)
-    }
+    const ROUTES: &'static [Route<Self>] = index::ROUTES;
 
     fn keys(cache: &Cache, _local: &()) -> Vec<Key> {
         index::keys(cache)

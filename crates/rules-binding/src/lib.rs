@@ -38,7 +38,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use api::{Kind, ObjectKey, ObjectRef};
-use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
+use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Tick};
 
 pub use act::{Action, Looked, Memory};
 pub use fit::Fit;
@@ -74,13 +74,7 @@ impl Rules for Binding {
     type Action = Action;
     type Memory = Memory;
 
-    fn watches() -> &'static [Kind] {
-        &[Kind::PersistentVolumeClaim, Kind::PersistentVolume, Kind::StorageClass, Kind::Pod]
-    }
-
-    fn wakes(change: &Change, cache: &Cache, _local: &()) -> Vec<Key> {
-        index::wakes(change, cache)
-    }
+    const ROUTES: &'static [Route<Self>] = index::ROUTES;
 
     fn keys(cache: &Cache, _local: &()) -> Vec<Key> {
         index::keys(cache)

@@ -1,11 +1,12 @@
 use alloc::collections::BTreeSet;
-use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-use api::{Kind, Object, ObjectKey, ObjectRef, PersistentVolume, Pod, names};
-use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
+use api::{
+    CSIDriver, Kind, ObjectKey, ObjectRef, PersistentVolume, PersistentVolumeClaim, Pod, VolumeAttachment, names,
+};
+use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Sides, Tick, Woken, routes};
 
 use crate::act::{Action, There};
 use crate::learn::{self, Memory};
@@ -42,32 +43,19 @@ impl Rules for Node {
     type Action = Action;
     type Memory = Memory;
 
-    fn watches() -> &'static [Kind] {
-        &[
-            Kind::Node,
-            Kind::Pod,
-            Kind::PersistentVolumeClaim,
-            Kind::PersistentVolume,
-            Kind::VolumeAttachment,
-            Kind::CSIDriver,
-        ]
-    }
-
-    fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
-        let mut keys = BTreeSet::new();
-        for object in change.sides() {
-            wake(object, cache, local, &mut keys);
-        }
-        if let Some(Object::Node(_)) = change.object() {
-            keys.extend(node_wakes(change, cache, local));
-        }
-        keys.into_iter().collect()
-    }
+    const ROUTES: &'static [Route<Self>] = routes![
+        api::Node => both(node_wakes),
+        Pod => each(pod_wakes),
+        PersistentVolumeClaim => each(claim_wakes),
+        PersistentVolume => each(volume_wakes),
+        VolumeAttachment => each(attachment_wakes),
+        CSIDriver => each(driver_wakes),
+    ];
 
     fn keys(cache: &Cache, local: &Local) -> Vec<Key> {
         let mut keys = volume_keys(cache, local);
         for pod in cache.pods_by_node(&local.node) {
-            pod_wakes(pod, cache, local, &mut keys);
+            keys.extend(keys_of_pod(&pod, cache, local));
         }
         keys.extend(local.pod_processes().map(|(name, _)| Key::Pod(name.pod)));
         for publish in local.records.values().flat_map(|record| record.publishes.values()) {
@@ -147,104 +135,75 @@ impl Narrate for Node {
     }
 }
 
-fn wake(object: &Object, cache: &Cache, local: &Local, keys: &mut BTreeSet<Key>) {
-    match object {
-        Object::Pod(pod) => {
-            if pod.spec.node_name == local.node {
-                pod_wakes(pod, cache, local, keys);
-            }
-        }
-        Object::PersistentVolumeClaim(claim) => {
-            claim_wakes(&claim.metadata.namespace, &claim.metadata.name, cache, local, keys);
-            let volume = cache.volume(&ObjectKey::cluster(claim.spec.volume_name.clone()));
-            keys.extend(volume.and_then(|volume| volume_key(volume)));
-        }
-        Object::PersistentVolume(volume) => {
-            keys.extend(volume_key(volume));
-            if let Some(claim) = &volume.spec.claim_ref {
-                claim_wakes(&claim.namespace, &claim.name, cache, local, keys);
-            }
-        }
-        Object::VolumeAttachment(attachment) => {
-            if attachment.spec.node_name == local.node {
-                let volume = attachment.volume().and_then(|name| cache.volume(&ObjectKey::cluster(name)));
-                keys.extend(volume.and_then(|volume| volume_key(volume)));
-            }
-        }
-        Object::CSIDriver(driver) => {
-            let prefix = names::unique_volume_name(&driver.metadata.name, "");
-            let of_driver = |key: &Key| match key {
-                Key::Volume(name) => name.starts_with(&prefix),
-                Key::Pod(_) => false,
-            };
-            keys.extend(Node::keys(cache, local).into_iter().filter(of_driver));
-        }
-        // Handled with both sides at once; nothing here depends on the other kinds.
-        Object::Node(_)
-        | Object::StorageClass(_)
-        | Object::CSINode(_)
-        | Object::Secret(_)
-        | Object::VolumeAttributesClass(_)
-        | Object::CSIStorageCapacity(_)
-        | Object::VolumeSnapshot(_)
-        | Object::VolumeSnapshotContent(_)
-        | Object::ReferenceGrant(_)
-        | Object::Lease(_) => {}
+fn pod_wakes(pod: &Pod, woken: &mut Woken<'_, Node>) {
+    if pod.spec.node_name == woken.local.node {
+        woken.wake_all(keys_of_pod(pod, woken.cache, woken.local));
     }
 }
 
-/// Every volume: each decision about one reads the Node's version and lists.
-fn node_wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
-    let ours = |object: &&Object| object.meta().name == local.node;
-    let listed = |object: &Object| match object {
-        Object::Node(node) => node.status.volumes_in_use.clone().unwrap_or_default(),
-        Object::PersistentVolumeClaim(_)
-        | Object::PersistentVolume(_)
-        | Object::StorageClass(_)
-        | Object::VolumeAttachment(_)
-        | Object::CSIDriver(_)
-        | Object::CSINode(_)
-        | Object::Pod(_)
-        | Object::Secret(_)
-        | Object::VolumeAttributesClass(_)
-        | Object::CSIStorageCapacity(_)
-        | Object::VolumeSnapshot(_)
-        | Object::VolumeSnapshotContent(_)
-        | Object::ReferenceGrant(_)
-        | Object::Lease(_) => Vec::new(),
+fn claim_wakes(claim: &PersistentVolumeClaim, woken: &mut Woken<'_, Node>) {
+    users_of_claim(&claim.metadata.key(), woken);
+    named_volume_wakes(&claim.spec.volume_name, woken);
+}
+
+fn volume_wakes(volume: &PersistentVolume, woken: &mut Woken<'_, Node>) {
+    woken.wake_all(volume_key(volume));
+    if let Some(claim) = &volume.spec.claim_ref {
+        users_of_claim(&ObjectKey::new(claim.namespace.clone(), claim.name.clone()), woken);
+    }
+}
+
+fn attachment_wakes(attachment: &VolumeAttachment, woken: &mut Woken<'_, Node>) {
+    if attachment.spec.node_name == woken.local.node {
+        named_volume_wakes(attachment.volume().unwrap_or_default(), woken);
+    }
+}
+
+fn driver_wakes(driver: &CSIDriver, woken: &mut Woken<'_, Node>) {
+    let prefix = names::unique_volume_name(&driver.metadata.name, "");
+    let of_driver = |key: &Key| match key {
+        Key::Volume(name) => name.starts_with(&prefix),
+        Key::Pod(_) => false,
     };
-    if change.sides().filter(ours).count() == 0 {
-        return Vec::new();
+    woken.wake_all(Node::keys(woken.cache, woken.local).into_iter().filter(of_driver));
+}
+
+/// Every volume: each decision about one reads the Node's version and lists.
+fn node_wakes(node: Sides<'_, api::Node>, woken: &mut Woken<'_, Node>) {
+    if !node.iter().any(|node| node.metadata.name == woken.local.node) {
+        return;
     }
     let is_volume = |key: &Key| match key {
         Key::Volume(_) => true,
         Key::Pod(_) => false,
     };
-    let before = change.sides().flat_map(listed).map(Key::Volume);
-    Node::keys(cache, local).into_iter().filter(is_volume).chain(before).collect()
+    woken.wake_all(Node::keys(woken.cache, woken.local).into_iter().filter(is_volume));
+    let listed = node.iter().flat_map(|node| node.status.volumes_in_use.iter().flatten());
+    woken.wake_all(listed.map(|name| Key::Volume(name.clone())));
 }
 
-fn pod_wakes(pod: &Pod, cache: &Cache, local: &Local, keys: &mut BTreeSet<Key>) {
-    keys.insert(Key::Pod(pod.metadata.key()));
-    for claim in pod.claim_names() {
-        let volume = find::volume_of_claim(&pod.metadata.namespace, claim, cache);
-        keys.extend(volume.ok().and_then(|volume| volume_key(volume)));
-    }
+fn keys_of_pod(pod: &Pod, cache: &Cache, local: &Local) -> Vec<Key> {
+    let claimed = pod.claim_names().filter_map(|claim| {
+        let volume = find::volume_of_claim(&pod.metadata.namespace, claim, cache).ok()?;
+        volume_key(&volume)
+    });
     let recorded = local.records.iter().filter(|(_, record)| record.publishes.contains_key(&pod.metadata.uid));
-    keys.extend(recorded.map(|(name, _)| Key::Volume(name.clone())));
+    let recorded = recorded.map(|(name, _)| Key::Volume(name.clone()));
+    claimed.chain(recorded).chain([Key::Pod(pod.metadata.key())]).collect()
 }
 
-fn claim_wakes(namespace: &str, name: &str, cache: &Cache, local: &Local, keys: &mut BTreeSet<Key>) {
-    for pod in cache.pods_by_claim(&format!("{namespace}/{name}")) {
-        if pod.spec.node_name == local.node {
-            pod_wakes(pod, cache, local, keys);
-        }
-    }
+fn users_of_claim(claim: &ObjectKey, woken: &mut Woken<'_, Node>) {
+    woken.cache.pods_by_claim(&claim.to_string()).for_each(|pod| pod_wakes(&pod, woken));
+}
+
+fn named_volume_wakes(name: &str, woken: &mut Woken<'_, Node>) {
+    let volume = woken.cache.volume(&ObjectKey::cluster(name));
+    woken.wake_all(volume.and_then(|volume| volume_key(&volume)));
 }
 
 fn volume_keys(cache: &Cache, local: &Local) -> BTreeSet<Key> {
     let node = cache.node(&ObjectKey::cluster(local.node.clone()));
-    let listed = node.into_iter().flat_map(|node| node.status.volumes_in_use.iter().flatten());
+    let listed = node.iter().flat_map(|node| node.status.volumes_in_use.iter().flatten());
     let ours = listed.filter(|name| paths::split_unique_name(name).is_some());
     ours.chain(local.records.keys()).map(|name| Key::Volume(name.clone())).collect()
 }

@@ -17,7 +17,7 @@ use crate::{ClaimView, Course, Local, Obstacle, Offer, OwnNode, Page, Slot, Term
 pub(crate) fn claim(key: &ObjectKey, uid: &str, cache: &Cache, local: &Local) -> ClaimView {
     let page = Arc::new(journal::page(uid, cache, local));
     match cache.claim(key).filter(|claim| claim.metadata.uid == uid) {
-        Some(claim) => asked_for(claim, page, cache, local),
+        Some(claim) => asked_for(&claim, page, cache, local),
         // What was begun for a claim that is gone is in the journal alone.
         None => match page.text().and_then(|record| intent::claim_in(uid, record)) {
             Some(claim) => ours(&Arc::new(claim), page, cache, local),
@@ -39,7 +39,7 @@ fn ours(claim: &Arc<PersistentVolumeClaim>, page: Arc<Page>, cache: &Cache, loca
     let (intent, record) = intent::find(claim, &page);
     let name = claim.class().unwrap_or("");
     let class = cache.class(&ObjectKey::cluster(name));
-    if let Some(class) = class
+    if let Some(class) = &class
         && intent.is_none()
         && !local.answers_to(&class.provisioner)
     {
@@ -47,7 +47,7 @@ fn ours(claim: &Arc<PersistentVolumeClaim>, page: Arc<Page>, cache: &Cache, loca
     }
     let selected = selected_node(claim);
     // The journal of a provisioner of one node is that node's own.
-    let elsewhere = on_another_node(selected, class.map(|class| &**class), local);
+    let elsewhere = on_another_node(selected, class.as_deref(), local);
     if let (Some(elsewhere), None) = (elsewhere, page.text()) {
         return ClaimView::OnAnotherNode(elsewhere);
     }
@@ -55,7 +55,7 @@ fn ours(claim: &Arc<PersistentVolumeClaim>, page: Arc<Page>, cache: &Cache, loca
         Some(recorded) => recorded.terms.request.name.clone(),
         None => local.volume_name(&claim.metadata.uid),
     };
-    let course = course(claim, class.map(|class| &**class), &volume, local);
+    let course = course(claim, class.as_deref(), &volume, local);
     if let (Course::Bound(volume), None) = (&course, &intent) {
         return ClaimView::Bound(volume.clone());
     }
@@ -68,7 +68,7 @@ fn ours(claim: &Arc<PersistentVolumeClaim>, page: Arc<Page>, cache: &Cache, loca
         Course::Contest { .. } => own,
         Course::Provide | Course::AwaitNode | Course::Deleted | Course::Bound(_) => selected,
     };
-    let offer = offer(claim, class, node, record, cache, local);
+    let offer = offer(claim, class.as_deref(), node, record, cache, local);
     let source = terms_in(&offer).and_then(|terms| terms.request.source.as_ref());
     ClaimView::Ours(Work {
         claim: claim.clone(),
@@ -165,7 +165,7 @@ fn slot(claim: &PersistentVolumeClaim, name: &str, cache: &Cache) -> Found {
 /// What the class that has the name offers, if there is one.
 fn offer(
     claim: &PersistentVolumeClaim,
-    named: Option<&Arc<StorageClass>>,
+    named: Option<&StorageClass>,
     node: Option<&str>,
     record: Option<Recorded>,
     cache: &Cache,
@@ -225,7 +225,7 @@ fn terms_in(offer: &Offer) -> Option<&Terms> {
 
 pub(crate) fn volume(name: &str, cache: &Cache, local: &Local) -> VolumeView {
     let Some(volume) = cache.volume(&ObjectKey::cluster(name)) else { return VolumeView::Gone };
-    if !is_ours(volume, local) {
+    if !is_ours(&volume, local) {
         return VolumeView::NotOurs;
     }
     if let (Some(own), Some(affinity)) = (&local.settings.node, &volume.spec.node_affinity)
@@ -236,13 +236,13 @@ pub(crate) fn volume(name: &str, cache: &Cache, local: &Local) -> VolumeView {
     // A driver that does not publish volumes has no attachments worth waiting for.
     let attachments = cache.attachments_by_volume(name).filter(|_| local.abilities.publishes);
     VolumeView::Ours {
-        volume: Arc::clone(volume),
         local: local.in_view(),
         attachments: attachments.map(|attachment| attachment.metadata.name.clone()).collect(),
-        secret: match under_way(volume, cache, local) {
+        secret: match under_way(&volume, cache, local) {
             Some(obstacle) => Err(obstacle),
-            None => deletion_secret(volume, cache, local),
+            None => deletion_secret(&volume, cache, local),
         },
+        volume,
     }
 }
 
@@ -271,7 +271,7 @@ fn deletion_secret(
     }
     let Some(class) = cache.class(&ObjectKey::cluster(volume.class())) else { return Ok(None) };
     let class =
-        if local.answers_to(&class.provisioner) { in_csi_terms(class, local)? } else { Cow::Borrowed(&**class) };
+        if local.answers_to(&class.provisioner) { in_csi_terms(&class, local)? } else { Cow::Borrowed(&*class) };
     let claim = volume.spec.claim_ref.as_ref();
     let claim = claim.map(|claim| Meta::in_namespace(claim.namespace.as_str(), claim.name.as_str()));
     secrets::deletion_secret(&class.parameters, &volume.metadata.name, &claim.unwrap_or_default())

@@ -65,7 +65,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use api::{Kind, ObjectKey, ObjectRef};
-use control::{BackOff, Cache, Change, Decision, EventType, Narrate, Outcome, Rules, Tick, Why};
+use control::{BackOff, Cache, Decision, EventType, Narrate, Outcome, Route, Rules, Tick, Why};
 
 pub use act::Action;
 pub use capacity::{
@@ -118,25 +118,7 @@ impl Rules for Provisioner {
     type Action = Action;
     type Memory = Memory;
 
-    fn watches() -> &'static [Kind] {
-        &[
-            Kind::PersistentVolumeClaim,
-            Kind::PersistentVolume,
-            Kind::StorageClass,
-            Kind::VolumeAttachment,
-            Kind::CSINode,
-            Kind::Node,
-            Kind::VolumeAttributesClass,
-            Kind::VolumeSnapshot,
-            Kind::VolumeSnapshotContent,
-            Kind::ReferenceGrant,
-            Kind::Lease,
-        ]
-    }
-
-    fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
-        index::wakes(change, cache, local)
-    }
+    const ROUTES: &'static [Route<Self>] = index::ROUTES;
 
     fn keys(cache: &Cache, local: &Local) -> Vec<Key> {
         index::keys(cache, local)

@@ -4,8 +4,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use api::{Kind, Node, Object, ObjectKey, ObjectRef, names};
-use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
+use api::{CSINode, Kind, Node, ObjectKey, ObjectRef, names};
+use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Tick, Woken, routes};
 
 use crate::act::Action;
 use crate::local::{Local, Progress};
@@ -41,30 +41,10 @@ impl Rules for Registrar {
     type Action = Action;
     type Memory = ();
 
-    fn watches() -> &'static [Kind] {
-        &[Kind::Node, Kind::CSINode]
-    }
-
-    fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
-        let concerns = |object: &Object| match object {
-            Object::Node(node) => node.metadata.name == local.node,
-            Object::CSINode(csi_node) => csi_node.metadata.name == local.node,
-            Object::PersistentVolumeClaim(_)
-            | Object::PersistentVolume(_)
-            | Object::StorageClass(_)
-            | Object::VolumeAttachment(_)
-            | Object::CSIDriver(_)
-            | Object::Pod(_)
-            | Object::Secret(_)
-            | Object::VolumeAttributesClass(_)
-            | Object::CSIStorageCapacity(_)
-            | Object::VolumeSnapshot(_)
-            | Object::VolumeSnapshotContent(_)
-            | Object::ReferenceGrant(_)
-            | Object::Lease(_) => false,
-        };
-        if change.sides().any(concerns) { Self::keys(cache, local) } else { Vec::new() }
-    }
+    const ROUTES: &'static [Route<Self>] = routes![
+        Node => each(|node, woken| wake_if_ours(&node.metadata.name, woken)),
+        CSINode => each(|csi_node, woken| wake_if_ours(&csi_node.metadata.name, woken)),
+    ];
 
     fn keys(_: &Cache, local: &Local) -> Vec<Key> {
         let sockets = local.sockets.keys().map(|path| Key::Socket(local.node.clone(), path.clone()));
@@ -73,14 +53,11 @@ impl Rules for Registrar {
 
     fn view(key: &Key, cache: &Cache, local: &Local) -> View {
         let node = cache.node(&ObjectKey::cluster(local.node.clone()));
-        let csi_node = csi_node_side(cache, local, node);
+        let csi_node = csi_node_side(cache, local, node.as_deref());
         match key {
-            Key::SelfNode(_) => View::SelfNode(SelfView {
-                name: local.node.clone(),
-                life: local.life.clone(),
-                node: node.cloned(),
-                csi_node,
-            }),
+            Key::SelfNode(_) => {
+                View::SelfNode(SelfView { name: local.node.clone(), life: local.life.clone(), node, csi_node })
+            }
             Key::Socket(_, path) => {
                 let Some(socket) = local.sockets.get(path) else { return View::NoSocket };
                 View::Socket(Box::new(SocketView {
@@ -120,19 +97,25 @@ impl Rules for Registrar {
 
 impl Narrate for Registrar {}
 
-fn node_side(local: &Local, node: Option<&Arc<Node>>) -> NodeSide {
+fn wake_if_ours(node: &str, woken: &mut Woken<'_, Registrar>) {
+    if node == woken.local.node {
+        woken.wake_all(Registrar::keys(woken.cache, woken.local));
+    }
+}
+
+fn node_side(local: &Local, node: Option<Arc<Node>>) -> NodeSide {
     match node {
-        Some(node) if node.metadata.annotation(names::AGENT_LIFE) == Some(&local.life) => NodeSide::Ours(node.clone()),
+        Some(node) if node.metadata.annotation(names::AGENT_LIFE) == Some(&local.life) => NodeSide::Ours(node),
         Some(_) | None => NodeSide::NotYet,
     }
 }
 
 /// KL-19: a CSINode counts only if it names this very Node as its owner.
-fn csi_node_side(cache: &Cache, local: &Local, node: Option<&Arc<Node>>) -> CsiNodeSide {
+fn csi_node_side(cache: &Cache, local: &Local, node: Option<&Node>) -> CsiNodeSide {
     let Some(csi_node) = cache.csi_node(&ObjectKey::cluster(local.node.clone())) else { return CsiNodeSide::Missing };
     let uid = node.map(|node| node.metadata.uid.as_str()).unwrap_or_default();
     let owned = csi_node.metadata.owner_references.iter().any(|owner| owner.kind == "Node" && owner.uid == uid);
-    if owned { CsiNodeSide::Ours(csi_node.clone()) } else { CsiNodeSide::Foreign(csi_node.clone()) }
+    if owned { CsiNodeSide::Ours(csi_node) } else { CsiNodeSide::Foreign(csi_node) }
 }
 
 /// Reliability 65: who has the name keeps it; among newcomers the first path has it.

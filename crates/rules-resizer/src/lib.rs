@@ -56,7 +56,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{Kind, ObjectRef};
-use control::{BackOff, Cache, Change, Decision, EventType, Narrate, Outcome, Rules, Tick, Why};
+use control::{BackOff, Cache, Decision, EventType, Narrate, Outcome, Route, Rules, Tick, Why};
 
 /// The resizer of one driver.
 pub struct Resizer;
@@ -97,13 +97,7 @@ impl Rules for Resizer {
     type Action = Action;
     type Memory = Memory;
 
-    fn watches() -> &'static [Kind] {
-        &index::WATCHES
-    }
-
-    fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
-        index::wakes(change, cache, local)
-    }
+    const ROUTES: &'static [Route<Self>] = index::ROUTES;
 
     fn keys(cache: &Cache, local: &Local) -> Vec<Key> {
         index::keys(cache, local)

@@ -31,7 +31,7 @@ mod tests;
 use alloc::vec::Vec;
 
 use api::{Kind, ObjectKey, ObjectRef};
-use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
+use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Tick};
 
 pub use act::Action;
 pub use view::{ClaimState, NodeView, Pending, View};
@@ -48,13 +48,7 @@ impl Rules for Scheduler {
     type Action = Action;
     type Memory = ();
 
-    fn watches() -> &'static [Kind] {
-        &[Kind::Pod, Kind::PersistentVolumeClaim, Kind::PersistentVolume, Kind::StorageClass, Kind::Node]
-    }
-
-    fn wakes(change: &Change, cache: &Cache, _local: &()) -> Vec<ObjectKey> {
-        index::wakes(change, cache)
-    }
+    const ROUTES: &'static [Route<Self>] = index::ROUTES;
 
     fn keys(cache: &Cache, _local: &()) -> Vec<ObjectKey> {
         index::keys(cache)

@@ -20,7 +20,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use api::{Kind, Object, ObjectKey, ObjectRef};
-use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
+use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Tick};
 
 pub use act::LetGo;
 
@@ -76,13 +76,7 @@ impl Rules for Sources {
     type Action = LetGo;
     type Memory = ();
 
-    fn watches() -> &'static [Kind] {
-        &[Kind::PersistentVolumeClaim, Kind::VolumeSnapshot, Kind::Lease]
-    }
-
-    fn wakes(change: &Change, _cache: &Cache, local: &Local) -> Vec<SourceKey> {
-        index::wakes(change, local)
-    }
+    const ROUTES: &'static [Route<Self>] = index::ROUTES;
 
     fn keys(cache: &Cache, _local: &Local) -> Vec<SourceKey> {
         index::keys(cache)

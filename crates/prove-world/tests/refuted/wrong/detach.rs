@@ -1,5 +1,5 @@
 use api::{Kind, Object, ObjectRef};
-use control::{BackOff, Cache, Change, Decision, Effect, Outcome, Permission, Reply, Rules, Tick};
+use control::{BackOff, Cache, Change, Decision, Effect, Outcome, Permission, Reply, Route, Rules, Tick};
 use rules_attachdetach::{Action, AttachDetach, Key, Memory, Proof, Stamp, View};
 
 use super::Astray;
@@ -75,6 +75,8 @@ impl Rules for FreshReadOnly {
     type View = View;
     type Action = Wrong;
     type Memory = Memory;
+
+    const ROUTES: &'static [Route<Self>] = &[];
 
     fn watches() -> &'static [Kind] {
         AttachDetach::watches()
