@@ -6,7 +6,7 @@ use core::hash::{Hash, Hasher};
 use api::{Kind, Meta, Object, ObjectKey, ObjectRef, Precondition, StorageClass, Write};
 
 use super::*;
-use crate::{BackOff, Lane, Permission, Refusal};
+use crate::{BackOff, Lane, Permission, Refusal, Route};
 
 crate::reasons! {
     enum TouchReason {
@@ -51,12 +51,11 @@ impl Rules for Touch {
     type Reason = TouchReason;
     type Memory = bool;
 
-    fn watches() -> &'static [Kind] {
-        &[Kind::StorageClass, Kind::Node]
-    }
-    fn wakes(change: &Change, _: &Cache, _: &u32) -> Vec<String> {
-        change.sides().map(|object| object.meta().name.clone()).collect()
-    }
+    const ROUTES: &'static [Route<Touch>] = crate::routes![
+        StorageClass => each(|class, woken| woken.wake(class.metadata.name.clone())),
+        api::Node => nothing,
+    ];
+
     fn keys(cache: &Cache, _: &u32) -> Vec<String> {
         cache.classes().map(|class| class.metadata.name.clone()).collect()
     }
@@ -127,7 +126,7 @@ fn a_key_under_way_is_not_begun_again() {
     let (mut engine, mut cache) = engine(&["a"]);
     assert_eq!(begin(&mut engine, 100, &cache), "a");
     let change = cache.set(class("a", 12)).unwrap();
-    assert_eq!(engine.changed(Tick(101), &change, &cache), 2);
+    assert_eq!(engine.changed(Tick(101), &change, &cache), 1);
     assert!(matches!(engine.next(Tick(200), &cache), Next::Idle(None)));
     assert_eq!((engine.busy(), engine.explain(Tick(200), &class("a", 12), &cache)[0].verdict), (1, Verdict::Doing));
     engine.ended(Tick(300), &"a".into(), &Outcome::Unknown("cut off".into()), &cache);

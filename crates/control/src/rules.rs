@@ -5,15 +5,16 @@ use core::hash::Hash;
 
 use api::{Kind, ObjectRef};
 
+use crate::route::{self, Kinds, Route};
 use crate::{Attempt, BackOff, Cache, Change, Decision, Effect, Lane, Outcome, Reason, Tick, Why};
 
 /// A controller, as pure functions.
 ///
 /// An [`Engine`](crate::Engine) keeps one `Local` of facts from outside the API and one `Memory` per key, and is shown one
-/// [`Cache`] of API objects. When an object changes it asks [`Rules::wakes`] for the keys to look at; for each key it builds
+/// [`Cache`] of API objects. When an object changes it asks [`Rules::ROUTES`] for the keys to look at; for each key it builds
 /// the [`Rules::view`], asks [`Rules::decide`], hands out at most one action, and feeds the outcome back through
 /// [`Rules::learn`] and [`Rules::remember`]. The engine counts failures and backs off; rules do not.
-pub trait Rules: 'static {
+pub trait Rules: Sized + 'static {
     /// The controller's name, for logs, metrics and `explain`.
     const NAME: &'static str;
 
@@ -31,11 +32,21 @@ pub trait Rules: 'static {
     /// A hint kept between decisions. Erasing it at any moment must break no law.
     type Memory: Clone + Default + Debug + PartialEq + Eq + Hash + Send + Sync + 'static;
 
-    /// The kinds of objects that must be in the cache. Nothing is decided before each has been listed.
-    fn watches() -> &'static [Kind];
+    /// The kinds of objects that must be in the cache, and the keys a change of each concerns; written with
+    /// [`routes!`](crate::routes). Whatever [`Rules::view`] reads has its row.
+    const ROUTES: &'static [Route<Self>];
 
-    /// The keys a change concerns. `cache` already holds the change.
-    fn wakes(change: &Change, cache: &Cache, local: &Self::Local) -> Vec<Self::Key>;
+    /// The kinds with a route. Nothing is decided before each has been listed. Only rules that wrap other rules say it
+    /// themselves.
+    fn watches() -> &'static [Kind] {
+        Kinds::<Self>::ALL
+    }
+
+    /// The keys a change concerns, by the routes. `cache` already holds the change. Only rules that wrap other rules say it
+    /// themselves.
+    fn wakes(change: &Change, cache: &Cache, local: &Self::Local) -> Vec<Self::Key> {
+        route::wakes::<Self>(change, cache, local)
+    }
 
     /// Every key there is: asked at start, and whenever `Local` changed from outside.
     fn keys(cache: &Cache, local: &Self::Local) -> Vec<Self::Key>;

@@ -167,7 +167,6 @@ impl<R: Narrate> Controller<R> {
     /// Looks at every key that is due and begins what is to be done. Answers when the next one is due.
     fn start_due(self: &Arc<Self>) -> Option<Tick> {
         loop {
-            self.parts.facts.tidy();
             let now = self.parts.clock.now();
             let next = self.parts.facts.look(|cache| {
                 let mut state = self.state();

@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use api::{CsiSource, Node, ObjectKey, PersistentVolume, Pod, VolumeAttachment, names};
+use api::{ClaimPhase, CsiSource, Node, ObjectKey, PersistentVolume, Pod, VolumeAttachment, names};
 use control::Cache;
 
 use crate::{Attachment, Holder, Key, NodeFacts, Pair, Rival, Unwanted, View, Want};
@@ -19,7 +19,7 @@ pub(crate) fn view(key: &Key, cache: &Cache) -> View {
         return View::VolumeMissing { key: key.clone(), attachment };
     };
     match &volume.spec.csi {
-        Some(csi) => View::Pair(pair(key, cache, volume, csi, attachments)),
+        Some(csi) => View::Pair(pair(key, cache, &volume, csi, attachments)),
         None => View::NotCsi(key.clone()),
     }
 }
@@ -27,7 +27,7 @@ pub(crate) fn view(key: &Key, cache: &Cache) -> View {
 fn pair(key: &Key, cache: &Cache, volume: &PersistentVolume, csi: &CsiSource, attachments: Vec<Attachment>) -> Pair {
     let unique_name = names::unique_volume_name(&csi.driver, &csi.volume_handle);
     let attachment_name = names::attachment_name(&csi.volume_handle, &csi.driver, &key.node);
-    let node = cache.node(&ObjectKey::cluster(key.node.clone())).map(|node| node_facts(node, &unique_name));
+    let node = cache.node(&ObjectKey::cluster(key.node.clone())).map(|node| node_facts(&node, &unique_name));
     let want = want(key, cache, volume, csi, node.is_some());
     let mut pair = Pair {
         key: key.clone(),
@@ -66,7 +66,7 @@ fn attachments(key: &Key, cache: &Cache) -> Vec<Attachment> {
     cache
         .attachments_by_volume(&key.volume)
         .filter(|attachment| attachment.spec.node_name == key.node)
-        .map(|attachment| attachment_facts(attachment))
+        .map(|attachment| attachment_facts(&attachment))
         .collect()
 }
 
@@ -97,16 +97,16 @@ fn want(key: &Key, cache: &Cache, volume: &PersistentVolume, csi: &CsiSource, no
 }
 
 /// The pods, on any node, that use the volume through the claim it is bound to (AD-9).
-fn users<'a>(cache: &'a Cache, volume: &PersistentVolume) -> impl Iterator<Item = &'a Arc<Pod>> {
+fn users(cache: &Cache, volume: &PersistentVolume) -> impl Iterator<Item = Arc<Pod>> + use<> {
     let term = volume.spec.claim_ref.as_ref().and_then(|reference| {
         let claim = cache.claim(&ObjectKey::new(reference.namespace.clone(), reference.name.clone()))?;
         let bound = claim.metadata.uid == reference.uid
             && claim.spec.volume_name == volume.metadata.name
-            && claim.status.phase == "Bound";
+            && claim.status.phase == ClaimPhase::Bound;
         bound.then(|| format!("{}/{}", reference.namespace, reference.name))
     });
-    let pods: Vec<&Arc<Pod>> = term.iter().flat_map(|term| cache.pods_by_claim(term)).collect();
-    pods.into_iter().filter(|pod| !pod.spec.node_name.is_empty() && !has_ended(pod))
+    let pods = term.map(|term| cache.pods_by_claim(&term));
+    pods.into_iter().flatten().filter(|pod| !pod.spec.node_name.is_empty() && !has_ended(pod))
 }
 
 /// AD-8: finished, or being deleted with no container running.
@@ -129,7 +129,7 @@ fn rival(pair: &Pair, cache: &Cache, volume: &PersistentVolume) -> Option<Rival>
     let wanted = matches!(pair.want, Want::Wanted(_));
     let others = || cache.attachments_by_volume(&pair.key.volume).filter(|other| other.spec.node_name != pair.key.node);
     match pair.proper() {
-        None if wanted => others().next().map(|other| rival_attachment(other)).or_else(|| {
+        None if wanted => others().next().map(|other| rival_attachment(&other)).or_else(|| {
             let waiting = Waiting::of(cache, volume);
             let held_here = pair.node.is_some() && waiting.holds(cache, &pair.key.node, &pair.unique_name);
             waiting.holder_elsewhere(pair, cache).or_else(|| match held_here {
@@ -143,7 +143,7 @@ fn rival(pair: &Pair, cache: &Cache, volume: &PersistentVolume) -> Option<Rival>
             Waiting::of(cache, volume).holder_elsewhere(pair, cache).or_else(|| {
                 let mut earlier =
                     others().filter(|other| other.status.attached && other.spec.node_name < pair.key.node);
-                earlier.next().map(|other| rival_attachment(other))
+                earlier.next().map(|other| rival_attachment(&other))
             })
         }
         None | Some(_) => None,
@@ -161,7 +161,7 @@ impl Waiting {
     fn of(cache: &Cache, volume: &PersistentVolume) -> Waiting {
         let mut nodes = BTreeMap::new();
         for pod in users(cache, volume) {
-            *nodes.entry(pod.spec.node_name.clone()).or_insert(false) |= is_running(pod);
+            *nodes.entry(pod.spec.node_name.clone()).or_insert(false) |= is_running(&pod);
         }
         Waiting(nodes)
     }
@@ -181,12 +181,12 @@ impl Waiting {
     }
 
     fn holds(&self, cache: &Cache, node: &str, unique_name: &str) -> bool {
-        cache.node(&ObjectKey::cluster(node)).is_some_and(|node| self.holder(node, unique_name).is_some())
+        cache.node(&ObjectKey::cluster(node)).is_some_and(|node| self.holder(&node, unique_name).is_some())
     }
 
     fn holder_elsewhere(&self, pair: &Pair, cache: &Cache) -> Option<Rival> {
         cache.nodes().filter(|node| node.metadata.name != pair.key.node).find_map(|node| {
-            let holder = self.holder(node, &pair.unique_name)?;
+            let holder = self.holder(&node, &pair.unique_name)?;
             Some(Rival::Holder { node: node.metadata.name.clone(), holder })
         })
     }
@@ -194,7 +194,7 @@ impl Waiting {
     /// The first node by name that waits as well and could be served.
     fn first_before(&self, cache: &Cache, node: &str) -> Option<String> {
         let mut earlier = self.0.keys().take_while(|name| name.as_str() < node);
-        earlier.find(|name| cache.node(&ObjectKey::cluster(name.as_str())).is_some_and(|n| is_managed(n))).cloned()
+        earlier.find(|name| cache.node(&ObjectKey::cluster(name.as_str())).is_some_and(|n| is_managed(&n))).cloned()
     }
 }
 
@@ -202,8 +202,8 @@ impl Waiting {
 pub(crate) fn nodes_of(cache: &Cache, volume: &str) -> BTreeSet<String> {
     let mut nodes: BTreeSet<String> =
         cache.attachments_by_volume(volume).map(|attachment| attachment.spec.node_name.clone()).collect();
-    let claims = cache.volume(&ObjectKey::cluster(volume)).and_then(|volume| volume.spec.claim_ref.as_ref());
-    if let Some(reference) = claims {
+    let volume = cache.volume(&ObjectKey::cluster(volume));
+    if let Some(reference) = volume.as_ref().and_then(|volume| volume.spec.claim_ref.as_ref()) {
         let term = format!("{}/{}", reference.namespace, reference.name);
         let pods = cache.pods_by_claim(&term);
         nodes.extend(pods.filter(|pod| !pod.spec.node_name.is_empty()).map(|pod| pod.spec.node_name.clone()));

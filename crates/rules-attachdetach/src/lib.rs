@@ -45,7 +45,7 @@ pub use view::{Attachment, Holder, Key, NodeFacts, Pair, Rival, Unwanted, View, 
 use alloc::vec::Vec;
 
 use api::{Kind, ObjectRef};
-use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
+use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Tick};
 
 /// The attach/detach controller.
 pub struct AttachDetach;
@@ -60,13 +60,7 @@ impl Rules for AttachDetach {
     type Reason = Reason;
     type Memory = Memory;
 
-    fn watches() -> &'static [Kind] {
-        &wakes::WATCHES
-    }
-
-    fn wakes(change: &Change, cache: &Cache, _local: &()) -> Vec<Key> {
-        wakes::wakes(change, cache)
-    }
+    const ROUTES: &'static [Route<Self>] = wakes::ROUTES;
 
     fn keys(cache: &Cache, _local: &()) -> Vec<Key> {
         wakes::keys(cache)

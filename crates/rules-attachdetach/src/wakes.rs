@@ -5,68 +5,70 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use api::{Kind, Node, Object, ObjectKey, PersistentVolume, Pod, VolumeAttachment, names};
-use control::{Cache, Change};
+use api::{CSIDriver, Node, ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod, VolumeAttachment, names};
+use control::{Cache, Route, Sides, routes};
 
-use crate::Key;
 use crate::build::{is_managed, nodes_of};
+use crate::{AttachDetach, Key};
 
-/// The kinds a decision looks at.
-pub(crate) const WATCHES: [Kind; 6] = [
-    Kind::Pod,
-    Kind::PersistentVolumeClaim,
-    Kind::PersistentVolume,
-    Kind::VolumeAttachment,
-    Kind::Node,
-    Kind::CSIDriver,
+type Woken<'a> = control::Woken<'a, AttachDetach>;
+
+pub(crate) const ROUTES: &[Route<AttachDetach>] = routes![
+    Pod => each(pod_wakes),
+    PersistentVolumeClaim => each(claim_wakes),
+    PersistentVolume => both(volume_wakes),
+    VolumeAttachment => each(attachment_wakes),
+    Node => both(node_wakes),
+    CSIDriver => each(driver_wakes),
 ];
 
-pub(crate) fn wakes(change: &Change, cache: &Cache) -> Vec<Key> {
-    let mut keys = Keys { cache, found: BTreeSet::new() };
-    if let (Some(Object::Node(before)), Some(Object::Node(after))) = (&change.before, &change.after)
+fn pod_wakes(pod: &Pod, woken: &mut Woken<'_>) {
+    woken.wake_all(Keys::of(woken.cache, |keys| keys.pod(pod)));
+}
+
+fn claim_wakes(claim: &PersistentVolumeClaim, woken: &mut Woken<'_>) {
+    woken.wake_all(Keys::of(woken.cache, |keys| {
+        keys.everywhere(&claim.spec.volume_name);
+        keys.claim(&claim.metadata.namespace, &claim.metadata.name);
+    }));
+}
+
+fn volume_wakes(volume: Sides<'_, PersistentVolume>, woken: &mut Woken<'_>) {
+    woken.wake_all(Keys::of(woken.cache, |keys| {
+        volume.iter().for_each(|volume| keys.everywhere(&volume.metadata.name));
+        if let (None, Some(new)) = (volume.before, volume.after) {
+            keys.reports_of(new);
+        }
+    }));
+}
+
+fn attachment_wakes(attachment: &VolumeAttachment, woken: &mut Woken<'_>) {
+    woken.wake_all(Keys::of(woken.cache, |keys| {
+        keys.attachment(attachment);
+        attachment.volume().into_iter().for_each(|volume| keys.everywhere(volume));
+    }));
+}
+
+fn node_wakes(node: Sides<'_, Node>, woken: &mut Woken<'_>) {
+    if let (Some(before), Some(after)) = (node.before, node.after)
         && same_to_us(before, after)
     {
-        return Vec::new(); // A heartbeat.
+        return; // A heartbeat.
     }
-    for side in change.sides() {
-        match side {
-            Object::Pod(pod) => keys.pod(pod),
-            Object::PersistentVolumeClaim(claim) => {
-                keys.everywhere(&claim.spec.volume_name);
-                keys.claim(&claim.metadata.namespace, &claim.metadata.name);
-            }
-            Object::PersistentVolume(volume) => {
-                keys.everywhere(&volume.metadata.name);
-                if change.before.is_none() {
-                    keys.reports_of(volume);
-                }
-            }
-            Object::VolumeAttachment(attachment) => {
-                keys.attachment(attachment);
-                attachment.volume().into_iter().for_each(|volume| keys.everywhere(volume));
-            }
-            Object::Node(node) => keys.node(node),
-            Object::CSIDriver(driver) => keys.driver(&driver.metadata.name),
-            Object::StorageClass(_)
-            | Object::CSINode(_)
-            | Object::Secret(_)
-            | Object::VolumeAttributesClass(_)
-            | Object::CSIStorageCapacity(_)
-            | Object::VolumeSnapshot(_)
-            | Object::VolumeSnapshotContent(_)
-            | Object::ReferenceGrant(_)
-            | Object::Lease(_) => {}
-        }
-    }
-    keys.found.into_iter().collect()
+    woken.wake_all(Keys::of(woken.cache, |keys| node.iter().for_each(|node| keys.node(node))));
+}
+
+fn driver_wakes(driver: &CSIDriver, woken: &mut Woken<'_>) {
+    woken.wake_all(Keys::of(woken.cache, |keys| keys.driver(&driver.metadata.name)));
 }
 
 pub(crate) fn keys(cache: &Cache) -> Vec<Key> {
-    let mut keys = Keys { cache, found: BTreeSet::new() };
-    cache.pods().for_each(|pod| keys.pod(pod));
-    cache.attachments().for_each(|attachment| keys.attachment(attachment));
-    cache.nodes().for_each(|node| keys.reports(node));
-    keys.found.into_iter().collect()
+    let found = Keys::of(cache, |keys| {
+        cache.pods().for_each(|pod| keys.pod(&pod));
+        cache.attachments().for_each(|attachment| keys.attachment(&attachment));
+        cache.nodes().for_each(|node| keys.reports(&node));
+    });
+    found.into_iter().collect()
 }
 
 /// Everything we read of a node, versions aside: a write that meets a newer version is repeated by itself.
@@ -82,7 +84,14 @@ struct Keys<'a> {
     found: BTreeSet<Key>,
 }
 
-impl Keys<'_> {
+impl<'a> Keys<'a> {
+    /// The keys that `find` finds.
+    fn of(cache: &'a Cache, find: impl FnOnce(&mut Keys<'a>)) -> BTreeSet<Key> {
+        let mut keys = Keys { cache, found: BTreeSet::new() };
+        find(&mut keys);
+        keys.found
+    }
+
     /// A volume on every node it has something to do with: nodes wait for each other.
     fn everywhere(&mut self, volume: &str) {
         if !volume.is_empty() {
@@ -121,8 +130,8 @@ impl Keys<'_> {
 
     fn node(&mut self, node: &Node) {
         let cache = self.cache;
-        cache.attachments_by_node(&node.metadata.name).for_each(|attachment| self.attachment(attachment));
-        cache.pods_by_node(&node.metadata.name).for_each(|pod| self.pod(pod));
+        cache.attachments_by_node(&node.metadata.name).for_each(|attachment| self.attachment(&attachment));
+        cache.pods_by_node(&node.metadata.name).for_each(|pod| self.pod(&pod));
         self.reports(node);
     }
 

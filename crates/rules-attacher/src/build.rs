@@ -1,10 +1,10 @@
 //! From the cache to a view.
 
 use alloc::borrow::Cow;
-use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use api::{CsiSource, ObjectKey, PersistentVolume, VolumeAttachment, VolumeSpec, names};
@@ -19,11 +19,11 @@ use crate::{
 pub(crate) fn view(key: &Key, cache: &Cache, local: &Local) -> View {
     match key {
         Key::Attachment(name) => match cache.attachment(&ObjectKey::cluster(name.clone())) {
-            Some(attachment) => attachment_view(attachment, cache, local),
+            Some(attachment) => attachment_view(&attachment, cache, local),
             None => View::Gone(key.clone()),
         },
         Key::Volume(name) => match cache.volume(&ObjectKey::cluster(name.clone())) {
-            Some(volume) => View::Volume(volume_use(volume, cache, local)),
+            Some(volume) => View::Volume(volume_use(&volume, cache, local)),
             None => View::Gone(key.clone()),
         },
         Key::Listing(_) => View::Listing(listing_view(local)),
@@ -48,18 +48,25 @@ fn attachment_view(attachment: &VolumeAttachment, cache: &Cache, local: &Local) 
     if attachment.spec.attacher != local.driver {
         return View::NotOurs(meta.name.clone());
     }
+    let volume = volume_of(attachment, cache);
+    let volume = volume.as_deref();
     match (local.publish_unpublish, meta.is_deleting()) {
         (false, deleting) => View::Trivial {
             attachment: Stamp::of(meta),
             unconfirmed: !deleting && !attachment.status.attached,
-            rival: rival(attachment, cache, local),
+            rival: rival(attachment, volume, cache, local),
         },
-        (true, true) => View::Detach(detach(attachment, cache, local)),
-        (true, false) => View::Attach(attach(attachment, cache, local)),
+        (true, true) => View::Detach(detach(attachment, volume, cache, local)),
+        (true, false) => View::Attach(attach(attachment, volume, cache, local)),
     }
 }
 
-fn attach(attachment: &VolumeAttachment, cache: &Cache, local: &Local) -> Attach {
+/// The object of the volume that an attachment names.
+pub(crate) fn volume_of(attachment: &VolumeAttachment, cache: &Cache) -> Option<Arc<PersistentVolume>> {
+    cache.volume(&ObjectKey::cluster(attachment.volume()?))
+}
+
+fn attach(attachment: &VolumeAttachment, volume: Option<&PersistentVolume>, cache: &Cache, local: &Local) -> Attach {
     let (meta, status) = (&attachment.metadata, &attachment.status);
     Attach {
         attachment: Stamp::of(meta),
@@ -67,18 +74,18 @@ fn attach(attachment: &VolumeAttachment, cache: &Cache, local: &Local) -> Attach
         marked: is_marked(attachment, local),
         gives_way: meta.annotation(names::ATTACHMENT_GIVES_WAY).is_some(),
         attached: status.attached.then(|| PublishContext(status.attachment_metadata.clone())),
-        listed: listed(attachment, cache, local),
+        listed: listed(attachment, volume, cache, local),
         error: status.attach_error.clone(),
-        target: target(attachment, cache, local),
-        rival: rival(attachment, cache, local),
-        unheld_volume: unheld(attachment, cache, local),
+        target: target(attachment, volume, cache, local),
+        rival: rival(attachment, volume, cache, local),
+        unheld_volume: unheld(attachment, volume, local),
     }
 }
 
 /// A volume that is attached and does not carry our finalizer. It may have been taken off, because nothing was attached,
 /// just as this attachment came: that happens to in-tree volumes, which are let go without being deleted.
-fn unheld(attachment: &VolumeAttachment, cache: &Cache, local: &Local) -> Option<(Stamp, String)> {
-    let volume = cache.volume(&ObjectKey::cluster(attachment.volume()?))?;
+fn unheld(attachment: &VolumeAttachment, volume: Option<&PersistentVolume>, local: &Local) -> Option<(Stamp, String)> {
+    let volume = volume?;
     let concerned = attachment.status.attached && is_marked(attachment, local) && is_let_go_early(volume, local);
     let finalizer = names::attacher_finalizer(&local.driver);
     let lost = !volume.metadata.has_finalizer(&finalizer) && !volume.metadata.is_deleting();
@@ -90,11 +97,16 @@ fn is_marked(attachment: &VolumeAttachment, local: &Local) -> bool {
 }
 
 /// What the driver's list says about an attachment.
-pub(crate) fn listed(attachment: &VolumeAttachment, cache: &Cache, local: &Local) -> Listed {
+pub(crate) fn listed(
+    attachment: &VolumeAttachment,
+    volume: Option<&PersistentVolume>,
+    cache: &Cache,
+    local: &Local,
+) -> Listed {
     if local.listing.whole.is_none() {
         return Listed::Unknown;
     }
-    match (source(attachment, cache, local), node_id(attachment, cache, local)) {
+    match (source(attachment, volume, local), node_id(attachment, cache, local)) {
         (Ok(source), Some(node_id)) => {
             local.listing.says(&listed_handle(&local.driver, &source.csi.volume_handle, &node_id), &node_id)
         }
@@ -108,8 +120,13 @@ pub(crate) fn listed_handle<'a>(driver: &str, handle: &'a str, node_id: &str) ->
     repaired.map_or(Cow::Borrowed(handle), Cow::Owned)
 }
 
-fn target(attachment: &VolumeAttachment, cache: &Cache, local: &Local) -> PublishTarget {
-    let source = match source(attachment, cache, local) {
+fn target(
+    attachment: &VolumeAttachment,
+    volume: Option<&PersistentVolume>,
+    cache: &Cache,
+    local: &Local,
+) -> PublishTarget {
+    let source = match source(attachment, volume, local) {
         Ok(found) => found,
         Err(none) => return none.target(local),
     };
@@ -195,11 +212,15 @@ impl NoSource {
 }
 
 /// The volume and its CSI part. In-tree volumes of a plugin our driver has taken over are translated (S4-14).
-fn source<'a>(attachment: &'a VolumeAttachment, cache: &'a Cache, local: &Local) -> Result<Source<'a>, NoSource> {
+fn source<'a>(
+    attachment: &'a VolumeAttachment,
+    volume: Option<&'a PersistentVolume>,
+    local: &Local,
+) -> Result<Source<'a>, NoSource> {
     let (volume, spec, name) = match (attachment.volume(), &attachment.spec.source.inline_volume_spec) {
         (Some(name), None) => {
-            let volume = cache.volume(&ObjectKey::cluster(name)).ok_or_else(|| NoSource::Missing(name.into()))?;
-            (Some(&**volume), &volume.spec, name)
+            let volume = volume.ok_or_else(|| NoSource::Missing(name.into()))?;
+            (Some(volume), &volume.spec, name)
         }
         (None, Some(spec)) => (None, &**spec, "held by the attachment"), // S4-18
         (Some(_), Some(_)) | (None, None) => return Err(NoSource::Unclear),
@@ -247,21 +268,12 @@ fn place(csi: &CsiSource, node_id: String, local: &Local) -> VolumeOnNode {
 }
 
 /// Attachments of the same volume, this one among them.
-pub(crate) fn siblings<'a>(
-    attachment: &VolumeAttachment,
-    cache: &'a Cache,
-) -> Box<dyn Iterator<Item = &'a VolumeAttachment> + 'a> {
-    match (attachment.volume(), inline_handle(attachment).map(String::from)) {
-        (Some(name), _) => {
-            let same: Vec<&VolumeAttachment> = cache.attachments_by_volume(name).map(|other| &**other).collect();
-            Box::new(same.into_iter())
-        }
+pub(crate) fn siblings(attachment: &VolumeAttachment, cache: &Cache) -> Vec<Arc<VolumeAttachment>> {
+    match (attachment.volume(), inline_handle(attachment)) {
+        (Some(name), _) => cache.attachments_by_volume(name).collect(),
         // Few attachments hold their volume themselves, so there is no index of them.
-        (None, Some(handle)) => {
-            let all = cache.attachments().map(|other| &**other);
-            Box::new(all.filter(move |other| inline_handle(other) == Some(handle.as_str())))
-        }
-        (None, None) => Box::new(core::iter::empty()),
+        (None, Some(handle)) => cache.attachments().filter(|other| inline_handle(other) == Some(handle)).collect(),
+        (None, None) => Vec::new(),
     }
 }
 
@@ -275,7 +287,8 @@ fn node_id(attachment: &VolumeAttachment, cache: &Cache, local: &Local) -> Optio
     let node = ObjectKey::cluster(attachment.spec.node_name.clone());
     recorded_node_id(attachment).or_else(|| registered_node_id(&node, cache, local)).or_else(|| {
         // The older place: an annotation of the node that maps drivers to ids.
-        let ids = cache.node(&node)?.metadata.annotation(names::NODE_ID)?;
+        let node = cache.node(&node)?;
+        let ids = node.metadata.annotation(names::NODE_ID)?;
         let mut ids: BTreeMap<String, String> = serde_json::from_str(ids).ok()?;
         ids.remove(&local.driver).filter(|id| !id.is_empty())
     })
@@ -292,15 +305,20 @@ fn registered_node_id(node: &ObjectKey, cache: &Cache, local: &Local) -> Option<
 }
 
 /// The first attachment that stands in the way; one that goes first is preferred.
-fn rival(attachment: &VolumeAttachment, cache: &Cache, local: &Local) -> Option<RivalAttachment> {
-    let source = source(attachment, cache, local).ok()?;
+fn rival(
+    attachment: &VolumeAttachment,
+    volume: Option<&PersistentVolume>,
+    cache: &Cache,
+    local: &Local,
+) -> Option<RivalAttachment> {
+    let source = source(attachment, volume, local).ok()?;
     if !Mode::of(&source.spec.access_modes, local.single_node_multi_writer).is_ok_and(Mode::is_exclusive) {
         return None;
     }
     let mut found: Option<RivalAttachment> = None;
     for other in siblings(attachment, cache) {
         let elsewhere = other.spec.node_name != attachment.spec.node_name;
-        if !elsewhere || !(is_marked(other, local) || other.status.attached) {
+        if !elsewhere || !(is_marked(&other, local) || other.status.attached) {
             continue;
         }
         let comes_first = other.status.attached || other.metadata.name < attachment.metadata.name;
@@ -312,14 +330,14 @@ fn rival(attachment: &VolumeAttachment, cache: &Cache, local: &Local) -> Option<
     found
 }
 
-fn detach(attachment: &VolumeAttachment, cache: &Cache, local: &Local) -> Detach {
+fn detach(attachment: &VolumeAttachment, volume: Option<&PersistentVolume>, cache: &Cache, local: &Local) -> Detach {
     let marked = is_marked(attachment, local);
     let stamp = Stamp::of(&attachment.metadata);
-    if !marked && !is_listed_alone(attachment, cache, local) {
+    if !marked && !is_listed_alone(attachment, volume, cache, local) {
         return Detach::Unmarked { attachment: stamp, attached: attachment.status.attached };
     }
     let error = attachment.status.detach_error.clone();
-    let source = match source(attachment, cache, local) {
+    let source = match source(attachment, volume, local) {
         Ok(source) => source,
         Err(none) => return Detach::Stuck { attachment: stamp, obstacle: none.obstacle(), error },
     };
@@ -339,11 +357,16 @@ fn detach(attachment: &VolumeAttachment, cache: &Cache, local: &Local) -> Detach
 }
 
 /// The driver lists the volume as published on the node, and no other attachment wants it there.
-fn is_listed_alone(attachment: &VolumeAttachment, cache: &Cache, local: &Local) -> bool {
-    let same_place = |other: &VolumeAttachment| {
+fn is_listed_alone(
+    attachment: &VolumeAttachment,
+    volume: Option<&PersistentVolume>,
+    cache: &Cache,
+    local: &Local,
+) -> bool {
+    let same_place = |other: &Arc<VolumeAttachment>| {
         other.metadata.name != attachment.metadata.name && other.spec.node_name == attachment.spec.node_name
     };
-    listed(attachment, cache, local) == Listed::Published && !siblings(attachment, cache).any(same_place)
+    listed(attachment, volume, cache, local) == Listed::Published && !siblings(attachment, cache).iter().any(same_place)
 }
 
 fn volume_use(volume: &PersistentVolume, cache: &Cache, local: &Local) -> VolumeUse {

@@ -58,7 +58,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{Kind, ObjectRef};
-use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
+use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Tick};
 
 /// The attacher of one driver.
 pub struct Attacher;
@@ -102,13 +102,7 @@ impl Rules for Attacher {
     type Reason = Reason;
     type Memory = Memory;
 
-    fn watches() -> &'static [Kind] {
-        &wakes::WATCHES
-    }
-
-    fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
-        wakes::wakes(change, cache, local)
-    }
+    const ROUTES: &'static [Route<Self>] = wakes::ROUTES;
 
     fn keys(cache: &Cache, local: &Local) -> Vec<Key> {
         wakes::keys(cache, local)

@@ -1,67 +1,65 @@
 //! Which keys a change concerns.
 
-use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use api::{Kind, Object, VolumeAttachment, names};
-use control::{Cache, Change};
+use api::{CSINode, Node, PersistentVolume, VolumeAttachment, names};
+use control::{Cache, Route, Sides, routes};
 
-use crate::{Key, Listed, Local, build};
+use crate::{Attacher, Key, Listed, Local, build};
 
-/// The kinds a decision looks at.
-pub(crate) const WATCHES: [Kind; 4] = [Kind::VolumeAttachment, Kind::PersistentVolume, Kind::CSINode, Kind::Node];
+type Woken<'a> = control::Woken<'a, Attacher>;
 
-pub(crate) fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
-    let mut keys = BTreeSet::new();
-    if let (Some(Object::Node(before)), Some(Object::Node(after))) = (&change.before, &change.after)
+pub(crate) const ROUTES: &[Route<Attacher>] = routes![
+    VolumeAttachment => each(attachment_wakes),
+    PersistentVolume => each(volume_wakes),
+    CSINode => each(|node, woken| attachments_on(&node.metadata.name, woken)),
+    Node => both(node_wakes),
+];
+
+fn attachment_wakes(attachment: &VolumeAttachment, woken: &mut Woken<'_>) {
+    woken.wake_all(ours(attachment, woken.local));
+    woken.wake_all(attachment.volume().map(|volume| Key::Volume(volume.into())));
+    // Attachments of one volume wait for each other.
+    let siblings = build::siblings(attachment, woken.cache);
+    woken.wake_all(siblings.iter().filter_map(|other| ours(other, woken.local)));
+}
+
+fn volume_wakes(volume: &PersistentVolume, woken: &mut Woken<'_>) {
+    let name = &volume.metadata.name;
+    woken.wake(Key::Volume(name.clone()));
+    let attachments = woken.cache.attachments_by_volume(name);
+    woken.wake_all(attachments.filter_map(|attachment| ours(&attachment, woken.local)));
+}
+
+fn node_wakes(node: Sides<'_, Node>, woken: &mut Woken<'_>) {
+    if let (Some(before), Some(after)) = (node.before, node.after)
         && before.metadata.annotation(names::NODE_ID) == after.metadata.annotation(names::NODE_ID)
     {
-        return Vec::new(); // A heartbeat.
+        return; // A heartbeat.
     }
-    for side in change.sides() {
-        match side {
-            Object::VolumeAttachment(attachment) => {
-                keys.extend(ours(attachment, local));
-                keys.extend(attachment.volume().map(|volume| Key::Volume(volume.into())));
-                // Attachments of one volume wait for each other.
-                keys.extend(build::siblings(attachment, cache).filter_map(|other| ours(other, local)));
-            }
-            Object::PersistentVolume(volume) => {
-                let name = &volume.metadata.name;
-                keys.insert(Key::Volume(name.clone()));
-                keys.extend(cache.attachments_by_volume(name).filter_map(|attachment| ours(attachment, local)));
-            }
-            Object::CSINode(_) | Object::Node(_) => {
-                let on_node = cache.attachments_by_node(&side.meta().name);
-                keys.extend(on_node.filter_map(|attachment| ours(attachment, local)));
-            }
-            Object::Pod(_)
-            | Object::PersistentVolumeClaim(_)
-            | Object::StorageClass(_)
-            | Object::CSIDriver(_)
-            | Object::Secret(_)
-            | Object::VolumeAttributesClass(_)
-            | Object::CSIStorageCapacity(_)
-            | Object::VolumeSnapshot(_)
-            | Object::VolumeSnapshotContent(_)
-            | Object::ReferenceGrant(_)
-            | Object::Lease(_) => {}
-        }
-    }
-    keys.into_iter().collect()
+    node.iter().for_each(|node| attachments_on(&node.metadata.name, woken));
+}
+
+fn attachments_on(node: &str, woken: &mut Woken<'_>) {
+    let attachments = woken.cache.attachments_by_node(node);
+    woken.wake_all(attachments.filter_map(|attachment| ours(&attachment, woken.local)));
 }
 
 pub(crate) fn keys(cache: &Cache, local: &Local) -> Vec<Key> {
     let finalizer = names::attacher_finalizer(&local.driver);
-    let attachments = cache.each_attachment().filter_map(|attachment| ours(&attachment, local));
-    let volumes = cache.each_volume().filter(|volume| volume.metadata.has_finalizer(&finalizer));
+    let attachments = cache.attachments().filter_map(|attachment| ours(&attachment, local));
+    let volumes = cache.volumes().filter(|volume| volume.metadata.has_finalizer(&finalizer));
     let listing = (local.publish_unpublish && local.list_every_millis > 0).then(|| Key::Listing(local.driver.clone()));
     attachments.chain(volumes.map(|volume| Key::Volume(volume.metadata.name.clone()))).chain(listing).collect()
 }
 
 /// Attachments of ours whose status says something else than the driver's list.
 pub(crate) fn disagreeing(cache: &Cache, local: &Local) -> Vec<Key> {
-    let disagrees = |attachment: &VolumeAttachment| match build::listed(attachment, cache, local) {
+    let listed = |attachment: &VolumeAttachment| {
+        let volume = build::volume_of(attachment, cache);
+        build::listed(attachment, volume.as_deref(), cache, local)
+    };
+    let disagrees = |attachment: &VolumeAttachment| match listed(attachment) {
         Listed::Unknown => false,
         Listed::Published => !attachment.status.attached || attachment.metadata.is_deleting(),
         Listed::Unpublished => attachment.status.attached,

@@ -3,8 +3,8 @@ use alloc::sync::Arc;
 use core::fmt;
 
 use api::{
-    ClaimRef, Kind, Meta, ObjectKey, ObjectRef, Patch, PersistentVolume, PersistentVolumeClaim, Precondition,
-    Subresource, Value, Write, names,
+    ClaimPhase, ClaimRef, Kind, Meta, ObjectKey, ObjectRef, Patch, PersistentVolume, PersistentVolumeClaim,
+    Precondition, Subresource, Value, VolumePhase, Write, names,
 };
 use control::{Attempt, Effect, Outcome, Permission};
 use serde_json::json;
@@ -124,15 +124,15 @@ impl control::Action for Action {
             }
             Action::CallProvisioner { claim, provisioner } => call_provisioner(claim, provisioner),
             Action::Reserve { volume, claim } => reserve(volume, claim),
-            Action::MarkVolumeBound(volume) => set_phase(volume, "Bound"),
+            Action::MarkVolumeBound(volume) => set_phase(volume, VolumePhase::Bound),
             Action::PointClaim { claim, volume } => point(claim, volume),
             Action::MarkClaimBound { claim, volume } => mark_claim_bound(claim, volume),
             Action::MarkClaimLost(claim) => {
-                let status = json!({ "status": { "phase": "Lost", "accessModes": null, "capacity": null } }); // PV-22
+                let status = json!({ "status": { "phase": ClaimPhase::Lost, "accessModes": null, "capacity": null } }); // PV-22
                 change(claim_ref(claim), &claim.metadata, Some(Subresource::Status), status)
             }
-            Action::MarkAvailable(volume) => set_phase(volume, "Available"),
-            Action::MarkReleased(volume) => set_phase(volume, "Released"),
+            Action::MarkAvailable(volume) => set_phase(volume, VolumePhase::Available),
+            Action::MarkReleased(volume) => set_phase(volume, VolumePhase::Released),
             Action::Unreserve(volume) => unreserve(volume),
             Action::LookForClaim { claim, .. } => {
                 Effect::Read(ObjectRef { kind: Kind::PersistentVolumeClaim, key: claim.clone() })
@@ -180,7 +180,7 @@ fn change(target: ObjectRef, seen: &Meta, subresource: Option<Subresource>, body
     patch(target, subresource, Patch::merge(Precondition::unchanged(seen), body))
 }
 
-fn set_phase(volume: &PersistentVolume, phase: &str) -> Effect {
+fn set_phase(volume: &PersistentVolume, phase: VolumePhase) -> Effect {
     let body = json!({ "status": { "phase": phase, "message": null, "reason": null } });
     change(volume_ref(volume), &volume.metadata, Some(Subresource::Status), body)
 }
@@ -215,8 +215,8 @@ fn point(claim: &PersistentVolumeClaim, volume: &str) -> Effect {
 
 /// PV-24: the capacity is reported once, when the claim becomes bound; later growth is reported by who grows it.
 fn mark_claim_bound(claim: &PersistentVolumeClaim, volume: &PersistentVolume) -> Effect {
-    let mut status = json!({ "phase": "Bound", "accessModes": volume.spec.access_modes });
-    if claim.status.phase != "Bound" {
+    let mut status = json!({ "phase": ClaimPhase::Bound, "accessModes": volume.spec.access_modes });
+    if claim.status.phase != ClaimPhase::Bound {
         status["capacity"] = json!({ "storage": volume.spec.capacity.get("storage") });
     }
     change(claim_ref(claim), &claim.metadata, Some(Subresource::Status), json!({ "status": status }))

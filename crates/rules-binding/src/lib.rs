@@ -24,12 +24,13 @@
 extern crate alloc;
 
 mod action;
+mod build;
 mod decide;
 mod fit;
-mod index;
 mod memory;
 mod reason;
 mod view;
+mod wakes;
 
 #[cfg(test)]
 mod tests;
@@ -39,7 +40,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use api::{Kind, ObjectKey, ObjectRef};
-use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
+use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Tick};
 
 pub use action::Action;
 pub use fit::Fit;
@@ -80,22 +81,16 @@ impl Rules for Binding {
     type Reason = Reason;
     type Memory = Memory;
 
-    fn watches() -> &'static [Kind] {
-        &[Kind::PersistentVolumeClaim, Kind::PersistentVolume, Kind::StorageClass, Kind::Pod]
-    }
-
-    fn wakes(change: &Change, cache: &Cache, _local: &()) -> Vec<Key> {
-        index::wakes(change, cache)
-    }
+    const ROUTES: &'static [Route<Self>] = wakes::ROUTES;
 
     fn keys(cache: &Cache, _local: &()) -> Vec<Key> {
-        index::keys(cache)
+        wakes::keys(cache)
     }
 
     fn view(key: &Key, cache: &Cache, _local: &()) -> View {
         match key {
-            Key::Claim(key) => View::Claim(index::claim(key, cache)),
-            Key::Volume(name) => View::Volume(index::volume(name, cache)),
+            Key::Claim(key) => View::Claim(build::claim(key, cache)),
+            Key::Volume(name) => View::Volume(build::volume(name, cache)),
         }
     }
 

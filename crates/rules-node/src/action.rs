@@ -246,7 +246,7 @@ impl Action {
             request.publish_context = spec.publish_context.clone();
             request.staging_target_path = staging.clone().unwrap_or_default();
             request.target_path = target.clone();
-            request.volume_capability = Some(spec.capability());
+            request.volume_capability = Some(spec.capability.to_csi());
             request.readonly = *read_only;
             request.volume_context = spec.volume_context.clone();
             request.volume_context.extend(pod_info.clone());
@@ -260,7 +260,7 @@ fn stage(handle: &str, path: &str, spec: &VolumeSpec) -> Call {
         volume_id: handle.into(),
         publish_context: spec.publish_context.clone(),
         staging_target_path: path.into(),
-        volume_capability: Some(spec.capability()),
+        volume_capability: Some(spec.capability.to_csi()),
         volume_context: spec.volume_context.clone(),
         ..v1::NodeStageVolumeRequest::default()
     })

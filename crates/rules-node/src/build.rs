@@ -24,11 +24,11 @@ pub fn volume(name: &str, cache: &Cache, local: &Local) -> View {
     let paths = Paths::of(&local.root, driver, handle);
     let users = users(name, driver, handle, cache, local);
     let wanted = wanted_volume(&users, driver, handle, cache);
-    let (attachment, context) = attachment(driver, wanted, cache, local);
+    let (attachment, context) = attachment(driver, wanted.as_deref(), cache, local);
     let spec = wanted.map(|volume| VolumeSpec {
         publish_context: context,
         pod_info: driver_object(driver, cache).is_some_and(|d| d.spec.pod_info_on_mount.unwrap_or(false)),
-        ..VolumeSpec::of(volume)
+        ..VolumeSpec::of(&volume)
     });
     let staged = MountState::from(local.mounts.contains(&paths.staging));
     let record = match local.records.get(name) {
@@ -57,7 +57,7 @@ pub fn volume(name: &str, cache: &Cache, local: &Local) -> View {
 }
 
 /// The volume a claim is bound to, if both say so; otherwise a clause that says what is missing (KL-31).
-pub fn volume_of_claim<'a>(namespace: &str, name: &str, cache: &'a Cache) -> Result<&'a Arc<PersistentVolume>, String> {
+pub fn volume_of_claim(namespace: &str, name: &str, cache: &Cache) -> Result<Arc<PersistentVolume>, String> {
     let Some(claim) = cache.claim(&ObjectKey::new(namespace, name)) else {
         return Err(format!("claim {name} does not exist"));
     };
@@ -97,12 +97,12 @@ fn users(name: &str, driver: &str, handle: &str, cache: &Cache, local: &Local) -
         users.insert(uid.clone(), user);
     }
     for volume in cache.volumes_by_handle(&format!("{driver}^{handle}")) {
-        for pod in wanting_pods(volume, cache, local) {
+        for pod in wanting_pods(&volume, cache, local) {
             let target = paths::target_path(&local.root, &pod.metadata.uid, &volume.metadata.name);
             let user = users.entry(pod.metadata.uid.clone()).or_insert_with(|| User {
                 pod: pod.metadata.key(),
                 service_account: String::new(),
-                read_only: read_only(pod, volume),
+                read_only: read_only(&pod, &volume),
                 standing: UserState::Wanted,
                 mounted: MountState::from(local.mounts.contains(&target)),
                 target,
@@ -116,7 +116,7 @@ fn users(name: &str, driver: &str, handle: &str, cache: &Cache, local: &Local) -
 }
 
 /// Live pods of this node that use the claim a volume is bound to.
-fn wanting_pods<'a>(volume: &PersistentVolume, cache: &'a Cache, local: &Local) -> Vec<&'a Arc<Pod>> {
+fn wanting_pods(volume: &PersistentVolume, cache: &Cache, local: &Local) -> Vec<Arc<Pod>> {
     let Some(claim) = &volume.spec.claim_ref else { return Vec::new() };
     let bound = volume_of_claim(&claim.namespace, &claim.name, cache);
     if bound.is_ok_and(|bound| bound.metadata.name == volume.metadata.name) {
@@ -136,23 +136,23 @@ fn read_only(pod: &Pod, volume: &PersistentVolume) -> bool {
         || uses.all(|used| used.claim_name != claim || used.read_only)
 }
 
-fn wanted_volume<'a>(
+fn wanted_volume(
     users: &BTreeMap<String, User>,
     driver: &str,
     handle: &str,
-    cache: &'a Cache,
-) -> Option<&'a Arc<PersistentVolume>> {
+    cache: &Cache,
+) -> Option<Arc<PersistentVolume>> {
     let wanted = users.values().any(|user| user.standing == UserState::Wanted);
     cache.volumes_by_handle(&format!("{driver}^{handle}")).find(|volume| wanted && volume.spec.claim_ref.is_some())
 }
 
-fn driver_object<'a>(driver: &str, cache: &'a Cache) -> Option<&'a Arc<api::CSIDriver>> {
+fn driver_object(driver: &str, cache: &Cache) -> Option<Arc<api::CSIDriver>> {
     cache.driver(&ObjectKey::cluster(driver))
 }
 
 fn attachment(
     driver: &str,
-    volume: Option<&Arc<PersistentVolume>>,
+    volume: Option<&PersistentVolume>,
     cache: &Cache,
     local: &Local,
 ) -> (AttachmentState, BTreeMap<String, String>) {
@@ -215,7 +215,7 @@ fn stray(
 
 /// The facts about a pod.
 pub fn pod(key: &ObjectKey, cache: &Cache, local: &Local) -> View {
-    let pod = cache.pod(key).filter(|pod| pod.spec.node_name == local.node).cloned();
+    let pod = cache.pod(key).filter(|pod| pod.spec.node_name == local.node);
     let uid = pod.as_ref().map(|pod| pod.metadata.uid.clone()).unwrap_or_default();
     let containers = pod.iter().flat_map(|pod| &pod.spec.containers);
     View::Pod(Box::new(PodView {

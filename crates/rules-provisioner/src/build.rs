@@ -20,7 +20,7 @@ use crate::{
 pub(crate) fn claim(key: &ObjectKey, uid: &str, cache: &Cache, local: &Local) -> ClaimView {
     let page = Arc::new(journal::page(uid, cache, local));
     match cache.claim(key).filter(|claim| claim.metadata.uid == uid) {
-        Some(claim) => asked_for(claim, page, cache, local),
+        Some(claim) => asked_for(&claim, page, cache, local),
         // What was begun for a claim that is gone is in the journal alone.
         None => match page.text().and_then(|record| intent::claim_in(uid, record)) {
             Some(claim) => ours(&Arc::new(claim), page, cache, local),
@@ -42,7 +42,7 @@ fn ours(claim: &Arc<PersistentVolumeClaim>, page: Arc<JournalView>, cache: &Cach
     let (intent, record) = intent::find(claim, &page);
     let name = claim.class().unwrap_or("");
     let class = cache.class(&ObjectKey::cluster(name));
-    if let Some(class) = class
+    if let Some(class) = &class
         && intent.is_none()
         && !local.answers_to(&class.provisioner)
     {
@@ -50,7 +50,7 @@ fn ours(claim: &Arc<PersistentVolumeClaim>, page: Arc<JournalView>, cache: &Cach
     }
     let selected = selected_node(claim);
     // The journal of a provisioner of one node is that node's own.
-    let elsewhere = on_another_node(selected, class.map(|class| &**class), local);
+    let elsewhere = on_another_node(selected, class.as_deref(), local);
     if let (Some(elsewhere), None) = (elsewhere, page.text()) {
         return ClaimView::OnAnotherNode(elsewhere);
     }
@@ -58,7 +58,7 @@ fn ours(claim: &Arc<PersistentVolumeClaim>, page: Arc<JournalView>, cache: &Cach
         Some(recorded) => recorded.terms.request.name.clone(),
         None => local.volume_name(&claim.metadata.uid),
     };
-    let goal = goal(claim, class.map(|class| &**class), &volume, local);
+    let goal = goal(claim, class.as_deref(), &volume, local);
     if let (Goal::Bound(volume), None) = (&goal, &intent) {
         return ClaimView::Bound(volume.clone());
     }
@@ -71,7 +71,7 @@ fn ours(claim: &Arc<PersistentVolumeClaim>, page: Arc<JournalView>, cache: &Cach
         Goal::Contest { .. } => own,
         Goal::Provide | Goal::AwaitNode | Goal::Deleted | Goal::Bound(_) => selected,
     };
-    let offer = offer(claim, class, node, record, cache, local);
+    let offer = offer(claim, class.as_deref(), node, record, cache, local);
     let source = terms_in(&offer).and_then(|terms| terms.request.source.as_ref());
     ClaimView::Ours(Provision {
         claim: claim.clone(),
@@ -168,7 +168,7 @@ fn name_slot(claim: &PersistentVolumeClaim, name: &str, cache: &Cache) -> Found 
 /// What the class that has the name offers, if there is one.
 fn offer(
     claim: &PersistentVolumeClaim,
-    named: Option<&Arc<StorageClass>>,
+    named: Option<&StorageClass>,
     node: Option<&str>,
     record: Option<Recorded>,
     cache: &Cache,
@@ -228,7 +228,7 @@ fn terms_in(offer: &ClassTerms) -> Option<&Terms> {
 
 pub(crate) fn volume(name: &str, cache: &Cache, local: &Local) -> VolumeView {
     let Some(volume) = cache.volume(&ObjectKey::cluster(name)) else { return VolumeView::Gone };
-    if !is_ours(volume, local) {
+    if !is_ours(&volume, local) {
         return VolumeView::NotOurs;
     }
     if let (Some(own), Some(affinity)) = (&local.settings.node, &volume.spec.node_affinity)
@@ -239,13 +239,13 @@ pub(crate) fn volume(name: &str, cache: &Cache, local: &Local) -> VolumeView {
     // A driver that does not publish volumes has no attachments worth waiting for.
     let attachments = cache.attachments_by_volume(name).filter(|_| local.abilities.publish_unpublish);
     VolumeView::Ours {
-        volume: Arc::clone(volume),
         local: local.in_view(),
         attachments: attachments.map(|attachment| attachment.metadata.name.clone()).collect(),
-        secret: match under_way(volume, cache, local) {
+        secret: match under_way(&volume, cache, local) {
             Some(obstacle) => Err(obstacle),
-            None => deletion_secret(volume, cache, local),
+            None => deletion_secret(&volume, cache, local),
         },
+        volume,
     }
 }
 
@@ -274,7 +274,7 @@ fn deletion_secret(
     }
     let Some(class) = cache.class(&ObjectKey::cluster(volume.class())) else { return Ok(None) };
     let class =
-        if local.answers_to(&class.provisioner) { in_csi_terms(class, local)? } else { Cow::Borrowed(&**class) };
+        if local.answers_to(&class.provisioner) { in_csi_terms(&class, local)? } else { Cow::Borrowed(&*class) };
     let claim = volume.spec.claim_ref.as_ref();
     let claim = claim.map(|claim| Meta::in_namespace(claim.namespace.as_str(), claim.name.as_str()));
     secrets::deletion_secret(&class.parameters, &volume.metadata.name, &claim.unwrap_or_default())

@@ -66,7 +66,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use api::{Kind, ObjectKey, ObjectRef};
-use control::{BackOff, Cache, Change, Decision, EventType, Narrate, Outcome, Rules, Tick, Why};
+use control::{BackOff, Cache, Decision, EventType, Narrate, Outcome, Route, Rules, Tick, Why};
 
 pub use action::Action;
 pub use capacity::{
@@ -122,25 +122,7 @@ impl Rules for Provisioner {
     type Reason = Reason;
     type Memory = Memory;
 
-    fn watches() -> &'static [Kind] {
-        &[
-            Kind::PersistentVolumeClaim,
-            Kind::PersistentVolume,
-            Kind::StorageClass,
-            Kind::VolumeAttachment,
-            Kind::CSINode,
-            Kind::Node,
-            Kind::VolumeAttributesClass,
-            Kind::VolumeSnapshot,
-            Kind::VolumeSnapshotContent,
-            Kind::ReferenceGrant,
-            Kind::Lease,
-        ]
-    }
-
-    fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
-        wakes::wakes(change, cache, local)
-    }
+    const ROUTES: &'static [Route<Self>] = wakes::ROUTES;
 
     fn keys(cache: &Cache, local: &Local) -> Vec<Key> {
         wakes::keys(cache, local)

@@ -5,8 +5,8 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use api::{
-    Object, ObjectKey, PersistentVolume, PersistentVolumeClaim, Quantity, StorageClass, TypedReference, VolumeSnapshot,
-    VolumeSnapshotContent, names,
+    ClaimPhase, Object, ObjectKey, PersistentVolume, PersistentVolumeClaim, Quantity, StorageClass, TypedReference,
+    VolumePhase, VolumeSnapshot, VolumeSnapshotContent, names,
 };
 use control::Cache;
 use csi::v1::volume_content_source::{SnapshotSource, Type, VolumeSource};
@@ -87,8 +87,8 @@ pub(crate) fn hold(source: Option<&ContentSource>, cache: &Cache) -> SourceProte
     let Some(source) = source else { return SourceProtection::NotNeeded };
     let key = ObjectKey::new(source.namespace.as_str(), source.name.as_str());
     let found = match source.kind {
-        SourceKind::Snapshot => cache.snapshot(&key).map(|snapshot| Object::VolumeSnapshot(Arc::clone(snapshot))),
-        SourceKind::Volume => cache.claim(&key).map(|claim| Object::PersistentVolumeClaim(Arc::clone(claim))),
+        SourceKind::Snapshot => cache.snapshot(&key).map(Object::VolumeSnapshot),
+        SourceKind::Volume => cache.claim(&key).map(Object::PersistentVolumeClaim),
     };
     match found {
         Some(object) if object.meta().has_finalizer(protection(source.kind)) => SourceProtection::Held(object),
@@ -165,7 +165,7 @@ fn granted(
         return Err(wrong(Reason::CrossNamespaceOff, text.into()));
     }
     let group = reference.api_group.as_deref().unwrap_or("");
-    let allows = |grant: &&Arc<api::ReferenceGrant>| {
+    let allows = |grant: &api::ReferenceGrant| {
         grant.metadata.namespace == namespace
             && grant.spec.from.iter().any(|from| {
                 from.group.is_empty()
@@ -202,7 +202,7 @@ fn snapshot(
     if snapshot.metadata.is_deleting() && !snapshot.metadata.has_finalizer(names::SNAPSHOT_SOURCE_PROTECTION) {
         return Err(wrong(Reason::SnapshotBeingDeleted, format!("snapshot {key} is being deleted"))); // P59
     }
-    let content = content_of(snapshot, key, cache)?;
+    let content = content_of(&snapshot, key, cache)?;
     let name = &content.metadata.name;
     if content.spec.driver != class.provisioner {
         let text = format!("snapshot {key} was made by {}, not by {}", content.spec.driver, class.provisioner);
@@ -218,7 +218,7 @@ fn snapshot(
         ));
     };
     large_enough(bytes, snapshot.status.restore_size.as_ref(), Reason::SmallerThanSnapshot, "the snapshot")?;
-    mode_kept(claim, content, local)?;
+    mode_kept(claim, &content, local)?;
     Ok(ContentSource {
         kind: SourceKind::Snapshot,
         namespace: key.namespace.clone(),
@@ -227,11 +227,11 @@ fn snapshot(
     })
 }
 
-fn content_of<'a>(
+fn content_of(
     snapshot: &VolumeSnapshot,
     key: &ObjectKey,
-    cache: &'a Cache,
-) -> Result<&'a VolumeSnapshotContent, Obstacle> {
+    cache: &Cache,
+) -> Result<Arc<VolumeSnapshotContent>, Obstacle> {
     let bound = snapshot.status.bound_volume_snapshot_content_name.as_deref().filter(|name| !name.is_empty());
     let Some(name) = bound else {
         return Err(wrong(Reason::SnapshotUnbound, format!("snapshot {key} is not bound to a content")));
@@ -287,7 +287,7 @@ fn clone(
     cache: &Cache,
 ) -> Result<ContentSource, Obstacle> {
     let source = cache.claim(key).ok_or_else(|| wrong(Reason::SourceMissing, format!("claim {key} does not exist")))?;
-    if source.status.phase != "Bound" {
+    if source.status.phase != ClaimPhase::Bound {
         return Err(wrong(Reason::SourceNotBound, format!("claim {key}, which is to be copied, is not bound")));
     }
     if source.metadata.is_deleting() {
@@ -297,8 +297,8 @@ fn clone(
         return Err(wrong(Reason::SourceWithoutClass, format!("claim {key}, which is to be copied, has no class")));
     }
     large_enough(bytes, source.requested(), Reason::SmallerThanSource, "the source")?;
-    let volume = volume_of(source, key, cache)?;
-    let handle = copyable(volume, source, class)?;
+    let volume = volume_of(&source, key, cache)?;
+    let handle = copyable(&volume, &source, class)?;
     if source.volume_mode() != claim.volume_mode() {
         let text = format!("claim {key} is {} and the copy is to be {}", source.volume_mode(), claim.volume_mode());
         return Err(wrong(Reason::SourceModeDiffers, text));
@@ -306,19 +306,17 @@ fn clone(
     Ok(ContentSource { kind: SourceKind::Volume, namespace: key.namespace.clone(), name: key.name.clone(), handle })
 }
 
-fn volume_of<'a>(
+fn volume_of(
     source: &PersistentVolumeClaim,
     key: &ObjectKey,
-    cache: &'a Cache,
-) -> Result<&'a PersistentVolume, Obstacle> {
+    cache: &Cache,
+) -> Result<Arc<PersistentVolume>, Obstacle> {
     let name = source.spec.volume_name.as_str();
     if name.is_empty() {
         return Err(wrong(Reason::SourceWithoutVolume, format!("claim {key}, which is to be copied, names no volume")));
     }
     let volume = cache.volume(&ObjectKey::cluster(name));
-    volume
-        .map(|volume| &**volume)
-        .ok_or_else(|| wrong(Reason::SourceVolumeMissing, format!("volume {name} does not exist")))
+    volume.ok_or_else(|| wrong(Reason::SourceVolumeMissing, format!("volume {name} does not exist")))
 }
 
 fn copyable(
@@ -346,7 +344,7 @@ fn copyable(
             format!("volume {name} is not for the claim that is to be copied"),
         ));
     }
-    if volume.status.phase != "Bound" {
+    if volume.status.phase != VolumePhase::Bound {
         return Err(wrong(Reason::SourceVolumeNotBound, format!("volume {name} is not bound")));
     }
     Ok(csi.volume_handle.clone())

@@ -3,9 +3,10 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use api::{ObjectKey, StorageClass, TopologySelectorTerm, names};
+use api::{Node, ObjectKey, StorageClass, TopologySelectorTerm, names};
 use control::Cache;
 use csi::v1;
 use serde::{Deserialize, Serialize};
@@ -43,15 +44,21 @@ pub(crate) trait Places {
     /// The keys of some node on which the driver has any.
     fn any_keys(&self) -> Option<Vec<String>>;
     /// A node's labels.
-    fn labels(&self, node: &str) -> Option<&Segments>;
-    /// The labels of every node.
-    fn all_labels(&self) -> Vec<&Segments>;
+    fn labels(&self, node: &str) -> Option<Segments>;
+    /// Shows the labels of every node.
+    fn each_labels(&self, show: &mut dyn FnMut(&Segments));
 }
 
 /// The nodes of the cluster.
 pub(crate) struct Cluster<'a> {
     pub(crate) cache: &'a Cache,
     pub(crate) driver: &'a str,
+}
+
+impl Cluster<'_> {
+    pub(crate) fn node(&self, name: &str) -> Option<Arc<Node>> {
+        self.cache.node(&ObjectKey::cluster(name))
+    }
 }
 
 impl Places for Cluster<'_> {
@@ -67,12 +74,12 @@ impl Places for Cluster<'_> {
         found.find(|keys| !keys.is_empty())
     }
 
-    fn labels(&self, node: &str) -> Option<&Segments> {
-        self.cache.node(&ObjectKey::cluster(node)).map(|node| &node.metadata.labels)
+    fn labels(&self, node: &str) -> Option<Segments> {
+        self.node(node).map(|node| node.metadata.labels.clone())
     }
 
-    fn all_labels(&self) -> Vec<&Segments> {
-        self.cache.nodes().map(|node| &node.metadata.labels).collect()
+    fn each_labels(&self, show: &mut dyn FnMut(&Segments)) {
+        self.cache.nodes().for_each(|node| show(&node.metadata.labels));
     }
 }
 
@@ -86,12 +93,12 @@ impl Places for crate::OwnNode {
         (!self.segments.is_empty()).then(|| self.segments.keys().cloned().collect())
     }
 
-    fn labels(&self, node: &str) -> Option<&Segments> {
-        (node == self.name).then_some(&self.segments)
+    fn labels(&self, node: &str) -> Option<Segments> {
+        (node == self.name).then(|| self.segments.clone())
     }
 
-    fn all_labels(&self) -> Vec<&Segments> {
-        alloc::vec![&self.segments]
+    fn each_labels(&self, show: &mut dyn FnMut(&Segments)) {
+        show(&self.segments);
     }
 }
 
@@ -135,7 +142,7 @@ fn for_node(
     let Some(labels) = places.labels(node) else {
         return Err(obstacle(Reason::NodeMissing, format!("node {node}, selected for the claim, does not exist")));
     };
-    let Some(own) = term(&keys, labels) else {
+    let Some(own) = term(&keys, &labels) else {
         return Err(obstacle(
             Reason::LabelsMissing,
             format!("node {node} lacks a label driver {driver} needs: {keys:?}"),
@@ -215,12 +222,14 @@ pub(crate) fn term(keys: &[String], labels: &Segments) -> Option<Segments> {
 /// The places of all nodes that have every label. There may be thousands of nodes and few places, so values are compared
 /// before anything is copied.
 fn distinct(keys: &[String], places: &dyn Places) -> BTreeSet<Ordered> {
-    let mut found: BTreeSet<Vec<&str>> = BTreeSet::new();
-    for labels in places.all_labels() {
-        found.extend(keys.iter().map(|key| labels.get(key).map(String::as_str)).collect::<Option<Vec<&str>>>());
-    }
-    let place = |values: Vec<&str>| keys.iter().cloned().zip(values.into_iter().map(String::from)).collect();
-    found.into_iter().map(|values| Ordered(place(values))).collect()
+    let mut found: BTreeSet<Ordered> = BTreeSet::new();
+    let is_known = |found: &BTreeSet<Ordered>, labels: &Segments| found.iter().any(|place| is_part(&place.0, labels));
+    places.each_labels(&mut |labels| {
+        if !is_known(&found, labels) {
+            found.extend(term(keys, labels).map(Ordered));
+        }
+    });
+    found
 }
 
 /// Every label of the one is a label of the other.

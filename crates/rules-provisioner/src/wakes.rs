@@ -1,18 +1,22 @@
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use api::{CsiNodeDriver, Object, ObjectKey, PersistentVolume, PersistentVolumeClaim, names};
-use control::{Cache, Change};
+use api::{
+    CSINode, Lease, Node, ObjectKey, PersistentVolume, PersistentVolumeClaim, ReferenceGrant, StorageClass,
+    VolumeAttachment, VolumeAttributesClass, VolumeSnapshot, VolumeSnapshotContent, names,
+};
+use control::{Cache, Route, Sides, routes};
 
 use crate::intent::{self, journal};
-use crate::{Key, Local};
+use crate::{Key, Local, Provisioner};
+
+type Woken<'a> = control::Woken<'a, Provisioner>;
 
 pub(crate) fn keys(cache: &Cache, local: &Local) -> Vec<Key> {
-    let claims = cache.each_claim().filter(|claim| is_asked(claim, local));
-    let volumes = cache.each_volume().filter(|volume| is_ours(volume, local));
+    let claims = cache.claims().filter(|claim| is_asked(claim, local));
+    let volumes = cache.volumes().filter(|volume| is_ours(volume, local));
     claims
         .map(|claim| key_of(&claim))
         .chain(begun(cache, local))
@@ -26,7 +30,7 @@ fn key_of(claim: &PersistentVolumeClaim) -> Key {
 
 /// Claims with an entry in the journal, some of which may be gone.
 fn begun(cache: &Cache, local: &Local) -> Vec<Key> {
-    journal::entries(cache, local).filter_map(|(uid, record)| key_in(uid, record)).collect()
+    journal::entries(cache, local, |uid, record| key_in(uid, record))
 }
 
 fn key_in(uid: &str, record: &str) -> Option<Key> {
@@ -34,173 +38,163 @@ fn key_in(uid: &str, record: &str) -> Option<Key> {
 }
 
 /// Everything a decision read wakes its key.
-pub(crate) fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
-    let mut woken = Woken { keys: BTreeSet::new(), cache, local };
-    for side in change.sides() {
-        match side {
-            Object::PersistentVolumeClaim(claim) => woken.claim_changed(claim),
-            Object::PersistentVolume(volume) => woken.volume_changed(volume),
-            Object::StorageClass(class) => woken.of_class(&class.metadata.name),
-            // The last attachment to go lets a volume be deleted.
-            Object::VolumeAttachment(attachment) => {
-                if let Some(volume) = attachment.volume() {
-                    woken.keys.insert(Key::Volume(volume.into()));
-                }
-            }
-            Object::VolumeSnapshot(snapshot) => {
-                woken.made_from("VolumeSnapshot", &snapshot.metadata.key());
-                woken.begun_from("VolumeSnapshot", &snapshot.metadata.key());
-            }
-            Object::VolumeSnapshotContent(content) => {
-                let held = &content.spec.volume_snapshot_ref;
-                woken.made_from("VolumeSnapshot", &ObjectKey::new(held.namespace.as_str(), held.name.as_str()));
-            }
-            Object::VolumeAttributesClass(class) => {
-                let names_it = |claim: &PersistentVolumeClaim| {
-                    claim.spec.volume_attributes_class_name.as_deref() == Some(class.metadata.name.as_str())
-                };
-                woken.unbound(names_it);
-            }
-            Object::ReferenceGrant(grant) => {
-                let concerns = |claim: &PersistentVolumeClaim| {
-                    claim.source().is_some_and(|(_, namespace)| namespace == grant.metadata.namespace)
-                };
-                woken.unbound(concerns);
-            }
-            // What a node says of itself all the time does not matter; where it is does.
-            Object::Node(_) if local.uses_topology() && moved(change) => woken.unbound(|_| true),
-            Object::CSINode(_) if local.uses_topology() && registered(change, &local.driver) => woken.unbound(|_| true),
-            Object::Lease(_) => {} // Both sides at once, below.
-            Object::Node(_)
-            | Object::CSINode(_)
-            | Object::CSIDriver(_)
-            | Object::Pod(_)
-            | Object::Secret(_)
-            | Object::CSIStorageCapacity(_) => {}
-        }
+pub(crate) const ROUTES: &[Route<Provisioner>] = routes![
+    PersistentVolumeClaim => each(claim_wakes),
+    PersistentVolume => each(volume_wakes),
+    StorageClass => each(class_wakes),
+    VolumeAttachment => each(attachment_wakes),
+    CSINode => both(csi_node_wakes),
+    Node => both(node_wakes),
+    VolumeAttributesClass => each(attributes_class_wakes),
+    VolumeSnapshot => each(snapshot_wakes),
+    VolumeSnapshotContent => each(content_wakes),
+    ReferenceGrant => each(grant_wakes),
+    Lease => both(journal_wakes),
+];
+
+/// The claim itself, and those whose volumes are made from its volume.
+fn claim_wakes(claim: &PersistentVolumeClaim, woken: &mut Woken<'_>) {
+    wake_if_asked(claim, woken);
+    if journal::has_entry(&claim.metadata.uid, woken.cache, woken.local) {
+        woken.wake(key_of(claim));
     }
-    for (uid, record) in journal::changed(change, local) {
-        let Some(key) = key_in(uid, record) else { continue };
+    wake_copies("PersistentVolumeClaim", &claim.metadata.key(), woken);
+    if claim.metadata.has_finalizer(names::CLONE_PROTECTION) {
+        wake_begun_copies("PersistentVolumeClaim", &claim.metadata.key(), woken);
+    }
+}
+
+/// The volume itself, the claim whose volume has, or would have, that name, and claims whose volumes are made from it.
+fn volume_wakes(volume: &PersistentVolume, woken: &mut Woken<'_>) {
+    let name = &volume.metadata.name;
+    if is_ours(volume, woken.local) {
+        woken.wake(Key::Volume(name.clone()));
+    }
+    let Some(holder) = &volume.spec.claim_ref else { return wake_namesakes(name, woken) };
+    let key = ObjectKey::new(holder.namespace.as_str(), holder.name.as_str());
+    wake_copies("PersistentVolumeClaim", &key, woken);
+    if volume.metadata.is_deleting() {
+        wake_begun_copies("PersistentVolumeClaim", &key, woken);
+    }
+    if let Some(claim) = woken.cache.claim(&key) {
+        wake_if_asked(&claim, woken);
+    }
+    if journal::has_entry(&holder.uid, woken.cache, woken.local) {
+        woken.wake(Key::Claim { key, uid: holder.uid.clone() });
+    }
+    // A volume named after the whole uid of the claim it is for can have the name of no other claim's volume.
+    let whole = woken.local.settings.volume_name_uuid_length.is_none();
+    if !whole || woken.local.volume_name(&holder.uid) != *name {
+        wake_namesakes(name, woken);
+    }
+}
+
+/// Claims of the class, and volumes that say nothing of the secret they are deleted with, because the class does.
+fn class_wakes(class: &StorageClass, woken: &mut Woken<'_>) {
+    let (name, local) = (class.metadata.name.as_str(), woken.local);
+    woken.cache.claims_by_class(name).for_each(|claim| wake_if_asked(&claim, woken));
+    let silent = |volume: &Arc<PersistentVolume>| {
+        is_ours(volume, local) && volume.metadata.annotation(names::DELETION_SECRET_NAME).is_none()
+    };
+    let volumes = woken.cache.volumes_by_class(name).filter(silent);
+    woken.wake_all(volumes.map(|volume| Key::Volume(volume.metadata.name.clone())));
+}
+
+/// The last attachment to go lets a volume be deleted.
+fn attachment_wakes(attachment: &VolumeAttachment, woken: &mut Woken<'_>) {
+    woken.wake_all(attachment.volume().map(|volume| Key::Volume(volume.into())));
+}
+
+/// What a node says of itself all the time does not matter; where it is does.
+fn node_wakes(node: Sides<'_, Node>, woken: &mut Woken<'_>) {
+    if woken.local.uses_topology() && moved(&node) {
+        wake_unbound(|_| true, woken);
+    }
+}
+
+fn csi_node_wakes(node: Sides<'_, CSINode>, woken: &mut Woken<'_>) {
+    if woken.local.uses_topology() && registered(&node, &woken.local.driver) {
+        wake_unbound(|_| true, woken);
+    }
+}
+
+fn attributes_class_wakes(class: &VolumeAttributesClass, woken: &mut Woken<'_>) {
+    let name = Some(class.metadata.name.as_str());
+    wake_unbound(|claim| claim.spec.volume_attributes_class_name.as_deref() == name, woken);
+}
+
+fn snapshot_wakes(snapshot: &VolumeSnapshot, woken: &mut Woken<'_>) {
+    wake_copies("VolumeSnapshot", &snapshot.metadata.key(), woken);
+    wake_begun_copies("VolumeSnapshot", &snapshot.metadata.key(), woken);
+}
+
+fn content_wakes(content: &VolumeSnapshotContent, woken: &mut Woken<'_>) {
+    let held = &content.spec.volume_snapshot_ref;
+    wake_copies("VolumeSnapshot", &ObjectKey::new(held.namespace.as_str(), held.name.as_str()), woken);
+}
+
+fn grant_wakes(grant: &ReferenceGrant, woken: &mut Woken<'_>) {
+    let from = grant.metadata.namespace.as_str();
+    wake_unbound(|claim| claim.source().is_some_and(|(_, namespace)| namespace == from), woken);
+}
+
+fn journal_wakes(lease: Sides<'_, Lease>, woken: &mut Woken<'_>) {
+    for (uid, record) in journal::changed(&lease, woken.local) {
+        let Some(key) = intent::key_in(record) else { continue };
         // The last entry to go lets a volume be deleted.
-        if let Key::Claim { key, .. } = &key {
-            let claim = format!("{key}");
-            let volumes = cache.volumes_by_claim(&claim);
-            woken.keys.extend(volumes.map(|volume| Key::Volume(volume.metadata.name.clone())));
-        }
-        woken.keys.insert(key);
+        let volumes = woken.cache.volumes_by_claim(&key.to_string());
+        woken.wake_all(volumes.map(|volume| Key::Volume(volume.metadata.name.clone())));
+        woken.wake(Key::Claim { key, uid: uid.into() });
     }
-    if journal::has_room_again(change, local) {
-        woken.unbound(|_| true);
+    if journal::has_room_again(&lease, woken.local) {
+        wake_unbound(|_| true, woken);
     }
-    woken.keys.into_iter().collect()
 }
 
-struct Woken<'a> {
-    keys: BTreeSet<Key>,
-    cache: &'a Cache,
-    local: &'a Local,
+fn wake_if_asked(claim: &PersistentVolumeClaim, woken: &mut Woken<'_>) {
+    if is_asked(claim, woken.local) {
+        woken.wake(key_of(claim));
+    }
 }
 
-impl Woken<'_> {
-    fn claim(&mut self, claim: &PersistentVolumeClaim) {
-        if is_asked(claim, self.local) {
-            self.keys.insert(key_of(claim));
-        }
-    }
+/// Claims whose volumes are made from this.
+fn wake_copies(kind: &str, source: &ObjectKey, woken: &mut Woken<'_>) {
+    let term = format!("{kind}/{}/{}", source.namespace, source.name);
+    woken.cache.claims_by_source(&term).for_each(|claim| wake_if_asked(&claim, woken));
+}
 
-    /// The claim itself, and those whose volumes are made from its volume.
-    fn claim_changed(&mut self, claim: &PersistentVolumeClaim) {
-        self.claim(claim);
-        if journal::has_entry(&claim.metadata.uid, self.cache, self.local) {
-            self.keys.insert(key_of(claim));
-        }
-        self.made_from("PersistentVolumeClaim", &claim.metadata.key());
-        if claim.metadata.has_finalizer(names::CLONE_PROTECTION) {
-            self.begun_from("PersistentVolumeClaim", &claim.metadata.key());
-        }
-    }
+/// Claims that are gone and whose volumes were being made from this. It means reading the journal, so it is asked only
+/// where the answer may matter.
+fn wake_begun_copies(kind: &str, source: &ObjectKey, woken: &mut Woken<'_>) {
+    woken.wake_all(begun_from(kind, source, woken.cache, woken.local));
+}
 
-    fn made_from(&mut self, kind: &str, source: &ObjectKey) {
-        let term = format!("{kind}/{}/{}", source.namespace, source.name);
-        self.cache.claims_by_source(&term).for_each(|claim| self.claim(claim));
-    }
+/// Claims that have no volume yet.
+fn wake_unbound(concerned: impl Fn(&PersistentVolumeClaim) -> bool, woken: &mut Woken<'_>) {
+    let waiting = woken.cache.claims().filter(|claim| claim.spec.volume_name.is_empty() && concerned(claim));
+    waiting.for_each(|claim| wake_if_asked(&claim, woken));
+}
 
-    /// Claims that are gone and whose volumes were being made from this. It means reading the journal, so it is asked only
-    /// where the answer may matter.
-    fn begun_from(&mut self, kind: &str, source: &ObjectKey) {
-        self.keys.extend(begun_from(kind, source, self.cache, self.local));
-    }
-
-    /// Claims of the class, and volumes that say nothing of the secret they are deleted with, because the class does.
-    fn of_class(&mut self, class: &str) {
-        self.cache.claims_by_class(class).for_each(|claim| self.claim(claim));
-        let silent = |volume: &&Arc<PersistentVolume>| {
-            is_ours(volume, self.local) && volume.metadata.annotation(names::DELETION_SECRET_NAME).is_none()
-        };
-        let volumes = self.cache.volumes_by_class(class).filter(silent);
-        self.keys.extend(volumes.map(|volume| Key::Volume(volume.metadata.name.clone())));
-    }
-
-    /// Claims that have no volume yet.
-    fn unbound(&mut self, concerned: impl Fn(&PersistentVolumeClaim) -> bool) {
-        let waiting = self.cache.each_claim().filter(|claim| claim.spec.volume_name.is_empty() && concerned(claim));
-        waiting.for_each(|claim| self.claim(&claim));
-    }
-
-    /// The volume itself, the claim whose volume has, or would have, that name, and claims whose volumes are made from it.
-    fn volume_changed(&mut self, volume: &PersistentVolume) {
-        let name = &volume.metadata.name;
-        if is_ours(volume, self.local) {
-            self.keys.insert(Key::Volume(name.clone()));
-        }
-        let Some(holder) = &volume.spec.claim_ref else { return self.namesakes(name) };
-        let key = ObjectKey::new(holder.namespace.as_str(), holder.name.as_str());
-        self.made_from("PersistentVolumeClaim", &key);
-        if volume.metadata.is_deleting() {
-            self.begun_from("PersistentVolumeClaim", &key);
-        }
-        if let Some(claim) = self.cache.claim(&key) {
-            self.claim(claim);
-        }
-        if journal::has_entry(&holder.uid, self.cache, self.local) {
-            self.keys.insert(Key::Claim { key, uid: holder.uid.clone() });
-        }
-        // A volume named after the whole uid of the claim it is for can have the name of no other claim's volume.
-        let whole = self.local.settings.volume_name_uuid_length.is_none();
-        if !whole || self.local.volume_name(&holder.uid) != *name {
-            self.namesakes(name);
-        }
-    }
-
-    /// Rare: a volume whose name looks like one of ours, and which is not for the claim it would be named after.
-    fn namesakes(&mut self, name: &str) {
-        if name.starts_with(self.local.settings.volume_name_prefix.as_str()) {
-            let found = self.cache.each_claim().filter(|claim| volume_name(claim, self.cache, self.local) == name);
-            found.for_each(|claim| self.claim(&claim));
-        }
+/// Rare: a volume whose name looks like one of ours, and which is not for the claim it would be named after.
+fn wake_namesakes(name: &str, woken: &mut Woken<'_>) {
+    let (cache, local) = (woken.cache, woken.local);
+    if name.starts_with(local.settings.volume_name_prefix.as_str()) {
+        let found = cache.claims().filter(|claim| volume_name(claim, cache, local) == name);
+        found.for_each(|claim| wake_if_asked(&claim, woken));
     }
 }
 
 /// The labels of a node changed, or the node came or went.
-pub(crate) fn moved(change: &Change) -> bool {
-    fn labels(side: Option<&Object>) -> Option<&BTreeMap<String, String>> {
-        match side {
-            Some(Object::Node(node)) => Some(&node.metadata.labels),
-            Some(_) | None => None,
-        }
-    }
-    labels(change.before.as_ref()) != labels(change.after.as_ref())
+pub(crate) fn moved(node: &Sides<'_, Node>) -> bool {
+    let [before, after] = [node.before, node.after].map(|node| node.map(|node| &node.metadata.labels));
+    before != after
 }
 
 /// What a node says about a driver changed, or the node came or went.
-pub(crate) fn registered(change: &Change, driver: &str) -> bool {
-    fn entry<'a>(side: Option<&'a Object>, driver: &str) -> Option<Option<&'a CsiNodeDriver>> {
-        match side {
-            Some(Object::CSINode(node)) => Some(node.spec.drivers.iter().find(|entry| entry.name == driver)),
-            Some(_) | None => None,
-        }
-    }
-    entry(change.before.as_ref(), driver) != entry(change.after.as_ref(), driver)
+pub(crate) fn registered(node: &Sides<'_, CSINode>, driver: &str) -> bool {
+    let [before, after] = [node.before, node.after]
+        .map(|node| node.map(|node| node.spec.drivers.iter().find(|entry| entry.name == driver)));
+    before != after
 }
 
 /// The provisioner that was asked to make the claim's volume (P5: the older name is read as well).
@@ -233,8 +227,7 @@ pub(crate) fn begun_from(kind: &str, source: &ObjectKey, cache: &Cache, local: &
             found.kind.object() == kind && found.namespace == source.namespace && found.name == source.name
         })
     };
-    let entries = journal::entries(cache, local).filter(|(_, record)| is_it(record));
-    entries.filter_map(|(uid, record)| key_in(uid, record)).collect()
+    journal::entries(cache, local, |uid, record| is_it(record).then(|| key_in(uid, record)).flatten())
 }
 
 /// Sidecars 2.10: made by us, taken over by us, or made by hand for our driver (P82).

@@ -28,9 +28,9 @@
 extern crate alloc;
 
 mod action;
+mod build;
 mod decide;
 mod helper;
-mod index;
 mod judge;
 mod local;
 mod marker;
@@ -38,11 +38,84 @@ mod reason;
 #[cfg(test)]
 mod tests;
 mod view;
+mod wakes;
 
 pub use action::Action;
 pub use helper::{Announced, AtPath, Health, Heard, Helper, HelperFacts, HelperStep, SOCKET_MODE};
-pub use index::{Key, Registrar};
 pub use local::{Driver, Local, NodeInfo, Plugin, Registration, Socket};
 pub use marker::{MarkedNode, Marker, MarkerAction, MarkerLocal, MarkerView};
 pub use reason::Reason;
 pub use view::{CsiNodeSide, NodeObject, SelfView, SocketView, View};
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+use api::{Kind, ObjectRef};
+use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Tick};
+
+/// The registrar's rules.
+pub struct Registrar;
+
+/// What one decision is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Key {
+    /// The objects of the node of this name, which is this one.
+    SelfNode(String),
+    /// The registration socket at this path, on the node of this name.
+    Socket(String, String),
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Key::SelfNode(node) => write!(f, "node {node}"),
+            Key::Socket(node, path) => write!(f, "node {node} socket {path}"),
+        }
+    }
+}
+
+impl Rules for Registrar {
+    const NAME: &'static str = "registrar";
+    type Key = Key;
+    type Local = Local;
+    type View = View;
+    type Action = Action;
+    type Reason = Reason;
+    type Memory = ();
+
+    const ROUTES: &'static [Route<Self>] = wakes::ROUTES;
+
+    fn keys(_: &Cache, local: &Local) -> Vec<Key> {
+        wakes::keys(local)
+    }
+
+    fn view(key: &Key, cache: &Cache, local: &Local) -> View {
+        build::view(key, cache, local)
+    }
+
+    fn decide(now: Tick, view: &View, (): &()) -> Decision<Action, Reason> {
+        decide::decide(now, view)
+    }
+
+    fn remember(_now: Tick, (): (), _did: &Action, _got: &Outcome) {}
+
+    /// What one socket answered decides whether another is a rival.
+    fn learn(local: &mut Local, did: &Action, got: &Outcome, cache: &Cache) -> Vec<Key> {
+        action::learn(local, did, got);
+        Self::keys(cache, local)
+    }
+
+    /// A driver that listens again is heard within five seconds (reliability 66).
+    fn back_off(_local: &Local) -> BackOff {
+        BackOff { longest: 5_000, ..BackOff::default() }
+    }
+
+    fn object(key: &Key) -> ObjectRef {
+        match key {
+            Key::SelfNode(node) | Key::Socket(node, _) => ObjectRef::cluster(Kind::Node, node.to_string()),
+        }
+    }
+}
+
+impl Narrate for Registrar {}

@@ -8,8 +8,10 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use api::{Kind, Node, Object, ObjectKey, ObjectRef, Patch, Precondition, Write};
-use control::{BackOff, Cache, Change, Decision, Effect, Narrate, Outcome, Permission, Reply, Rules, Tick, Why};
+use api::{Kind, Node, ObjectKey, ObjectRef, Patch, Precondition, Write};
+use control::{
+    BackOff, Cache, Decision, Effect, Narrate, Outcome, Permission, Reply, Route, Rules, Tick, Why, Woken, routes,
+};
 use csi::{Call, Response, v1};
 use serde_json::json;
 
@@ -111,21 +113,14 @@ impl Rules for Marker {
     type Reason = Reason;
     type Memory = ();
 
-    fn watches() -> &'static [Kind] {
-        &[Kind::Node]
-    }
-
-    fn wakes(change: &Change, cache: &Cache, local: &MarkerLocal) -> Vec<MarkedNode> {
-        let ours = |object: &Object| object.kind() == Kind::Node && object.meta().name == local.node;
-        if change.sides().any(ours) { Self::keys(cache, local) } else { Vec::new() }
-    }
+    const ROUTES: &'static [Route<Self>] = routes![Node => each(node_wakes)];
 
     fn keys(_: &Cache, local: &MarkerLocal) -> Vec<MarkedNode> {
         alloc::vec![MarkedNode(local.node.clone())]
     }
 
     fn view(key: &MarkedNode, cache: &Cache, local: &MarkerLocal) -> MarkerView {
-        MarkerView { local: Box::new(local.clone()), node: cache.node(&ObjectKey::cluster(key.0.clone())).cloned() }
+        MarkerView { local: Box::new(local.clone()), node: cache.node(&ObjectKey::cluster(key.0.clone())) }
     }
 
     fn decide(_now: Tick, view: &MarkerView, (): &()) -> Decision<MarkerAction, Reason> {
@@ -151,6 +146,12 @@ impl Rules for Marker {
 }
 
 impl Narrate for Marker {}
+
+fn node_wakes(node: &Node, woken: &mut Woken<'_, Marker>) {
+    if node.metadata.name == woken.local.node {
+        woken.wake(MarkedNode(woken.local.node.clone()));
+    }
+}
 
 fn next(view: &MarkerView) -> Decision<MarkerAction, Reason> {
     let MarkerLocal { node: name, driver, socket, place } = &*view.local;

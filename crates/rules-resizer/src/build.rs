@@ -7,7 +7,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use api::{
-    Condition, CsiSource, ModifyVolumeStatus, ObjectKey, PersistentVolume, PersistentVolumeClaim, Quantity,
+    ClaimPhase, Condition, CsiSource, ModifyVolumeStatus, ObjectKey, PersistentVolume, PersistentVolumeClaim, Quantity,
     ResourceList, SecretReference, names,
 };
 use control::{Cache, Capability, Mode};
@@ -26,22 +26,22 @@ const MODIFY_CONDITIONS: [&str; 2] = [names::MODIFYING_VOLUME, names::MODIFY_VOL
 pub(crate) fn view(key: &Key, cache: &Cache, local: &Local) -> View {
     let Some(claim) = cache.claim(&key.0) else { return View::Gone(key.0.clone()) };
     let volume = &claim.spec.volume_name;
-    if claim.status.phase != "Bound" || volume.is_empty() {
+    if claim.status.phase != ClaimPhase::Bound || volume.is_empty() {
         return View::NotBound(key.0.clone());
     }
     let Some(volume) = cache.volume(&ObjectKey::cluster(volume.clone())) else {
         return View::VolumeMissing(volume.clone());
     };
-    if !wakes::is_ours(volume, local) || !is_given(volume, claim, local) || !is_for(volume, claim) {
+    if !wakes::is_ours(&volume, local) || !is_given(&volume, &claim, local) || !is_for(&volume, &claim) {
         return View::NotOurs(volume.metadata.name.clone());
     }
-    let seen = match rules_translate::as_csi(volume) {
+    let seen = match rules_translate::as_csi(&volume) {
         Ok(seen) => seen,
         Err(problem) => return View::Unreadable(problem.to_string()),
     };
-    match (sizes(claim, volume), &seen.spec.csi) {
+    match (sizes(&claim, &volume), &seen.spec.csi) {
         (Ok(sizes), Some(csi)) => {
-            let mut bound = bound(claim, &seen, csi, sizes, cache, local);
+            let mut bound = bound(&claim, &seen, csi, sizes, cache, local);
             // Attributes of an in-tree volume are not changed (sidecars 4.5).
             bound.modify.supported &= volume.spec.csi.is_some();
             View::Claim(Box::new(bound))

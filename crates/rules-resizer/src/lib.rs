@@ -56,7 +56,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{Kind, ObjectRef};
-use control::{BackOff, Cache, Change, Decision, EventType, Narrate, Outcome, Rules, Tick, Why};
+use control::{BackOff, Cache, Decision, EventType, Narrate, Outcome, Route, Rules, Tick, Why};
 
 /// The resizer of one driver.
 pub struct Resizer;
@@ -98,13 +98,7 @@ impl Rules for Resizer {
     type Reason = Reason;
     type Memory = Memory;
 
-    fn watches() -> &'static [Kind] {
-        &wakes::WATCHES
-    }
-
-    fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
-        wakes::wakes(change, cache, local)
-    }
+    const ROUTES: &'static [Route<Self>] = wakes::ROUTES;
 
     fn keys(cache: &Cache, local: &Local) -> Vec<Key> {
         wakes::keys(cache, local)

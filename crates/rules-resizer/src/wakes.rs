@@ -1,56 +1,46 @@
 //! Which keys a change concerns.
 
-use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use api::{Kind, Object, ObjectKey, PersistentVolume, PersistentVolumeClaim};
-use control::{Cache, Change};
+use api::{ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod, VolumeAttributesClass};
+use control::{Cache, Route, routes};
 
-use crate::Local;
 use crate::view::Key;
+use crate::{Local, Resizer};
 
-/// The kinds a decision looks at.
-pub(crate) const WATCHES: [Kind; 4] =
-    [Kind::PersistentVolumeClaim, Kind::PersistentVolume, Kind::VolumeAttributesClass, Kind::Pod];
+type Woken<'a> = control::Woken<'a, Resizer>;
 
-pub(crate) fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
-    let mut keys = BTreeSet::new();
-    for side in change.sides() {
-        match side {
-            Object::PersistentVolumeClaim(claim) => keys.extend(may_be_ours(claim, cache, local)),
-            Object::PersistentVolume(volume) => {
-                keys.extend(claim_of(volume).filter(|_| is_ours(volume, local)));
-            }
-            Object::VolumeAttributesClass(class) => {
-                let name = class.metadata.name.as_str();
-                let users = cache.claims().filter(|claim| names_class(claim, name));
-                keys.extend(users.filter_map(|claim| may_be_ours(claim, cache, local)));
-            }
-            // Whether a volume is in use is asked only after the driver refused because of it.
-            Object::Pod(pod) if local.asks_pods => {
-                let names = pod.claim_names().map(|name| ObjectKey::new(pod.metadata.namespace.clone(), name));
-                let claims = names.filter_map(|key| cache.claim(&key));
-                keys.extend(claims.filter_map(|claim| may_be_ours(claim, cache, local)));
-            }
-            Object::Pod(_)
-            | Object::StorageClass(_)
-            | Object::VolumeAttachment(_)
-            | Object::CSIDriver(_)
-            | Object::CSINode(_)
-            | Object::Node(_)
-            | Object::Secret(_)
-            | Object::CSIStorageCapacity(_)
-            | Object::VolumeSnapshot(_)
-            | Object::VolumeSnapshotContent(_)
-            | Object::ReferenceGrant(_)
-            | Object::Lease(_) => {}
-        }
+pub(crate) const ROUTES: &[Route<Resizer>] = routes![
+    PersistentVolumeClaim => each(claim_wakes),
+    PersistentVolume => each(volume_wakes),
+    VolumeAttributesClass => each(class_wakes),
+    Pod => each(pod_wakes),
+];
+
+fn claim_wakes(claim: &PersistentVolumeClaim, woken: &mut Woken<'_>) {
+    woken.wake_all(may_be_ours(claim, woken.cache, woken.local));
+}
+
+fn volume_wakes(volume: &PersistentVolume, woken: &mut Woken<'_>) {
+    woken.wake_all(claim_of(volume).filter(|_| is_ours(volume, woken.local)));
+}
+
+fn class_wakes(class: &VolumeAttributesClass, woken: &mut Woken<'_>) {
+    let users = woken.cache.claims().filter(|claim| names_class(claim, &class.metadata.name));
+    users.for_each(|claim| claim_wakes(&claim, woken));
+}
+
+/// Whether a volume is in use is asked only after the driver refused because of it.
+fn pod_wakes(pod: &Pod, woken: &mut Woken<'_>) {
+    if woken.local.asks_pods {
+        let names = pod.claim_names().map(|name| ObjectKey::new(pod.metadata.namespace.clone(), name));
+        let cache = woken.cache;
+        names.filter_map(|key| cache.claim(&key)).for_each(|claim| claim_wakes(&claim, woken));
     }
-    keys.into_iter().collect()
 }
 
 pub(crate) fn keys(cache: &Cache, local: &Local) -> Vec<Key> {
-    let volumes = cache.each_volume().filter(|volume| is_ours(volume, local));
+    let volumes = cache.volumes().filter(|volume| is_ours(volume, local));
     volumes.filter_map(|volume| claim_of(&volume)).collect()
 }
 
@@ -74,7 +64,7 @@ fn may_be_ours(claim: &PersistentVolumeClaim, cache: &Cache, local: &Local) -> O
         return None;
     }
     match cache.volume(&ObjectKey::cluster(volume.clone())) {
-        Some(volume) => is_ours(volume, local).then(|| Key(claim.metadata.key())),
+        Some(volume) => is_ours(&volume, local).then(|| Key(claim.metadata.key())),
         None => Some(Key(claim.metadata.key())),
     }
 }

@@ -64,7 +64,7 @@ impl<R: Narrate> Controller<R> {
         let Some(events) = &self.parts.events else { return };
         let objects: Vec<Object> = self.parts.facts.look(|cache| {
             let targets = R::event_targets(key, cache, self.state().engine.local());
-            targets.iter().filter_map(|object| cache.get(object.kind, &object.key).cloned()).collect()
+            targets.iter().filter_map(|object| cache.get(object.kind, &object.key)).collect()
         });
         if objects.is_empty() {
             return;

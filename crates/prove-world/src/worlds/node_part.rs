@@ -6,9 +6,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use api::{
-    Kind, ObjectKey, ObjectRef, Patch, PersistentVolumeClaim, Precondition, Quantity, Subresource, Write, names,
+    Kind, ObjectKey, ObjectRef, Patch, PersistentVolume, PersistentVolumeClaim, Precondition, Quantity, Subresource,
+    Write, names,
 };
-use control::{Action, BackOff, Cache, Change, Decision, Effect, Outcome, Permission, Rules, Tick, Why};
+use control::{Action, BackOff, Cache, Decision, Effect, Outcome, Permission, Route, Rules, Tick, Why, routes};
 use csi::{Call, v1};
 use serde_json::json;
 
@@ -97,13 +98,10 @@ impl Rules for NodePart {
     /// The size the filesystem was last grown to.
     type Memory = Option<String>;
 
-    fn watches() -> &'static [Kind] {
-        &[Kind::PersistentVolumeClaim, Kind::PersistentVolume]
-    }
-
-    fn wakes(_: &Change, cache: &Cache, local: &()) -> Vec<Key> {
-        NodePart::keys(cache, local)
-    }
+    const ROUTES: &'static [Route<Self>] = routes![
+        PersistentVolumeClaim => both(|_, woken| woken.wake_all(NodePart::keys(woken.cache, woken.local))),
+        PersistentVolume => both(|_, woken| woken.wake_all(NodePart::keys(woken.cache, woken.local))),
+    ];
 
     fn keys(cache: &Cache, (): &()) -> Vec<Key> {
         cache.claims().map(|claim| Key(claim.metadata.key())).collect()

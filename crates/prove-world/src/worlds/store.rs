@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use api::{Kind, ObjectKey, ObjectRef, Patch, PersistentVolumeClaim, Precondition, Write};
-use control::{Action, BackOff, Cache, Change, Decision, Effect, Outcome, Permission, Rules, Tick, Why};
+use control::{Action, BackOff, Cache, Decision, Effect, Outcome, Permission, Route, Rules, Tick, Why, routes};
 use serde_json::json;
 
 use crate::cluster::{Cluster, NAMESPACE};
@@ -108,20 +108,14 @@ impl Rules for Writer {
     type Reason = WriterReason;
     type Memory = ();
 
-    fn watches() -> &'static [Kind] {
-        &[Kind::PersistentVolumeClaim]
-    }
-
-    fn wakes(_: &Change, _: &Cache, _: &String) -> Vec<Journal> {
-        vec![Journal]
-    }
+    const ROUTES: &'static [Route<Self>] = routes![PersistentVolumeClaim => both(|_, woken| woken.wake(Journal))];
 
     fn keys(_: &Cache, _: &String) -> Vec<Journal> {
         vec![Journal]
     }
 
     fn view(_: &Journal, cache: &Cache, letter: &String) -> Self::View {
-        (cache.claim(&ObjectKey::new(NAMESPACE, CLAIM)).cloned(), letter.clone())
+        (cache.claim(&ObjectKey::new(NAMESPACE, CLAIM)), letter.clone())
     }
 
     fn decide(_: Tick, (claim, letter): &Self::View, (): &()) -> Decision<Entry, WriterReason> {

@@ -6,12 +6,11 @@ use alloc::vec::Vec;
 use core::mem;
 
 use api::Kind;
-use control::{Action as _, Effect, Outcome};
+use control::{Action as _, Effect, Outcome, Rules as _};
 use prove_lab::Dice;
 
 use super::world::*;
-use crate::Key;
-use crate::wakes::WATCHES;
+use crate::{Attacher, Key};
 
 struct Play {
     world: World,
@@ -29,7 +28,7 @@ impl Play {
         let node = ["a", "b"][self.dice.index(2)];
         match self.dice.roll(20) {
             0 => self.user(node),
-            1..=4 => self.world.sync_kind(WATCHES[self.dice.index(4)]),
+            1..=4 => self.world.sync_kind(Attacher::watches()[self.dice.index(4)]),
             5 => self.die(),
             6 => self.world.forget(),
             7 => self.arrive_late(),

@@ -182,9 +182,9 @@ fn every_object_a_decision_reads_wakes_it() {
 fn an_unfilled_cache_decides_nothing() {
     let mut world = World::new(&["ReadWriteOnce"]);
     world.want("a");
-    for missing in crate::wakes::WATCHES {
+    for missing in Attacher::watches() {
         world.cache = control::Cache::default();
-        crate::wakes::WATCHES.iter().filter(|kind| **kind != missing).for_each(|kind| world.sync_kind(*kind));
+        Attacher::watches().iter().filter(|kind| *kind != missing).for_each(|kind| world.sync_kind(*kind));
         assert!(matches!(world.decide(&on("a")), Decision::Rest(_)));
         assert_eq!(world.code(&on("a")), "CacheNotSynced", "{missing} was not awaited");
     }

@@ -1,7 +1,7 @@
 use alloc::format;
 use alloc::sync::Arc;
 
-use api::{PersistentVolume, PersistentVolumeClaim, names};
+use api::{ClaimPhase, PersistentVolume, PersistentVolumeClaim, VolumePhase, names};
 use control::{Decision, Tick, Why};
 
 use crate::{
@@ -182,7 +182,7 @@ fn surely(
     code: Reason,
     text: alloc::string::String,
 ) -> Decision<Action, Reason> {
-    if claim.status.phase == "Lost" || memory.looked.says_gone(volume, &claim.metadata.uid) {
+    if claim.status.phase == ClaimPhase::Lost || memory.looked.says_gone(volume, &claim.metadata.uid) {
         return lost(claim, code, text);
     }
     if let Some(until) = memory.looked.says_there(volume, &claim.metadata.uid, now) {
@@ -199,7 +199,7 @@ fn surely(
 
 fn lost(claim: &Arc<PersistentVolumeClaim>, code: Reason, text: alloc::string::String) -> Decision<Action, Reason> {
     let why = Why::waiting(code, text);
-    if claim.status.phase == "Lost" {
+    if claim.status.phase == ClaimPhase::Lost {
         return Decision::Rest(why);
     }
     Decision::Do(Action::MarkClaimLost(claim.clone()), why)
@@ -225,7 +225,7 @@ fn bind(claim: &Arc<PersistentVolumeClaim>, volume: &Arc<PersistentVolume>) -> D
         let why = Why::waiting(Reason::ReservingVolume, format!("reserving volume {name} for the claim"));
         return Decision::Do(Action::Reserve { volume: volume.clone(), claim }, why);
     }
-    if volume.status.phase != "Bound" {
+    if volume.status.phase != VolumePhase::Bound {
         let why = Why::waiting(Reason::BindingVolume, format!("marking volume {name} as bound"));
         return Decision::Do(Action::MarkVolumeBound(volume.clone()), why);
     }
@@ -233,7 +233,7 @@ fn bind(claim: &Arc<PersistentVolumeClaim>, volume: &Arc<PersistentVolume>) -> D
         let why = Why::waiting(Reason::BindingClaim, format!("pointing the claim at volume {name}"));
         return Decision::Do(Action::PointClaim { claim, volume: name.clone() }, why);
     }
-    if claim.status.phase != "Bound" || claim.status.access_modes != volume.spec.access_modes {
+    if claim.status.phase != ClaimPhase::Bound || claim.status.access_modes != volume.spec.access_modes {
         let why = Why::waiting(Reason::ReportingBound, format!("reporting the claim as bound to volume {name}"));
         return Decision::Do(Action::MarkClaimBound { claim, volume: volume.clone() }, why);
     }

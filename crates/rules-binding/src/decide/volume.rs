@@ -1,7 +1,7 @@
 use alloc::format;
 use alloc::sync::Arc;
 
-use api::{ObjectKey, PersistentVolume, names};
+use api::{ObjectKey, PersistentVolume, VolumePhase, names};
 use control::{Decision, Tick, Why};
 
 use crate::{Action, Memory, Reason, VolumeFacts, VolumeOwner};
@@ -10,7 +10,7 @@ use crate::{Action, Memory, Reason, VolumeFacts, VolumeOwner};
 pub(crate) fn volume(now: Tick, facts: &VolumeFacts, memory: &Memory) -> Decision<Action, Reason> {
     let volume = &facts.volume;
     let protected = volume.metadata.has_finalizer(names::PV_PROTECTION);
-    let bound = volume.status.phase == "Bound";
+    let bound = volume.status.phase == VolumePhase::Bound;
     match (volume.metadata.is_deleting(), protected) {
         (false, false) => Decision::Do(
             Action::AddVolumeFinalizer(volume.clone()),
@@ -46,7 +46,7 @@ fn available(volume: &Arc<PersistentVolume>, why: Why<Reason>) -> Decision<Actio
     if volume.metadata.is_deleting() {
         return Decision::Rest(Why::waiting(Reason::VolumeBeingDeleted, "the volume is being deleted"));
     }
-    if volume.status.phase == "Available" {
+    if volume.status.phase == VolumePhase::Available {
         return Decision::Rest(why);
     }
     Decision::Do(
@@ -63,7 +63,7 @@ fn unseen(
     uid: &str,
     memory: &Memory,
 ) -> Decision<Action, Reason> {
-    if matches!(volume.status.phase.as_str(), "Released" | "Failed") {
+    if volume.is_released() {
         return released(volume, claim);
     }
     let name = &volume.metadata.name;
@@ -106,7 +106,7 @@ fn surplus(volume: &Arc<PersistentVolume>, claim: &ObjectKey, other: &str) -> De
     if !provisioned || volume.spec.persistent_volume_reclaim_policy != "Delete" {
         return Decision::Do(Action::Unreserve(volume.clone()), Why::waiting(Reason::UnreservingVolume, text));
     }
-    if matches!(volume.status.phase.as_str(), "Released" | "Failed") {
+    if volume.is_released() {
         return released(volume, claim);
     }
     Decision::Do(Action::MarkReleased(volume.clone()), Why::waiting(Reason::SurplusVolume, text))

@@ -23,7 +23,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use api::{CSIStorageCapacity, Kind, ObjectKey, ObjectRef, StorageClass};
-use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
+use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Tick};
 
 pub use action::CapacityAction;
 pub(crate) use index::labels;
@@ -93,20 +93,7 @@ impl Rules for Capacity {
     type Reason = CapacityReason;
     type Memory = CapacityMemory;
 
-    fn watches() -> &'static [Kind] {
-        &[
-            Kind::StorageClass,
-            Kind::CSINode,
-            Kind::Node,
-            Kind::PersistentVolume,
-            Kind::PersistentVolumeClaim,
-            Kind::CSIStorageCapacity,
-        ]
-    }
-
-    fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<CapacityKey> {
-        index::wakes(change, cache, local)
-    }
+    const ROUTES: &'static [Route<Self>] = index::ROUTES;
 
     fn keys(cache: &Cache, local: &Local) -> Vec<CapacityKey> {
         index::keys(cache, local)

@@ -2,7 +2,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 
-use api::{PersistentVolume, SecretReference, names};
+use api::{PersistentVolume, SecretReference, VolumePhase, names};
 use control::{Decision, Tick, Why};
 
 use super::step::read_secret;
@@ -11,11 +11,10 @@ use crate::{Action, Fresh, Local, Memory, Obstacle, Reason, Stage, pv};
 /// Whether a volume's data may be destroyed: the policy says so, and it belongs to nobody. A volume that is being
 /// deleted and is not bound can never become bound again, because binding refuses it (reliability 8).
 pub fn is_condemned(volume: &PersistentVolume) -> bool {
-    let released = matches!(volume.status.phase.as_str(), "Released" | "Failed");
     let abandoned = volume.metadata.is_deleting()
         && volume.metadata.has_finalizer(names::PROVISIONER_FINALIZER)
-        && volume.status.phase != "Bound";
-    volume.spec.persistent_volume_reclaim_policy == "Delete" && (released || abandoned)
+        && volume.status.phase != VolumePhase::Bound;
+    volume.spec.persistent_volume_reclaim_policy == "Delete" && (volume.is_released() || abandoned)
 }
 
 pub(crate) fn volume(
@@ -28,7 +27,7 @@ pub(crate) fn volume(
 ) -> Decision<Action, Reason> {
     let held = volume.metadata.has_finalizer(names::PROVISIONER_FINALIZER);
     let deleting = volume.metadata.is_deleting();
-    let bound = volume.status.phase == "Bound";
+    let bound = volume.status.phase == VolumePhase::Bound;
     if deleting && !held {
         return Decision::Rest(Why::settled(
             Reason::VolumeBeingDeleted,

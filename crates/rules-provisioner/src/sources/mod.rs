@@ -21,7 +21,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use api::{Kind, Object, ObjectKey, ObjectRef};
-use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
+use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Tick};
 
 pub use action::RemoveSourceFinalizer;
 pub use reason::SourceReason;
@@ -79,13 +79,7 @@ impl Rules for Sources {
     type Reason = SourceReason;
     type Memory = ();
 
-    fn watches() -> &'static [Kind] {
-        &[Kind::PersistentVolumeClaim, Kind::VolumeSnapshot, Kind::Lease]
-    }
-
-    fn wakes(change: &Change, _cache: &Cache, local: &Local) -> Vec<SourceKey> {
-        index::wakes(change, local)
-    }
+    const ROUTES: &'static [Route<Self>] = index::ROUTES;
 
     fn keys(cache: &Cache, _local: &Local) -> Vec<SourceKey> {
         index::keys(cache)

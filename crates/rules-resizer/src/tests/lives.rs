@@ -12,7 +12,6 @@ use prove_lab::Dice;
 use serde_json::json;
 
 use super::world::*;
-use crate::wakes::WATCHES;
 use crate::{Action, Expansion, Resizer};
 
 struct Play {
@@ -34,7 +33,7 @@ impl Play {
         match self.dice.roll(24) {
             0 => self.user(),
             1 | 2 => self.node(),
-            3..=5 => self.world.sync_kind(WATCHES[self.dice.index(4)]),
+            3..=5 => self.world.sync_kind(Resizer::watches()[self.dice.index(4)]),
             6 => self.die(),
             7 => self.world.forget(),
             8 => self.arrive_late(),
@@ -216,9 +215,9 @@ fn every_object_a_decision_reads_wakes_it() {
 fn an_unfilled_cache_decides_nothing() {
     let mut world = World::new(Expansion::Controller);
     world.request("2Gi");
-    for missing in WATCHES {
+    for missing in Resizer::watches() {
         world.cache = control::Cache::default();
-        WATCHES.iter().filter(|kind| **kind != missing).for_each(|kind| world.sync_kind(*kind));
+        Resizer::watches().iter().filter(|kind| *kind != missing).for_each(|kind| world.sync_kind(*kind));
         assert!(matches!(world.look(), Decision::Rest(_)));
         assert_eq!(world.code(), "CacheNotSynced", "{missing} was not awaited");
     }

@@ -233,7 +233,7 @@ fn a_failed_attempt_is_waited_out_and_told() {
     let scene = Scene::default().node("a").pod("p", &[], "", "Pending");
     let (pod, mut cache, mut engine) = (ObjectKey::new("n", "p"), scene.cache, Engine::<Scheduler>::new(()));
     Scheduler::watches().iter().for_each(|kind| {
-        let listed: Vec<Object> = cache.all(*kind).cloned().collect();
+        let listed: Vec<Object> = cache.all(*kind).collect();
         cache.replace(*kind, 1_000, listed);
     });
     let Decision::Do(action, why) = engine.decide(Tick(0), &pod, &cache) else { panic!() };

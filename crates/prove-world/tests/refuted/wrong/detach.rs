@@ -1,5 +1,5 @@
 use api::{Kind, Object, ObjectRef};
-use control::{BackOff, Cache, Change, Decision, Effect, Outcome, Permission, Reply, Rules, Tick};
+use control::{BackOff, Cache, Change, Decision, Effect, Outcome, Permission, Reply, Route, Rules, Tick};
 use rules_attachdetach::{Action, AttachDetach, Key, Memory, Proof, Reason, Stamp, View};
 
 use super::Astray;
@@ -76,6 +76,8 @@ impl Rules for FreshReadOnly {
     type Action = Wrong;
     type Reason = Reason;
     type Memory = Memory;
+
+    const ROUTES: &'static [Route<Self>] = &[];
 
     fn watches() -> &'static [Kind] {
         AttachDetach::watches()

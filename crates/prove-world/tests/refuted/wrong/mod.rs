@@ -13,7 +13,7 @@ use std::hash::Hash;
 use std::marker::PhantomData;
 
 use api::{Kind, ObjectRef};
-use control::{BackOff, Cache, Change, Decision, Outcome, Rules, Tick};
+use control::{BackOff, Cache, Change, Decision, Outcome, Route, Rules, Tick};
 
 pub use attacher::{SaysAttached, SaysDetached};
 pub use binding::{BindsTwice, ReleasesBound};
@@ -74,6 +74,8 @@ impl<A: Astray> Rules for Led<A> {
     type Action = <A::Real as Rules>::Action;
     type Reason = <A::Real as Rules>::Reason;
     type Memory = <A::Real as Rules>::Memory;
+
+    const ROUTES: &'static [Route<Self>] = &[];
 
     fn watches() -> &'static [Kind] {
         A::Real::watches()

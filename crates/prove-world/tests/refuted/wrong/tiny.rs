@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use api::{Kind, ObjectKey, ObjectRef, Patch, PersistentVolumeClaim, Precondition, Write};
-use control::{Action, BackOff, Cache, Change, Decision, Effect, Outcome, Permission, Rules, Tick, Why};
+use control::{Action, BackOff, Cache, Decision, Effect, Outcome, Permission, Route, Rules, Tick, Why, routes};
 use serde_json::json;
 
 const SAID: &str = "prove/said";
@@ -82,20 +82,15 @@ impl<H: Habit> Rules for Tiny<H> {
     type Reason = TinyReason;
     type Memory = ();
 
-    fn watches() -> &'static [Kind] {
-        &[Kind::PersistentVolumeClaim]
-    }
-
-    fn wakes(_: &Change, _: &Cache, _: &bool) -> Vec<TheClaim> {
-        Vec::from_iter(H::WAKES.then_some(TheClaim))
-    }
+    const ROUTES: &'static [Route<Self>] =
+        routes![PersistentVolumeClaim => both(|_, woken| woken.wake_all(H::WAKES.then_some(TheClaim)))];
 
     fn keys(_: &Cache, _: &bool) -> Vec<TheClaim> {
         vec![TheClaim]
     }
 
     fn view(_: &TheClaim, cache: &Cache, wrote: &bool) -> Self::View {
-        (cache.claim(&ObjectKey::new(CLAIM[0], CLAIM[1])).cloned(), *wrote)
+        (cache.claim(&ObjectKey::new(CLAIM[0], CLAIM[1])), *wrote)
     }
 
     fn decide(_: Tick, (claim, wrote): &Self::View, (): &()) -> Decision<Say<H>, TinyReason> {

@@ -1,98 +1,27 @@
-use alloc::collections::BTreeSet;
+//! From the cache to a view.
+
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use api::names;
-use api::{Object, ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass};
-use control::{Cache, Change};
+use api::{ObjectKey, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumePhase};
+use control::Cache;
 
 use crate::fit::{capacity, requested};
 use crate::{
-    BindingState, Candidate, ClaimFacts, ClaimView, Fit, Key, NamedVolume, Prospect, VolumeFacts, VolumeOwner,
-    VolumeView,
+    BindingState, Candidate, ClaimFacts, ClaimView, Fit, NamedVolume, Prospect, VolumeFacts, VolumeOwner, VolumeView,
 };
-
-pub(crate) fn keys(cache: &Cache) -> Vec<Key> {
-    let claims = cache.claims().map(|claim| Key::Claim(claim.metadata.key()));
-    let volumes = cache.volumes().map(|volume| Key::Volume(volume.metadata.name.clone()));
-    claims.chain(volumes).collect()
-}
-
-pub(crate) fn wakes(change: &Change, cache: &Cache) -> Vec<Key> {
-    let mut woken = BTreeSet::new();
-    for side in change.sides() {
-        match side {
-            Object::PersistentVolumeClaim(claim) => claim_wakes(claim, cache, &mut woken),
-            Object::PersistentVolume(volume) => volume_wakes(volume, cache, &mut woken),
-            Object::StorageClass(class) => class_wakes(class, cache, &mut woken),
-            Object::Pod(pod) => pod_wakes(pod, &mut woken),
-            Object::VolumeAttachment(_)
-            | Object::CSIDriver(_)
-            | Object::CSINode(_)
-            | Object::Node(_)
-            | Object::Secret(_)
-            | Object::VolumeAttributesClass(_)
-            | Object::CSIStorageCapacity(_)
-            | Object::VolumeSnapshot(_)
-            | Object::VolumeSnapshotContent(_)
-            | Object::ReferenceGrant(_)
-            | Object::Lease(_) => {}
-        }
-    }
-    woken.into_iter().collect()
-}
-
-/// The claim itself, the volume it names, and the volumes that refer to it (PV-4).
-fn claim_wakes(claim: &PersistentVolumeClaim, cache: &Cache, woken: &mut BTreeSet<Key>) {
-    let key = claim.metadata.key();
-    woken.extend(cache.volumes_by_claim(&key.to_string()).map(|volume| Key::Volume(volume.metadata.name.clone())));
-    if !claim.spec.volume_name.is_empty() {
-        woken.insert(Key::Volume(claim.spec.volume_name.clone()));
-    }
-    woken.insert(Key::Claim(key));
-}
-
-/// The volume itself, the claim it refers to, the claims that name it, and the claims that might want it.
-fn volume_wakes(volume: &PersistentVolume, cache: &Cache, woken: &mut BTreeSet<Key>) {
-    let name = &volume.metadata.name;
-    woken.insert(Key::Volume(name.clone()));
-    woken.extend(cache.claims_by_volume(name).map(|claim| Key::Claim(claim.metadata.key())));
-    match &volume.spec.claim_ref {
-        Some(holder) => {
-            woken.insert(Key::Claim(ObjectKey::new(holder.namespace.as_str(), holder.name.as_str())));
-        }
-        None => woken.extend(unbound_of_class(volume.class(), cache)),
-    }
-}
-
-/// Claims of the class; for a default class also those that name none.
-fn class_wakes(class: &StorageClass, cache: &Cache, woken: &mut BTreeSet<Key>) {
-    woken.extend(unbound_of_class(&class.metadata.name, cache));
-    if class.is_default() {
-        woken.extend(unbound_of_class("", cache));
-    }
-}
-
-fn pod_wakes(pod: &Pod, woken: &mut BTreeSet<Key>) {
-    let namespace = pod.metadata.namespace.as_str();
-    woken.extend(pod.claim_names().map(|claim| Key::Claim(ObjectKey::new(namespace, claim))));
-}
-
-fn unbound_of_class(class: &str, cache: &Cache) -> Vec<Key> {
-    let unbound = cache.claims_by_class(class).filter(|claim| claim.spec.volume_name.is_empty());
-    unbound.map(|claim| Key::Claim(claim.metadata.key())).collect()
-}
 
 pub(crate) fn claim(key: &ObjectKey, cache: &Cache) -> ClaimView {
     let Some(claim) = cache.claim(key) else { return ClaimView::Gone };
     let term = key.to_string();
     let users = cache.pods_by_claim(&term).filter(|pod| !pod.is_terminal());
     ClaimView::Here(ClaimFacts {
-        claim: claim.clone(),
         users: users.map(|pod| pod.metadata.name.clone()).collect(),
-        standing: standing(claim, cache),
+        standing: standing(&claim, cache),
+        claim,
     })
 }
 
@@ -112,9 +41,9 @@ fn target(claim: &PersistentVolumeClaim, cache: &Cache) -> NamedVolume {
         return NamedVolume::Missing(name.clone());
     };
     match &volume.spec.claim_ref {
-        None => NamedVolume::Free(Candidate { volume: volume.clone(), fit: Fit::of_free(claim, volume) }),
-        Some(_) if refers(volume, claim) => {
-            NamedVolume::Ours(Candidate { volume: volume.clone(), fit: Fit::of_reserved(claim, volume) })
+        None => NamedVolume::Free(Candidate { fit: Fit::of_free(claim, &volume), volume }),
+        Some(_) if refers(&volume, claim) => {
+            NamedVolume::Ours(Candidate { fit: Fit::of_reserved(claim, &volume), volume })
         }
         Some(holder) => {
             NamedVolume::Foreign { volume: name.clone(), holder: format!("{}/{}", holder.namespace, holder.name) }
@@ -143,7 +72,7 @@ fn prospect(claim: &PersistentVolumeClaim, cache: &Cache) -> Prospect {
     }
     let class_name = claim.class().unwrap_or("");
     let class = cache.class(&ObjectKey::cluster(class_name));
-    let delayed = class.is_some_and(|class| class.waits_for_consumer()); // PV-18: a missing class is not delayed.
+    let delayed = class.as_ref().is_some_and(|class| class.waits_for_consumer()); // PV-18: a missing class is not delayed.
     let placed = claim.metadata.annotation(names::SELECTED_NODE).is_some_and(|node| !node.is_empty());
     if (!delayed || placed)
         && let Some(volume) = best_free(claim, cache, delayed)
@@ -151,13 +80,16 @@ fn prospect(claim: &PersistentVolumeClaim, cache: &Cache) -> Prospect {
         return Prospect::Free(volume);
     }
     match (claim.class(), class) {
-        (None, _) => default_class(cache).map_or(Prospect::NoClass, Prospect::DefaultClass),
+        (None, _) => match StorageClass::default_of(cache.classes()) {
+            Some(class) => Prospect::DefaultClass(class.metadata.name.clone()),
+            None => Prospect::NoClass,
+        },
         (Some(""), _) => Prospect::NoClass,
         (Some(name), None) => Prospect::ClassMissing(name.into()),
         (Some(name), Some(_)) if delayed && !placed => {
             Prospect::AwaitsConsumer { class: name.into(), pods: pods_without_node(claim, cache) }
         }
-        (Some(name), Some(class)) => provisioned_by(name, class),
+        (Some(name), Some(class)) => provisioned_by(name, &class),
     }
 }
 
@@ -177,7 +109,7 @@ fn provisioned_by(name: &str, class: &StorageClass) -> Prospect {
 fn reserved(claim: &PersistentVolumeClaim, cache: &Cache) -> Option<Candidate> {
     let term = claim.metadata.key().to_string();
     let referring = cache.volumes_by_claim(&term).filter(|volume| refers(volume, claim));
-    let candidates = referring.map(|volume| Candidate { volume: volume.clone(), fit: Fit::of_reserved(claim, volume) });
+    let candidates = referring.map(|volume| Candidate { fit: Fit::of_reserved(claim, &volume), volume });
     // A volume reserved by name alone that does not fit is no reservation of ours (PV-14).
     let ours = candidates.filter(|candidate| by_uid(candidate) || candidate.fit == Fit::Fits);
     ours.min_by_key(|candidate| (!by_uid(candidate), candidate.fit != Fit::Fits))
@@ -194,12 +126,12 @@ fn by_uid(candidate: &Candidate) -> bool {
 fn best_free(claim: &PersistentVolumeClaim, cache: &Cache, delayed: bool) -> Option<Arc<PersistentVolume>> {
     let free = cache.volumes_by_class(claim.class().unwrap_or("")).filter(|volume| {
         volume.spec.claim_ref.is_none()
-            && volume.status.phase == "Available"
+            && volume.status.phase == VolumePhase::Available
             && !(delayed && volume.spec.node_affinity.is_some())
             && Fit::of_free(claim, volume) == Fit::Fits
             && !is_anothers(volume, cache)
     });
-    free.min_by_key(|volume| (volume.spec.access_modes.len(), capacity(volume).unwrap_or(i64::MAX))).cloned()
+    free.min_by_key(|volume| (volume.spec.access_modes.len(), capacity(volume).unwrap_or(i64::MAX)))
 }
 
 /// A claim whose binding was completed names this volume, though somebody took the volume's own reference away. The
@@ -208,18 +140,6 @@ fn is_anothers(volume: &PersistentVolume, cache: &Cache) -> bool {
     cache
         .claims_by_volume(&volume.metadata.name)
         .any(|claim| claim.metadata.annotation(names::BIND_COMPLETED).is_some())
-}
-
-/// PV-17: the newest of those marked as default, then by name.
-fn default_class(cache: &Cache) -> Option<String> {
-    let mut best: Option<&Arc<StorageClass>> = None;
-    for class in cache.classes().filter(|class| class.is_default()) {
-        // Classes come by name, so that an equally new one does not replace its predecessor.
-        if best.is_none_or(|held| class.metadata.creation_timestamp > held.metadata.creation_timestamp) {
-            best = Some(class);
-        }
-    }
-    best.map(|class| class.metadata.name.clone())
 }
 
 /// PV-19: pods that would be the first consumer, had they a node.
@@ -234,7 +154,7 @@ fn pods_without_node(claim: &PersistentVolumeClaim, cache: &Cache) -> Vec<String
 pub(crate) fn volume(name: &str, cache: &Cache) -> VolumeView {
     match cache.volume(&ObjectKey::cluster(name)) {
         None => VolumeView::Gone,
-        Some(volume) => VolumeView::Here(VolumeFacts { volume: volume.clone(), holder: holder(volume, cache) }),
+        Some(volume) => VolumeView::Here(VolumeFacts { holder: holder(&volume, cache), volume }),
     }
 }
 

@@ -1,78 +1,15 @@
+//! From the cache to a view.
+
 use alloc::collections::BTreeSet;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use api::names;
-use api::{Node, Object, ObjectKey, PersistentVolumeClaim, Pod};
-use control::{Cache, Change};
+use api::{ClaimPhase, Node, ObjectKey, PersistentVolumeClaim, Pod};
+use control::Cache;
 
 use crate::{ClaimState, NodeView, Pending, View};
-
-pub(crate) fn keys(cache: &Cache) -> Vec<ObjectKey> {
-    cache.pods().map(|pod| pod.metadata.key()).collect()
-}
-
-pub(crate) fn wakes(change: &Change, cache: &Cache) -> Vec<ObjectKey> {
-    let mut woken = BTreeSet::new();
-    if let Some(Object::Node(_)) = change.object() {
-        if node_matters(change) {
-            woken.extend(cache.pods().filter(|pod| waits(pod)).map(|pod| pod.metadata.key()));
-        }
-        return woken.into_iter().collect();
-    }
-    for side in change.sides() {
-        match side {
-            Object::Pod(pod) => {
-                woken.insert(pod.metadata.key());
-                // A claim for one pod at a time may be free now.
-                let namespace = pod.metadata.namespace.as_str();
-                pod.claim_names().for_each(|claim| wake_users(&ObjectKey::new(namespace, claim), cache, &mut woken));
-            }
-            Object::PersistentVolumeClaim(claim) => wake_users(&claim.metadata.key(), cache, &mut woken),
-            Object::PersistentVolume(volume) => {
-                if let Some(holder) = &volume.spec.claim_ref {
-                    let claim = ObjectKey::new(holder.namespace.as_str(), holder.name.as_str());
-                    wake_users(&claim, cache, &mut woken);
-                }
-            }
-            Object::StorageClass(class) => {
-                let claims = cache.claims_by_class(&class.metadata.name);
-                claims.for_each(|claim| wake_users(&claim.metadata.key(), cache, &mut woken));
-            }
-            Object::VolumeAttachment(_)
-            | Object::CSIDriver(_)
-            | Object::CSINode(_)
-            | Object::Node(_)
-            | Object::Secret(_)
-            | Object::VolumeAttributesClass(_)
-            | Object::CSIStorageCapacity(_)
-            | Object::VolumeSnapshot(_)
-            | Object::VolumeSnapshotContent(_)
-            | Object::ReferenceGrant(_)
-            | Object::Lease(_) => {}
-        }
-    }
-    woken.into_iter().collect()
-}
-
-fn waits(pod: &Pod) -> bool {
-    pod.spec.node_name.is_empty() && !pod.is_terminal()
-}
-
-fn wake_users(claim: &ObjectKey, cache: &Cache, woken: &mut BTreeSet<ObjectKey>) {
-    let term = claim.to_string();
-    woken.extend(cache.pods_by_claim(&term).filter(|pod| waits(pod)).map(|pod| pod.metadata.key()));
-}
-
-/// Nodes report all the time; only what bears on placing a pod counts.
-fn node_matters(change: &Change) -> bool {
-    let relevant = |side: &Option<Object>| match side {
-        Some(Object::Node(node)) => Some((closed(node), node.metadata.labels.clone())),
-        Some(_) | None => None,
-    };
-    relevant(&change.before) != relevant(&change.after)
-}
 
 pub(crate) fn view(key: &ObjectKey, cache: &Cache) -> View {
     let Some(pod) = cache.pod(key) else { return View::Gone };
@@ -90,8 +27,8 @@ pub(crate) fn view(key: &ObjectKey, cache: &Cache) -> View {
         pod: key.clone(),
         uid: pod.metadata.uid.clone(),
         template: template.map(|volume| volume.name.clone()),
-        claims: claims(pod, cache),
-        nodes: cache.nodes().map(|node| node_view(node, cache)).collect(),
+        claims: claims(&pod, cache),
+        nodes: cache.nodes().map(|node| node_view(&node, cache)).collect(),
     })
 }
 
@@ -107,14 +44,14 @@ fn claim_state(pod: &Pod, name: &str, cache: &Cache) -> ClaimState {
     if claim.metadata.is_deleting() {
         return ClaimState::Deleting;
     }
-    if let Some(other) = sole_user(pod, claim, cache) {
+    if let Some(other) = sole_user(pod, &claim, cache) {
         return ClaimState::TakenBy(other);
     }
     let node = claim.metadata.annotation(names::SELECTED_NODE).filter(|node| !node.is_empty());
-    match claim.status.phase.as_str() {
-        "Bound" => bound(claim, node, cache),
-        "Lost" => ClaimState::Lost,
-        _pending => unbound(claim, node, cache),
+    match claim.status.phase {
+        ClaimPhase::Bound => bound(&claim, node, cache),
+        ClaimPhase::Lost => ClaimState::Lost,
+        ClaimPhase::Pending | ClaimPhase::Other(_) => unbound(&claim, node, cache),
     }
 }
 
@@ -125,7 +62,7 @@ fn sole_user(pod: &Pod, claim: &PersistentVolumeClaim, cache: &Cache) -> Option<
     }
     let term = claim.metadata.key().to_string();
     let mut users = cache.pods_by_claim(&term);
-    let holds = |other: &&Arc<Pod>| {
+    let holds = |other: &Arc<Pod>| {
         other.metadata.uid != pod.metadata.uid && !other.is_terminal() && !other.spec.node_name.is_empty()
     };
     users.find(holds).map(|other| other.metadata.name.clone())
@@ -164,7 +101,7 @@ fn node_view(node: &Node, cache: &Cache) -> NodeView {
     }
 }
 
-fn closed(node: &Node) -> Option<&'static str> {
+pub(crate) fn closed(node: &Node) -> Option<&'static str> {
     if node.metadata.is_deleting() {
         Some("is being deleted")
     } else if !node.is_ready() {
