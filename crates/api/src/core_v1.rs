@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::in_tree::sourced;
-use crate::{Meta, Quantity, Time, Value, VolumeNodeAffinity};
+use crate::{ClaimPhase, Meta, PodPhase, Quantity, Time, Value, VolumeNodeAffinity, VolumePhase};
 
 /// Declares a narrow object part: every field optional on the wire, empty ones left out. Fields that the API requires may
 /// come first, as `required { … }`; they are always written.
@@ -76,7 +76,7 @@ part! {
 part! {
     /// How far the claim has come.
     ClaimStatus {
-        phase: String,
+        phase: ClaimPhase,
         access_modes: Vec<String>,
         capacity: ResourceList,
         /// The size a resize is under way to.
@@ -143,7 +143,7 @@ part! {
 
 part! {
     /// Where the volume is in its life.
-    VolumeStatus { phase: String, message: String, reason: String }
+    VolumeStatus { phase: VolumePhase, message: String, reason: String }
 }
 
 part! {
@@ -260,7 +260,7 @@ part! {
 part! {
     /// How far the pod has come.
     PodStatus {
-        phase: String,
+        phase: PodPhase,
         reason: String,
         message: String,
         conditions: Vec<Condition>,
@@ -337,6 +337,11 @@ impl PersistentVolumeClaim {
 }
 
 impl PersistentVolume {
+    /// Its claim is gone: it waits to be deleted, or for somebody to look after it.
+    pub fn is_released(&self) -> bool {
+        matches!(self.status.phase, VolumePhase::Released | VolumePhase::Failed)
+    }
+
     /// The class of the volume; the annotation wins over the field.
     pub fn class(&self) -> &str {
         self.metadata.annotation(crate::names::STORAGE_CLASS_BETA).unwrap_or(&self.spec.storage_class_name)
@@ -382,7 +387,7 @@ impl Node {
 impl Pod {
     /// The pod has ended and will not run again.
     pub fn is_terminal(&self) -> bool {
-        self.status.phase == "Succeeded" || self.status.phase == "Failed"
+        matches!(self.status.phase, PodPhase::Succeeded | PodPhase::Failed)
     }
 
     /// Names of the claims the pod uses.

@@ -49,8 +49,8 @@ pub const PROVISIONER_FINALIZER: &str = "external-provisioner.volume.kubernetes.
 pub const PROVISIONING_INTENT: &str = "longshore.dev/provisioning";
 /// Claim: what the class said when the intent was recorded, as JSON, so that a volume whose class has gone can be undone.
 pub const PROVISIONING_TERMS: &str = "longshore.dev/provisioning-terms";
-/// Claim: written by a provisioner that finds an intent it did not record in this life, so that a write still on its
-/// way from an earlier life meets a newer resource version and fails.
+/// Claim: written by a provisioner that finds an intent it did not record in this incarnation, so that a write still on
+/// its way from an earlier incarnation meets a newer resource version and fails.
 pub const PROVISIONING_ADOPTED: &str = "longshore.dev/provisioning-adopted-at";
 /// Annotation on what a volume is being made from: the version at which its finalizer was made sure of. Ours.
 pub const SOURCE_HELD: &str = "longshore.dev/held-at";
@@ -59,7 +59,8 @@ pub const DELETION_SECRET_NAME: &str = "volume.kubernetes.io/provisioner-deletio
 /// The namespace of that secret.
 pub const DELETION_SECRET_NAMESPACE: &str = "volume.kubernetes.io/provisioner-deletion-secret-namespace";
 /// VolumeAttachment: written by the attach/detach controller when it takes over an attachment it did not make in
-/// this life, so that a delete still on its way from an earlier life meets a newer resource version and fails.
+/// this incarnation, so that a delete still on its way from an earlier incarnation meets a newer resource version and
+/// fails.
 pub const ATTACHMENT_ADOPTED: &str = "longshore.dev/adopted-at";
 /// VolumeAttachment: the driver's id of the node, recorded before the first publish so that every unpublish names the
 /// same node, even when the node and its CSINode are gone.
@@ -68,11 +69,11 @@ pub const ATTACHMENT_NODE_ID: &str = "csi.alpha.kubernetes.io/node-id";
 /// finalizer, and this one gives way.
 pub const ATTACHMENT_GIVES_WAY: &str = "longshore.dev/gives-way";
 /// Node: written by the attach/detach controller before it deletes an attachment of a volume that is not reported, so
-/// that a report still on its way from an earlier life meets a newer resource version and fails.
+/// that a report still on its way from an earlier incarnation meets a newer resource version and fails.
 pub const DETACH_FENCE: &str = "longshore.dev/detach-fence";
-/// Node: counts the lives of its agent; every node-status write of the agent tests it, so that a write still on its
-/// way from an earlier life fails.
-pub const AGENT_LIFE: &str = "longshore.dev/agent-life";
+/// Node: counts the incarnations of its agent; every node-status write of the agent tests it, so that a write still on
+/// its way from an earlier incarnation fails.
+pub const AGENT_INCARNATION: &str = "longshore.dev/agent-life";
 /// Node label holding the host's name.
 pub const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
 

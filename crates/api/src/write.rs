@@ -241,12 +241,12 @@ impl Patch {
     }
 
     /// Removes a finalizer from the object of this uid, which is being deleted.
-    pub fn let_go(uid: &str, finalizer: &str) -> Patch {
-        Patch::let_go_of_all(uid, &[finalizer])
+    pub fn remove_finalizer_of(uid: &str, finalizer: &str) -> Patch {
+        Patch::remove_finalizers_of(uid, &[finalizer])
     }
 
     /// Removes finalizers from the object of this uid, which is being deleted.
-    pub fn let_go_of_all(uid: &str, finalizers: &[&str]) -> Patch {
+    pub fn remove_finalizers_of(uid: &str, finalizers: &[&str]) -> Patch {
         let only_if = Precondition { uid: Some(uid.into()), resource_version: None };
         Patch::strategic(only_if, json!({ "metadata": { "$deleteFromPrimitiveList/finalizers": finalizers } }))
     }
@@ -256,7 +256,7 @@ impl Patch {
     /// Elsewhere the object must be unchanged.
     pub fn remove_finalizer(meta: &Meta, finalizer: &str) -> Patch {
         if meta.is_deleting() {
-            return Patch::let_go(&meta.uid, finalizer);
+            return Patch::remove_finalizer_of(&meta.uid, finalizer);
         }
         let rest: Vec<&String> = meta.finalizers.iter().filter(|f| *f != finalizer).collect();
         let rest = if rest.is_empty() { Value::Null } else { json!(rest) };

@@ -1,16 +1,14 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 
-use crate::Fold;
+use api::{Kind, Object, ObjectKey};
+
+use crate::index::{Index, each_term};
+use crate::reads::Reads;
 use crate::shelf::Shelf;
-use api::{
-    CSIDriver, CSINode, CSIStorageCapacity, Kind, Lease, Node, Object, ObjectKey, PersistentVolume,
-    PersistentVolumeClaim, Pod, ReferenceGrant, StorageClass, VolumeAttachment, VolumeAttributesClass, VolumeSnapshot,
-    VolumeSnapshotContent, names,
-};
+use crate::{Fold, Rules};
 
 /// The API objects a process has seen, with the ways rules look them up.
 ///
@@ -18,6 +16,7 @@ use api::{
 /// (reliability 104).
 ///
 /// A large cluster costs little: of most objects only the difference from a sample is kept, and an index holds numbers.
+/// Whoever reads an object gets an `Arc` of its own, so nothing that was read stays behind in the cache.
 #[derive(Clone, Debug, Default)]
 pub struct Cache {
     places: BTreeMap<Kind, BTreeMap<ObjectKey, u32>>,
@@ -29,6 +28,7 @@ pub struct Cache {
     /// Uids of objects that the answer to our own write said are gone, until the watch says so too: news of an earlier
     /// moment must not bring them back (reliability 104).
     gone: BTreeMap<(Kind, ObjectKey), String>,
+    reads: Reads,
 }
 
 /// Caches are the same if they hold the same, wherever they hold it.
@@ -45,31 +45,6 @@ impl Hash for Cache {
         self.entries().for_each(|entry| entry.hash(state));
         self.seen.hash(state);
     }
-}
-
-/// A way to look objects up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Index {
-    /// Pods by `namespace/claim`.
-    PodByClaim,
-    /// Pods by node.
-    PodByNode,
-    /// Claims by class.
-    ClaimByClass,
-    /// Claims by what their volume is made from: `kind/namespace/name`.
-    ClaimBySource,
-    /// Claims by the volume they name.
-    ClaimByVolume,
-    /// Volumes by the `namespace/claim` they are for.
-    VolumeByClaim,
-    /// Volumes by class.
-    VolumeByClass,
-    /// Volumes by `driver^handle`.
-    VolumeByHandle,
-    /// Attachments by volume.
-    AttachmentByVolume,
-    /// Attachments by node.
-    AttachmentByNode,
 }
 
 /// One object changed.
@@ -111,7 +86,7 @@ impl Cache {
         if self.gone.get(&id) == Some(&object.meta().uid) {
             self.gone.remove(&id);
         }
-        if self.get(id.0, &id.1)?.meta().version() > version {
+        if self.held(id.0, &id.1)?.meta().version() > version {
             return None; // A namesake created since, known to us from the answer to a write.
         }
         self.take(id.0, &id.1)
@@ -125,7 +100,7 @@ impl Cache {
                 if object.meta().version() <= seen { None } else { self.put(object) }
             }
             Fold::Gone { kind, key, uid } => {
-                if self.get(kind, &key)?.meta().uid != uid {
+                if self.held(kind, &key)?.meta().uid != uid {
                     return None;
                 }
                 self.gone.insert((kind, key.clone()), uid);
@@ -157,7 +132,7 @@ impl Cache {
         listed.extend(objects.iter().map(|object| object.meta().key()));
         let missing = self.ids(kind).filter(|(key, _)| !listed.contains(key));
         let gone: Vec<ObjectKey> = missing
-            .filter(|(_, place)| self.shelf.copy(**place).is_some_and(|held| held.meta().version() <= version))
+            .filter(|(_, place)| self.shelf.get(**place).is_some_and(|held| held.meta().version() <= version))
             .map(|(key, _)| key.clone())
             .collect();
         self.gone.retain(|(of, key), _| *of != kind || listed.contains(key));
@@ -174,7 +149,7 @@ impl Cache {
             return None;
         }
         let (kind, key) = id;
-        if let Some(held) = self.get(kind, &key)
+        if let Some(held) = self.held(kind, &key)
             && held.meta().version() >= object.meta().version()
         {
             return None;
@@ -202,31 +177,33 @@ impl Cache {
     }
 
     fn entries(&self) -> impl Iterator<Item = (&ObjectKey, Option<Object>)> {
-        self.places.values().flatten().map(|(key, place)| (key, self.shelf.copy(*place)))
+        self.places.values().flatten().map(|(key, place)| (key, self.shelf.get(*place)))
     }
 
-    /// Any object.
-    pub fn get(&self, kind: Kind, key: &ObjectKey) -> Option<&Object> {
+    fn held(&self, kind: Kind, key: &ObjectKey) -> Option<Object> {
         self.shelf.get(*self.places.get(&kind)?.get(key)?)
     }
 
+    /// Any object.
+    pub fn get(&self, kind: Kind, key: &ObjectKey) -> Option<Object> {
+        self.reads.note(kind);
+        self.held(kind, key)
+    }
+
     /// Every object of a kind, by key.
-    pub fn all(&self, kind: Kind) -> impl Iterator<Item = &Object> {
+    pub fn all(&self, kind: Kind) -> impl Iterator<Item = Object> {
+        self.reads.note(kind);
         self.ids(kind).filter_map(|(_, place)| self.shelf.get(*place))
     }
 
     /// Objects an index lists under a term, by key.
-    pub fn by(&self, index: Index, term: &str) -> impl Iterator<Item = &Object> {
-        let hash = names::fnv1a_32(term);
+    pub fn by(&self, index: Index, term: &str) -> impl Iterator<Item = Object> + use<> {
+        self.reads.note(index.kind());
+        let hash = api::names::fnv1a_32(term);
         let found = self.index.range((index, hash, 0)..=(index, hash, u32::MAX));
         let objects = found.filter_map(|(_, _, place)| self.shelf.get(*place));
         // Another term may have the same hash.
-        let is_meant = |object: &&Object| {
-            let mut meant = false;
-            each_term(object, |by, found| meant |= by == index && found.is(term));
-            meant
-        };
-        let mut meant: Vec<&Object> = objects.filter(is_meant).collect();
+        let mut meant: Vec<Object> = objects.filter(|object| index.lists(object, term)).collect();
         meant.sort_by(|one, other| {
             let (one, other) = (one.meta(), other.meta());
             (&one.namespace, &one.name).cmp(&(&other.namespace, &other.name))
@@ -234,165 +211,26 @@ impl Cache {
         meant.into_iter()
     }
 
-    /// Looks have left much behind: it is time to [`Cache::tidy`].
-    pub fn is_untidy(&self) -> bool {
-        self.shelf.is_untidy()
-    }
-
-    /// Gives back the memory that looks have taken. Nothing that can be seen changes.
-    pub fn tidy(&mut self) {
-        self.shelf.tidy();
-    }
-
     /// Kinds whose first list has arrived.
     pub fn is_synced(&self, kind: Kind) -> bool {
         self.seen.contains_key(&kind)
     }
-}
 
-macro_rules! getters {
-    ($($one:ident, $all:ident, $kind:ident;)*) => {
-        impl Cache { $(
-            #[doc = concat!("One ", stringify!($kind), ".")]
-            pub fn $one(&self, key: &ObjectKey) -> Option<&Arc<$kind>> {
-                match self.get(Kind::$kind, key)? { Object::$kind(object) => Some(object), _ => None }
-            }
-
-            #[doc = concat!("Every ", stringify!($kind), ", by key.")]
-            pub fn $all(&self) -> impl Iterator<Item = &Arc<$kind>> {
-                self.all(Kind::$kind).filter_map(|object| match object { Object::$kind(object) => Some(object), _ => None })
-            }
-        )* }
-    };
-}
-getters! {
-    claim, claims, PersistentVolumeClaim;
-    volume, volumes, PersistentVolume;
-    class, classes, StorageClass;
-    attachment, attachments, VolumeAttachment;
-    driver, drivers, CSIDriver;
-    csi_node, csi_nodes, CSINode;
-    node, nodes, Node;
-    pod, pods, Pod;
-    attributes_class, attributes_classes, VolumeAttributesClass;
-    capacity, capacities, CSIStorageCapacity;
-    snapshot, snapshots, VolumeSnapshot;
-    snapshot_content, snapshot_contents, VolumeSnapshotContent;
-    grant, grants, ReferenceGrant;
-    lease, leases, Lease;
-}
-
-/// For those who look at every object of a kind and keep none: of the kinds there are many of, none is kept unpacked.
-macro_rules! copies {
-    ($($name:ident, $kind:ident;)*) => {
-        impl Cache { $(
-            #[doc = concat!("Every ", stringify!($kind), ", one after the other and by key.")]
-            pub fn $name(&self) -> impl Iterator<Item = Arc<$kind>> {
-                let copies = self.ids(Kind::$kind).filter_map(|(_, place)| self.shelf.copy(*place));
-                copies.filter_map(|object| match object { Object::$kind(object) => Some(object), _ => None })
-            }
-        )* }
-    };
-}
-copies! {
-    each_claim, PersistentVolumeClaim;
-    each_volume, PersistentVolume;
-    each_attachment, VolumeAttachment;
-}
-
-macro_rules! lookups {
-    ($($name:ident, $index:ident, $kind:ident;)*) => {
-        impl Cache { $(
-            #[doc = concat!("`Index::", stringify!($index), "`.")]
-            pub fn $name(&self, term: &str) -> impl Iterator<Item = &Arc<$kind>> {
-                self.by(Index::$index, term).filter_map(|object| match object { Object::$kind(object) => Some(object), _ => None })
-            }
-        )* }
-    };
-}
-lookups! {
-    pods_by_claim, PodByClaim, Pod;
-    pods_by_node, PodByNode, Pod;
-    claims_by_class, ClaimByClass, PersistentVolumeClaim;
-    claims_by_source, ClaimBySource, PersistentVolumeClaim;
-    claims_by_volume, ClaimByVolume, PersistentVolumeClaim;
-    volumes_by_claim, VolumeByClaim, PersistentVolume;
-    volumes_by_class, VolumeByClass, PersistentVolume;
-    volumes_by_handle, VolumeByHandle, PersistentVolume;
-    attachments_by_volume, AttachmentByVolume, VolumeAttachment;
-    attachments_by_node, AttachmentByNode, VolumeAttachment;
-}
-
-/// What an object is found under: some texts, one after the other.
-struct Term<'a>(&'a [&'a str]);
-
-impl Term<'_> {
-    fn hash(&self) -> u32 {
-        names::fnv1a_32_of(self.0)
-    }
-
-    fn is(&self, text: &str) -> bool {
-        let mut rest = Some(text);
-        for part in self.0 {
-            rest = rest.and_then(|rest| rest.strip_prefix(part));
-        }
-        rest == Some("")
-    }
-}
-
-/// Every way an object is found, told one by one: most changes change none of them, so that nothing is made for them.
-fn each_term(object: &Object, mut tell: impl FnMut(Index, &Term<'_>)) {
-    match object {
-        Object::Pod(pod) => {
-            for claim in pod.claim_names() {
-                tell(Index::PodByClaim, &Term(&[&pod.metadata.namespace, "/", claim]));
-            }
-            if !pod.spec.node_name.is_empty() {
-                tell(Index::PodByNode, &Term(&[&pod.spec.node_name]));
-            }
-        }
-        Object::PersistentVolumeClaim(claim) => {
-            tell(Index::ClaimByClass, &Term(&[claim.class().unwrap_or("")]));
-            if !claim.spec.volume_name.is_empty() {
-                tell(Index::ClaimByVolume, &Term(&[&claim.spec.volume_name]));
-            }
-            if let Some((source, namespace)) = claim.source() {
-                tell(Index::ClaimBySource, &Term(&[&source.kind, "/", namespace, "/", &source.name]));
-            }
-        }
-        Object::PersistentVolume(volume) => {
-            tell(Index::VolumeByClass, &Term(&[volume.class()]));
-            if let Some(claim) = &volume.spec.claim_ref {
-                tell(Index::VolumeByClaim, &Term(&[&claim.namespace, "/", &claim.name]));
-            }
-            if let Some(csi) = &volume.spec.csi {
-                tell(Index::VolumeByHandle, &Term(&[&csi.driver, "^", &csi.volume_handle]));
-            }
-        }
-        Object::VolumeAttachment(attachment) => {
-            tell(Index::AttachmentByNode, &Term(&[&attachment.spec.node_name]));
-            if let Some(volume) = attachment.volume() {
-                tell(Index::AttachmentByVolume, &Term(&[volume]));
-            }
-        }
-        Object::StorageClass(_)
-        | Object::CSIDriver(_)
-        | Object::CSINode(_)
-        | Object::Node(_)
-        | Object::Secret(_)
-        | Object::VolumeAttributesClass(_)
-        | Object::CSIStorageCapacity(_)
-        | Object::VolumeSnapshot(_)
-        | Object::VolumeSnapshotContent(_)
-        | Object::ReferenceGrant(_)
-        | Object::Lease(_) => {}
+    /// Lets rules look at the cache, and panics if they read a kind that they do not watch: a change of such an object
+    /// would never wake them. Release builds do not check. Nobody else may read this cache meanwhile.
+    pub fn checked<R: Rules, T>(&self, look: impl FnOnce(&Cache) -> T) -> T {
+        drop(self.reads.take());
+        let answer = look(self);
+        let unwatched: Vec<Kind> = self.reads.take().filter(|kind| !R::watches().contains(kind)).collect();
+        assert!(unwatched.is_empty(), "{} reads {unwatched:?} and has no route for it", R::NAME);
+        answer
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use api::Meta;
+    use api::{Meta, PersistentVolume, StorageClass};
 
     fn class(name: &str, uid: &str, version: u64) -> Object {
         let metadata = Meta { uid: uid.into(), resource_version: alloc::format!("{version}"), ..Meta::named(name) };

@@ -43,18 +43,18 @@ pub enum Access {
 }
 
 impl Mode {
-    /// A whole set of access modes as one mode (sidecars 1.5). `tells_writers_apart` is the driver's capability
+    /// A whole set of access modes as one mode (sidecars 1.5). `single_node_multi_writer` is the driver's capability
     /// SINGLE_NODE_MULTI_WRITER. The error says what is wrong.
-    pub fn of(modes: &[String], tells_writers_apart: bool) -> Result<Mode, &'static str> {
+    pub fn of(modes: &[String], single_node_multi_writer: bool) -> Result<Mode, &'static str> {
         let has = |mode: &str| modes.iter().any(|m| m == mode);
         if has("ReadWriteOncePod") {
-            return match (modes.iter().all(|m| m == "ReadWriteOncePod"), tells_writers_apart) {
+            return match (modes.iter().all(|m| m == "ReadWriteOncePod"), single_node_multi_writer) {
                 (true, true) => Ok(Mode::SingleNodeSingleWriter),
                 (true, false) => Ok(Mode::SingleNodeWriter),
                 (false, true | false) => Err("access mode ReadWriteOncePod cannot be combined with another one"),
             };
         }
-        match (has("ReadWriteMany"), has("ReadOnlyMany"), has("ReadWriteOnce"), tells_writers_apart) {
+        match (has("ReadWriteMany"), has("ReadOnlyMany"), has("ReadWriteOnce"), single_node_multi_writer) {
             (true, _, _, _) => Ok(Mode::MultiNodeWriter),
             (false, true, true, _) => Err("access modes ReadOnlyMany and ReadWriteOnce cannot be combined"),
             (false, true, false, _) => Ok(Mode::MultiNodeReader),

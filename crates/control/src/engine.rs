@@ -13,8 +13,14 @@ use core::hash::{Hash, Hasher};
 
 use api::{Kind, Object, ObjectKey, ObjectRef};
 
+use crate::decision::Resolved;
 use crate::retry::Failures;
 use crate::{Action, Attempt, Cache, Change, Decision, Effect, Outcome, Queue, Reply, Rules, Tick, Why};
+
+/// The reason to wait after a failure.
+const BACK_OFF: &str = "BackOff";
+/// The reason to wait for the first list of a kind.
+const CACHE_NOT_SYNCED: &str = "CacheNotSynced";
 
 /// One set of rules with all it keeps between two steps.
 pub struct Engine<R: Rules> {
@@ -46,8 +52,8 @@ pub struct Doing<A> {
 pub enum Next<R: Rules> {
     /// Perform this effect and tell [`Engine::ended`].
     Begin { key: Arc<R::Key>, effect: Effect },
-    /// The key needs nothing until a fact changes.
-    Rested { key: Arc<R::Key>, why: Why },
+    /// The key needs nothing until a fact changes. The reason is one of the rules, so that events can follow from it.
+    Rested { key: Arc<R::Key>, why: Why<R::Reason> },
     /// The key is due again later.
     Waiting { key: Arc<R::Key>, why: Why },
     /// No key is due; the next one is due then.
@@ -153,18 +159,18 @@ impl<R: Rules> Engine<R> {
             return Next::Idle(None);
         }
         let Some(key) = self.queue.take(now) else { return Next::Idle(self.queue.next()) };
-        match self.decide(now, &key, cache) {
-            rest @ (Decision::Rest(_) | Decision::Either(..)) => {
+        match self.resolve(now, &key, cache) {
+            Resolved::Rest(why) => {
                 self.queue.done(key.clone());
-                Next::Rested { key, why: rest.why().clone() }
+                Next::Rested { key, why }
             }
-            Decision::Wait(until, why) => {
+            Resolved::Wait(until, why) => {
                 self.queue.done(key.clone());
                 self.queue.wake(key.clone(), until);
                 Next::Waiting { key, why }
             }
-            Decision::Do(action, why) => {
-                let effect = self.track_action(key.clone(), action, why);
+            Resolved::Do(action, why) => {
+                let effect = self.track_action(key.clone(), action, why.named());
                 Next::Begin { key, effect }
             }
         }
@@ -174,17 +180,18 @@ impl<R: Rules> Engine<R> {
     pub fn decide(&self, now: Tick, key: &R::Key, cache: &Cache) -> Decision<R::Action> {
         if let Some(kind) = unlisted::<R>(cache) {
             // Reliability 35: what has not been listed cannot be told from what is gone.
-            return Decision::Rest(Why::waiting(
-                "CacheNotSynced",
-                format!("waiting for the first list of {kind} objects"),
-            ));
+            let text = format!("waiting for the first list of {kind} objects");
+            return Decision::Rest(Why::waiting(CACHE_NOT_SYNCED, text));
         }
+        self.resolve(now, key, cache).into()
+    }
+
+    fn resolve(&self, now: Tick, key: &R::Key, cache: &Cache) -> Resolved<R::Action, R::Reason> {
         let view = R::view(key, cache, &self.local);
         match self.tracks.get(key) {
-            None => R::decide(now, &view, &R::Memory::default()).first(&mut Decision::Do),
+            None => R::decide(now, &view, &R::Memory::default()).resolve(&mut |_, _| None),
             Some(track) => {
-                let mut hold = |action, why| track.hold_back(now, action, why);
-                R::decide(now, &view, &track.memory).first(&mut hold)
+                R::decide(now, &view, &track.memory).resolve(&mut |action, why| track.hold_back(now, action, why))
             }
         }
     }
@@ -336,13 +343,12 @@ impl<R: Rules> Track<R> {
     }
 
     /// After a failure the next attempt waits its turn, and says what failed.
-    fn hold_back(&self, now: Tick, action: R::Action, why: Why) -> Decision<R::Action> {
+    fn hold_back(&self, now: Tick, action: &R::Action, why: &Why<R::Reason>) -> Option<(Tick, Why)> {
         if self.failures.is_empty() {
-            return Decision::Do(action, why);
+            return None;
         }
-        let held = self.failures.hold(now, &action.lane());
-        let held = held.map(|(until, last)| Decision::Wait(until, Why::waiting("BackOff", format!("{why}: {last}"))));
-        held.unwrap_or(Decision::Do(action, why))
+        let (until, last) = self.failures.hold(now, &action.lane())?;
+        Some((until, Why::waiting(BACK_OFF, format!("{why}: {last}"))))
     }
 }
 

@@ -6,7 +6,14 @@ use core::hash::{Hash, Hasher};
 use api::{Kind, Meta, Object, ObjectKey, ObjectRef, Precondition, StorageClass, Write};
 
 use super::*;
-use crate::{BackOff, Lane, Permission, Refusal};
+use crate::{BackOff, Lane, Permission, Refusal, Route};
+
+crate::reasons! {
+    enum TouchReason {
+        Touching,
+        Touched,
+    }
+}
 
 /// Rules that touch every class once, and delete those called `old`.
 #[derive(Debug)]
@@ -41,27 +48,27 @@ impl Rules for Touch {
     type Local = u32;
     type View = Option<String>;
     type Action = Act;
+    type Reason = TouchReason;
     type Memory = bool;
 
-    fn watches() -> &'static [Kind] {
-        &[Kind::StorageClass, Kind::Node]
-    }
-    fn wakes(change: &Change, _: &Cache, _: &u32) -> Vec<String> {
-        change.sides().map(|object| object.meta().name.clone()).collect()
-    }
+    const ROUTES: &'static [Route<Touch>] = crate::routes![
+        StorageClass => each(|class, woken| woken.wake(class.metadata.name.clone())),
+        api::Node => nothing,
+    ];
+
     fn keys(cache: &Cache, _: &u32) -> Vec<String> {
         cache.classes().map(|class| class.metadata.name.clone()).collect()
     }
     fn view(key: &String, cache: &Cache, _: &u32) -> Option<String> {
         cache.class(&ObjectKey::cluster(key.as_str())).map(|class| class.metadata.uid.clone())
     }
-    fn decide(_: Tick, view: &Option<String>, done: &bool) -> Decision<Act> {
+    fn decide(_: Tick, view: &Option<String>, done: &bool) -> Decision<Act, TouchReason> {
         match view {
             Some(uid) if !done => {
-                let why = Why::waiting("Touching", "touching the class");
+                let why = Why::waiting(TouchReason::Touching, "touching the class");
                 Decision::Do(Act { name: uid.split('-').next().unwrap_or_default().into(), uid: uid.clone() }, why)
             }
-            Some(_) | None => Decision::Rest(Why::settled("Touched", "nothing to touch")),
+            Some(_) | None => Decision::Rest(Why::settled(TouchReason::Touched, "nothing to touch")),
         }
     }
     fn remember(_: Tick, _: bool, _: &Act, got: &Outcome) -> bool {
@@ -119,7 +126,7 @@ fn a_key_under_way_is_not_begun_again() {
     let (mut engine, mut cache) = engine(&["a"]);
     assert_eq!(begin(&mut engine, 100, &cache), "a");
     let change = cache.set(class("a", 12)).unwrap();
-    assert_eq!(engine.changed(Tick(101), &change, &cache), 2);
+    assert_eq!(engine.changed(Tick(101), &change, &cache), 1);
     assert!(matches!(engine.next(Tick(200), &cache), Next::Idle(None)));
     assert_eq!((engine.busy(), engine.explain(Tick(200), &class("a", 12), &cache)[0].verdict), (1, Verdict::Doing));
     engine.ended(Tick(300), &"a".into(), &Outcome::Unknown("cut off".into()), &cache);

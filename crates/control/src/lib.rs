@@ -4,7 +4,8 @@
 //! memory, answer *rest*, *wait until*, or *do exactly one action*, always with a reason. Somebody else performs the
 //! action ([`Effect`]) and tells how it ended ([`Outcome`]).
 //!
-//! This crate owns the words for that ([`Decision`], [`Why`], [`Outcome`]), the facts rules look at ([`Cache`]), the
+//! This crate owns the words for that ([`Decision`], [`Why`], [`Outcome`]), the facts rules look at ([`Cache`]) and the table
+//! that says which keys a change of them concerns ([`routes!`]), the
 //! words for the machine they run on ([`host`]) and for how a volume is used ([`Capability`]), the one way secrets are read
 //! and passed on ([`Secrets`]), and the tools every controller needs, all told the time: the loop itself ([`Engine`]), its
 //! [`Queue`] and its back-off ([`Failures`]), and [`Election`].
@@ -22,21 +23,28 @@ mod effect;
 mod election;
 mod engine;
 pub mod host;
+mod index;
 mod queue;
+mod reads;
+mod reason;
 mod retry;
+pub mod route;
 mod rules;
 mod secrets;
 mod shelf;
 
-pub use cache::{Cache, Change, Index};
+pub use cache::{Cache, Change};
 pub use capability::{Access, Capability, Mode};
 pub use decision::{Decision, Why};
 pub use effect::{Effect, Outcome, Refusal, Reply};
 pub use election::{Ask, Election, LeaseConfig, LeaseRead};
 pub use engine::{Doing, Ended, Engine, Explanation, Fold, Next, Verdict};
+pub use index::Index;
 pub use queue::{BEGUN, Queue};
+pub use reason::Reason;
 pub use retry::{Attempt, BackOff, Failures, Lane};
-pub use rules::{Action, EventType, Narrate, News, Permission, Rules};
+pub use route::{Route, Sides, Woken};
+pub use rules::{Action, AttemptStep, EventType, Narrate, News, Permission, Rules};
 pub use secrets::Secrets;
 
 /// A moment: milliseconds since 1970, as told by whoever runs the rules. It never goes backwards within one run.

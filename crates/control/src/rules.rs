@@ -5,15 +5,16 @@ use core::hash::Hash;
 
 use api::{Kind, ObjectRef};
 
-use crate::{Attempt, BackOff, Cache, Change, Decision, Effect, Lane, Outcome, Tick, Why};
+use crate::route::{self, Kinds, Route};
+use crate::{Attempt, BackOff, Cache, Change, Decision, Effect, Lane, Outcome, Reason, Tick, Why};
 
 /// A controller, as pure functions.
 ///
 /// An [`Engine`](crate::Engine) keeps one `Local` of facts from outside the API and one `Memory` per key, and is shown one
-/// [`Cache`] of API objects. When an object changes it asks [`Rules::wakes`] for the keys to look at; for each key it builds
+/// [`Cache`] of API objects. When an object changes it asks [`Rules::ROUTES`] for the keys to look at; for each key it builds
 /// the [`Rules::view`], asks [`Rules::decide`], hands out at most one action, and feeds the outcome back through
 /// [`Rules::learn`] and [`Rules::remember`]. The engine counts failures and backs off; rules do not.
-pub trait Rules: 'static {
+pub trait Rules: Sized + 'static {
     /// The controller's name, for logs, metrics and `explain`.
     const NAME: &'static str;
 
@@ -26,14 +27,26 @@ pub trait Rules: 'static {
     type View: Debug;
     /// The closed set of things this controller does.
     type Action: Action;
+    /// The closed set of reasons for what it does and does not do.
+    type Reason: Reason;
     /// A hint kept between decisions. Erasing it at any moment must break no law.
     type Memory: Clone + Default + Debug + PartialEq + Eq + Hash + Send + Sync + 'static;
 
-    /// The kinds of objects that must be in the cache. Nothing is decided before each has been listed.
-    fn watches() -> &'static [Kind];
+    /// The kinds of objects that must be in the cache, and the keys a change of each concerns; written with
+    /// [`routes!`](crate::routes). Whatever [`Rules::view`] reads has its row.
+    const ROUTES: &'static [Route<Self>];
 
-    /// The keys a change concerns. `cache` already holds the change.
-    fn wakes(change: &Change, cache: &Cache, local: &Self::Local) -> Vec<Self::Key>;
+    /// The kinds with a route. Nothing is decided before each has been listed. Only rules that wrap other rules say it
+    /// themselves.
+    fn watches() -> &'static [Kind] {
+        Kinds::<Self>::ALL
+    }
+
+    /// The keys a change concerns, by the routes. `cache` already holds the change. Only rules that wrap other rules say it
+    /// themselves.
+    fn wakes(change: &Change, cache: &Cache, local: &Self::Local) -> Vec<Self::Key> {
+        route::wakes::<Self>(change, cache, local)
+    }
 
     /// Every key there is: asked at start, and whenever `Local` changed from outside.
     fn keys(cache: &Cache, local: &Self::Local) -> Vec<Self::Key>;
@@ -42,7 +55,7 @@ pub trait Rules: 'static {
     fn view(key: &Self::Key, cache: &Cache, local: &Self::Local) -> Self::View;
 
     /// What to do about them.
-    fn decide(now: Tick, view: &Self::View, memory: &Self::Memory) -> Decision<Self::Action>;
+    fn decide(now: Tick, view: &Self::View, memory: &Self::Memory) -> Decision<Self::Action, Self::Reason>;
 
     /// What to keep in mind of an action's outcome.
     fn remember(now: Tick, memory: Self::Memory, did: &Self::Action, got: &Outcome) -> Self::Memory;
@@ -65,7 +78,7 @@ pub trait Narrate: Rules {
     }
 
     /// The Event to emit while a key rests with `why`; `None` for no Event.
-    fn rest_event(_key: &Self::Key, _why: &Why) -> Option<(EventType, &'static str)> {
+    fn rest_event(_key: &Self::Key, _why: &Why<Self::Reason>) -> Option<(EventType, &'static str)> {
         None
     }
 }
@@ -123,8 +136,24 @@ pub trait Action: Clone + Debug + PartialEq + Eq + Hash + Send + Sync + 'static 
         News::default()
     }
 
+    /// Which step it is of an attempt that metrics count as one.
+    fn attempt_step(&self) -> Option<AttemptStep> {
+        None
+    }
+
     /// Every right the controller's actions need, complete and with nothing to spare: its RBAC role is printed from this.
     fn permissions() -> &'static [Permission];
+}
+
+/// A step of an attempt at making or deleting a volume, which dashboards count and time as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AttemptStep {
+    /// More steps follow if this one succeeds.
+    OnTheWay,
+    /// If it succeeds, a volume has been provisioned.
+    Provisions,
+    /// If it succeeds, a volume has been deleted.
+    Deletes,
 }
 
 /// The right to do something to the objects of a kind.

@@ -1,53 +1,30 @@
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicUsize, Ordering};
 
 use api::{Kind, Object};
-use once_cell::race::OnceBox;
 
 /// Where a cache keeps its objects. Those that changed lately are kept as they are; the others, which in a large cluster
 /// are nearly all, are kept packed: as the little in which they differ from a sample of their kind. Whoever looks at a
-/// packed object sees it as it was.
-#[derive(Debug, Default)]
+/// packed object gets it unpacked, as it was; the shelf keeps only the packed form.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Shelf {
     slots: Vec<Slot>,
     free: Vec<u32>,
     /// Slots in the order they were filled, so that the oldest are packed first.
     warm: VecDeque<u32>,
     samples: BTreeMap<Kind, Box<[u8]>>,
-    /// How many packed objects have been unpacked by a look since the last time they were all forgotten.
-    unpacked: AtomicUsize,
 }
 
 #[derive(Clone, Debug)]
 enum Slot {
     Empty,
     Warm(Object),
-    Packed(Kind, Box<Packed>),
+    Packed(Kind, Box<[u8]>),
 }
 
-#[derive(Clone, Debug)]
-struct Packed {
-    bytes: Box<[u8]>,
-    /// The object itself, for as long as somebody may look at it.
-    seen: OnceBox<Object>,
-}
-
-/// Objects kept as they are, and unpacked ones kept for the next look.
+/// So many objects are kept as they are.
 const WARM: usize = 1024;
-
-impl Clone for Shelf {
-    fn clone(&self) -> Shelf {
-        Shelf {
-            slots: self.slots.clone(),
-            free: self.free.clone(),
-            warm: self.warm.clone(),
-            samples: self.samples.clone(),
-            unpacked: AtomicUsize::new(self.unpacked.load(Ordering::Relaxed)),
-        }
-    }
-}
 
 impl Shelf {
     /// Keeps an object, and says where.
@@ -72,58 +49,22 @@ impl Shelf {
         self.free.push(place);
         match slot {
             Slot::Warm(object) => Some(object),
-            Slot::Packed(kind, packed) => self.unpack(kind, &packed.bytes),
+            Slot::Packed(kind, packed) => self.unpack(kind, &packed),
             Slot::Empty => None,
         }
     }
 
-    /// Looks at one object.
-    pub(crate) fn get(&self, place: u32) -> Option<&Object> {
-        match self.slots.get(place as usize)? {
-            Slot::Warm(object) => Some(object),
-            Slot::Packed(kind, packed) => {
-                if packed.seen.get().is_none() {
-                    let _ = packed.seen.set(Box::new(self.unpack(*kind, &packed.bytes)?));
-                    self.unpacked.fetch_add(1, Ordering::Relaxed);
-                }
-                packed.seen.get()
-            }
-            Slot::Empty => None,
-        }
-    }
-
-    /// One object, without keeping it unpacked: for those who look at many.
-    pub(crate) fn copy(&self, place: u32) -> Option<Object> {
+    /// One object.
+    pub(crate) fn get(&self, place: u32) -> Option<Object> {
         match self.slots.get(place as usize)? {
             Slot::Warm(object) => Some(object.clone()),
-            Slot::Packed(kind, packed) => match packed.seen.get() {
-                Some(object) => Some(object.clone()),
-                None => self.unpack(*kind, &packed.bytes),
-            },
+            Slot::Packed(kind, bytes) => self.unpack(*kind, bytes),
             Slot::Empty => None,
-        }
-    }
-
-    /// So many have been unpacked by looks that it is time to [`Shelf::tidy`].
-    pub(crate) fn is_untidy(&self) -> bool {
-        self.unpacked.load(Ordering::Relaxed) > WARM
-    }
-
-    /// Forgets what was unpacked for looks that are over.
-    pub(crate) fn tidy(&mut self) {
-        self.unpacked.store(0, Ordering::Relaxed);
-        for slot in &mut self.slots {
-            if let Slot::Packed(_, packed) = slot {
-                packed.seen = OnceBox::new();
-            }
         }
     }
 
     /// Packs the oldest half when too many are warm.
     fn make_room(&mut self) {
-        if self.is_untidy() {
-            self.tidy();
-        }
         if self.warm.len() < WARM {
             return;
         }
@@ -134,8 +75,7 @@ impl Shelf {
             let Slot::Warm(object) = &self.slots[place as usize] else { continue };
             let object = object.clone();
             if let Some(bytes) = self.pack(&object) {
-                self.slots[place as usize] =
-                    Slot::Packed(object.kind(), Box::new(Packed { bytes, seen: OnceBox::new() }));
+                self.slots[place as usize] = Slot::Packed(object.kind(), bytes);
             }
         }
     }
@@ -173,24 +113,12 @@ mod tests {
         let places: Vec<u32> = (0..5000).map(|number| shelf.put(volume(number))).collect();
         assert!(shelf.slots.iter().filter(|slot| matches!(slot, Slot::Packed(..))).count() > 3000);
         for (number, place) in places.iter().enumerate() {
-            assert_eq!(shelf.copy(*place), Some(volume(number)));
-            assert_eq!(shelf.get(*place), Some(&volume(number)));
+            assert_eq!(shelf.get(*place), Some(volume(number)));
         }
         for (number, place) in places.iter().enumerate() {
             assert_eq!(shelf.take(*place), Some(volume(number)));
-            assert_eq!(shelf.copy(*place), None);
+            assert_eq!(shelf.get(*place), None);
         }
-    }
-
-    #[test]
-    fn what_was_unpacked_for_a_look_is_forgotten_again() {
-        let mut shelf = Shelf::default();
-        let places: Vec<u32> = (0..5000).map(|number| shelf.put(volume(number))).collect();
-        places.iter().for_each(|place| assert!(shelf.get(*place).is_some()));
-        shelf.put(volume(5000));
-        let kept = |slot: &&Slot| matches!(slot, Slot::Packed(_, packed) if packed.seen.get().is_some());
-        assert_eq!(shelf.slots.iter().filter(kept).count(), 0);
-        assert_eq!(shelf.get(places[7]), Some(&volume(7)));
     }
 
     #[test]
@@ -217,6 +145,6 @@ mod tests {
         for number in 0..3000 {
             shelf.put(volume(number));
         }
-        assert_eq!(shelf.get(first), Some(&class));
+        assert_eq!(shelf.get(first), Some(class));
     }
 }

@@ -108,7 +108,7 @@ fn a_typical_volume_costs_less_than_a_kilobyte() {
         assert!(bytes < 1024, "a {name} costs {bytes} bytes");
     }
     // They are all there, and found.
-    assert_eq!(cache.each_volume().count(), OBJECTS);
+    assert_eq!(cache.volumes().count(), OBJECTS);
     assert_eq!(cache.claims_by_volume(&format!("pvc-{}", uid(OBJECTS + 17))).count(), 1);
     assert_eq!(cache.volumes_by_claim("team-17/data-web-17").count(), 1);
 }

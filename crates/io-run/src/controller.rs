@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use api::Object;
-use control::{Action, Cache, Change, Effect, Engine, Explanation, Narrate, Next, Outcome, Tick};
+use control::{Action, Cache, Change, Effect, Engine, Explanation, Narrate, Next, Outcome, Reason, Tick};
 use tokio::sync::{Notify, watch};
 
 use crate::{Acted, Clock, Events, Facts, Listener, Metrics};
@@ -167,7 +167,6 @@ impl<R: Narrate> Controller<R> {
     /// Looks at every key that is due and begins what is to be done. Answers when the next one is due.
     fn start_due(self: &Arc<Self>) -> Option<Tick> {
         loop {
-            self.parts.facts.tidy();
             let now = self.parts.clock.now();
             let next = self.parts.facts.look(|cache| {
                 let mut state = self.state();
@@ -181,7 +180,7 @@ impl<R: Narrate> Controller<R> {
             match next {
                 Next::Idle(until) => return until,
                 Next::Rested { key, why } => {
-                    metrics.decided(name, "rest", why.code);
+                    metrics.decided(name, "rest", why.code.name());
                     self.tell_of_rest(&key, &why);
                 }
                 Next::Waiting { why, .. } => metrics.decided(name, "wait", why.code),
@@ -213,6 +212,7 @@ impl<R: Narrate> Controller<R> {
             controller: R::NAME,
             about: &R::object(&key),
             action: ended.action.name(),
+            step: ended.action.attempt_step(),
             outcome: how,
             failed: ended.attempt.failure().is_some(),
             took: began.elapsed(),

@@ -61,13 +61,6 @@ impl Facts {
         look(&self.cache.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Gives back the memory that many looks have taken; cheap when there were few.
-    pub fn tidy(&self) {
-        if self.look(Cache::is_untidy) {
-            self.cache.write().unwrap_or_else(PoisonError::into_inner).tidy();
-        }
-    }
-
     /// Waits until every one of these kinds has been listed once.
     pub async fn synced(&self, kinds: &[Kind]) {
         loop {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use api::ObjectRef;
+use control::AttemptStep;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -65,6 +66,8 @@ pub struct Acted<'a> {
     pub about: &'a ObjectRef,
     /// Its name.
     pub action: &'static str,
+    /// Which step it was of an attempt that is counted as one.
+    pub step: Option<AttemptStep>,
     /// `done`, `refused` or `unknown`.
     pub outcome: &'static str,
     /// What it was for did not come about.
@@ -216,6 +219,7 @@ mod tests {
             controller: "attacher",
             about: &ObjectRef::cluster(api::Kind::VolumeAttachment, "a"),
             action: "Publish",
+            step: None,
             outcome: "unknown",
             failed: true,
             took: Duration::from_millis(1),

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use api::{Kind, Meta, Object, ObjectKey, ObjectRef, Patch, PersistentVolumeClaim, Write};
 use control::{
-    Action, BackOff, Cache, Change, Decision, Effect, Narrate, Outcome, Permission, Refusal, Reply, Rules, Tick, Why,
+    Action, BackOff, Cache, Decision, Effect, Narrate, Outcome, Permission, Refusal, Reply, Route, Rules, Tick, Why,
+    routes,
 };
 use io_run::{Clock, Controller, Events, Facts, Hands, Parts, Verdict};
 use tokio::sync::Semaphore;
@@ -34,6 +35,14 @@ impl Action for Mark {
     }
 }
 
+control::reasons! {
+    enum MarkingReason {
+        Nothing,
+        Marked,
+        Marking,
+    }
+}
+
 impl Narrate for Marking {}
 
 impl Rules for Marking {
@@ -42,25 +51,25 @@ impl Rules for Marking {
     type Local = bool;
     type View = Option<PersistentVolumeClaim>;
     type Action = Mark;
+    type Reason = MarkingReason;
     type Memory = ();
 
-    fn watches() -> &'static [Kind] {
-        &[Kind::PersistentVolumeClaim]
-    }
-    fn wakes(change: &Change, _: &Cache, _: &bool) -> Vec<ObjectKey> {
-        change.sides().map(|object| object.meta().key()).collect()
-    }
+    const ROUTES: &'static [Route<Self>] =
+        routes![PersistentVolumeClaim => each(|claim, woken| woken.wake(claim.metadata.key()))];
+
     fn keys(cache: &Cache, _: &bool) -> Vec<ObjectKey> {
         cache.claims().map(|claim| claim.metadata.key()).collect()
     }
     fn view(key: &ObjectKey, cache: &Cache, wanted: &bool) -> Self::View {
-        cache.claim(key).filter(|_| *wanted).map(|claim| (**claim).clone())
+        cache.claim(key).filter(|_| *wanted).map(|claim| (*claim).clone())
     }
-    fn decide(_: Tick, view: &Self::View, (): &()) -> Decision<Mark> {
+    fn decide(_: Tick, view: &Self::View, (): &()) -> Decision<Mark, MarkingReason> {
         match view {
-            None => Decision::Rest(Why::settled("Nothing", "nothing to mark")),
-            Some(claim) if claim.metadata.has_finalizer(MARK) => Decision::Rest(Why::settled("Marked", "marked")),
-            Some(claim) => Decision::Do(Mark(claim.clone()), Why::waiting("Marking", "marking the claim")),
+            None => Decision::Rest(Why::settled(MarkingReason::Nothing, "nothing to mark")),
+            Some(claim) if claim.metadata.has_finalizer(MARK) => {
+                Decision::Rest(Why::settled(MarkingReason::Marked, "marked"))
+            }
+            Some(claim) => Decision::Do(Mark(claim.clone()), Why::waiting(MarkingReason::Marking, "marking the claim")),
         }
     }
     fn remember(_: Tick, (): (), _: &Mark, _: &Outcome) {}

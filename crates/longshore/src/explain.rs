@@ -32,7 +32,7 @@ pub fn kind_named(name: &str) -> Option<Kind> {
 
 /// The object and everything its state hangs on: a pod's claims, their volumes, the volumes' attachments.
 pub fn chain(cache: &Cache, kind: Kind, key: &ObjectKey) -> Option<Vec<Object>> {
-    let first = cache.get(kind, key)?.clone();
+    let first = cache.get(kind, key)?;
     let mut chain = vec![first.clone()];
     let claims: Vec<ObjectKey> = match &first {
         Object::Pod(pod) => pod.claim_names().map(|name| ObjectKey::new(&*pod.metadata.namespace, name)).collect(),
@@ -64,8 +64,8 @@ pub fn chain(cache: &Cache, kind: Kind, key: &ObjectKey) -> Option<Vec<Object>> 
         }
     }
     for key in volumes {
-        chain.extend(cache.volume(&key).cloned().map(Object::PersistentVolume));
-        chain.extend(cache.attachments_by_volume(&key.name).cloned().map(Object::VolumeAttachment));
+        chain.extend(cache.volume(&key).map(Object::PersistentVolume));
+        chain.extend(cache.attachments_by_volume(&key.name).map(Object::VolumeAttachment));
     }
     Some(chain)
 }

@@ -79,7 +79,13 @@ impl<R: Rules> Lab<R> {
 
     /// What the rules want for a key.
     pub fn decide(&self, key: &R::Key) -> Decision<R::Action> {
-        self.engine.decide(self.now, key, &self.cache)
+        self.cache.checked::<R, _>(|cache| self.engine.decide(self.now, key, cache))
+    }
+
+    /// What the rules want for a key if nothing failed before, with a reason of their own.
+    pub fn wanted(&self, key: &R::Key) -> Decision<R::Action, R::Reason> {
+        let view = R::view(key, &self.cache, self.engine.local());
+        R::decide(self.now, &view, &self.engine.memory(key))
     }
 
     /// Why.
@@ -181,7 +187,7 @@ impl<R: Rules> Lab<R> {
                 let queued: Vec<R::Key> = self.engine.queued().cloned().collect();
                 return queued.iter().all(|key| matches!(self.decide(key), Decision::Rest(_)));
             }
-            match self.engine.next(self.now, &self.cache) {
+            match self.cache.checked::<R, _>(|cache| self.engine.next(self.now, cache)) {
                 Next::Begin { key, effect } => {
                     done += 1;
                     let action = self.engine.doing(&key).unwrap().action.clone();
@@ -219,7 +225,7 @@ impl<R: Rules> Lab<R> {
         self.engine = Engine::new(local);
         self.cache = Cache::default();
         self.sync();
-        self.engine.wake_all(self.now, &self.cache);
+        self.cache.checked::<R, _>(|cache| self.engine.wake_all(self.now, cache));
     }
 
     /// Time passes.
@@ -235,7 +241,7 @@ impl<R: Rules> Lab<R> {
 
     /// Facts from outside the API change.
     pub fn update_local<T>(&mut self, update: impl FnOnce(&mut R::Local) -> T) -> T {
-        self.engine.update_local(self.now, &self.cache, update)
+        self.cache.checked::<R, _>(|cache| self.engine.update_local(self.now, cache, update))
     }
 
     /// The facts from outside the API.
@@ -320,7 +326,7 @@ impl<R: Rules> Lab<R> {
     }
 
     fn tell(&mut self, change: &Change) {
-        self.engine.changed(self.now, change, &self.cache);
+        self.cache.checked::<R, _>(|cache| self.engine.changed(self.now, change, cache));
     }
 
     /// Every object of a kind as the store keeps it.

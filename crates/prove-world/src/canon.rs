@@ -5,8 +5,8 @@
 //! - *Resource versions and uids* are drawn from counters, so two orders of the same independent steps leave different
 //!   numbers behind. Rules only ever ask whether two such numbers are equal, and of versions of one kind which is newer.
 //!   So a number is replaced by its rank among all numbers of its class that the state mentions: the order survives, the
-//!   history does not. The pretend world draws every such number as eight digits whose first two say the class (a kind's
-//!   versions, uids, incarnations), which makes them easy to find in names, paths, patches and files.
+//!   history does not. The pretend world draws every such number as eight digits whose first two say the class (a
+//!   kind's versions, uids, incarnations), which makes them easy to find in names, paths, patches and files.
 //! - *Moments* between now and the moment of decisions are pauses that are over when anybody looks. Later ones are hashed
 //!   as they are: whoever waits for one waits for longer than a world lasts.
 //! - *Counts of failures* lengthen pauses, which take no time here, and say whose turn it is (`failures % pods`). They go

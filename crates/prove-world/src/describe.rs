@@ -21,8 +21,8 @@ impl World {
         for (name, host) in &self.truth.hosts {
             let _ = writeln!(
                 out,
-                "  machine {name}: life {}, staged {:?}, published {:?}, files {:?}, processes {:?}",
-                host.life,
+                "  machine {name}: incarnation {}, staged {:?}, published {:?}, files {:?}, processes {:?}",
+                host.incarnation,
                 host.staged,
                 host.published,
                 host.files.keys().collect::<Vec<_>>(),

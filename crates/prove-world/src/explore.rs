@@ -229,7 +229,7 @@ pub(crate) fn at_rest(scenario: &Scenario, world: &World) -> Option<Violation> {
 }
 
 /// Reliability 114: every controller that starts anew at rest finds nothing to change. It may read. One that waits for
-/// time to pass may begin what it waits for: a new life has not seen the failure that made the old one wait.
+/// time to pass may begin what it waits for: a new incarnation has not seen the failure that made the old one wait.
 fn silent_restart(world: &World) -> Option<Violation> {
     const READS: usize = 16;
     for at in (0..world.members.len()).filter(|at| !world.members[*at].waits()) {

@@ -144,7 +144,8 @@ impl<R: Rules> Instance<R> {
         self.ready.clear();
         let queued: Vec<R::Key> = self.engine.queued().cloned().collect();
         for key in queued {
-            match self.engine.decide(DECIDE, &key, &self.cache) {
+            let decision = self.cache.checked::<R, _>(|cache| self.engine.decide(DECIDE, &key, cache));
+            match decision {
                 Decision::Rest(_) | Decision::Either(..) => self.engine().rest(&key),
                 Decision::Wait(..) => {}
                 Decision::Do(action, why) => {

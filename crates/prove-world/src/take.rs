@@ -244,7 +244,7 @@ impl Stepped {
     fn restart(&mut self, member: usize) {
         let node = self.world.members[member].node().to_string();
         if let Some(host) = Arc::make_mut(&mut self.world.truth).hosts.get_mut(&node) {
-            host.life += 1;
+            host.incarnation += 1;
             self.world.unannounced |= 1 << member;
         }
         self.world.behind.retain(|(at, _), _| *at != member);
@@ -257,7 +257,7 @@ impl Stepped {
         self.world.unannounced &= !(1 << member);
         let node = self.world.members[member].node().to_string();
         let Some(host) = self.world.truth.hosts.get(&node) else { return };
-        let write = crate::worlds::life_write(&node, host.life);
+        let write = crate::worlds::incarnation_write(&node, host.incarnation);
         if let Ok(committed) = self.world.cluster.write("registrar", &write) {
             self.publish(committed.events, behind);
         }

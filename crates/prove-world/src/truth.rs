@@ -54,8 +54,8 @@ pub struct Host {
     pub dirs: BTreeSet<String>,
     /// Processes by name; `true` while they run.
     pub processes: BTreeMap<String, bool>,
-    /// The life the agent is in.
-    pub life: u64,
+    /// The incarnation the agent is in.
+    pub incarnation: u64,
 }
 
 impl Host {

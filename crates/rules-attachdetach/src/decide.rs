@@ -4,23 +4,25 @@ use alloc::vec::Vec;
 use api::{AttachedVolume, ObjectKey};
 use control::{Decision, Why};
 
-use crate::{Action, Attachment, Holder, Memory, NodeFacts, Pair, Rival, Stamp, Unwanted, View, Want};
+use crate::{Action, Attachment, Holder, Memory, NodeFacts, Pair, Reason, Rival, Stamp, Unwanted, View, Want};
 
-pub(crate) fn decide(view: &View, memory: &Memory) -> Decision<Action> {
+pub(crate) fn decide(view: &View, memory: &Memory) -> Decision<Action, Reason> {
     match view {
         View::VolumeMissing { key, attachment: None } => {
-            Decision::Rest(Why::settled("VolumeGone", format!("volume {} does not exist", key.volume)))
+            Decision::Rest(Why::settled(Reason::VolumeGone, format!("volume {} does not exist", key.volume)))
         }
         View::VolumeMissing { key, attachment: Some(attachment) } => Decision::Rest(Why::waiting(
-            "VolumeMissing",
+            Reason::VolumeMissing,
             format!("volume {} of attachment {attachment} does not exist, so its handle is not known", key.volume),
         )),
-        View::NotCsi(key) => Decision::Rest(Why::settled("NotCsi", format!("volume {} has no CSI driver", key.volume))),
+        View::NotCsi(key) => {
+            Decision::Rest(Why::settled(Reason::NotCsi, format!("volume {} has no CSI driver", key.volume)))
+        }
         View::Pair(pair) => plan(pair, memory),
     }
 }
 
-fn plan(pair: &Pair, memory: &Memory) -> Decision<Action> {
+fn plan(pair: &Pair, memory: &Memory) -> Decision<Action, Reason> {
     match (&pair.want, &pair.node) {
         (Want::Wanted(pod), Some(node)) => wanted(pair, node, pod, memory),
         (Want::Wanted(_), None) => unwanted(pair, Unwanted::NodeGone, memory),
@@ -28,13 +30,13 @@ fn plan(pair: &Pair, memory: &Memory) -> Decision<Action> {
     }
 }
 
-fn wanted(pair: &Pair, node: &NodeFacts, pod: &ObjectKey, memory: &Memory) -> Decision<Action> {
+fn wanted(pair: &Pair, node: &NodeFacts, pod: &ObjectKey, memory: &Memory) -> Decision<Action, Reason> {
     let key = &pair.key;
     if let Some(leaving) = pair.attachments.iter().find(|attachment| attachment.deleting) {
         // A deletion cannot be taken back. Until it is through nobody may start using the volume here.
         return not_reported(pair, node, || {
             waiting(
-                "AttachmentLeaving",
+                Reason::AttachmentLeaving,
                 format!("waiting for attachment {} to be gone before making it anew", leaving.name),
             )
         });
@@ -50,7 +52,7 @@ fn wanted(pair: &Pair, node: &NodeFacts, pod: &ObjectKey, memory: &Memory) -> De
         return not_reported(pair, node, || not_attached(pair, proper));
     }
     if pair.is_reported() {
-        return Decision::Rest(Why::settled("Attached", format!("{key} is attached and reported to the node")));
+        return Decision::Rest(Why::settled(Reason::Attached, format!("{key} is attached and reported to the node")));
     }
     if let Some(rival) = &pair.rival {
         return Decision::Rest(exclusive(pair, rival));
@@ -59,27 +61,34 @@ fn wanted(pair: &Pair, node: &NodeFacts, pod: &ObjectKey, memory: &Memory) -> De
         Some(stranger) => adopt(stranger),
         None => Decision::Do(
             Action::Report { node: node.stamp(), list: with(node, &pair.unique_name) },
-            Why::waiting("Reporting", format!("telling node {} that volume {} is attached", key.node, key.volume)),
+            Why::waiting(
+                Reason::Reporting,
+                format!("telling node {} that volume {} is attached", key.node, key.volume),
+            ),
         ),
     }
 }
 
 /// Takes a report back that should not be there, and goes on once it is not.
-fn not_reported(pair: &Pair, node: &NodeFacts, then: impl FnOnce() -> Decision<Action>) -> Decision<Action> {
+fn not_reported(
+    pair: &Pair,
+    node: &NodeFacts,
+    then: impl FnOnce() -> Decision<Action, Reason>,
+) -> Decision<Action, Reason> {
     match pair.is_reported() {
         true => unreport(pair, node),
         false => then(),
     }
 }
 
-fn create(pair: &Pair, node: &NodeFacts, pod: &ObjectKey) -> Decision<Action> {
+fn create(pair: &Pair, node: &NodeFacts, pod: &ObjectKey) -> Decision<Action, Reason> {
     let key = &pair.key;
     if let Some(rival) = &pair.rival {
         return Decision::Rest(exclusive(pair, rival));
     }
     if !node.managed {
         return waiting(
-            "NodeNotManaged",
+            Reason::NodeNotManaged,
             format!("node {} does not leave its attachments to the controller", key.node),
         );
     }
@@ -91,62 +100,63 @@ fn create(pair: &Pair, node: &NodeFacts, pod: &ObjectKey) -> Decision<Action> {
             node: key.node.clone(),
         },
         Why::waiting(
-            "Attaching",
+            Reason::Attaching,
             format!("asking for volume {} to be attached to node {} for pod {pod}", key.volume, key.node),
         ),
     )
 }
 
-fn exclusive(pair: &Pair, rival: &Rival) -> Why {
+fn exclusive(pair: &Pair, rival: &Rival) -> Why<Reason> {
     let volume = &pair.key.volume;
     match rival {
-        Rival::Attachment { node, deleting: true } => {
-            Why::waiting("DetachingElsewhere", format!("waiting for volume {volume} to be detached from node {node}"))
-        }
+        Rival::Attachment { node, deleting: true } => Why::waiting(
+            Reason::DetachingElsewhere,
+            format!("waiting for volume {volume} to be detached from node {node}"),
+        ),
         Rival::Attachment { node, deleting: false } => Why::waiting(
-            "AttachedElsewhere",
+            Reason::AttachedElsewhere,
             format!("volume {volume} may be on one node only and has an attachment to node {node}"),
         ),
         Rival::Holder { node, holder: Holder::Reported } => Why::waiting(
-            "ReportedElsewhere",
+            Reason::ReportedElsewhere,
             format!("volume {volume} may be on one node only and is reported as attached to node {node}"),
         ),
         Rival::Holder { node, holder: Holder::InUse } => Why::waiting(
-            "InUseElsewhere",
+            Reason::InUseElsewhere,
             format!("volume {volume} may be on one node only and node {node} says it is in use there"),
         ),
         Rival::Earlier { node } => Why::waiting(
-            "WantedElsewhere",
+            Reason::WantedElsewhere,
             format!("volume {volume} may be on one node only and node {node} waits for it as well and comes first"),
         ),
     }
 }
 
-fn not_attached(pair: &Pair, attachment: &Attachment) -> Decision<Action> {
+fn not_attached(pair: &Pair, attachment: &Attachment) -> Decision<Action, Reason> {
     let (volume, node, driver) = (&pair.key.volume, &pair.key.node, &pair.driver);
     match &attachment.error {
         None => waiting(
-            "WaitingForAttacher",
+            Reason::WaitingForAttacher,
             format!("waiting for driver {driver} to attach volume {volume} to node {node}"),
         ),
         Some(error) => waiting(
-            "AttachFailing",
+            Reason::AttachFailing,
             format!("waiting for driver {driver} to attach volume {volume} to node {node}: {error}"),
         ),
     }
 }
 
-fn adopt(attachment: &Attachment) -> Decision<Action> {
+fn adopt(attachment: &Attachment) -> Decision<Action, Reason> {
     Decision::Do(
         Action::Adopt(attachment.stamp()),
         Why::waiting(
-            "Adopting",
+            Reason::Adopting,
             format!("making sure that no earlier deletion of attachment {} can come through", attachment.name),
         ),
     )
 }
 
-fn unwanted(pair: &Pair, reason: Unwanted, memory: &Memory) -> Decision<Action> {
+fn unwanted(pair: &Pair, reason: Unwanted, memory: &Memory) -> Decision<Action, Reason> {
     let staying: Vec<&Attachment> = pair.attachments.iter().filter(|attachment| !attachment.deleting).collect();
     match (&pair.node, staying.first()) {
         (Some(node), _) if pair.is_reported() && (staying.is_empty() || !node.in_use) => unreport(pair, node),
@@ -155,19 +165,20 @@ fn unwanted(pair: &Pair, reason: Unwanted, memory: &Memory) -> Decision<Action> 
             true => delete(pair, attachment),
             false => Decision::Do(
                 Action::CheckNode { node: pair.key.node.clone(), attachments: pair.stamps() },
-                Why::waiting("CheckingNode", format!("making sure that node {} is gone", pair.key.node)),
+                Why::waiting(Reason::CheckingNode, format!("making sure that node {} is gone", pair.key.node)),
             ),
         },
         // Time changes nothing about this (reliability 27): the node itself must say that it is done.
-        (Some(node), Some(_)) if node.in_use => {
-            waiting("InUse", format!("waiting for node {} to stop using volume {}", pair.key.node, pair.key.volume))
-        }
+        (Some(node), Some(_)) if node.in_use => waiting(
+            Reason::InUse,
+            format!("waiting for node {} to stop using volume {}", pair.key.node, pair.key.volume),
+        ),
         (Some(node), Some(attachment)) => match memory.allows(Some(node.uid.as_str()), attachment) {
             true => delete(pair, attachment),
             false => Decision::Do(
                 Action::Fence { node: node.stamp(), unique_name: pair.unique_name.clone(), attachments: pair.stamps() },
                 Why::waiting(
-                    "Fencing",
+                    Reason::Fencing,
                     format!("making sure that node {} does not use volume {}", pair.key.node, pair.key.volume),
                 ),
             ),
@@ -175,11 +186,11 @@ fn unwanted(pair: &Pair, reason: Unwanted, memory: &Memory) -> Decision<Action> 
     }
 }
 
-fn nothing_to_ask_for(pair: &Pair, reason: Unwanted) -> Decision<Action> {
+fn nothing_to_ask_for(pair: &Pair, reason: Unwanted) -> Decision<Action, Reason> {
     let key = &pair.key;
     if let Some(leaving) = pair.attachments.first() {
         return waiting(
-            "Detaching",
+            Reason::Detaching,
             format!(
                 "waiting for driver {} to detach volume {} from node {} ({})",
                 pair.driver, key.volume, key.node, leaving.name
@@ -187,15 +198,17 @@ fn nothing_to_ask_for(pair: &Pair, reason: Unwanted) -> Decision<Action> {
         );
     }
     Decision::Rest(match reason {
-        Unwanted::NoPod => Why::settled("NotWanted", format!("no pod on node {} uses volume {}", key.node, key.volume)),
-        Unwanted::NoAttachRequired => {
-            Why::settled("NoAttachRequired", format!("driver {} needs no attachments", pair.driver))
+        Unwanted::NoPod => {
+            Why::settled(Reason::NotWanted, format!("no pod on node {} uses volume {}", key.node, key.volume))
         }
-        Unwanted::NodeGone => Why::settled("NodeGone", format!("node {} does not exist", key.node)),
+        Unwanted::NoAttachRequired => {
+            Why::settled(Reason::NoAttachRequired, format!("driver {} needs no attachments", pair.driver))
+        }
+        Unwanted::NodeGone => Why::settled(Reason::NodeGone, format!("node {} does not exist", key.node)),
     })
 }
 
-fn unreport(pair: &Pair, node: &NodeFacts) -> Decision<Action> {
+fn unreport(pair: &Pair, node: &NodeFacts) -> Decision<Action, Reason> {
     Decision::Do(
         Action::Unreport {
             node: node.stamp(),
@@ -204,17 +217,17 @@ fn unreport(pair: &Pair, node: &NodeFacts) -> Decision<Action> {
             attachments: pair.stamps(),
         },
         Why::waiting(
-            "TakingReportBack",
+            Reason::TakingReportBack,
             format!("telling node {} that volume {} is not attached any more", pair.key.node, pair.key.volume),
         ),
     )
 }
 
-fn delete(pair: &Pair, attachment: &Attachment) -> Decision<Action> {
+fn delete(pair: &Pair, attachment: &Attachment) -> Decision<Action, Reason> {
     Decision::Do(
         Action::Delete(attachment.stamp()),
         Why::waiting(
-            "Detaching",
+            Reason::Detaching,
             format!("asking for volume {} to be detached from node {}", pair.key.volume, pair.key.node),
         ),
     )
@@ -226,7 +239,7 @@ fn with(node: &NodeFacts, unique_name: &str) -> Vec<AttachedVolume> {
     list
 }
 
-fn waiting(code: &'static str, text: alloc::string::String) -> Decision<Action> {
+fn waiting(code: Reason, text: alloc::string::String) -> Decision<Action, Reason> {
     Decision::Rest(Why::waiting(code, text))
 }
 

@@ -12,10 +12,10 @@
 //! - an attachment is deleted only after a write of this controller to the node was answered with a node that has the
 //!   volume neither in `volumesAttached` nor in `volumesInUse` (26, 28), or after the node was read and is gone (37);
 //! - every report carries the node's version, so that the write that gave the proof also stops every report sent
-//!   before it, by this life of the controller or an earlier one;
+//!   before it, by this incarnation of the controller or an earlier one;
 //! - a deletion carries the attachment's uid and the version it had at the proof, and an attachment is reported only
-//!   when this life made it or adopted it (changed its version) since the last proof: a deletion still on its way
-//!   can no longer succeed;
+//!   when this incarnation made it or adopted it (changed its version) since the last proof: a deletion still on its
+//!   way can no longer succeed;
 //! - a volume for one node only gets no second attachment while any other node has one, in whatever state, or holds
 //!   the volume (24, 34); waiting nodes go in the order of their names, so that two of them never block each other;
 //! - time detaches nothing (27).
@@ -26,24 +26,26 @@
 
 extern crate alloc;
 
-mod act;
+mod action;
+mod build;
 mod decide;
-mod facts;
-mod index;
 mod memory;
+mod reason;
 mod view;
+mod wakes;
 
 #[cfg(test)]
 mod tests;
 
-pub use act::{Action, Stamp};
+pub use action::{Action, Stamp};
 pub use memory::{Memory, Proof};
+pub use reason::Reason;
 pub use view::{Attachment, Holder, Key, NodeFacts, Pair, Rival, Unwanted, View, Want};
 
 use alloc::vec::Vec;
 
 use api::{Kind, ObjectRef};
-use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
+use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Tick};
 
 /// The attach/detach controller.
 pub struct AttachDetach;
@@ -55,25 +57,20 @@ impl Rules for AttachDetach {
     type Local = ();
     type View = View;
     type Action = Action;
+    type Reason = Reason;
     type Memory = Memory;
 
-    fn watches() -> &'static [Kind] {
-        &index::WATCHES
-    }
-
-    fn wakes(change: &Change, cache: &Cache, _local: &()) -> Vec<Key> {
-        index::wakes(change, cache)
-    }
+    const ROUTES: &'static [Route<Self>] = wakes::ROUTES;
 
     fn keys(cache: &Cache, _local: &()) -> Vec<Key> {
-        index::keys(cache)
+        wakes::keys(cache)
     }
 
     fn view(key: &Key, cache: &Cache, _local: &()) -> View {
-        facts::view(key, cache)
+        build::view(key, cache)
     }
 
-    fn decide(_now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+    fn decide(_now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         decide::decide(view, memory)
     }
 

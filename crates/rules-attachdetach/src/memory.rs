@@ -10,8 +10,8 @@ use crate::{Action, Stamp};
 /// What is kept in mind about a volume on a node. Forgetting it costs an adoption or a fence, nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Memory {
-    /// Attachments (by uid) that no deletion still on its way can reach: made or adopted in this life, with no proof
-    /// obtained for them since.
+    /// Attachments (by uid) that no deletion still on its way can reach: made or adopted in this incarnation, with no
+    /// proof obtained for them since.
     pub safe: BTreeSet<String>,
     /// The proof that the volume may be detached. It is dropped when the volume is wanted again.
     pub proof: Option<Proof>,

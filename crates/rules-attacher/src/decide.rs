@@ -5,21 +5,24 @@ use alloc::string::String;
 use api::{SecretReference, VolumeError};
 use control::{Decision, Secrets, Tick, Why};
 
-use crate::act::{Place, PublishRequest, Side, Stamp};
+use crate::action::{PublishRequest, Side, Stamp, VolumeOnNode};
 use crate::{
-    Action, Attach, Context, Detach, Key, Listed, ListingView, Memory, Obstacle, Rival, Target, View, VolumeUse,
+    Action, Attach, AttachObstacle, Detach, Key, Listed, ListingView, Memory, PublishContext, PublishTarget, Reason,
+    RivalAttachment, View, VolumeUse,
 };
 
-pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
     match view {
-        View::Gone(Key::Attachment(name)) => settled("AttachmentGone", format!("attachment {name} does not exist")),
-        View::Gone(Key::Volume(name)) => settled("VolumeGone", format!("volume {name} does not exist")),
-        View::Gone(Key::Listing(driver)) => settled("NotListed", format!("nothing is listed by {driver}")),
-        View::NotOurs(name) => settled("NotOurs", format!("attachment {name} is for another driver")),
-        View::Trivial { attachment, unconfirmed: false, .. } => {
-            settled("NothingToPublish", format!("attachment {} needs nothing from the driver", attachment.name))
+        View::Gone(Key::Attachment(name)) => {
+            settled(Reason::AttachmentGone, format!("attachment {name} does not exist"))
         }
-        View::Trivial { attachment, unconfirmed: true, rival: None } => confirm(attachment, &Context::default()),
+        View::Gone(Key::Volume(name)) => settled(Reason::VolumeGone, format!("volume {name} does not exist")),
+        View::Gone(Key::Listing(driver)) => settled(Reason::NotListed, format!("nothing is listed by {driver}")),
+        View::NotOurs(name) => settled(Reason::NotOurs, format!("attachment {name} is for another driver")),
+        View::Trivial { attachment, unconfirmed: false, .. } => {
+            settled(Reason::NothingToPublish, format!("attachment {} needs nothing from the driver", attachment.name))
+        }
+        View::Trivial { attachment, unconfirmed: true, rival: None } => confirm(attachment, &PublishContext::default()),
         View::Trivial { attachment, unconfirmed: true, rival: Some(rival) } => {
             Decision::Rest(elsewhere(&format!("of attachment {}", attachment.name), rival))
         }
@@ -31,14 +34,14 @@ pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action
 }
 
 /// Every so often the driver is asked what it has published, page by page.
-fn decide_listing(now: Tick, listing: &ListingView, memory: &Memory) -> Decision<Action> {
+fn decide_listing(now: Tick, listing: &ListingView, memory: &Memory) -> Decision<Action, Reason> {
     let ListingView::On { driver, socket, token, max_entries, every_millis } = listing else {
-        return settled("NotListed", "the driver is not asked what it has published".into());
+        return settled(Reason::NotListed, "the driver is not asked what it has published".into());
     };
     let next = memory.listed_at.after_millis(*every_millis);
     if token.is_empty() && memory.listed_at > Tick(0) && now < next {
         let text = format!("what driver {driver} has published was compared with the attachments");
-        return Decision::Wait(next, Why::settled("Listed", text));
+        return Decision::Wait(next, Why::settled(Reason::Listed, text));
     }
     let act = Action::List {
         driver: driver.clone(),
@@ -46,10 +49,10 @@ fn decide_listing(now: Tick, listing: &ListingView, memory: &Memory) -> Decision
         token: token.clone(),
         max_entries: *max_entries,
     };
-    Decision::Do(act, Why::waiting("Listing", format!("asking driver {driver} what it has published")))
+    Decision::Do(act, Why::waiting(Reason::Listing, format!("asking driver {driver} what it has published")))
 }
 
-fn decide_attach(now: Tick, attach: &Attach, memory: &Memory) -> Decision<Action> {
+fn decide_attach(now: Tick, attach: &Attach, memory: &Memory) -> Decision<Action, Reason> {
     if let Some(told) = &attach.attached
         && attach.listed != Listed::Unpublished
     {
@@ -58,18 +61,18 @@ fn decide_attach(now: Tick, attach: &Attach, memory: &Memory) -> Decision<Action
     let attached = attach.attached.is_some();
     match &attach.target {
         // It was attached, and what is needed to repeat that is missing: its status stays as it is.
-        Target::Waiting(obstacle) if attached => Decision::Rest(obstacle.why()),
-        Target::Waiting(obstacle) => {
+        PublishTarget::Waiting(obstacle) if attached => Decision::Rest(obstacle.why()),
+        PublishTarget::Waiting(obstacle) => {
             let why = obstacle.why();
             let told = told(&attach.error, &why.text);
             let report = |text: &str| report(now, &attach.attachment, Side::Attach, attached, text, None);
             if told { Decision::Rest(why) } else { report(&why.text) }
         }
-        Target::Impossible(problem) => match told(&attach.error, problem) {
-            true => Decision::Rest(Why::waiting("Impossible", problem.clone())),
+        PublishTarget::Impossible(problem) => match told(&attach.error, problem) {
+            true => Decision::Rest(Why::waiting(Reason::Impossible, problem.clone())),
             false => report(now, &attach.attachment, Side::Attach, attached, problem, None),
         },
-        Target::Ready { unmarked_volume, recorded, request, secret } => {
+        PublishTarget::Ready { unmarked_volume, recorded, request, secret } => {
             if let Some(failure) = &memory.failure
                 && !told(&attach.error, &failure.message)
             {
@@ -83,7 +86,7 @@ fn decide_attach(now: Tick, attach: &Attach, memory: &Memory) -> Decision<Action
 
 /// Attached. After the driver was asked again, because it listed the volume as not published, it may have told something
 /// else than before.
-fn decide_attached(attach: &Attach, told: &Context, memory: &Memory) -> Decision<Action> {
+fn decide_attached(attach: &Attach, told: &PublishContext, memory: &Memory) -> Decision<Action, Reason> {
     if let Some((uid, context)) = &memory.published
         && *uid == attach.attachment.uid
         && context != told
@@ -91,12 +94,12 @@ fn decide_attached(attach: &Attach, told: &Context, memory: &Memory) -> Decision
         return confirm(&attach.attachment, context);
     }
     if let Some((volume, finalizer)) = &attach.unheld_volume {
-        let text = format!("making volume {} stay while it is attached", volume.name);
-        let act = Action::MarkVolume { volume: volume.clone(), finalizer: finalizer.clone() };
-        return Decision::Do(act, Why::waiting("MarkingVolume", text));
+        let text = format!("adding the finalizer that keeps volume {} while it is attached", volume.name);
+        let act = Action::AddVolumeFinalizer { volume: volume.clone(), finalizer: finalizer.clone() };
+        return Decision::Do(act, Why::waiting(Reason::AddingVolumeFinalizer, text));
     }
     let name = &attach.attachment.name;
-    settled("Attached", format!("attachment {name} to node {} is confirmed", attach.node))
+    settled(Reason::Attached, format!("attachment {name} to node {} is confirmed", attach.node))
 }
 
 /// All that is needed to publish.
@@ -108,7 +111,7 @@ struct Ready<'a> {
 }
 
 /// Towards a confirmed attachment: claim, publish, confirm.
-fn next_step(attach: &Attach, ready: &Ready<'_>, memory: &Memory) -> Decision<Action> {
+fn next_step(attach: &Attach, ready: &Ready<'_>, memory: &Memory) -> Decision<Action, Reason> {
     let (attachment, node) = (&attach.attachment, &attach.node);
     let Ready { unmarked_volume, recorded, request, secret } = *ready;
     let handle = &request.place.handle;
@@ -127,7 +130,10 @@ fn next_step(attach: &Attach, ready: &Ready<'_>, memory: &Memory) -> Decision<Ac
         Some(rival) if attach.marked && rival.goes_first => {
             return Decision::Do(
                 Action::GiveWay(attachment.clone()),
-                Why::waiting("GivingWay", format!("volume {handle} goes to node {} before node {node}", rival.node)),
+                Why::waiting(
+                    Reason::GivingWay,
+                    format!("volume {handle} goes to node {} before node {node}", rival.node),
+                ),
             );
         }
         Some(rival) => return Decision::Rest(elsewhere(handle, rival)),
@@ -135,18 +141,24 @@ fn next_step(attach: &Attach, ready: &Ready<'_>, memory: &Memory) -> Decision<Ac
     }
     if let Some(volume) = unmarked_volume {
         return Decision::Do(
-            Action::MarkVolume { volume: volume.clone(), finalizer: request.place.finalizer() },
-            Why::waiting("MarkingVolume", format!("making volume {} stay while it is attached", volume.name)),
+            Action::AddVolumeFinalizer { volume: volume.clone(), finalizer: request.place.finalizer() },
+            Why::waiting(
+                Reason::AddingVolumeFinalizer,
+                format!("adding the finalizer that keeps volume {} while it is attached", volume.name),
+            ),
         );
     }
     if !attach.marked || !recorded {
         return Decision::Do(
-            Action::MarkAttachment {
+            Action::AddAttachmentFinalizer {
                 attachment: attachment.clone(),
                 finalizer: request.place.finalizer(),
                 node_id: request.place.node_id.clone(),
             },
-            Why::waiting("MarkingAttachment", format!("making attachment {} stay until it is undone", attachment.name)),
+            Why::waiting(
+                Reason::AddingAttachmentFinalizer,
+                format!("adding the finalizer that keeps attachment {} until it is unpublished", attachment.name),
+            ),
         );
     }
     let secrets = match secrets(&attachment.uid, handle, secret, memory) {
@@ -155,7 +167,7 @@ fn next_step(attach: &Attach, ready: &Ready<'_>, memory: &Memory) -> Decision<Ac
     };
     Decision::Do(
         Action::Publish { attachment: attachment.uid.clone(), request: request.clone(), secrets },
-        Why::waiting("Publishing", format!("asking the driver to attach volume {handle} to node {node}")),
+        Why::waiting(Reason::Publishing, format!("asking the driver to attach volume {handle} to node {node}")),
     )
 }
 
@@ -165,36 +177,39 @@ fn secrets(
     handle: &str,
     secret: &Option<SecretReference>,
     memory: &Memory,
-) -> Result<Secrets, Box<Decision<Action>>> {
+) -> Result<Secrets, Box<Decision<Action, Reason>>> {
     match (secret, &memory.secrets) {
         (None, _) => Ok(Secrets::default()),
         (Some(_), Some((of, secrets))) if of == uid => Ok(secrets.clone()),
         (Some(secret), Some(_) | None) => {
             let text = format!("reading secret {}/{} for volume {handle}", secret.namespace, secret.name);
             let act = Action::ReadSecret { attachment: uid.into(), secret: secret.clone() };
-            Err(Box::new(Decision::Do(act, Why::waiting("ReadingSecret", text))))
+            Err(Box::new(Decision::Do(act, Why::waiting(Reason::ReadingSecret, text))))
         }
     }
 }
 
-fn elsewhere(volume: &str, rival: &Rival) -> Why {
+fn elsewhere(volume: &str, rival: &RivalAttachment) -> Why<Reason> {
     let text = format!("volume {volume} may be on one node only and node {} may still have it", rival.node);
-    Why::waiting("AttachedElsewhere", text)
+    Why::waiting(Reason::AttachedElsewhere, text)
 }
 
 /// Back: read past the cache, unpublish, take the finalizer off.
 fn undo(
     attachment: &Stamp,
-    place: &Place,
+    place: &VolumeOnNode,
     marked: bool,
     secret: &Option<SecretReference>,
     memory: &Memory,
-) -> Decision<Action> {
-    let Place { driver, handle, node_id, .. } = place;
+) -> Decision<Action, Reason> {
+    let VolumeOnNode { driver, handle, node_id, .. } = place;
     if marked && memory.unpublished.as_deref() == Some(&attachment.uid) {
         return Decision::Do(
-            Action::UnmarkAttachment { attachment: attachment.clone(), finalizer: place.finalizer() },
-            Why::waiting("Unmarking", format!("letting go of attachment {}", attachment.name)),
+            Action::RemoveAttachmentFinalizer { attachment: attachment.clone(), finalizer: place.finalizer() },
+            Why::waiting(
+                Reason::RemovingAttachmentFinalizer,
+                format!("removing the finalizer from attachment {}", attachment.name),
+            ),
         );
     }
     if memory.checked.as_deref() != Some(&attachment.uid) {
@@ -203,7 +218,10 @@ fn undo(
                 attachment: attachment.clone(),
                 finalizer: if marked { place.finalizer() } else { String::new() },
             },
-            Why::waiting("Rechecking", format!("making sure that attachment {} is to be undone", attachment.name)),
+            Why::waiting(
+                Reason::Rechecking,
+                format!("making sure that attachment {} is to be undone", attachment.name),
+            ),
         );
     }
     let secrets = match secrets(&attachment.uid, handle, secret, memory) {
@@ -212,20 +230,24 @@ fn undo(
     };
     Decision::Do(
         Action::Unpublish { attachment: attachment.uid.clone(), place: place.clone(), secrets },
-        Why::waiting("Unpublishing", format!("asking driver {driver} to detach volume {handle} from node {node_id}")),
+        Why::waiting(
+            Reason::Unpublishing,
+            format!("asking driver {driver} to detach volume {handle} from node {node_id}"),
+        ),
     )
 }
 
-fn decide_detach(now: Tick, detach: &Detach, memory: &Memory) -> Decision<Action> {
+fn decide_detach(now: Tick, detach: &Detach, memory: &Memory) -> Decision<Action, Reason> {
     match detach {
-        Detach::Unmarked { attachment, attached: false } => {
-            settled("NothingToUndo", format!("attachment {} is not held by this attacher", attachment.name))
-        }
+        Detach::Unmarked { attachment, attached: false } => settled(
+            Reason::NothingToUndo,
+            format!("attachment {} does not carry this attacher's finalizer", attachment.name),
+        ),
         // The finalizer goes first, so that nothing is undone twice; and mostly the attachment goes with it.
         Detach::Unmarked { attachment, attached: true } => {
             let text = format!("saying that attachment {} is undone", attachment.name);
             let act = Action::Detached(attachment.clone());
-            Decision::Do(act, Why::waiting("ConfirmingDetached", text))
+            Decision::Do(act, Why::waiting(Reason::ConfirmingDetached, text))
         }
         Detach::Stuck { attachment, obstacle, error } => {
             let why = obstacle.why();
@@ -244,29 +266,36 @@ fn decide_detach(now: Tick, detach: &Detach, memory: &Memory) -> Decision<Action
     }
 }
 
-fn decide_volume(volume: &VolumeUse) -> Decision<Action> {
+fn decide_volume(volume: &VolumeUse) -> Decision<Action, Reason> {
     match volume {
-        VolumeUse::Unmarked(name) => settled("NotMarked", format!("volume {name} is not held by this attacher")),
-        VolumeUse::Staying(name) => settled("VolumeStays", format!("volume {name} is not being deleted")),
+        VolumeUse::Unmarked(name) => {
+            settled(Reason::NoVolumeFinalizer, format!("volume {name} does not carry this attacher's finalizer"))
+        }
+        VolumeUse::Staying(name) => settled(Reason::VolumeStays, format!("volume {name} is not being deleted")),
         VolumeUse::Provisioners(name) => Decision::Rest(Why::waiting(
-            "ProvisionerHolds",
-            format!("the provisioner lets go of volume {name} for both"),
+            Reason::ProvisionerHolds,
+            format!("the provisioner removes the finalizers of both from volume {name}"),
         )),
         VolumeUse::Attached { volume, attachment } => Decision::Rest(Why::waiting(
-            "StillAttached",
-            format!("waiting for attachment {attachment} to be gone before letting go of volume {volume}"),
+            Reason::StillAttached,
+            format!(
+                "waiting for attachment {attachment} to be gone before the finalizer of volume {volume} is removed"
+            ),
         )),
         VolumeUse::Free { volume, finalizer, leaving } => Decision::Do(
-            Action::UnmarkVolume { volume: volume.clone(), finalizer: finalizer.clone(), leaving: *leaving },
-            Why::waiting("ReleasingVolume", format!("letting go of volume {}", volume.name)),
+            Action::RemoveVolumeFinalizer { volume: volume.clone(), finalizer: finalizer.clone(), leaving: *leaving },
+            Why::waiting(
+                Reason::RemovingVolumeFinalizer,
+                format!("removing the finalizer from volume {}", volume.name),
+            ),
         ),
     }
 }
 
-fn confirm(attachment: &Stamp, context: &Context) -> Decision<Action> {
+fn confirm(attachment: &Stamp, context: &PublishContext) -> Decision<Action, Reason> {
     Decision::Do(
         Action::Confirm { attachment: attachment.clone(), context: context.clone() },
-        Why::waiting("Confirming", format!("saying that attachment {} is attached", attachment.name)),
+        Why::waiting(Reason::Confirming, format!("saying that attachment {} is attached", attachment.name)),
     )
 }
 
@@ -277,33 +306,34 @@ fn report(
     attached: bool,
     message: &str,
     code: Option<i32>,
-) -> Decision<Action> {
+) -> Decision<Action, Reason> {
     let (attachment_seen, time) = (attachment.clone(), now.to_time());
     let act = Action::ReportError { attachment: attachment_seen, side, attached, message: message.into(), code, time };
-    Decision::Do(act, Why::waiting("ReportingError", format!("attachment {}: {message}", attachment.name)))
+    Decision::Do(act, Why::waiting(Reason::ReportingError, format!("attachment {}: {message}", attachment.name)))
 }
 
 fn told(error: &Option<VolumeError>, message: &str) -> bool {
     error.as_ref().is_some_and(|error| error.message == message)
 }
 
-fn settled(code: &'static str, text: String) -> Decision<Action> {
+fn settled(code: Reason, text: String) -> Decision<Action, Reason> {
     Decision::Rest(Why::settled(code, text))
 }
 
-impl Obstacle {
-    fn why(&self) -> Why {
+impl AttachObstacle {
+    fn why(&self) -> Why<Reason> {
         match self {
-            Obstacle::VolumeMissing(volume) => Why::waiting(
-                "VolumeMissing",
+            AttachObstacle::VolumeMissing(volume) => Why::waiting(
+                Reason::VolumeMissing,
                 format!("volume {volume} does not exist, so the driver's name for it is not known"),
             ),
-            Obstacle::VolumeLeaving(volume) => {
-                Why::waiting("VolumeLeaving", format!("volume {volume} is being deleted and is not attached any more"))
-            }
-            Obstacle::VolumeUnreadable(problem) => Why::waiting("VolumeUnreadable", problem.clone()),
-            Obstacle::NodeIdUnknown(node) => {
-                Why::waiting("NodeIdUnknown", format!("waiting for the driver to be registered on node {node}"))
+            AttachObstacle::VolumeLeaving(volume) => Why::waiting(
+                Reason::VolumeLeaving,
+                format!("volume {volume} is being deleted and is not attached any more"),
+            ),
+            AttachObstacle::VolumeUnreadable(problem) => Why::waiting(Reason::VolumeUnreadable, problem.clone()),
+            AttachObstacle::NodeIdUnknown(node) => {
+                Why::waiting(Reason::NodeIdUnknown, format!("waiting for the driver to be registered on node {node}"))
             }
         }
     }

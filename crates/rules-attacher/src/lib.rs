@@ -33,27 +33,32 @@
 
 extern crate alloc;
 
-mod act;
+mod action;
+mod build;
 mod decide;
-mod facts;
-mod index;
 mod listing;
 mod memory;
+mod reason;
 mod view;
+mod wakes;
 
 #[cfg(test)]
 mod tests;
 
-pub use act::{Action, Place, PublishRequest, Side, Stamp};
+pub use action::{Action, PublishRequest, Side, Stamp, VolumeOnNode};
 pub use listing::Listing;
-pub use memory::{Failure, Memory};
-pub use view::{Attach, Context, Detach, Key, Listed, ListingView, Obstacle, Rival, Target, View, VolumeUse};
+pub use memory::{CallFailure, Memory};
+pub use reason::Reason;
+pub use view::{
+    Attach, AttachObstacle, Detach, Key, Listed, ListingView, PublishContext, PublishTarget, RivalAttachment, View,
+    VolumeUse,
+};
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{Kind, ObjectRef};
-use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
+use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Tick};
 
 /// The attacher of one driver.
 pub struct Attacher;
@@ -66,11 +71,11 @@ pub struct Local {
     /// The path of its socket.
     pub socket: String,
     /// It has the controller capability PUBLISH_UNPUBLISH_VOLUME.
-    pub publishes: bool,
+    pub publish_unpublish: bool,
     /// It has the controller capability PUBLISH_READONLY.
-    pub passes_readonly: bool,
+    pub publish_readonly: bool,
     /// It has the controller capability SINGLE_NODE_MULTI_WRITER.
-    pub tells_writers_apart: bool,
+    pub single_node_multi_writer: bool,
     /// The filesystem type of volumes that name none.
     pub default_fs_type: String,
     /// How often what the driver has published is compared with the attachments; 0 for never. For drivers with the
@@ -94,25 +99,20 @@ impl Rules for Attacher {
     type Local = Local;
     type View = View;
     type Action = Action;
+    type Reason = Reason;
     type Memory = Memory;
 
-    fn watches() -> &'static [Kind] {
-        &index::WATCHES
-    }
-
-    fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
-        index::wakes(change, cache, local)
-    }
+    const ROUTES: &'static [Route<Self>] = wakes::ROUTES;
 
     fn keys(cache: &Cache, local: &Local) -> Vec<Key> {
-        index::keys(cache, local)
+        wakes::keys(cache, local)
     }
 
     fn view(key: &Key, cache: &Cache, local: &Local) -> View {
-        facts::view(key, cache, local)
+        build::view(key, cache, local)
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         decide::decide(now, view, memory)
     }
 
@@ -126,10 +126,10 @@ impl Rules for Attacher {
             local.listing.learn(did, got);
         }
         match did {
-            Action::List { .. } if memory::is_last_page(got) => index::disagreeing(cache, local),
+            Action::List { .. } if memory::is_last_page(got) => wakes::disagreeing(cache, local),
             Action::List { .. }
-            | Action::MarkVolume { .. }
-            | Action::MarkAttachment { .. }
+            | Action::AddVolumeFinalizer { .. }
+            | Action::AddAttachmentFinalizer { .. }
             | Action::ReadSecret { .. }
             | Action::Publish { .. }
             | Action::Confirm { .. }
@@ -137,8 +137,8 @@ impl Rules for Attacher {
             | Action::GiveWay(_)
             | Action::Recheck { .. }
             | Action::Unpublish { .. }
-            | Action::UnmarkAttachment { .. }
-            | Action::UnmarkVolume { .. }
+            | Action::RemoveAttachmentFinalizer { .. }
+            | Action::RemoveVolumeFinalizer { .. }
             | Action::Detached(_) => Vec::new(),
         }
     }

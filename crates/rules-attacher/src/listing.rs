@@ -4,8 +4,8 @@ use alloc::string::String;
 use control::{Outcome, Reply};
 use csi::{Response, v1};
 
-use crate::act::Place;
-use crate::facts::listed_handle;
+use crate::action::VolumeOnNode;
+use crate::build::listed_handle;
 use crate::{Action, Listed};
 
 /// What the driver lists as published: pairs of volume and node, as it knows them.
@@ -45,8 +45,8 @@ impl Listing {
                 self.pages.clear();
             }
             (
-                Action::MarkVolume { .. }
-                | Action::MarkAttachment { .. }
+                Action::AddVolumeFinalizer { .. }
+                | Action::AddAttachmentFinalizer { .. }
                 | Action::ReadSecret { .. }
                 | Action::Publish { .. }
                 | Action::Confirm { .. }
@@ -54,15 +54,15 @@ impl Listing {
                 | Action::GiveWay(_)
                 | Action::Recheck { .. }
                 | Action::Unpublish { .. }
-                | Action::UnmarkAttachment { .. }
-                | Action::UnmarkVolume { .. }
+                | Action::RemoveAttachmentFinalizer { .. }
+                | Action::RemoveVolumeFinalizer { .. }
                 | Action::Detached(_),
                 Outcome::Done(_) | Outcome::Refused(_) | Outcome::Unknown(_),
             ) => {}
         }
     }
 
-    fn note(&mut self, place: &Place, published: bool) {
+    fn note(&mut self, place: &VolumeOnNode, published: bool) {
         let Listing { whole, pages, token } = self;
         let under_way = (!token.is_empty()).then_some(pages);
         for pairs in whole.iter_mut().chain(under_way) {

@@ -5,19 +5,19 @@ use api::{Object, VolumeAttachment, names};
 use control::{Outcome, Refusal, Reply, Secrets, Tick};
 use csi::Response;
 
-use crate::{Action, Context, Stamp};
+use crate::{Action, PublishContext, Stamp};
 
 /// What is kept in mind about an attachment. Forgetting it costs a repeated call, nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Memory {
     /// The driver published the volume for the attachment with this uid, and told this.
-    pub published: Option<(String, Context)>,
+    pub published: Option<(String, PublishContext)>,
     /// The attachment with this uid was read past the cache and may be undone.
     pub checked: Option<String>,
     /// The driver unpublished the volume for the attachment with this uid.
     pub unpublished: Option<String>,
     /// A failure the attachment's status does not tell yet.
-    pub failure: Option<Failure>,
+    pub failure: Option<CallFailure>,
     /// What is secret about the next call for the attachment with this uid; forgotten after it.
     pub secrets: Option<(String, Secrets)>,
     /// When the driver last listed everything it has published.
@@ -26,7 +26,7 @@ pub struct Memory {
 
 /// What the driver said, or what was seen instead of an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Failure {
+pub struct CallFailure {
     /// In words.
     pub message: String,
     /// The driver's code, if it sent one.
@@ -36,10 +36,10 @@ pub struct Failure {
 /// What an action's outcome adds to or takes from memory.
 pub(crate) fn remember(now: Tick, memory: Memory, did: &Action, got: &Outcome) -> Memory {
     match did {
-        Action::MarkVolume { .. }
-        | Action::MarkAttachment { .. }
+        Action::AddVolumeFinalizer { .. }
+        | Action::AddAttachmentFinalizer { .. }
         | Action::GiveWay(_)
-        | Action::UnmarkVolume { .. }
+        | Action::RemoveVolumeFinalizer { .. }
         | Action::Detached(_) => memory,
         Action::ReadSecret { attachment, secret } => after_secret(memory, attachment, secret, got),
         Action::Publish { attachment, .. } => {
@@ -64,7 +64,7 @@ pub(crate) fn remember(now: Tick, memory: Memory, did: &Action, got: &Outcome) -
             Memory { unpublished, failure: failure(got), ..Memory::default() }
         }
         Action::List { .. } => Memory { listed_at: if is_last_page(got) { now } else { memory.listed_at }, ..memory },
-        Action::UnmarkAttachment { .. } => match got {
+        Action::RemoveAttachmentFinalizer { .. } => match got {
             Outcome::Done(_) => Memory::default(),
             Outcome::Refused(_) | Outcome::Unknown(_) => memory,
         },
@@ -75,7 +75,7 @@ pub(crate) fn remember(now: Tick, memory: Memory, did: &Action, got: &Outcome) -
 fn after_secret(memory: Memory, attachment: &str, secret: &api::SecretReference, got: &Outcome) -> Memory {
     match Secrets::of(secret, got) {
         Ok(secrets) => Memory { secrets: Some((attachment.into(), secrets)), ..memory },
-        Err(message) => Memory { secrets: None, failure: Some(Failure { message, code: None }), ..memory },
+        Err(message) => Memory { secrets: None, failure: Some(CallFailure { message, code: None }), ..memory },
     }
 }
 
@@ -87,23 +87,24 @@ pub(crate) fn is_last_page(got: &Outcome) -> bool {
     }
 }
 
-fn context(got: &Outcome) -> Option<Context> {
+fn context(got: &Outcome) -> Option<PublishContext> {
     match got {
         Outcome::Done(Reply::Csi(Response::ControllerPublishVolume(answer))) => {
-            Some(Context(answer.publish_context.clone()))
+            Some(PublishContext(answer.publish_context.clone()))
         }
         Outcome::Done(_) | Outcome::Refused(_) | Outcome::Unknown(_) => None,
     }
 }
 
-fn failure(got: &Outcome) -> Option<Failure> {
+fn failure(got: &Outcome) -> Option<CallFailure> {
     match got {
         Outcome::Done(_) => None,
-        Outcome::Refused(Refusal::Driver(code, message)) => {
-            Some(Failure { message: format!("the driver refused with {code:?}: {message}"), code: Some(*code as i32) })
-        }
-        Outcome::Refused(refusal) => Some(Failure { message: format!("{refusal}"), code: None }),
-        Outcome::Unknown(message) => Some(Failure { message: message.clone(), code: None }),
+        Outcome::Refused(Refusal::Driver(code, message)) => Some(CallFailure {
+            message: format!("the driver refused with {code:?}: {message}"),
+            code: Some(*code as i32),
+        }),
+        Outcome::Refused(refusal) => Some(CallFailure { message: format!("{refusal}"), code: None }),
+        Outcome::Unknown(message) => Some(CallFailure { message: message.clone(), code: None }),
     }
 }
 

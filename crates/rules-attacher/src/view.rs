@@ -4,7 +4,7 @@ use core::fmt;
 
 use api::{SecretReference, VolumeError};
 
-use crate::act::{Place, PublishRequest, Stamp};
+use crate::action::{PublishRequest, Stamp, VolumeOnNode};
 
 /// What one decision is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,7 +42,7 @@ pub enum View {
         /// It lacks the confirmation and is not on its way out.
         unconfirmed: bool,
         /// Another attachment that is confirmed.
-        rival: Option<Rival>,
+        rival: Option<RivalAttachment>,
     },
     /// The attachment should exist.
     Attach(Attach),
@@ -97,15 +97,15 @@ pub struct Attach {
     /// It gives way to another attachment of the same volume.
     pub gives_way: bool,
     /// Its status says it is attached, and what the driver told then.
-    pub attached: Option<Context>,
+    pub attached: Option<PublishContext>,
     /// What the driver lists.
     pub listed: Listed,
     /// What its status says went wrong.
     pub error: Option<VolumeError>,
     /// What is to be published.
-    pub target: Target,
+    pub target: PublishTarget,
     /// Another attachment that keeps this one from going on.
-    pub rival: Option<Rival>,
+    pub rival: Option<RivalAttachment>,
     /// An in-tree volume that lost our finalizer while this attachment came about, and the finalizer.
     pub unheld_volume: Option<(Stamp, String)>,
 }
@@ -113,9 +113,9 @@ pub struct Attach {
 /// What is to be published, if that can be said.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[allow(clippy::large_enum_variant, reason = "views are made one at a time, never collected")]
-pub enum Target {
+pub enum PublishTarget {
     /// Something is missing that may still come.
-    Waiting(Obstacle),
+    Waiting(AttachObstacle),
     /// It can never be; the text says why and what to do.
     Impossible(String),
     /// All is known.
@@ -133,7 +133,7 @@ pub enum Target {
 
 /// What is missing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Obstacle {
+pub enum AttachObstacle {
     /// The PersistentVolume is not there.
     VolumeMissing(String),
     /// The PersistentVolume is being deleted.
@@ -147,7 +147,7 @@ pub enum Obstacle {
 /// Another attachment, for another node, of a volume that may be on one node only. It carries our finalizer or is
 /// attached.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Rival {
+pub struct RivalAttachment {
     /// Its node.
     pub node: String,
     /// It goes first: it is attached, or comes first by name, and is not on its way out.
@@ -170,7 +170,7 @@ pub enum Detach {
         /// The attachment as it was seen.
         attachment: Stamp,
         /// What is missing.
-        obstacle: Obstacle,
+        obstacle: AttachObstacle,
         /// What its status says went wrong.
         error: Option<VolumeError>,
     },
@@ -179,7 +179,7 @@ pub enum Detach {
         /// The attachment as it was seen.
         attachment: Stamp,
         /// Volume and node as the driver knows them.
-        place: Place,
+        place: VolumeOnNode,
         /// It carries our finalizer; if not, only the driver's list says that there is something to undo.
         marked: bool,
         /// Where to read what is secret.
@@ -218,9 +218,9 @@ pub enum VolumeUse {
 
 /// What a driver tells about an attachment, for the node's use. It may hold secrets, so it is never printed.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Context(pub BTreeMap<String, String>);
+pub struct PublishContext(pub BTreeMap<String, String>);
 
-impl fmt::Debug for Context {
+impl fmt::Debug for PublishContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} entries", self.0.len())
     }

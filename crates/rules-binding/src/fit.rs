@@ -43,7 +43,7 @@ impl Fit {
         if volume.metadata.is_deleting() {
             return Fit::Deleting;
         }
-        if matches!(volume.status.phase.as_str(), "Released" | "Failed") {
+        if volume.is_released() {
             return Fit::Released;
         }
         let (requested, capacity) = match (requested(claim), capacity(volume)) {

@@ -23,12 +23,14 @@
 
 extern crate alloc;
 
-mod act;
+mod action;
+mod build;
 mod decide;
-mod decide_volume;
 mod fit;
-mod index;
+mod memory;
+mod reason;
 mod view;
+mod wakes;
 
 #[cfg(test)]
 mod tests;
@@ -38,11 +40,15 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use api::{Kind, ObjectKey, ObjectRef};
-use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
+use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Tick};
 
-pub use act::{Action, Looked, Memory};
+pub use action::Action;
 pub use fit::Fit;
-pub use view::{Candidate, ClaimFacts, ClaimView, Holder, Prospect, Standing, Target, View, VolumeFacts, VolumeView};
+pub use memory::{Looked, Memory};
+pub use reason::Reason;
+pub use view::{
+    BindingState, Candidate, ClaimFacts, ClaimView, NamedVolume, Prospect, View, VolumeFacts, VolumeOwner, VolumeView,
+};
 
 /// The rules.
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,28 +78,23 @@ impl Rules for Binding {
     type Local = ();
     type View = View;
     type Action = Action;
+    type Reason = Reason;
     type Memory = Memory;
 
-    fn watches() -> &'static [Kind] {
-        &[Kind::PersistentVolumeClaim, Kind::PersistentVolume, Kind::StorageClass, Kind::Pod]
-    }
-
-    fn wakes(change: &Change, cache: &Cache, _local: &()) -> Vec<Key> {
-        index::wakes(change, cache)
-    }
+    const ROUTES: &'static [Route<Self>] = wakes::ROUTES;
 
     fn keys(cache: &Cache, _local: &()) -> Vec<Key> {
-        index::keys(cache)
+        wakes::keys(cache)
     }
 
     fn view(key: &Key, cache: &Cache, _local: &()) -> View {
         match key {
-            Key::Claim(key) => View::Claim(index::claim(key, cache)),
-            Key::Volume(name) => View::Volume(index::volume(name, cache)),
+            Key::Claim(key) => View::Claim(build::claim(key, cache)),
+            Key::Volume(name) => View::Volume(build::volume(name, cache)),
         }
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         decide::decide(now, view, memory)
     }
 

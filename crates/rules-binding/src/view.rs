@@ -32,18 +32,18 @@ pub struct ClaimFacts {
     /// Names of the pods that use it and have not ended.
     pub users: Vec<String>,
     /// How far its binding has come.
-    pub standing: Standing,
+    pub standing: BindingState,
 }
 
 /// How far a claim's binding has come.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum BindingState {
     /// It names no volume; this is what can be done about it.
     Unbound(Prospect),
     /// A user wrote a volume's name into it; the binding is not complete.
-    Named(Target),
+    Named(NamedVolume),
     /// The binding was completed once.
-    Completed(Target),
+    Completed(NamedVolume),
 }
 
 /// What can be done for a claim that names no volume.
@@ -90,7 +90,7 @@ pub enum Prospect {
 
 /// The volume a claim names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum NamedVolume {
     /// The claim is marked as bound and names none.
     Nameless,
     /// No volume of that name is known.
@@ -132,12 +132,12 @@ pub struct VolumeFacts {
     /// The volume.
     pub volume: Arc<PersistentVolume>,
     /// Whose it is.
-    pub holder: Holder,
+    pub holder: VolumeOwner,
 }
 
 /// Whose a volume is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Holder {
+pub enum VolumeOwner {
     /// Nobody's.
     Nobody,
     /// A user reserved it for a claim of this name.

@@ -12,8 +12,8 @@ use crate::record::Record;
 pub struct Local {
     /// The node's name.
     pub node: String,
-    /// This life of the agent.
-    pub life: String,
+    /// This incarnation of the agent.
+    pub incarnation: String,
     /// The directory everything is under.
     pub root: String,
     /// Registered drivers by name.
@@ -24,14 +24,15 @@ pub struct Local {
     pub unreadable: BTreeSet<String>,
     /// Mount points under the root directory.
     pub mounts: BTreeSet<String>,
-    /// Staging paths this life had the driver stage. A mount found at start does not count: an unstage begun by an
-    /// earlier life may still be under way in the driver. Starts empty.
+    /// Staging paths this incarnation had the driver stage. A mount found at start does not count: an unstage begun by
+    /// an earlier incarnation may still be under way in the driver. Starts empty.
     pub staged: BTreeSet<String>,
     /// Processes by name.
     pub processes: BTreeMap<String, ProcessState>,
     /// Processes whose start was never answered: they may run. Starts empty.
     pub maybe_started: BTreeSet<String>,
-    /// Pods, by uid, whose processes have ended and of which none will be started again in this life. Starts empty.
+    /// Pods, by uid, whose processes have ended and of which none will be started again in this incarnation. Starts
+    /// empty.
     pub sealed: BTreeSet<String>,
     /// Volumes, by unique name, whose clearing from `volumesInUse` was never answered, with the Node version it was sent
     /// for: until the Node is newer than that, the write may still land. Starts empty.
@@ -49,8 +50,8 @@ pub struct DriverFacts {
 
 impl Local {
     /// A node on which nothing is mounted and nothing runs.
-    pub fn new(node: impl Into<String>, life: impl Into<String>, root: impl Into<String>) -> Local {
-        Local { node: node.into(), life: life.into(), root: root.into(), ..Local::default() }
+    pub fn new(node: impl Into<String>, incarnation: impl Into<String>, root: impl Into<String>) -> Local {
+        Local { node: node.into(), incarnation: incarnation.into(), root: root.into(), ..Local::default() }
     }
 
     /// Processes of pods, with what their names say. One that may have been started counts as running.

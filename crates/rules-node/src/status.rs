@@ -1,17 +1,18 @@
 //! How a pod fares, in the words of its status.
 
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{
     Condition, Container, ContainerRunning, ContainerState, ContainerStatus, ContainerTerminated, ContainerWaiting,
     Pod, PodStatus, Time, Value,
 };
-use control::Tick;
 use control::host::ProcessState;
+use control::{Reason as _, Tick};
 use serde_json::json;
 
+use crate::Reason;
 use crate::paths;
 use crate::view::{ContainerView, PodView, PodVolumeView};
 
@@ -22,8 +23,8 @@ const LONGEST_PAUSE_MILLIS: u64 = 300_000;
 /// Why a pod cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blocked {
-    /// One CamelCase word.
-    pub reason: &'static str,
+    /// Also the reason in the pod's status.
+    pub reason: Reason,
     /// A sentence for the user.
     pub message: String,
     /// It never will: the pod has failed.
@@ -32,7 +33,7 @@ pub struct Blocked {
 
 /// What is to happen with a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Plan {
+pub enum ContainerPlan {
     /// Start it; it was started so often before.
     Start(u32),
     /// It runs.
@@ -54,7 +55,7 @@ fn fatal(pod: &Pod) -> Option<Blocked> {
         let name = &container.name;
         if container.command.is_empty() {
             return fatal(
-                "CommandMissing",
+                Reason::CommandMissing,
                 format!(
                     "container {name} has no command: Longshore runs commands of the host, not images, so \
                      spec.containers[].command must be set"
@@ -63,7 +64,7 @@ fn fatal(pod: &Pod) -> Option<Blocked> {
         }
         if paths::process_name(&pod.metadata, name, u32::MAX).is_none() {
             let message = format!("the names of the namespace, the pod and container {name} are too long together");
-            return fatal("NamesTooLong", message);
+            return fatal(Reason::NamesTooLong, message);
         }
     }
     None
@@ -72,12 +73,15 @@ fn fatal(pod: &Pod) -> Option<Blocked> {
 fn not_supported(view: &PodView, pod: &Pod) -> Option<Blocked> {
     let blocked = |reason, message: String| Some(Blocked { reason, message, fatal: false });
     if !pod.spec.init_containers.is_empty() {
-        return blocked("InitContainersNotSupported", "init containers are not supported yet; remove them".into());
+        return blocked(
+            Reason::InitContainersNotSupported,
+            "init containers are not supported yet; remove them".into(),
+        );
     }
     if let Some((name, _)) = view.volumes.iter().find(|(_, volume)| **volume == PodVolumeView::Unsupported) {
         let message =
             format!("volume {name} is of a kind that is not supported yet; use persistentVolumeClaim or emptyDir");
-        return blocked("VolumeKindNotSupported", message);
+        return blocked(Reason::VolumeKindNotSupported, message);
     }
     pod.spec.containers.iter().find_map(|container| container_blocked(view, container))
 }
@@ -88,35 +92,35 @@ fn container_blocked(view: &PodView, container: &Container) -> Option<Blocked> {
     if let Some(env) = container.env.iter().find(|env| env.value_from.is_some()) {
         let message =
             format!("variable {} of container {name} has no literal value, which is not supported yet", env.name);
-        return blocked("EnvSourceNotSupported", message);
+        return blocked(Reason::EnvSourceNotSupported, message);
     }
     if let Some(mount) = container.volume_mounts.iter().find(|mount| !mount.sub_path.is_empty()) {
         let message = format!("subPath in volume mount {} of container {name} is not supported yet", mount.name);
-        return blocked("SubPathNotSupported", message);
+        return blocked(Reason::SubPathNotSupported, message);
     }
     let unknown = container.volume_mounts.iter().find(|mount| !view.volumes.contains_key(&mount.name))?;
     blocked(
-        "VolumeMountUnknown",
+        Reason::VolumeMountUnknown,
         format!("container {name} mounts volume {}, which the pod does not have", unknown.name),
     )
 }
 
 /// What is to happen with each container, in order.
-pub fn plans(now: Tick, view: &PodView, pod: &Pod) -> Vec<Plan> {
+pub fn plans(now: Tick, view: &PodView, pod: &Pod) -> Vec<ContainerPlan> {
     pod.spec.containers.iter().zip(&view.containers).map(|(container, seen)| plan(now, pod, container, seen)).collect()
 }
 
-fn plan(now: Tick, pod: &Pod, container: &Container, seen: &ContainerView) -> Plan {
+fn plan(now: Tick, pod: &Pod, container: &Container, seen: &ContainerView) -> ContainerPlan {
     match &seen.latest {
         None => match ran_before(pod, container) {
-            None => Plan::Start(0),
+            None => ContainerPlan::Start(0),
             // It ran, and the machine has no trace of it.
             Some(restarts) => again(now, pod, restarts, 0, true),
         },
         // Nobody answered whether it was started, so nobody knows since when it runs. Starting one that runs changes nothing.
-        Some((restarts, _, ProcessState::Running { since_millis: 0 })) => Plan::Start(*restarts),
-        Some((_, _, ProcessState::Running { .. })) => Plan::Runs,
-        Some((_, _, ProcessState::NotStarted(_))) => Plan::Ended,
+        Some((restarts, _, ProcessState::Running { since_millis: 0 })) => ContainerPlan::Start(*restarts),
+        Some((_, _, ProcessState::Running { .. })) => ContainerPlan::Runs,
+        Some((_, _, ProcessState::NotStarted(_))) => ContainerPlan::Ended,
         Some((restarts, _, ProcessState::Lost)) => again(now, pod, *restarts, 0, true),
         Some((restarts, _, ProcessState::Exited { code, at_millis, .. })) => {
             again(now, pod, *restarts, *at_millis, *code != 0)
@@ -131,14 +135,14 @@ fn ran_before(pod: &Pod, container: &Container) -> Option<u32> {
     ran.then(|| u32::try_from(status.restart_count).unwrap_or(0))
 }
 
-fn again(now: Tick, pod: &Pod, restarts: u32, ended_millis: u64, failed: bool) -> Plan {
+fn again(now: Tick, pod: &Pod, restarts: u32, ended_millis: u64, failed: bool) -> ContainerPlan {
     let wanted = match pod.spec.restart_policy.as_str() {
         "Never" => false,
         "OnFailure" => failed,
         _always => true,
     };
     if !wanted {
-        return Plan::Ended;
+        return ContainerPlan::Ended;
     }
     // The first restart is at once, as with Kubernetes.
     let pause = match restarts {
@@ -146,11 +150,11 @@ fn again(now: Tick, pod: &Pod, restarts: u32, ended_millis: u64, failed: bool) -
         restarts => FIRST_PAUSE_MILLIS.saturating_mul(1 << (restarts - 1).min(16)).min(LONGEST_PAUSE_MILLIS),
     };
     let until = Tick(ended_millis).after_millis(pause);
-    if now < until { Plan::PutOff(until) } else { Plan::Start(restarts + 1) }
+    if now < until { ContainerPlan::PutOff(until) } else { ContainerPlan::Start(restarts + 1) }
 }
 
 /// The status the pod should have. Equal to the one it has if nothing is to be said.
-pub fn of(now: Tick, view: &PodView, pod: &Pod, blocked: Option<&Blocked>, plans: &[Plan]) -> PodStatus {
+pub fn of(now: Tick, view: &PodView, pod: &Pod, blocked: Option<&Blocked>, plans: &[ContainerPlan]) -> PodStatus {
     let containers: Vec<ContainerStatus> = pod
         .spec
         .containers
@@ -162,7 +166,7 @@ pub fn of(now: Tick, view: &PodView, pod: &Pod, blocked: Option<&Blocked>, plans
     let failure = not_started(view);
     let phase = phase(view, blocked, plans, &containers);
     let (reason, message) = match (blocked, failure) {
-        (Some(blocked), _) => (blocked.reason.to_string(), blocked.message.clone()),
+        (Some(blocked), _) => (blocked.reason.name().into(), blocked.message.clone()),
         (None, Some(failure)) => ("StartError".into(), failure.clone()),
         (None, None) => (String::new(), String::new()),
     };
@@ -184,14 +188,19 @@ fn not_started(view: &PodView) -> Option<&String> {
     })
 }
 
-fn phase(view: &PodView, blocked: Option<&Blocked>, plans: &[Plan], containers: &[ContainerStatus]) -> &'static str {
+fn phase(
+    view: &PodView,
+    blocked: Option<&Blocked>,
+    plans: &[ContainerPlan],
+    containers: &[ContainerStatus],
+) -> &'static str {
     if blocked.is_some_and(|blocked| blocked.fatal) || not_started(view).is_some() {
         return "Failed";
     }
     if blocked.is_some() {
         return "Pending";
     }
-    if !plans.is_empty() && plans.iter().all(|plan| *plan == Plan::Ended) {
+    if !plans.is_empty() && plans.iter().all(|plan| *plan == ContainerPlan::Ended) {
         let failed = |status: &ContainerStatus| status.state.terminated.as_ref().is_none_or(|t| t.exit_code != 0);
         return if containers.iter().any(failed) { "Failed" } else { "Succeeded" };
     }
@@ -203,19 +212,21 @@ fn container_status(
     pod: &Pod,
     container: &Container,
     seen: &ContainerView,
-    plan: Plan,
+    plan: ContainerPlan,
     blocked: Option<&Blocked>,
 ) -> ContainerStatus {
     let state = match (&seen.latest, plan, blocked) {
         (Some((_, _, ProcessState::Running { since_millis })), ..) => running(*since_millis),
-        (Some(_), Plan::PutOff(_), _) => {
+        (Some(_), ContainerPlan::PutOff(_), _) => {
             waiting("CrashLoopBackOff", "the container keeps ending and is started again after a pause")
         }
         (Some((_, _, ended)), ..) => terminated(ended),
-        (None, _, Some(blocked)) => waiting(blocked.reason, &blocked.message),
+        (None, _, Some(blocked)) => waiting(blocked.reason.name(), &blocked.message),
         // It ran, and the machine has no trace of it.
-        (None, Plan::Ended, None) => terminated(&ProcessState::Lost),
-        (None, Plan::Start(_) | Plan::Runs | Plan::PutOff(_), None) => waiting("ContainerCreating", ""),
+        (None, ContainerPlan::Ended, None) => terminated(&ProcessState::Lost),
+        (None, ContainerPlan::Start(_) | ContainerPlan::Runs | ContainerPlan::PutOff(_), None) => {
+            waiting("ContainerCreating", "")
+        }
     };
     let restarts = seen.latest.as_ref().map(|(restarts, ..)| *restarts);
     let restarts = restarts.or_else(|| ran_before(pod, container)).unwrap_or(0);

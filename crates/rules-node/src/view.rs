@@ -26,8 +26,8 @@ pub enum View {
 pub struct VolumeView {
     /// The node's name.
     pub node: String,
-    /// This life of the agent.
-    pub life: String,
+    /// This incarnation of the agent.
+    pub incarnation: String,
     /// The volume's unique name.
     pub name: String,
     /// Its driver.
@@ -41,14 +41,14 @@ pub struct VolumeView {
     /// The volume as the driver is told, if a pod wants it.
     pub spec: Option<VolumeSpec>,
     /// Its attachment to this node.
-    pub attachment: Attachment,
+    pub attachment: AttachmentState,
     /// The driver, if it is registered.
     pub facts: Option<DriverFacts>,
     /// The record on disk.
     pub record: RecordSide,
     /// Something is mounted at the staging path.
-    pub staged: Mounted,
-    /// This life had the driver put it there.
+    pub staged: MountState,
+    /// This incarnation had the driver put it there.
     pub staged_by_us: bool,
     /// Pods that want it or may have it, by uid.
     pub users: BTreeMap<String, User>,
@@ -60,17 +60,17 @@ pub struct VolumeView {
 
 /// Whether something is mounted at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mounted {
+pub enum MountState {
     /// The mount table lists it.
     Yes,
     /// The mount table does not list it.
     No,
 }
 
-impl Mounted {
+impl MountState {
     /// Reads a test of the mount table.
-    pub fn from(listed: bool) -> Mounted {
-        if listed { Mounted::Yes } else { Mounted::No }
+    pub fn from(listed: bool) -> MountState {
+        if listed { MountState::Yes } else { MountState::No }
     }
 }
 
@@ -79,9 +79,9 @@ impl Mounted {
 pub enum NodeSide {
     /// Not there.
     Missing,
-    /// It does not carry this life of the agent.
+    /// It does not carry this incarnation of the agent.
     NotYet,
-    /// It carries this life.
+    /// It carries this incarnation.
     Ours(OnNode),
 }
 
@@ -100,7 +100,7 @@ pub struct OnNode {
 
 /// A volume's attachment to this node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Attachment {
+pub enum AttachmentState {
     /// The driver needs none.
     NotNeeded,
     /// There is none, or it is not attached yet. The clause says which.
@@ -132,16 +132,16 @@ pub struct User {
     /// Read-only there.
     pub read_only: bool,
     /// What the pod is to the volume.
-    pub standing: Standing,
+    pub standing: UserState,
     /// Something is mounted at the target.
-    pub mounted: Mounted,
+    pub mounted: MountState,
     /// The record lists the target.
     pub recorded: bool,
 }
 
 /// What a pod is to a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum UserState {
     /// It is alive and its claim is bound to the volume.
     Wanted,
     /// It does not want the volume, but it may still run.

@@ -15,7 +15,7 @@
 //! grants; and, past every cache and just before a call, the secret that goes with it.
 //!
 //! Laws:
-//! - CreateVolume begins only after the intent for that claim's uid is durable, and known by this life to be so
+//! - CreateVolume begins only after the intent for that claim's uid is durable, and known by this incarnation to be so
 //!   (reliability 6). An intent found, not made, is first adopted: one write after which no earlier one can take it away.
 //!   A full journal delays the intent, and with it the volume, until entries have left it;
 //! - the intent goes only when a PersistentVolume accounts for the volume, when DeleteVolume is confirmed, or when the
@@ -32,7 +32,7 @@
 //!   protocol, it may also cost a volume: that is what the setting is for.
 //!
 //! Classes and volumes of an in-tree plugin that the driver has taken over are translated when they are looked at
-//! (`find.rs`, `decide/volume.rs`), and what is made for such a class is recorded as the plugin would have done (`pv.rs`).
+//! (`build.rs`, `decide/volume.rs`), and what is made for such a class is recorded as the plugin would have done (`pv.rs`).
 //!
 //! Does not know: binding, pods, scheduling.
 #![no_std]
@@ -40,15 +40,15 @@
 
 extern crate alloc;
 
-mod act;
+mod action;
+mod build;
 mod capacity;
 mod decide;
-mod find;
-mod index;
 mod intent;
 mod memory;
 mod news;
 mod pv;
+mod reason;
 mod secrets;
 mod settings;
 mod source;
@@ -56,6 +56,7 @@ mod sources;
 mod terms;
 mod topology;
 mod view;
+mod wakes;
 
 #[cfg(test)]
 mod tests;
@@ -65,23 +66,25 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use api::{Kind, ObjectKey, ObjectRef};
-use control::{BackOff, Cache, Change, Decision, EventType, Narrate, Outcome, Rules, Tick, Why};
+use control::{BackOff, Cache, Decision, EventType, Narrate, Outcome, Route, Rules, Tick, Why};
 
-pub use act::Action;
+pub use action::Action;
 pub use capacity::{
-    Capacity, CapacityAction, CapacityKey, CapacityMemory, CapacityTally, CapacityView, Owned, OwnerStep, owner, tally,
+    Capacity, CapacityAction, CapacityKey, CapacityMemory, CapacityReason, CapacityTally, CapacityView, Owned,
+    OwnerStep, owner, tally,
 };
 pub use decide::is_condemned;
-pub use intent::Place;
-pub use intent::journal::Page;
-pub use memory::{Fresh, Job, Made, Memory, Room, Stage};
+pub use intent::IntentLocation;
+pub use intent::journal::JournalView;
+pub use memory::{Fresh, Headroom, InFlight, Made, Memory, Stage};
+pub use reason::Reason;
 pub use secrets::SecretRefs;
-pub use settings::{Abilities, CapacitySettings, InTree, Intent, Lately, Local, OwnNode, Settings};
-pub use source::{ContentSource, Hold, SourceKind};
-pub use sources::{LetGo, SourceKey, SourceView, Sources};
+pub use settings::{Abilities, CapacitySettings, InTree, Intent, Local, OwnNode, RecentlyProvisioned, Settings};
+pub use source::{ContentSource, SourceKind, SourceProtection};
+pub use sources::{RemoveSourceFinalizer, SourceKey, SourceReason, SourceView, Sources};
 pub use terms::{Obstacle, Request, Terms, Unfit};
 pub use topology::{Requirement, Segments};
-pub use view::{ClaimView, Course, Offer, Slot, View, VolumeView, Work};
+pub use view::{ClaimView, ClassTerms, Goal, NameSlot, Provision, View, VolumeView};
 
 /// The rules.
 #[derive(Clone, Copy, Debug, Default)]
@@ -116,40 +119,23 @@ impl Rules for Provisioner {
     type Local = Local;
     type View = View;
     type Action = Action;
+    type Reason = Reason;
     type Memory = Memory;
 
-    fn watches() -> &'static [Kind] {
-        &[
-            Kind::PersistentVolumeClaim,
-            Kind::PersistentVolume,
-            Kind::StorageClass,
-            Kind::VolumeAttachment,
-            Kind::CSINode,
-            Kind::Node,
-            Kind::VolumeAttributesClass,
-            Kind::VolumeSnapshot,
-            Kind::VolumeSnapshotContent,
-            Kind::ReferenceGrant,
-            Kind::Lease,
-        ]
-    }
-
-    fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
-        index::wakes(change, cache, local)
-    }
+    const ROUTES: &'static [Route<Self>] = wakes::ROUTES;
 
     fn keys(cache: &Cache, local: &Local) -> Vec<Key> {
-        index::keys(cache, local)
+        wakes::keys(cache, local)
     }
 
     fn view(key: &Key, cache: &Cache, local: &Local) -> View {
         match key {
-            Key::Claim { key, uid } => View::Claim(find::claim(key, uid, cache, local)),
-            Key::Volume(name) => View::Volume(find::volume(name, cache, local)),
+            Key::Claim { key, uid } => View::Claim(build::claim(key, uid, cache, local)),
+            Key::Volume(name) => View::Volume(build::volume(name, cache, local)),
         }
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         decide::decide(now, view, memory)
     }
 
@@ -159,7 +145,7 @@ impl Rules for Provisioner {
 
     fn learn(local: &mut Local, did: &Action, got: &Outcome, _cache: &Cache) -> Vec<Key> {
         if let (Action::CreatePv { claim, .. }, Outcome::Done(_)) = (did, got) {
-            local.lately.note(&claim.metadata.uid);
+            local.recently_provisioned.note(&claim.metadata.uid);
         }
         Vec::new()
     }
@@ -177,7 +163,7 @@ impl Rules for Provisioner {
 }
 
 impl Narrate for Provisioner {
-    fn rest_event(key: &Key, why: &Why) -> Option<(EventType, &'static str)> {
+    fn rest_event(key: &Key, why: &Why<Reason>) -> Option<(EventType, &'static str)> {
         news::rest_event(key, why)
     }
 }

@@ -4,7 +4,7 @@ use alloc::format;
 
 use control::{EventType, News, Why};
 
-use crate::{Action, Key};
+use crate::{Action, Key, Reason};
 
 const FAILED: &str = "ProvisioningFailed";
 const DELETE_FAILED: &str = "VolumeFailedDelete";
@@ -26,7 +26,7 @@ pub(crate) fn news(action: &Action) -> News {
         Action::RecordIntent { .. }
         | Action::AdoptIntent { .. }
         | Action::DropIntent { .. }
-        | Action::HoldSource { .. }
+        | Action::AddSourceFinalizer { .. }
         | Action::ReadSecret { .. }
         | Action::LookAtClaim { .. }
         | Action::LookForPv { .. }
@@ -35,20 +35,20 @@ pub(crate) fn news(action: &Action) -> News {
         | Action::Reschedule(_) => News { failed: Some(FAILED), ..News::default() },
         Action::DeleteVolume { .. }
         | Action::LookAtPv { .. }
-        | Action::Hold(_)
-        | Action::DropHold { .. }
+        | Action::AddFinalizer(_)
+        | Action::RemoveFinalizer { .. }
         | Action::DeletePv(_) => News { failed: Some(DELETE_FAILED), ..News::default() },
     }
 }
 
 /// What is told while something is in the way.
-pub(crate) fn rest_event(key: &Key, why: &Why) -> Option<(EventType, &'static str)> {
+pub(crate) fn rest_event(key: &Key, why: &Why<Reason>) -> Option<(EventType, &'static str)> {
     match (key, why.code) {
         _ if why.settled => None,
         // Nothing is wrong; or somebody else tells it already, the binder that named us.
-        (Key::Claim { .. }, "AwaitingNode" | "ClassMissing") => None,
+        (Key::Claim { .. }, Reason::AwaitingNode | Reason::ClassMissing) => None,
         // P74: somebody else fills the volume, and users should know that nobody forgot it.
-        (Key::Claim { .. }, "ExternalPopulator") => Some((EventType::Normal, "Provisioning")),
+        (Key::Claim { .. }, Reason::ExternalPopulator) => Some((EventType::Normal, "Provisioning")),
         (Key::Claim { .. }, _) => Some((EventType::Warning, FAILED)),
         (Key::Volume(_), _) => Some((EventType::Warning, DELETE_FAILED)),
     }

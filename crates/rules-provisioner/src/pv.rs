@@ -85,7 +85,7 @@ fn metadata(local: &Local, terms: &Terms) -> Meta {
 
 /// The finalizer of the attacher that works beside us, if there is one and it has something to do.
 pub(crate) fn attacher_finalizer(local: &Local) -> Option<String> {
-    (local.settings.attaches && local.abilities.publishes).then(|| names::attacher_finalizer(&local.driver))
+    (local.settings.attaches && local.abilities.publish_unpublish).then(|| names::attacher_finalizer(&local.driver))
 }
 
 fn parts(secret: Option<&SecretReference>) -> (String, String) {

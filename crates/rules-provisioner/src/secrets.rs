@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use api::{Meta, SecretReference, names};
 use serde::{Deserialize, Serialize};
 
-use crate::Obstacle;
+use crate::{Obstacle, Reason};
 
 /// The secrets of one volume, by purpose.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -136,17 +136,20 @@ fn reference(
     let name = expand(name, &tokens)?;
     if !names::is_label(&namespace) {
         return Err(bad(
-            "BadSecretNamespace",
+            Reason::BadSecretNamespace,
             format!("{:?} leads to {namespace:?}, which is no namespace", pair.namespace),
         ));
     }
     if !names::is_subdomain(&name) {
-        return Err(bad("BadSecretName", format!("{:?} leads to {name:?}, which is no name of a secret", pair.name)));
+        return Err(bad(
+            Reason::BadSecretName,
+            format!("{:?} leads to {name:?}, which is no name of a secret", pair.name),
+        ));
     }
     Ok(Some(SecretReference { name, namespace }))
 }
 
-fn bad(code: &'static str, text: String) -> Obstacle {
+fn bad(code: Reason, text: String) -> Obstacle {
     Obstacle { code, text: format!("the class's secrets cannot be used: {text}") }
 }
 
@@ -159,10 +162,10 @@ fn templates<'a>(pair: &Pair, parameters: &'a Parameters) -> Result<Option<(&'a 
         (None, None) => Ok(None),
         (Some(name), Some(namespace)) if !name.is_empty() && !namespace.is_empty() => Ok(Some((name, namespace))),
         (Some(_), Some(_)) => {
-            Err(bad("EmptySecret", format!("{} and {} must not be empty", pair.name, pair.namespace)))
+            Err(bad(Reason::EmptySecret, format!("{} and {} must not be empty", pair.name, pair.namespace)))
         }
         (Some(_), None) | (None, Some(_)) => {
-            Err(bad("IncompleteSecret", format!("{} and {} must be given together", pair.name, pair.namespace)))
+            Err(bad(Reason::IncompleteSecret, format!("{} and {} must be given together", pair.name, pair.namespace)))
         }
     }
 }
@@ -171,7 +174,7 @@ fn one_of<'a>(parameters: &'a Parameters, key: &str, old: Option<&str>) -> Resul
     let now = parameters.get(key);
     match old.and_then(|old| parameters.get(old).map(|value| (old, value))) {
         Some((old, _)) if now.is_some() => {
-            Err(bad("TwoSecrets", format!("{key} and {old} mean the same: give one of them")))
+            Err(bad(Reason::TwoSecrets, format!("{key} and {old} mean the same: give one of them")))
         }
         Some((_, value)) => Ok(Some(value)),
         None => Ok(now.map(String::as_str)),
@@ -198,7 +201,7 @@ fn expand(template: &str, tokens: &[(String, &str)]) -> Result<String, Obstacle>
     if unknown.is_empty() {
         return Ok(text);
     }
-    Err(bad("UnknownToken", format!("{template:?} uses what is not known there: {}", unknown.join(", "))))
+    Err(bad(Reason::UnknownToken, format!("{template:?} uses what is not known there: {}", unknown.join(", "))))
 }
 
 /// The name behind a dollar, and how much of the text it takes.

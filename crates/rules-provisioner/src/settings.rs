@@ -25,19 +25,19 @@ pub struct Local {
     /// What the operator wants.
     pub settings: Arc<Settings>,
     /// Claims whose volumes this process recorded lately.
-    pub lately: Lately,
+    pub recently_provisioned: RecentlyProvisioned,
 }
 
 /// Claims whose volumes this process recorded lately. One of them that seems to need a volume again is more likely to be
 /// bound or gone, and the news of it late; a journal would not notice.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Lately {
+pub struct RecentlyProvisioned {
     known: BTreeSet<Arc<str>>,
     /// The oldest first.
     order: VecDeque<Arc<str>>,
 }
 
-impl Lately {
+impl RecentlyProvisioned {
     /// As many as a watch may be behind by, within reason.
     const MOST: usize = 512;
 
@@ -48,7 +48,7 @@ impl Lately {
             self.order.retain(|one| *one != uid);
         }
         self.order.push_back(uid);
-        if self.order.len() > Lately::MOST
+        if self.order.len() > RecentlyProvisioned::MOST
             && let Some(oldest) = self.order.pop_front()
         {
             self.known.remove(&oldest);
@@ -69,14 +69,20 @@ impl Local {
             socket: socket.into(),
             abilities: Abilities::plain(),
             settings: Arc::new(Settings::default()),
-            lately: Lately::default(),
+            recently_provisioned: RecentlyProvisioned::default(),
         }
     }
 
     /// As decisions see it: what was recorded lately concerns them only as far as their claim goes.
     pub(crate) fn in_view(&self) -> Local {
         let (driver, socket, settings) = (self.driver.clone(), self.socket.clone(), self.settings.clone());
-        Local { driver, socket, abilities: self.abilities, settings, lately: Lately::default() }
+        Local {
+            driver,
+            socket,
+            abilities: self.abilities,
+            settings,
+            recently_provisioned: RecentlyProvisioned::default(),
+        }
     }
 
     /// The name of the volume made for a claim.
@@ -148,9 +154,9 @@ pub struct Abilities {
     /// It changes attributes of volumes.
     pub modifies: bool,
     /// It publishes volumes to nodes, so that there are attachments.
-    pub publishes: bool,
+    pub publish_unpublish: bool,
     /// It tells one writer on a node from many.
-    pub tells_writers_apart: bool,
+    pub single_node_multi_writer: bool,
 }
 
 impl Abilities {
@@ -163,8 +169,8 @@ impl Abilities {
             snapshots: false,
             clones: false,
             modifies: false,
-            publishes: true,
-            tells_writers_apart: false,
+            publish_unpublish: true,
+            single_node_multi_writer: false,
         }
     }
 
@@ -189,8 +195,8 @@ impl Abilities {
             snapshots: can(Rpc::CreateDeleteSnapshot),
             clones: can(Rpc::CloneVolume),
             modifies: can(Rpc::ModifyVolume),
-            publishes: can(Rpc::PublishUnpublishVolume),
-            tells_writers_apart: can(Rpc::SingleNodeMultiWriter),
+            publish_unpublish: can(Rpc::PublishUnpublishVolume),
+            single_node_multi_writer: can(Rpc::SingleNodeMultiWriter),
         }
     }
 }

@@ -5,15 +5,15 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use api::{
-    Object, ObjectKey, PersistentVolume, PersistentVolumeClaim, Quantity, StorageClass, TypedReference, VolumeSnapshot,
-    VolumeSnapshotContent, names,
+    ClaimPhase, Object, ObjectKey, PersistentVolume, PersistentVolumeClaim, Quantity, StorageClass, TypedReference,
+    VolumePhase, VolumeSnapshot, VolumeSnapshotContent, names,
 };
 use control::Cache;
 use csi::v1::volume_content_source::{SnapshotSource, Type, VolumeSource};
 use csi::v1::{self};
 use serde::{Deserialize, Serialize};
 
-use crate::{Local, Obstacle};
+use crate::{Local, Obstacle, Reason};
 
 /// What a volume is made from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -60,7 +60,7 @@ impl ContentSource {
 
 /// Whether the source is kept from going while it is copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Hold {
+pub enum SourceProtection {
     /// There is no source.
     NotNeeded,
     /// It carries the finalizer that holds it.
@@ -83,17 +83,17 @@ pub(crate) fn protection(kind: SourceKind) -> &'static str {
 }
 
 /// Whether a source is held now.
-pub(crate) fn hold(source: Option<&ContentSource>, cache: &Cache) -> Hold {
-    let Some(source) = source else { return Hold::NotNeeded };
+pub(crate) fn hold(source: Option<&ContentSource>, cache: &Cache) -> SourceProtection {
+    let Some(source) = source else { return SourceProtection::NotNeeded };
     let key = ObjectKey::new(source.namespace.as_str(), source.name.as_str());
     let found = match source.kind {
-        SourceKind::Snapshot => cache.snapshot(&key).map(|snapshot| Object::VolumeSnapshot(Arc::clone(snapshot))),
-        SourceKind::Volume => cache.claim(&key).map(|claim| Object::PersistentVolumeClaim(Arc::clone(claim))),
+        SourceKind::Snapshot => cache.snapshot(&key).map(Object::VolumeSnapshot),
+        SourceKind::Volume => cache.claim(&key).map(Object::PersistentVolumeClaim),
     };
     match found {
-        Some(object) if object.meta().has_finalizer(protection(source.kind)) => Hold::Held(object),
-        Some(object) if !object.meta().is_deleting() => Hold::Missing(object),
-        Some(_) | None => Hold::Lost { going: is_going(source, cache) },
+        Some(object) if object.meta().has_finalizer(protection(source.kind)) => SourceProtection::Held(object),
+        Some(object) if !object.meta().is_deleting() => SourceProtection::Missing(object),
+        Some(_) | None => SourceProtection::Lost { going: is_going(source, cache) },
     }
 }
 
@@ -104,7 +104,7 @@ fn is_going(source: &ContentSource, cache: &Cache) -> bool {
     volumes.any(|volume| volume.spec.persistent_volume_reclaim_policy == "Delete")
 }
 
-fn wrong(code: &'static str, text: String) -> Obstacle {
+fn wrong(code: Reason, text: String) -> Obstacle {
     Obstacle { code, text }
 }
 
@@ -124,19 +124,23 @@ pub(crate) fn content_source(
     let key = ObjectKey::new(namespace, reference.name.as_str());
     match (reference.kind.as_str(), group) {
         ("VolumeSnapshot" | "PersistentVolumeClaim", _) if reference.name.is_empty() => {
-            Err(wrong("SourceUnnamed", "the claim's data source has no name".into()))
+            Err(wrong(Reason::SourceUnnamed, "the claim's data source has no name".into()))
         }
         ("VolumeSnapshot", "snapshot.storage.k8s.io") => {
             need(local.abilities.snapshots, local, "make volumes from snapshots")?;
             snapshot(claim, &key, class, bytes, cache, local).map(Some)
         }
-        ("VolumeSnapshot", other) => Err(wrong("WrongSourceGroup", format!("{other:?} is not the group of snapshots"))),
+        ("VolumeSnapshot", other) => {
+            Err(wrong(Reason::WrongSourceGroup, format!("{other:?} is not the group of snapshots")))
+        }
         ("PersistentVolumeClaim", _) => {
             need(local.abilities.clones, local, "copy volumes")?;
             clone(claim, &key, class, bytes, cache).map(Some)
         }
         // P74: somebody else fills such volumes.
-        (kind, _) => Err(wrong("ExternalPopulator", format!("a volume made from a {kind} is filled by somebody else"))),
+        (kind, _) => {
+            Err(wrong(Reason::ExternalPopulator, format!("a volume made from a {kind} is filled by somebody else")))
+        }
     }
 }
 
@@ -145,7 +149,7 @@ pub(crate) fn need(able: bool, local: &Local, what: &str) -> Result<(), Obstacle
     if able {
         return Ok(());
     }
-    Err(wrong("DriverCannot", format!("driver {} cannot {what}", local.driver)))
+    Err(wrong(Reason::DriverCannot, format!("driver {} cannot {what}", local.driver)))
 }
 
 /// P75: somebody in the source's namespace lets claims of this one refer to it.
@@ -158,10 +162,10 @@ fn granted(
 ) -> Result<(), Obstacle> {
     if !local.settings.cross_namespace_sources {
         let text = "a data source in another namespace needs feature gate CrossNamespaceVolumeDataSource";
-        return Err(wrong("CrossNamespaceOff", text.into()));
+        return Err(wrong(Reason::CrossNamespaceOff, text.into()));
     }
     let group = reference.api_group.as_deref().unwrap_or("");
-    let allows = |grant: &&Arc<api::ReferenceGrant>| {
+    let allows = |grant: &api::ReferenceGrant| {
         grant.metadata.namespace == namespace
             && grant.spec.from.iter().any(|from| {
                 from.group.is_empty()
@@ -177,7 +181,7 @@ fn granted(
         return Ok(());
     }
     Err(wrong(
-        "NotGranted",
+        Reason::NotGranted,
         format!(
             "no ReferenceGrant in namespace {namespace} lets claims of namespace {} use {} {}",
             claim.metadata.namespace, reference.kind, reference.name
@@ -194,27 +198,27 @@ fn snapshot(
     local: &Local,
 ) -> Result<ContentSource, Obstacle> {
     let snapshot =
-        cache.snapshot(key).ok_or_else(|| wrong("SnapshotMissing", format!("snapshot {key} does not exist")))?;
+        cache.snapshot(key).ok_or_else(|| wrong(Reason::SnapshotMissing, format!("snapshot {key} does not exist")))?;
     if snapshot.metadata.is_deleting() && !snapshot.metadata.has_finalizer(names::SNAPSHOT_SOURCE_PROTECTION) {
-        return Err(wrong("SnapshotBeingDeleted", format!("snapshot {key} is being deleted"))); // P59
+        return Err(wrong(Reason::SnapshotBeingDeleted, format!("snapshot {key} is being deleted"))); // P59
     }
-    let content = content_of(snapshot, key, cache)?;
+    let content = content_of(&snapshot, key, cache)?;
     let name = &content.metadata.name;
     if content.spec.driver != class.provisioner {
         let text = format!("snapshot {key} was made by {}, not by {}", content.spec.driver, class.provisioner);
-        return Err(wrong("SnapshotOfAnotherDriver", text));
+        return Err(wrong(Reason::SnapshotOfAnotherDriver, text));
     }
     if snapshot.status.ready_to_use != Some(true) {
-        return Err(wrong("SnapshotNotReady", format!("snapshot {key} is not ready to use")));
+        return Err(wrong(Reason::SnapshotNotReady, format!("snapshot {key} is not ready to use")));
     }
     let Some(handle) = content.status.snapshot_handle.as_deref().filter(|handle| !handle.is_empty()) else {
         return Err(wrong(
-            "NoSnapshotHandle",
+            Reason::NoSnapshotHandle,
             format!("snapshot content {name} does not say what the driver calls it"),
         ));
     };
-    large_enough(bytes, snapshot.status.restore_size.as_ref(), "SmallerThanSnapshot", "the snapshot")?;
-    mode_kept(claim, content, local)?;
+    large_enough(bytes, snapshot.status.restore_size.as_ref(), Reason::SmallerThanSnapshot, "the snapshot")?;
+    mode_kept(claim, &content, local)?;
     Ok(ContentSource {
         kind: SourceKind::Snapshot,
         namespace: key.namespace.clone(),
@@ -223,27 +227,30 @@ fn snapshot(
     })
 }
 
-fn content_of<'a>(
+fn content_of(
     snapshot: &VolumeSnapshot,
     key: &ObjectKey,
-    cache: &'a Cache,
-) -> Result<&'a VolumeSnapshotContent, Obstacle> {
+    cache: &Cache,
+) -> Result<Arc<VolumeSnapshotContent>, Obstacle> {
     let bound = snapshot.status.bound_volume_snapshot_content_name.as_deref().filter(|name| !name.is_empty());
     let Some(name) = bound else {
-        return Err(wrong("SnapshotUnbound", format!("snapshot {key} is not bound to a content")));
+        return Err(wrong(Reason::SnapshotUnbound, format!("snapshot {key} is not bound to a content")));
     };
     let Some(content) = cache.snapshot_content(&ObjectKey::cluster(name)) else {
-        return Err(wrong("ContentMissing", format!("snapshot content {name} does not exist")));
+        return Err(wrong(Reason::ContentMissing, format!("snapshot content {name} does not exist")));
     };
     let held = &content.spec.volume_snapshot_ref;
     let ours = held.uid == snapshot.metadata.uid && held.namespace == key.namespace && held.name == key.name;
     if !ours {
-        return Err(wrong("ContentOfAnother", format!("snapshot content {name} does not belong to snapshot {key}")));
+        return Err(wrong(
+            Reason::ContentOfAnother,
+            format!("snapshot content {name} does not belong to snapshot {key}"),
+        ));
     }
     Ok(content)
 }
 
-fn large_enough(bytes: i64, least: Option<&Quantity>, code: &'static str, source: &str) -> Result<(), Obstacle> {
+fn large_enough(bytes: i64, least: Option<&Quantity>, code: Reason, source: &str) -> Result<(), Obstacle> {
     let Some(least) = least.and_then(|least| least.bytes().ok()) else { return Ok(()) };
     if bytes >= least {
         return Ok(());
@@ -264,7 +271,7 @@ fn mode_kept(claim: &PersistentVolumeClaim, content: &VolumeSnapshotContent, loc
         content.metadata.name,
         names::ALLOW_MODE_CHANGE
     );
-    Err(wrong("VolumeModeChanged", text))
+    Err(wrong(Reason::VolumeModeChanged, text))
 }
 
 /// The words Kubernetes reads as true.
@@ -279,37 +286,37 @@ fn clone(
     bytes: i64,
     cache: &Cache,
 ) -> Result<ContentSource, Obstacle> {
-    let source = cache.claim(key).ok_or_else(|| wrong("SourceMissing", format!("claim {key} does not exist")))?;
-    if source.status.phase != "Bound" {
-        return Err(wrong("SourceNotBound", format!("claim {key}, which is to be copied, is not bound")));
+    let source = cache.claim(key).ok_or_else(|| wrong(Reason::SourceMissing, format!("claim {key} does not exist")))?;
+    if source.status.phase != ClaimPhase::Bound {
+        return Err(wrong(Reason::SourceNotBound, format!("claim {key}, which is to be copied, is not bound")));
     }
     if source.metadata.is_deleting() {
-        return Err(wrong("SourceBeingDeleted", format!("claim {key}, which is to be copied, is being deleted")));
+        return Err(wrong(Reason::SourceBeingDeleted, format!("claim {key}, which is to be copied, is being deleted")));
     }
     if source.class().is_none() || claim.class().is_none() {
-        return Err(wrong("SourceWithoutClass", format!("claim {key}, which is to be copied, has no class")));
+        return Err(wrong(Reason::SourceWithoutClass, format!("claim {key}, which is to be copied, has no class")));
     }
-    large_enough(bytes, source.requested(), "SmallerThanSource", "the source")?;
-    let volume = volume_of(source, key, cache)?;
-    let handle = copyable(volume, source, class)?;
+    large_enough(bytes, source.requested(), Reason::SmallerThanSource, "the source")?;
+    let volume = volume_of(&source, key, cache)?;
+    let handle = copyable(&volume, &source, class)?;
     if source.volume_mode() != claim.volume_mode() {
         let text = format!("claim {key} is {} and the copy is to be {}", source.volume_mode(), claim.volume_mode());
-        return Err(wrong("SourceModeDiffers", text));
+        return Err(wrong(Reason::SourceModeDiffers, text));
     }
     Ok(ContentSource { kind: SourceKind::Volume, namespace: key.namespace.clone(), name: key.name.clone(), handle })
 }
 
-fn volume_of<'a>(
+fn volume_of(
     source: &PersistentVolumeClaim,
     key: &ObjectKey,
-    cache: &'a Cache,
-) -> Result<&'a PersistentVolume, Obstacle> {
+    cache: &Cache,
+) -> Result<Arc<PersistentVolume>, Obstacle> {
     let name = source.spec.volume_name.as_str();
     if name.is_empty() {
-        return Err(wrong("SourceWithoutVolume", format!("claim {key}, which is to be copied, names no volume")));
+        return Err(wrong(Reason::SourceWithoutVolume, format!("claim {key}, which is to be copied, names no volume")));
     }
     let volume = cache.volume(&ObjectKey::cluster(name));
-    volume.map(|volume| &**volume).ok_or_else(|| wrong("SourceVolumeMissing", format!("volume {name} does not exist")))
+    volume.ok_or_else(|| wrong(Reason::SourceVolumeMissing, format!("volume {name} does not exist")))
 }
 
 fn copyable(
@@ -320,11 +327,11 @@ fn copyable(
     let name = &volume.metadata.name;
     let seen = rules_translate::as_csi(volume).ok();
     let Some(csi) = seen.as_ref().and_then(|volume| volume.spec.csi.as_ref()) else {
-        return Err(wrong("SourceNotCsi", format!("volume {name} was made by no CSI driver")));
+        return Err(wrong(Reason::SourceNotCsi, format!("volume {name} was made by no CSI driver")));
     };
     if csi.driver != class.provisioner {
         let text = format!("volume {name} was made by {}, not by {}", csi.driver, class.provisioner);
-        return Err(wrong("SourceOfAnotherDriver", text));
+        return Err(wrong(Reason::SourceOfAnotherDriver, text));
     }
     let held = volume.spec.claim_ref.as_ref().is_some_and(|held| {
         held.uid == source.metadata.uid
@@ -332,10 +339,13 @@ fn copyable(
             && held.name == source.metadata.name
     });
     if !held {
-        return Err(wrong("SourceVolumeOfAnother", format!("volume {name} is not for the claim that is to be copied")));
+        return Err(wrong(
+            Reason::SourceVolumeOfAnother,
+            format!("volume {name} is not for the claim that is to be copied"),
+        ));
     }
-    if volume.status.phase != "Bound" {
-        return Err(wrong("SourceVolumeNotBound", format!("volume {name} is not bound")));
+    if volume.status.phase != VolumePhase::Bound {
+        return Err(wrong(Reason::SourceVolumeNotBound, format!("volume {name} is not bound")));
     }
     Ok(csi.volume_handle.clone())
 }

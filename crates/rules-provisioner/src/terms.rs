@@ -10,7 +10,7 @@ use control::{Cache, Capability, Mode, Secrets};
 use csi::v1::{CapacityRange, CreateVolumeRequest};
 
 use crate::source::{content_source, need};
-use crate::{ContentSource, Local, Requirement, SecretRefs, secrets, topology};
+use crate::{ContentSource, Local, Reason, Requirement, SecretRefs, secrets, topology};
 
 type Parameters = BTreeMap<String, String>;
 
@@ -18,13 +18,13 @@ type Parameters = BTreeMap<String, String>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacle {
     /// A reason code.
-    pub code: &'static str,
+    pub code: Reason,
     /// A clause a person can read.
     pub text: String,
 }
 
 impl Obstacle {
-    fn new(code: &'static str, text: impl Into<String>) -> Obstacle {
+    fn new(code: Reason, text: impl Into<String>) -> Obstacle {
         Obstacle { code, text: text.into() }
     }
 }
@@ -71,7 +71,7 @@ pub struct Request {
     /// By whom it will be used: one per access mode of the claim.
     pub modes: Vec<Mode>,
     /// The modes are those of a driver that tells one writer on a node from many.
-    pub tells_writers_apart: bool,
+    pub single_node_multi_writer: bool,
     /// A raw device rather than a filesystem.
     pub block: bool,
     /// The filesystem type; empty leaves it to the driver.
@@ -125,14 +125,16 @@ pub(crate) fn terms(
     need(local.abilities.controller, local, "make volumes: it has no controller service")?;
     need(local.abilities.volumes, local, "make volumes")?;
     if claim.spec.selector.is_some() {
-        return Err(Obstacle::new("SelectorNotSupported", "a claim with a selector cannot be provisioned").into()); // P8
+        return Err(Obstacle::new(Reason::SelectorNotSupported, "a claim with a selector cannot be provisioned").into()); // P8
     }
     if local.settings.volume_name_prefix.is_empty() {
-        return Err(Obstacle::new("NoNamePrefix", "volumes cannot be named: the volume name prefix is empty").into()); // P3
+        return Err(
+            Obstacle::new(Reason::NoNamePrefix, "volumes cannot be named: the volume name prefix is empty").into()
+        ); // P3
     }
     let fs_type = fs_type(class, &local.settings.default_fstype)?;
-    let tells_writers_apart = local.abilities.tells_writers_apart;
-    let (block, modes) = usage(claim, tells_writers_apart)?;
+    let single_node_multi_writer = local.abilities.single_node_multi_writer;
+    let (block, modes) = usage(claim, single_node_multi_writer)?;
     let source = content_source(claim, class, bytes, cache, local)?;
     let topology = topology::requirement(&claim.metadata.name, node, class, cache, local)?;
     let secrets = secrets::secrets(&class.parameters, &name, &claim.metadata)?;
@@ -153,7 +155,7 @@ pub(crate) fn terms(
             name,
             required_bytes: bytes,
             modes,
-            tells_writers_apart,
+            single_node_multi_writer,
             block,
             fs_type,
             mount_options: class.mount_options.clone(),
@@ -167,24 +169,27 @@ pub(crate) fn terms(
 
 /// P18: whole bytes, rounded up.
 pub(crate) fn requested(claim: &PersistentVolumeClaim) -> Result<i64, Obstacle> {
-    let requested = claim.requested().ok_or_else(|| Obstacle::new("NoSize", "the claim requests no storage"))?;
-    requested.bytes().map_err(|error| Obstacle::new("BadSize", error.to_string()))
+    let requested = claim.requested().ok_or_else(|| Obstacle::new(Reason::NoSize, "the claim requests no storage"))?;
+    requested.bytes().map_err(|error| Obstacle::new(Reason::BadSize, error.to_string()))
 }
 
 /// Whether the claim wants a raw device, and by whom it is used. P15, P16: each mode on its own, by the table of
 /// sidecars 1.5.
-pub(crate) fn usage(claim: &PersistentVolumeClaim, tells_writers_apart: bool) -> Result<(bool, Vec<Mode>), Obstacle> {
+pub(crate) fn usage(
+    claim: &PersistentVolumeClaim,
+    single_node_multi_writer: bool,
+) -> Result<(bool, Vec<Mode>), Obstacle> {
     let block = match claim.volume_mode() {
         "Filesystem" => false,
         "Block" => true,
-        other => return Err(Obstacle::new("BadVolumeMode", format!("volume mode {other} is not known"))),
+        other => return Err(Obstacle::new(Reason::BadVolumeMode, format!("volume mode {other} is not known"))),
     };
     if claim.spec.access_modes.is_empty() {
-        return Err(Obstacle::new("NoAccessMode", "the claim names no access mode"));
+        return Err(Obstacle::new(Reason::NoAccessMode, "the claim names no access mode"));
     }
     let mode = |mode: &String| {
-        let bad = |why| Obstacle::new("BadAccessMode", format!("access mode {mode} cannot be served: {why}"));
-        Mode::of(core::slice::from_ref(mode), tells_writers_apart).map_err(bad)
+        let bad = |why| Obstacle::new(Reason::BadAccessMode, format!("access mode {mode} cannot be served: {why}"));
+        Mode::of(core::slice::from_ref(mode), single_node_multi_writer).map_err(bad)
     };
     let modes: Result<Vec<Mode>, Obstacle> = claim.spec.access_modes.iter().map(mode).collect();
     Ok((block, modes?))
@@ -200,11 +205,14 @@ fn attributes(
     let Some(name) = named.filter(|_| local.settings.attributes_classes) else { return Ok(None) };
     need(local.abilities.modifies, local, "give volumes attributes")?;
     let Some(class) = cache.attributes_class(&ObjectKey::cluster(name)) else {
-        return Err(Obstacle::new("AttributesClassMissing", format!("volume attributes class {name} does not exist")));
+        return Err(Obstacle::new(
+            Reason::AttributesClassMissing,
+            format!("volume attributes class {name} does not exist"),
+        ));
     };
     if *class.driver_name != *local.driver {
         let text = format!("volume attributes class {name} is for driver {}, not {}", class.driver_name, local.driver);
-        return Err(Obstacle::new("AttributesClassOfAnother", text));
+        return Err(Obstacle::new(Reason::AttributesClassOfAnother, text));
     }
     Ok(Some((name.into(), class.parameters.clone())))
 }
@@ -216,7 +224,7 @@ fn fs_type(class: &StorageClass, default: &str) -> Result<String, Obstacle> {
     let fs_type = named.next();
     if named.next().is_some() {
         let text = format!("class {} names a filesystem type more than once", class.metadata.name);
-        return Err(Obstacle::new("TwoFilesystemTypes", text));
+        return Err(Obstacle::new(Reason::TwoFilesystemTypes, text));
     }
     Ok(fs_type.filter(|fs_type| !fs_type.is_empty()).cloned().unwrap_or_else(|| default.into()))
 }
@@ -230,7 +238,7 @@ fn own_parameters(class: &StorageClass) -> Result<Parameters, Obstacle> {
         }
         if key.starts_with(names::RESERVED_PARAMETER_PREFIX) {
             let text = format!("class {} has a reserved parameter nobody knows: {key}", class.metadata.name);
-            return Err(Obstacle::new("UnknownParameter", text));
+            return Err(Obstacle::new(Reason::UnknownParameter, text));
         }
         parameters.insert(key.clone(), value.clone());
     }

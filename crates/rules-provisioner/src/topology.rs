@@ -3,14 +3,15 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use api::{ObjectKey, StorageClass, TopologySelectorTerm, names};
+use api::{Node, ObjectKey, StorageClass, TopologySelectorTerm, names};
 use control::Cache;
 use csi::v1;
 use serde::{Deserialize, Serialize};
 
-use crate::{Local, Obstacle, Unfit};
+use crate::{Local, Obstacle, Reason, Unfit};
 
 /// Labels and their values: one place, or a set of places.
 pub type Segments = BTreeMap<String, String>;
@@ -43,15 +44,21 @@ pub(crate) trait Places {
     /// The keys of some node on which the driver has any.
     fn any_keys(&self) -> Option<Vec<String>>;
     /// A node's labels.
-    fn labels(&self, node: &str) -> Option<&Segments>;
-    /// The labels of every node.
-    fn all_labels(&self) -> Vec<&Segments>;
+    fn labels(&self, node: &str) -> Option<Segments>;
+    /// Shows the labels of every node.
+    fn each_labels(&self, show: &mut dyn FnMut(&Segments));
 }
 
 /// The nodes of the cluster.
 pub(crate) struct Cluster<'a> {
     pub(crate) cache: &'a Cache,
     pub(crate) driver: &'a str,
+}
+
+impl Cluster<'_> {
+    pub(crate) fn node(&self, name: &str) -> Option<Arc<Node>> {
+        self.cache.node(&ObjectKey::cluster(name))
+    }
 }
 
 impl Places for Cluster<'_> {
@@ -67,12 +74,12 @@ impl Places for Cluster<'_> {
         found.find(|keys| !keys.is_empty())
     }
 
-    fn labels(&self, node: &str) -> Option<&Segments> {
-        self.cache.node(&ObjectKey::cluster(node)).map(|node| &node.metadata.labels)
+    fn labels(&self, node: &str) -> Option<Segments> {
+        self.node(node).map(|node| node.metadata.labels.clone())
     }
 
-    fn all_labels(&self) -> Vec<&Segments> {
-        self.cache.nodes().map(|node| &node.metadata.labels).collect()
+    fn each_labels(&self, show: &mut dyn FnMut(&Segments)) {
+        self.cache.nodes().for_each(|node| show(&node.metadata.labels));
     }
 }
 
@@ -86,17 +93,14 @@ impl Places for crate::OwnNode {
         (!self.segments.is_empty()).then(|| self.segments.keys().cloned().collect())
     }
 
-    fn labels(&self, node: &str) -> Option<&Segments> {
-        (node == self.name).then_some(&self.segments)
+    fn labels(&self, node: &str) -> Option<Segments> {
+        (node == self.name).then(|| self.segments.clone())
     }
 
-    fn all_labels(&self) -> Vec<&Segments> {
-        alloc::vec![&self.segments]
+    fn each_labels(&self, show: &mut dyn FnMut(&Segments)) {
+        show(&self.segments);
     }
 }
-
-/// The class allows volumes only where the node is not. For a node's own provisioner that means that others make it.
-pub(crate) const NOT_ALLOWED: &str = "NodeNotAllowed";
 
 /// The requirement for a claim of this name: `None` if the driver is to be asked for no place at all.
 pub(crate) fn requirement(
@@ -133,15 +137,18 @@ fn for_node(
         return Err(Unfit::Reschedule(format!("no driver is registered on node {node}")));
     };
     if keys.is_empty() {
-        return Err(obstacle("NoTopologyKeys", format!("driver {driver} has no topology keys on node {node}")));
+        return Err(obstacle(Reason::NoTopologyKeys, format!("driver {driver} has no topology keys on node {node}")));
     }
     let Some(labels) = places.labels(node) else {
-        return Err(obstacle("NodeMissing", format!("node {node}, selected for the claim, does not exist")));
+        return Err(obstacle(Reason::NodeMissing, format!("node {node}, selected for the claim, does not exist")));
     };
-    let Some(own) = term(&keys, labels) else {
-        return Err(obstacle("LabelsMissing", format!("node {node} lacks a label driver {driver} needs: {keys:?}")));
+    let Some(own) = term(&keys, &labels) else {
+        return Err(obstacle(
+            Reason::LabelsMissing,
+            format!("node {node} lacks a label driver {driver} needs: {keys:?}"),
+        ));
     };
-    let elsewhere = || obstacle(NOT_ALLOWED, format!("node {node} is in no place the class allows"));
+    let elsewhere = || obstacle(Reason::NodeNotAllowed, format!("node {node} is in no place the class allows"));
     if local.settings.strict_topology {
         let fits = allowed.is_empty() || allowed.iter().any(|place| is_part(&place.0, &own));
         let strict = Requirement { requisite: alloc::vec![own], first: 0 };
@@ -170,7 +177,8 @@ fn immediate(
         true if !local.settings.immediate_topology => return Ok(None),
         true => {
             let driver = &local.driver;
-            let nowhere = || obstacle("NoTopology", format!("no node says where volumes of driver {driver} can be"));
+            let nowhere =
+                || obstacle(Reason::NoTopology, format!("no node says where volumes of driver {driver} can be"));
             let keys = places.any_keys().ok_or_else(nowhere)?;
             let found = distinct(&keys, places);
             if found.is_empty() {
@@ -186,7 +194,7 @@ fn immediate(
     Ok(Some(Requirement { requisite: requisite.into_iter().map(|place| place.0).collect(), first }))
 }
 
-fn obstacle(code: &'static str, text: String) -> Unfit {
+fn obstacle(code: Reason, text: String) -> Unfit {
     Unfit::Obstacle(Obstacle { code, text })
 }
 
@@ -214,12 +222,14 @@ pub(crate) fn term(keys: &[String], labels: &Segments) -> Option<Segments> {
 /// The places of all nodes that have every label. There may be thousands of nodes and few places, so values are compared
 /// before anything is copied.
 fn distinct(keys: &[String], places: &dyn Places) -> BTreeSet<Ordered> {
-    let mut found: BTreeSet<Vec<&str>> = BTreeSet::new();
-    for labels in places.all_labels() {
-        found.extend(keys.iter().map(|key| labels.get(key).map(String::as_str)).collect::<Option<Vec<&str>>>());
-    }
-    let place = |values: Vec<&str>| keys.iter().cloned().zip(values.into_iter().map(String::from)).collect();
-    found.into_iter().map(|values| Ordered(place(values))).collect()
+    let mut found: BTreeSet<Ordered> = BTreeSet::new();
+    let is_known = |found: &BTreeSet<Ordered>, labels: &Segments| found.iter().any(|place| is_part(&place.0, labels));
+    places.each_labels(&mut |labels| {
+        if !is_known(&found, labels) {
+            found.extend(term(keys, labels).map(Ordered));
+        }
+    });
+    found
 }
 
 /// Every label of the one is a label of the other.

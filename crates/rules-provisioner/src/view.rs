@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use api::{PersistentVolume, PersistentVolumeClaim, SecretReference};
 use control::Tick;
 
-use crate::{Hold, InTree, Local, Obstacle, Page, Place, Terms};
+use crate::{InTree, IntentLocation, JournalView, Local, Obstacle, SourceProtection, Terms};
 
 /// Everything one decision looks at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,46 +43,46 @@ pub enum ClaimView {
         /// The claim.
         claim: Arc<PersistentVolumeClaim>,
         /// What is left of our intent.
-        intent: Option<Place>,
+        intent: Option<IntentLocation>,
         /// When it was recorded.
         since: Tick,
     },
     /// It is ours to care for.
-    Ours(Work),
+    Ours(Provision),
 }
 
 /// A claim that is ours to care for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Work {
+pub struct Provision {
     /// The claim.
     pub claim: Arc<PersistentVolumeClaim>,
     /// The driver.
     pub local: Local,
     /// This process recorded a volume for the claim lately.
-    pub lately: bool,
+    pub recently_provisioned: bool,
     /// The name of the claim's volume.
     pub name: String,
     /// Where our intent is, if there is one.
-    pub intent: Option<Place>,
+    pub intent: Option<IntentLocation>,
     /// The journal, as far as this claim goes.
-    pub page: Arc<Page>,
+    pub page: Arc<JournalView>,
     /// The journal has no room for another entry.
     pub journal_full: bool,
     /// Whether a volume is wanted.
-    pub course: Course,
+    pub goal: Goal,
     /// What has the name the volume would get.
-    pub slot: Slot,
+    pub name_slot: NameSlot,
     /// What the class offers.
-    pub offer: Offer,
-    /// Whether what the volume is made from is kept from going.
-    pub hold: Hold,
+    pub offer: ClassTerms,
+    /// Whether what the volume is made from carries our finalizer.
+    pub source_protection: SourceProtection,
     /// The class is one of the in-tree plugin our driver has taken over.
     pub in_tree: Option<InTree>,
 }
 
 /// Whether a volume is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Course {
+pub enum Goal {
     /// Yes.
     Provide,
     /// Not yet: the class waits for a node to be selected.
@@ -100,7 +100,7 @@ pub enum Course {
 
 /// What has the name the volume would get, if that is not the volume made for this very claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Slot {
+pub enum NameSlot {
     /// Nothing.
     Empty,
     /// A volume that is not for this claim; the text says for whom.
@@ -110,7 +110,7 @@ pub enum Slot {
 /// What the class offers, in the light of what was recorded with the intent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "views are made one at a time and looked at once")]
-pub enum Offer {
+pub enum ClassTerms {
     /// The class is there, and so is all it needs. If there is an intent, these are the terms it was recorded with.
     Standing(Terms),
     /// There is an intent, recorded with these terms. What would be recorded now is something else, or nothing at all.

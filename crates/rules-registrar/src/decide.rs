@@ -7,60 +7,67 @@ use alloc::vec::Vec;
 use api::{CSINode, CsiNodeDriver, Node, Precondition, VolumeLimit, names};
 use control::{Decision, Tick, Why};
 
-use crate::act::{Action, At, ready};
+use crate::Reason;
+use crate::action::{Action, At, ready};
 use crate::judge;
-use crate::local::{Place, Plugin, Progress};
-use crate::view::{CsiNodeSide, NodeSide, SelfView, SocketView, View};
+use crate::local::{NodeInfo, Plugin, Registration};
+use crate::view::{CsiNodeSide, NodeObject, SelfView, SocketView, View};
 
 /// What to do about the node itself or one of its sockets.
-pub fn decide(now: Tick, view: &View) -> Decision<Action> {
+pub fn decide(now: Tick, view: &View) -> Decision<Action, Reason> {
     match view {
         View::SelfNode(view) => introduce(now, view),
         View::Socket(view) => converse(view),
-        View::NoSocket => Decision::Rest(Why::settled("SocketGone", "the socket is gone")),
+        View::NoSocket => Decision::Rest(Why::settled(Reason::SocketGone, "the socket is gone")),
     }
 }
 
-fn introduce(now: Tick, view: &SelfView) -> Decision<Action> {
+fn introduce(now: Tick, view: &SelfView) -> Decision<Action, Reason> {
     let name = &view.name;
     let Some(node) = &view.node else {
-        let action = Action::CreateNode { name: name.clone(), life: view.life.clone(), at: now.to_time() };
-        return Decision::Do(action, Why::waiting("NodeMissing", format!("node {name} is not in the API yet")));
+        let action =
+            Action::CreateNode { name: name.clone(), incarnation: view.incarnation.clone(), at: now.to_time() };
+        return Decision::Do(action, Why::waiting(Reason::NodeMissing, format!("node {name} is not in the API yet")));
     };
     let only_if = Precondition::unchanged(&node.metadata);
     let (annotations, labels) = missing_marks(view, node);
     if !annotations.is_empty() || !labels.is_empty() {
-        let why = Why::waiting("NodeNotIntroduced", format!("node {name} does not carry this life of its agent yet"));
+        let why = Why::waiting(
+            Reason::NodeNotIntroduced,
+            format!("node {name} does not carry this incarnation of its agent yet"),
+        );
         return Decision::Do(Action::DescribeNode { name: name.clone(), only_if, annotations, labels }, why);
     }
     if !node.is_ready() {
         let others = node.status.conditions.iter().filter(|condition| condition.r#type != "Ready").cloned();
         let conditions = others.chain([ready(&now.to_time())]).collect();
-        let why = Why::waiting("NodeNotReady", format!("node {name} is not reported ready yet"));
+        let why = Why::waiting(Reason::NodeNotReady, format!("node {name} is not reported ready yet"));
         return Decision::Do(Action::SetReady { name: name.clone(), only_if, conditions }, why);
     }
     match &view.csi_node {
         CsiNodeSide::Missing => {
             let action = Action::CreateCsiNode { name: name.clone(), node_uid: node.metadata.uid.clone() };
-            Decision::Do(action, Why::waiting("CSINodeMissing", format!("CSINode {name} is not in the API yet")))
+            Decision::Do(action, Why::waiting(Reason::CSINodeMissing, format!("CSINode {name} is not in the API yet")))
         }
         CsiNodeSide::Foreign(csi_node) => {
             let only_if = Precondition::unchanged(&csi_node.metadata);
             let text = format!("CSINode {name} belongs to an earlier node of that name and is made anew");
             Decision::Do(
                 Action::DeleteCsiNode { name: name.clone(), only_if },
-                Why::waiting("CSINodeOfAnotherNode", text),
+                Why::waiting(Reason::CSINodeOfAnotherNode, text),
             )
         }
         CsiNodeSide::Ours(_) => {
-            Decision::Rest(Why::settled("NodeReady", format!("node {name} is introduced and ready")))
+            Decision::Rest(Why::settled(Reason::NodeReady, format!("node {name} is introduced and ready")))
         }
     }
 }
 
 fn missing_marks(view: &SelfView, node: &Node) -> (BTreeMap<String, String>, BTreeMap<String, String>) {
     let mut annotations = BTreeMap::new();
-    for (key, value) in [(names::AGENT_LIFE, view.life.as_str()), (names::CONTROLLER_MANAGED_ATTACH, "true")] {
+    for (key, value) in
+        [(names::AGENT_INCARNATION, view.incarnation.as_str()), (names::CONTROLLER_MANAGED_ATTACH, "true")]
+    {
         if node.metadata.annotation(key) != Some(value) {
             annotations.insert(key.into(), value.into());
         }
@@ -72,39 +79,42 @@ fn missing_marks(view: &SelfView, node: &Node) -> (BTreeMap<String, String>, BTr
     (annotations, labels)
 }
 
-fn converse(view: &SocketView) -> Decision<Action> {
+fn converse(view: &SocketView) -> Decision<Action, Reason> {
     if let Some(problem) = problem(view) {
         return turn_away(view, problem);
     }
     let at = at(view);
     match &view.socket.progress {
-        Progress::Found => {
+        Registration::Found => {
             let text = format!("asking the driver behind {} who it is", view.path);
-            Decision::Do(Action::AskWho(at), Why::waiting("DriverUnknown", text))
+            Decision::Do(Action::AskWho(at), Why::waiting(Reason::DriverUnknown, text))
         }
-        Progress::Introduced(plugin) if plugin.wants_pod.is_none() => {
+        Registration::Introduced(plugin) if plugin.wants_pod.is_none() => {
             let text =
                 format!("asking the driver behind {} what else there is to know about {}", view.path, plugin.name);
-            Decision::Do(Action::AskOptions(at), Why::waiting("OptionsUnknown", text))
+            Decision::Do(Action::AskOptions(at), Why::waiting(Reason::OptionsUnknown, text))
         }
-        Progress::Introduced(plugin) => {
+        Registration::Introduced(plugin) => {
             let text = format!("asking driver {} for its node id", plugin.name);
-            Decision::Do(Action::AskPlace(at, plugin.socket(&view.path)), Why::waiting("NodeIdUnknown", text))
+            Decision::Do(Action::AskPlace(at, plugin.socket(&view.path)), Why::waiting(Reason::NodeIdUnknown, text))
         }
-        Progress::Placed(plugin, _) => {
+        Registration::Placed(plugin, _) => {
             let text = format!("asking driver {} what it can do", plugin.name);
-            Decision::Do(Action::AskAbilities(at, plugin.socket(&view.path)), Why::waiting("AbilitiesUnknown", text))
+            Decision::Do(
+                Action::AskAbilities(at, plugin.socket(&view.path)),
+                Why::waiting(Reason::AbilitiesUnknown, text),
+            )
         }
-        Progress::Able(plugin, place, _) => match install(view, plugin, place) {
+        Registration::Able(plugin, place, _) => match install(view, plugin, place) {
             Some(decision) => decision,
             None => {
                 let text = format!("telling driver {} that it is registered", plugin.name);
-                Decision::Do(Action::Welcome(at), Why::waiting("DriverNotTold", text))
+                Decision::Do(Action::Welcome(at), Why::waiting(Reason::DriverNotTold, text))
             }
         },
         // Reliability 63: the objects stay as the driver said, whoever changes them.
-        Progress::Told(plugin, place, _) => install(view, plugin, place).unwrap_or_else(|| {
-            Decision::Rest(Why::settled("DriverRegistered", format!("driver {} is registered", plugin.name)))
+        Registration::Told(plugin, place, _) => install(view, plugin, place).unwrap_or_else(|| {
+            Decision::Rest(Why::settled(Reason::DriverRegistered, format!("driver {} is registered", plugin.name)))
         }),
     }
 }
@@ -131,13 +141,13 @@ fn problem(view: &SocketView) -> Option<String> {
 }
 
 /// KL-18: two drivers, or a driver and an administrator, disagree about where the node is.
-fn topology_collision(view: &SocketView, plugin: &Plugin, place: &Place) -> Option<String> {
-    let NodeSide::Ours(node) = &view.node else { return None };
+fn topology_collision(view: &SocketView, plugin: &Plugin, place: &NodeInfo) -> Option<String> {
+    let NodeObject::Ours(node) = &view.node else { return None };
     collision(node, &plugin.name, place)
 }
 
 /// A label of the node that says something else than the driver.
-pub(crate) fn collision(node: &Node, driver: &str, place: &Place) -> Option<String> {
+pub(crate) fn collision(node: &Node, driver: &str, place: &NodeInfo) -> Option<String> {
     place.topology.iter().find_map(|(key, value)| {
         let label = node.metadata.labels.get(key).filter(|label| *label != value)?;
         Some(format!(
@@ -146,8 +156,8 @@ pub(crate) fn collision(node: &Node, driver: &str, place: &Place) -> Option<Stri
     })
 }
 
-fn turn_away(view: &SocketView, problem: String) -> Decision<Action> {
-    let why = Why::waiting("DriverTurnedAway", problem.clone());
+fn turn_away(view: &SocketView, problem: String) -> Decision<Action, Reason> {
+    let why = Why::waiting(Reason::DriverTurnedAway, problem.clone());
     if view.socket.turned_away.as_ref() == Some(&problem) {
         return Decision::Rest(why);
     }
@@ -155,19 +165,24 @@ fn turn_away(view: &SocketView, problem: String) -> Decision<Action> {
 }
 
 /// The next write that makes the objects say what the driver said; `None` when they do.
-fn install(view: &SocketView, plugin: &Plugin, place: &Place) -> Option<Decision<Action>> {
-    let NodeSide::Ours(node) = &view.node else {
-        let text = format!("driver {} waits for the node object to carry this life of the agent", plugin.name);
-        return Some(Decision::Rest(Why::waiting("NodeNotIntroduced", text)));
+fn install(view: &SocketView, plugin: &Plugin, place: &NodeInfo) -> Option<Decision<Action, Reason>> {
+    let NodeObject::Ours(node) = &view.node else {
+        let text = format!("driver {} waits for the node object to carry this incarnation of the agent", plugin.name);
+        return Some(Decision::Rest(Why::waiting(Reason::NodeNotIntroduced, text)));
     };
     let CsiNodeSide::Ours(csi_node) = &view.csi_node else {
         let text = format!("driver {} waits for the CSINode object", plugin.name);
-        return Some(Decision::Rest(Why::waiting("CSINodeMissing", text)));
+        return Some(Decision::Rest(Why::waiting(Reason::CSINodeMissing, text)));
     };
     set_entry(node, csi_node, plugin, place).or_else(|| describe(node, &plugin.name, place))
 }
 
-fn set_entry(node: &Node, csi_node: &Arc<CSINode>, plugin: &Plugin, place: &Place) -> Option<Decision<Action>> {
+fn set_entry(
+    node: &Node,
+    csi_node: &Arc<CSINode>,
+    plugin: &Plugin,
+    place: &NodeInfo,
+) -> Option<Decision<Action, Reason>> {
     let wanted = entry(plugin, place);
     let held = csi_node.spec.drivers.iter().find(|driver| driver.name == plugin.name);
     let others = || csi_node.spec.drivers.iter().filter(|driver| driver.name != plugin.name).cloned();
@@ -181,7 +196,7 @@ fn set_entry(node: &Node, csi_node: &Arc<CSINode>, plugin: &Plugin, place: &Plac
         Some(held) if same_identity(held, &wanted) && held.allocatable == wanted.allocatable => None,
         Some(held) if same_identity(held, &wanted) => set(
             others().chain([wanted]).collect(),
-            "DriverLimitChanged",
+            Reason::DriverLimitChanged,
             format!("driver {name} changed its volume limit"),
         ),
         // KL-21: identity cannot be changed in place. Reliability 64: nor taken away under staged volumes.
@@ -190,16 +205,18 @@ fn set_entry(node: &Node, csi_node: &Arc<CSINode>, plugin: &Plugin, place: &Plac
                 "driver {name} now calls this node {}, but volumes are in use under {}; stop the pods that use them",
                 wanted.node_id, held.node_id
             );
-            Some(Decision::Rest(Why::waiting("NodeIdChanged", text)))
+            Some(Decision::Rest(Why::waiting(Reason::NodeIdChanged, text)))
         }
-        Some(_) => set(others().collect(), "NodeIdChanged", format!("the entry of driver {name} is made anew")),
-        None => {
-            set(others().chain([wanted]).collect(), "DriverNotListed", format!("driver {name} is not in CSINode yet"))
-        }
+        Some(_) => set(others().collect(), Reason::NodeIdChanged, format!("the entry of driver {name} is made anew")),
+        None => set(
+            others().chain([wanted]).collect(),
+            Reason::DriverNotListed,
+            format!("driver {name} is not in CSINode yet"),
+        ),
     }
 }
 
-fn entry(plugin: &Plugin, place: &Place) -> CsiNodeDriver {
+fn entry(plugin: &Plugin, place: &NodeInfo) -> CsiNodeDriver {
     let keys: Vec<String> = place.topology.keys().cloned().collect();
     // KL-20: zero is no limit, a negative number is nonsense and no limit either.
     let count = i32::try_from(place.max_volumes).unwrap_or(if place.max_volumes > 0 { i32::MAX } else { 0 });
@@ -222,12 +239,12 @@ fn uses(node: &Node, driver: &str) -> bool {
 }
 
 /// KL-17 and KL-18: the annotation and the labels, in one write.
-pub(crate) fn describe(node: &Node, driver: &str, place: &Place) -> Option<Decision<Action>> {
+pub(crate) fn describe(node: &Node, driver: &str, place: &NodeInfo) -> Option<Decision<Action, Reason>> {
     let name = &node.metadata.name;
     let text = node.metadata.annotation(names::NODE_ID).unwrap_or("{}");
     let Ok(mut ids) = serde_json::from_str::<BTreeMap<String, String>>(text) else {
         let text = format!("annotation {} of node {name} is not a JSON object of strings; remove it", names::NODE_ID);
-        return Some(Decision::Rest(Why::waiting("NodeIdAnnotationUnreadable", text)));
+        return Some(Decision::Rest(Why::waiting(Reason::NodeIdAnnotationUnreadable, text)));
     };
     let mut annotations = BTreeMap::new();
     if ids.get(driver) != Some(&place.node_id) {
@@ -241,6 +258,6 @@ pub(crate) fn describe(node: &Node, driver: &str, place: &Place) -> Option<Decis
         return None;
     }
     let only_if = Precondition::unchanged(&node.metadata);
-    let why = Why::waiting("NodeIdNotAnnotated", format!("node {name} does not name driver {driver} yet"));
+    let why = Why::waiting(Reason::NodeIdNotAnnotated, format!("node {name} does not name driver {driver} yet"));
     Some(Decision::Do(Action::DescribeNode { name: name.clone(), only_if, annotations, labels }, why))
 }

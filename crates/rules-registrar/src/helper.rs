@@ -7,7 +7,7 @@ use alloc::string::String;
 use csi::registration::{CsiDriverInfo, CsiDriverOptions, PluginInfo, RegistrationStatus};
 
 use crate::judge;
-use crate::local::Place;
+use crate::local::NodeInfo;
 
 /// Nobody but the owner reaches the socket (N1).
 pub const SOCKET_MODE: u32 = 0o600;
@@ -35,7 +35,7 @@ pub struct HelperFacts {
     /// What was announced with the socket we listen at, if we do.
     pub announced: Option<Announced>,
     /// What the driver's NodeGetInfo says by now, if it was asked.
-    pub place: Option<Place>,
+    pub place: Option<NodeInfo>,
     /// What the node said.
     pub heard: Heard,
     /// We were told to end.
@@ -46,7 +46,7 @@ pub struct HelperFacts {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Announced {
     /// What NodeGetInfo said then, if it was asked.
-    pub place: Option<Place>,
+    pub place: Option<NodeInfo>,
 }
 
 /// What is at a path.
@@ -76,7 +76,7 @@ pub enum Heard {
 
 /// What to do next.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Step {
+pub enum HelperStep {
     /// Ask the driver for its name.
     AskDriver,
     /// Remove the socket at this path.
@@ -100,47 +100,51 @@ pub struct Health {
 
 impl Helper {
     /// What to do, given what is so.
-    pub fn step(&self, facts: &HelperFacts) -> Step {
+    pub fn step(&self, facts: &HelperFacts) -> HelperStep {
         if self.driver_seen_by_node.is_empty() {
-            return Step::End(
+            return HelperStep::End(
                 1,
                 "--kubelet-registration-path is missing; name the driver's socket as the node sees it".into(),
             );
         }
         if self.probes {
-            return Step::End(0, "a helper could run here".into());
+            return HelperStep::End(0, "a helper could run here".into());
         }
         if let Heard::TurnedAway(why) = &facts.heard {
-            return Step::End(1, format!("the node did not register the driver: {why}"));
+            return HelperStep::End(1, format!("the node did not register the driver: {why}"));
         }
         match &facts.driver {
-            None if facts.ending => Step::End(0, "told to end before the driver was known".into()),
-            None => Step::AskDriver,
-            Some(Err(why)) => Step::End(1, format!("the driver did not say its name: {why}")),
+            None if facts.ending => HelperStep::End(0, "told to end before the driver was known".into()),
+            None => HelperStep::AskDriver,
+            Some(Err(why)) => HelperStep::End(1, format!("the driver did not say its name: {why}")),
             Some(Ok(name)) if !judge::is_driver_name(name) => {
-                Step::End(1, format!("the driver calls itself {name:?}, which is no name for a driver"))
+                HelperStep::End(1, format!("the driver calls itself {name:?}, which is no name for a driver"))
             }
             Some(Ok(name)) => self.keep_socket(&self.socket(name), facts),
         }
     }
 
-    fn keep_socket(&self, path: &str, facts: &HelperFacts) -> Step {
+    fn keep_socket(&self, path: &str, facts: &HelperFacts) -> HelperStep {
         match (&facts.announced, &facts.at_path) {
             // The node deregisters the driver when the socket goes.
-            (Some(_), AtPath::Socket) if facts.ending => Step::Remove(path.into()),
+            (Some(_), AtPath::Socket) if facts.ending => HelperStep::Remove(path.into()),
             (None | Some(_), AtPath::Nothing | AtPath::Socket | AtPath::Other | AtPath::Unreadable(_))
                 if facts.ending =>
             {
-                Step::End(0, "told to end".into())
+                HelperStep::End(0, "told to end".into())
             }
-            (Some(_) | None, AtPath::Other) => Step::End(1, format!("{path} is there and is no socket; remove it")),
-            (Some(_) | None, AtPath::Unreadable(why)) => Step::End(1, format!("{path} cannot be looked at: {why}")),
+            (Some(_) | None, AtPath::Other) => {
+                HelperStep::End(1, format!("{path} is there and is no socket; remove it"))
+            }
+            (Some(_) | None, AtPath::Unreadable(why)) => {
+                HelperStep::End(1, format!("{path} cannot be looked at: {why}"))
+            }
             // Whoever listened there is gone, or we have something new to announce.
-            (None, AtPath::Socket) => Step::Remove(path.into()),
+            (None, AtPath::Socket) => HelperStep::Remove(path.into()),
             // Somebody cleared the directory under us: the node sees a socket that is made anew.
-            (None | Some(_), AtPath::Nothing) => Step::Listen(path.into()),
-            (Some(announced), AtPath::Socket) if is_outdated(announced, facts) => Step::Remove(path.into()),
-            (Some(_), AtPath::Socket) => Step::Serve,
+            (None | Some(_), AtPath::Nothing) => HelperStep::Listen(path.into()),
+            (Some(announced), AtPath::Socket) if is_outdated(announced, facts) => HelperStep::Remove(path.into()),
+            (Some(_), AtPath::Socket) => HelperStep::Serve,
         }
     }
 

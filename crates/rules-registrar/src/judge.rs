@@ -3,7 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 
-use crate::local::{Place, Plugin};
+use crate::local::{NodeInfo, Plugin};
 
 /// The only kind of plugin there is a place for.
 const CSI_PLUGIN_TYPE: &str = "CSIPlugin";
@@ -39,7 +39,7 @@ pub fn plugin(plugin: &Plugin) -> Option<String> {
 }
 
 /// What is wrong with the node id, if anything (reliability 67: refused, not shortened).
-pub fn place(driver: &str, place: &Place) -> Option<String> {
+pub fn place(driver: &str, place: &NodeInfo) -> Option<String> {
     if place.node_id.is_empty() {
         return Some(format!("driver {driver} gave no node id; NodeGetInfo must return one"));
     }
@@ -53,7 +53,7 @@ pub fn place(driver: &str, place: &Place) -> Option<String> {
 }
 
 /// What is wrong with the topology, if anything: it becomes labels, so it must be fit for them (S0-72, S0-76).
-pub fn topology(driver: &str, place: &Place) -> Option<String> {
+pub fn topology(driver: &str, place: &NodeInfo) -> Option<String> {
     let bad = place.topology.iter().find(|(key, value)| !is_label_key(key) || !is_label_word(value, true))?;
     Some(format!(
         "driver {driver} says {} is {}, which cannot be a label; keys are prefix/name, names and values at most 63 letters, \

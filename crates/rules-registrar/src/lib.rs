@@ -3,8 +3,8 @@
 //! [`Registrar`] is the node's end, as kubelet has it. [`Helper`] is the end beside a driver, as the node-driver-registrar
 //! sidecar has it, and [`Marker`] writes the node's id and topology for it where it is asked to write them itself.
 //!
-//! Owns: this node's Node object as far as the agent introduces itself (life, hostname label, Ready), its CSINode
-//! object, the driver entries in it, the node id annotation and topology labels; and the conversation on every
+//! Owns: this node's Node object as far as the agent introduces itself (incarnation, hostname label, Ready), its
+//! CSINode object, the driver entries in it, the node id annotation and topology labels; and the conversation on every
 //! registration socket: GetInfo, GetCSIDriverInfo, NodeGetInfo, NodeGetCapabilities, NotifyRegistrationStatus.
 //!
 //! Writes: Node (create; metadata; the Ready condition), CSINode (create, delete when it belongs to another Node of the
@@ -18,7 +18,7 @@
 //!   when the node reports no volume of the driver in use;
 //! - one socket per driver name; a second one is turned away;
 //! - a name or node id that is too long or malformed is refused, never shortened;
-//! - every write to the Node carries the version it was decided on, so that a write of an earlier life fails.
+//! - every write to the Node carries the version it was decided on, so that a write of an earlier incarnation fails.
 //!
 //! Does not know: volumes, pods, mounts, or how a socket is found; whoever runs the rules tells it ([`Local::seen`],
 //! [`Local::gone`]).
@@ -27,20 +27,95 @@
 
 extern crate alloc;
 
-mod act;
+mod action;
+mod build;
 mod decide;
 mod helper;
-mod index;
 mod judge;
 mod local;
 mod marker;
+mod reason;
 #[cfg(test)]
 mod tests;
 mod view;
+mod wakes;
 
-pub use act::Action;
-pub use helper::{Announced, AtPath, Health, Heard, Helper, HelperFacts, SOCKET_MODE, Step};
-pub use index::{Key, Registrar};
-pub use local::{Driver, Local, Place, Plugin, Progress, Socket};
-pub use marker::{Mark, MarkedNode, Marker, MarkerLocal, MarkerView};
-pub use view::{CsiNodeSide, NodeSide, SelfView, SocketView, View};
+pub use action::Action;
+pub use helper::{Announced, AtPath, Health, Heard, Helper, HelperFacts, HelperStep, SOCKET_MODE};
+pub use local::{Driver, Local, NodeInfo, Plugin, Registration, Socket};
+pub use marker::{MarkedNode, Marker, MarkerAction, MarkerLocal, MarkerView};
+pub use reason::Reason;
+pub use view::{CsiNodeSide, NodeObject, SelfView, SocketView, View};
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+use api::{Kind, ObjectRef};
+use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Tick};
+
+/// The registrar's rules.
+pub struct Registrar;
+
+/// What one decision is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Key {
+    /// The objects of the node of this name, which is this one.
+    SelfNode(String),
+    /// The registration socket at this path, on the node of this name.
+    Socket(String, String),
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Key::SelfNode(node) => write!(f, "node {node}"),
+            Key::Socket(node, path) => write!(f, "node {node} socket {path}"),
+        }
+    }
+}
+
+impl Rules for Registrar {
+    const NAME: &'static str = "registrar";
+    type Key = Key;
+    type Local = Local;
+    type View = View;
+    type Action = Action;
+    type Reason = Reason;
+    type Memory = ();
+
+    const ROUTES: &'static [Route<Self>] = wakes::ROUTES;
+
+    fn keys(_: &Cache, local: &Local) -> Vec<Key> {
+        wakes::keys(local)
+    }
+
+    fn view(key: &Key, cache: &Cache, local: &Local) -> View {
+        build::view(key, cache, local)
+    }
+
+    fn decide(now: Tick, view: &View, (): &()) -> Decision<Action, Reason> {
+        decide::decide(now, view)
+    }
+
+    fn remember(_now: Tick, (): (), _did: &Action, _got: &Outcome) {}
+
+    /// What one socket answered decides whether another is a rival.
+    fn learn(local: &mut Local, did: &Action, got: &Outcome, cache: &Cache) -> Vec<Key> {
+        action::learn(local, did, got);
+        Self::keys(cache, local)
+    }
+
+    /// A driver that listens again is heard within five seconds (reliability 66).
+    fn back_off(_local: &Local) -> BackOff {
+        BackOff { longest: 5_000, ..BackOff::default() }
+    }
+
+    fn object(key: &Key) -> ObjectRef {
+        match key {
+            Key::SelfNode(node) | Key::Socket(node, _) => ObjectRef::cluster(Kind::Node, node.to_string()),
+        }
+    }
+}
+
+impl Narrate for Registrar {}

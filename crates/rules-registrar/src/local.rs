@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 pub struct Local {
     /// The node's name.
     pub node: String,
-    /// This life of the agent; no two lives share one.
-    pub life: String,
+    /// This incarnation of the agent; no two incarnations share one.
+    pub incarnation: String,
     /// Registration sockets by path.
     pub sockets: BTreeMap<String, Socket>,
 }
@@ -19,7 +19,7 @@ pub struct Socket {
     /// Counts how often a socket was made at this path, so that failures of an earlier one delay nobody.
     pub incarnation: u64,
     /// How far the conversation has come.
-    pub progress: Progress,
+    pub progress: Registration,
     /// What the driver was last told to be wrong with it.
     pub turned_away: Option<String>,
     /// The driver as registered. It outlives the socket's replacement until the new one has been heard.
@@ -28,18 +28,18 @@ pub struct Socket {
 
 /// How far the conversation on a registration socket has come.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Progress {
+pub enum Registration {
     /// The socket is there.
     #[default]
     Found,
     /// GetInfo was answered.
     Introduced(Plugin),
     /// NodeGetInfo was answered as well.
-    Placed(Plugin, Place),
+    Placed(Plugin, NodeInfo),
     /// NodeGetCapabilities was answered as well: the driver stages volumes, or not.
-    Able(Plugin, Place, bool),
+    Able(Plugin, NodeInfo, bool),
     /// The driver was told that it is registered.
-    Told(Plugin, Place, bool),
+    Told(Plugin, NodeInfo, bool),
 }
 
 /// What GetInfo says.
@@ -59,7 +59,7 @@ pub struct Plugin {
 
 /// What NodeGetInfo says.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct NodeInfo {
     /// The driver's name for this node.
     pub node_id: String,
     /// Where the node is.
@@ -81,15 +81,15 @@ pub struct Driver {
 
 impl Local {
     /// A node that has seen no socket yet.
-    pub fn new(node: impl Into<String>, life: impl Into<String>) -> Local {
-        Local { node: node.into(), life: life.into(), sockets: BTreeMap::new() }
+    pub fn new(node: impl Into<String>, incarnation: impl Into<String>) -> Local {
+        Local { node: node.into(), incarnation: incarnation.into(), sockets: BTreeMap::new() }
     }
 
     /// A socket appeared at this path, perhaps in place of another (KL-2).
     pub fn seen(&mut self, path: impl Into<String>) {
         let socket = self.sockets.entry(path.into()).or_default();
         socket.incarnation += 1;
-        socket.progress = Progress::Found;
+        socket.progress = Registration::Found;
         socket.turned_away = None;
     }
 
@@ -104,31 +104,33 @@ impl Local {
     }
 }
 
-impl Place {
+impl NodeInfo {
     /// As NodeGetInfo says it.
-    pub fn of(info: &csi::v1::NodeGetInfoResponse) -> Place {
+    pub fn of(info: &csi::v1::NodeGetInfoResponse) -> NodeInfo {
         let topology = info.accessible_topology.as_ref().map(|topology| topology.segments.clone()).unwrap_or_default();
-        Place { node_id: info.node_id.clone(), topology, max_volumes: info.max_volumes_per_node }
+        NodeInfo { node_id: info.node_id.clone(), topology, max_volumes: info.max_volumes_per_node }
     }
 }
 
-impl Progress {
+impl Registration {
     /// What GetInfo said, if it was answered.
     pub fn plugin(&self) -> Option<&Plugin> {
         match self {
-            Progress::Found => None,
-            Progress::Introduced(plugin)
-            | Progress::Placed(plugin, _)
-            | Progress::Able(plugin, ..)
-            | Progress::Told(plugin, ..) => Some(plugin),
+            Registration::Found => None,
+            Registration::Introduced(plugin)
+            | Registration::Placed(plugin, _)
+            | Registration::Able(plugin, ..)
+            | Registration::Told(plugin, ..) => Some(plugin),
         }
     }
 
     /// What NodeGetInfo said, if it was answered.
-    pub fn place(&self) -> Option<&Place> {
+    pub fn place(&self) -> Option<&NodeInfo> {
         match self {
-            Progress::Found | Progress::Introduced(_) => None,
-            Progress::Placed(_, place) | Progress::Able(_, place, _) | Progress::Told(_, place, _) => Some(place),
+            Registration::Found | Registration::Introduced(_) => None,
+            Registration::Placed(_, place) | Registration::Able(_, place, _) | Registration::Told(_, place, _) => {
+                Some(place)
+            }
         }
     }
 }

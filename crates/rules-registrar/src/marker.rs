@@ -8,15 +8,18 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use api::{Kind, Node, Object, ObjectKey, ObjectRef, Patch, Precondition, Write};
-use control::{BackOff, Cache, Change, Decision, Effect, Narrate, Outcome, Permission, Reply, Rules, Tick, Why};
+use api::{Kind, Node, ObjectKey, ObjectRef, Patch, Precondition, Write};
+use control::{
+    BackOff, Cache, Decision, Effect, Narrate, Outcome, Permission, Reply, Route, Rules, Tick, Why, Woken, routes,
+};
 use csi::{Call, Response, v1};
 use serde_json::json;
 
-use crate::act::Action;
+use crate::Reason;
+use crate::action::Action;
 use crate::decide;
 use crate::judge;
-use crate::local::Place;
+use crate::local::NodeInfo;
 
 /// Writes the id and the topology of one node for one driver.
 pub struct Marker;
@@ -41,12 +44,12 @@ pub struct MarkerLocal {
     /// The driver's socket.
     pub socket: String,
     /// What NodeGetInfo said, if it was answered since the driver started.
-    pub place: Option<Place>,
+    pub place: Option<NodeInfo>,
 }
 
 /// What it does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Mark {
+pub enum MarkerAction {
     /// Ask the driver for the node's id and topology.
     AskPlace {
         /// Its socket.
@@ -74,20 +77,20 @@ pub struct MarkerView {
     pub node: Option<Arc<Node>>,
 }
 
-impl control::Action for Mark {
+impl control::Action for MarkerAction {
     fn name(&self) -> &'static str {
         match self {
-            Mark::AskPlace { .. } => "AskPlace",
-            Mark::Describe { .. } => "DescribeNode",
+            MarkerAction::AskPlace { .. } => "AskPlace",
+            MarkerAction::Describe { .. } => "DescribeNode",
         }
     }
 
     fn effect(&self) -> Effect {
         match self {
-            Mark::AskPlace { socket } => {
+            MarkerAction::AskPlace { socket } => {
                 Effect::Call { socket: socket.clone(), call: Call::NodeGetInfo(v1::NodeGetInfoRequest {}) }
             }
-            Mark::Describe { name, only_if, annotations, labels } => {
+            MarkerAction::Describe { name, only_if, annotations, labels } => {
                 let body = json!({ "metadata": { "annotations": annotations, "labels": labels } });
                 let target = ObjectRef::cluster(Kind::Node, name.clone());
                 let patch = Patch::merge(only_if.clone(), body);
@@ -106,35 +109,29 @@ impl Rules for Marker {
     type Key = MarkedNode;
     type Local = MarkerLocal;
     type View = MarkerView;
-    type Action = Mark;
+    type Action = MarkerAction;
+    type Reason = Reason;
     type Memory = ();
 
-    fn watches() -> &'static [Kind] {
-        &[Kind::Node]
-    }
-
-    fn wakes(change: &Change, cache: &Cache, local: &MarkerLocal) -> Vec<MarkedNode> {
-        let ours = |object: &Object| object.kind() == Kind::Node && object.meta().name == local.node;
-        if change.sides().any(ours) { Self::keys(cache, local) } else { Vec::new() }
-    }
+    const ROUTES: &'static [Route<Self>] = routes![Node => each(node_wakes)];
 
     fn keys(_: &Cache, local: &MarkerLocal) -> Vec<MarkedNode> {
         alloc::vec![MarkedNode(local.node.clone())]
     }
 
     fn view(key: &MarkedNode, cache: &Cache, local: &MarkerLocal) -> MarkerView {
-        MarkerView { local: Box::new(local.clone()), node: cache.node(&ObjectKey::cluster(key.0.clone())).cloned() }
+        MarkerView { local: Box::new(local.clone()), node: cache.node(&ObjectKey::cluster(key.0.clone())) }
     }
 
-    fn decide(_now: Tick, view: &MarkerView, (): &()) -> Decision<Mark> {
+    fn decide(_now: Tick, view: &MarkerView, (): &()) -> Decision<MarkerAction, Reason> {
         next(view)
     }
 
-    fn remember(_now: Tick, (): (), _did: &Mark, _got: &Outcome) {}
+    fn remember(_now: Tick, (): (), _did: &MarkerAction, _got: &Outcome) {}
 
-    fn learn(local: &mut MarkerLocal, did: &Mark, got: &Outcome, _cache: &Cache) -> Vec<MarkedNode> {
-        if let (Mark::AskPlace { .. }, Outcome::Done(Reply::Csi(Response::NodeGetInfo(info)))) = (did, got) {
-            local.place = Some(Place::of(info));
+    fn learn(local: &mut MarkerLocal, did: &MarkerAction, got: &Outcome, _cache: &Cache) -> Vec<MarkedNode> {
+        if let (MarkerAction::AskPlace { .. }, Outcome::Done(Reply::Csi(Response::NodeGetInfo(info)))) = (did, got) {
+            local.place = Some(NodeInfo::of(info));
         }
         Vec::new()
     }
@@ -150,24 +147,30 @@ impl Rules for Marker {
 
 impl Narrate for Marker {}
 
-fn next(view: &MarkerView) -> Decision<Mark> {
+fn node_wakes(node: &Node, woken: &mut Woken<'_, Marker>) {
+    if node.metadata.name == woken.local.node {
+        woken.wake(MarkedNode(woken.local.node.clone()));
+    }
+}
+
+fn next(view: &MarkerView) -> Decision<MarkerAction, Reason> {
     let MarkerLocal { node: name, driver, socket, place } = &*view.local;
     let Some(place) = place else {
-        let why = Why::waiting("NodeIdUnknown", format!("asking driver {driver} for its id of node {name}"));
-        return Decision::Do(Mark::AskPlace { socket: socket.clone() }, why);
+        let why = Why::waiting(Reason::NodeIdUnknown, format!("asking driver {driver} for its id of node {name}"));
+        return Decision::Do(MarkerAction::AskPlace { socket: socket.clone() }, why);
     };
     let Some(node) = &view.node else {
-        return Decision::Rest(Why::waiting("NodeMissing", format!("waiting for node {name} to be in the API")));
+        return Decision::Rest(Why::waiting(Reason::NodeMissing, format!("waiting for node {name} to be in the API")));
     };
     let problem = judge::place(driver, place).or_else(|| judge::topology(driver, place));
     if let Some(problem) = problem.or_else(|| decide::collision(node, driver, place)) {
-        return Decision::Rest(Why::waiting("DriverTurnedAway", problem));
+        return Decision::Rest(Why::waiting(Reason::DriverTurnedAway, problem));
     }
     match decide::describe(node, driver, place) {
         Some(Decision::Do(Action::DescribeNode { name, only_if, annotations, labels }, why)) => {
-            Decision::Do(Mark::Describe { name, only_if, annotations, labels }, why)
+            Decision::Do(MarkerAction::Describe { name, only_if, annotations, labels }, why)
         }
         Some(other) => Decision::Rest(other.why().clone()),
-        None => Decision::Rest(Why::settled("NodeMarked", format!("node {name} names driver {driver}"))),
+        None => Decision::Rest(Why::settled(Reason::NodeMarked, format!("node {name} names driver {driver}"))),
     }
 }

@@ -22,8 +22,8 @@ pub enum View {
 pub struct SelfView {
     /// The node's name.
     pub name: String,
-    /// This life of the agent.
-    pub life: String,
+    /// This incarnation of the agent.
+    pub incarnation: String,
     /// The Node object.
     pub node: Option<Arc<Node>>,
     /// The CSINode object.
@@ -40,17 +40,17 @@ pub struct SocketView {
     /// Another socket that has the driver's name.
     pub rival: Option<String>,
     /// The Node object.
-    pub node: NodeSide,
+    pub node: NodeObject,
     /// The CSINode object.
     pub csi_node: CsiNodeSide,
 }
 
 /// The Node object as a driver's registration sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NodeSide {
-    /// Not there, or not yet introduced by this life of the agent.
+pub enum NodeObject {
+    /// Not there, or not yet introduced by this incarnation of the agent.
     NotYet,
-    /// It carries this life.
+    /// It carries this incarnation.
     Ours(Arc<Node>),
 }
 

@@ -19,8 +19,8 @@
 //!   the driver hears of it (60); what may have happened is repeated before anything else is tried (61);
 //! - one call per volume at a time (68); nothing is written that is written already (109).
 //!
-//! Every step is decided from the objects, so a new life goes on where the last one stopped: at worst it asks the driver
-//! once more for what it did already.
+//! Every step is decided from the objects, so a new incarnation goes on where the last one stopped: at worst it asks
+//! the driver once more for what it did already.
 //!
 //! A volume of an in-tree plugin that the driver has taken over grows like any other, if its claim says so; it is translated
 //! each time it is looked at, and only its capacity is written.
@@ -31,32 +31,32 @@
 
 extern crate alloc;
 
-mod act;
+mod action;
+mod build;
 mod decide;
-mod facts;
-mod grow;
-mod index;
 mod memory;
-mod modify;
 mod news;
 mod patch;
-mod target;
+mod reason;
 mod view;
+mod wakes;
 
 #[cfg(test)]
 mod tests;
 
-pub use act::{Action, Begin, GrowthReport, ModifyReport, Work};
+pub use action::{Action, Begin, GrowthReport, ModifyReport, Work};
 pub use memory::{GrowFailure, GrowMemory, Grown, Memory, ModifyFailure, ModifyMemory};
+pub use reason::Reason;
 pub use view::{
-    BeforeSize, Bound, Class, Expansion, Grow, Key, Modify, ModifyState, Place, Progress, Sizes, Stamp, Told, View,
+    BeforeSize, Bound, Class, DriverVolume, Expansion, Grow, Key, Modify, ModifyState, ResizeProgress, Sizes, Stamp,
+    Told, View,
 };
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{Kind, ObjectRef};
-use control::{BackOff, Cache, Change, Decision, EventType, Narrate, Outcome, Rules, Tick, Why};
+use control::{BackOff, Cache, Decision, EventType, Narrate, Outcome, Route, Rules, Tick, Why};
 
 /// The resizer of one driver.
 pub struct Resizer;
@@ -73,7 +73,7 @@ pub struct Local {
     /// It has the controller capability MODIFY_VOLUME, and the cluster has attributes classes.
     pub modifies: bool,
     /// It has the controller capability SINGLE_NODE_MULTI_WRITER.
-    pub tells_writers_apart: bool,
+    pub single_node_multi_writer: bool,
     /// The size under way is kept in the claim, so that a resize that failed can be recovered from.
     pub recovers: bool,
     /// Nodes find on the volume the size its filesystem had before.
@@ -95,25 +95,20 @@ impl Rules for Resizer {
     type Local = Local;
     type View = View;
     type Action = Action;
+    type Reason = Reason;
     type Memory = Memory;
 
-    fn watches() -> &'static [Kind] {
-        &index::WATCHES
-    }
-
-    fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
-        index::wakes(change, cache, local)
-    }
+    const ROUTES: &'static [Route<Self>] = wakes::ROUTES;
 
     fn keys(cache: &Cache, local: &Local) -> Vec<Key> {
-        index::keys(cache, local)
+        wakes::keys(cache, local)
     }
 
     fn view(key: &Key, cache: &Cache, local: &Local) -> View {
-        facts::view(key, cache, local)
+        build::view(key, cache, local)
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         decide::decide(now, view, memory)
     }
 
@@ -135,7 +130,7 @@ impl Rules for Resizer {
 }
 
 impl Narrate for Resizer {
-    fn rest_event(_key: &Key, why: &Why) -> Option<(EventType, &'static str)> {
+    fn rest_event(_key: &Key, why: &Why<Reason>) -> Option<(EventType, &'static str)> {
         news::rest_event(why)
     }
 }

@@ -4,14 +4,14 @@ use alloc::string::String;
 use control::{Outcome, Refusal, Reply, Secrets, Tick};
 use csi::{Code, Response};
 
-use crate::act::{Action, Work};
+use crate::action::{Action, Work};
 
 /// What is kept in mind about a claim. Forgetting it costs a repeated call, nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Memory {
     /// The claim this is about. A namesake starts anew.
     pub uid: String,
-    /// This life wrote to the claim and was answered, so that no earlier write can change it any more.
+    /// This incarnation wrote to the claim and was answered, so that no earlier write can change it any more.
     pub owned: bool,
     /// About its volume's size.
     pub grow: GrowMemory,
@@ -26,7 +26,7 @@ pub struct GrowMemory {
     pub secrets: Option<Secrets>,
     /// What the driver did.
     pub grown: Option<Grown>,
-    /// This life recorded this size as under way, and no call since has ended unknown.
+    /// This incarnation recorded this size as under way, and no call since has ended unknown.
     pub sure: Option<i64>,
     /// The driver refused this size, and no call for it can have taken effect.
     pub refused: Option<i64>,

@@ -6,7 +6,8 @@ use alloc::string::String;
 use api::Quantity;
 use control::{EventType, News, Why};
 
-use crate::act::{Action, Work};
+use crate::Reason;
+use crate::action::{Action, Work};
 
 const GROWTH_FAILED: &str = "VolumeResizeFailed";
 const MODIFY_FAILED: &str = "VolumeModifyFailed";
@@ -51,10 +52,12 @@ fn bytes(size: i64) -> String {
 }
 
 /// What is told while nothing is done: upstream complains about a class that is not there, and about a volume in use.
-pub(crate) fn rest_event(why: &Why) -> Option<(EventType, &'static str)> {
+pub(crate) fn rest_event(why: &Why<Reason>) -> Option<(EventType, &'static str)> {
     match why.code {
-        "AttributesClassMissing" => Some((EventType::Warning, MODIFY_FAILED)),
-        "VolumeInUse" | "VolumeUnusable" | "SizeUnreadable" => Some((EventType::Warning, GROWTH_FAILED)),
+        Reason::AttributesClassMissing => Some((EventType::Warning, MODIFY_FAILED)),
+        Reason::VolumeInUse | Reason::VolumeUnusable | Reason::SizeUnreadable => {
+            Some((EventType::Warning, GROWTH_FAILED))
+        }
         _ => None,
     }
 }
@@ -88,8 +91,8 @@ mod tests {
     #[test]
     fn a_volume_in_use_and_a_missing_class_are_told_and_a_volume_as_it_should_be_is_not() {
         let reason = |code| rest_event(&Why::waiting(code, "")).map(|(_, reason)| reason);
-        assert_eq!(reason("VolumeInUse"), Some(GROWTH_FAILED));
-        assert_eq!(reason("AttributesClassMissing"), Some(MODIFY_FAILED));
-        assert_eq!(reason("SizeAsRequested"), None);
+        assert_eq!(reason(Reason::VolumeInUse), Some(GROWTH_FAILED));
+        assert_eq!(reason(Reason::AttributesClassMissing), Some(MODIFY_FAILED));
+        assert_eq!(reason(Reason::SizeAsRequested), None);
     }
 }

@@ -7,7 +7,7 @@ use api::{Kind, ObjectRef, Patch, Quantity, Subresource, Time, Value, Write, nam
 use control::Effect;
 use serde_json::{Map, json};
 
-use crate::act::{Begin, GrowthReport, ModifyReport};
+use crate::action::{Begin, GrowthReport, ModifyReport};
 use crate::view::Stamp;
 
 /// A change of the volume as it was seen, unchanged since: one that arrives late meets a newer version and fails.

@@ -42,7 +42,7 @@ pub struct Bound {
     /// The volume as it was seen.
     pub volume: Stamp,
     /// The volume as the driver knows it.
-    pub place: Place,
+    pub place: DriverVolume,
     /// Its size.
     pub grow: Grow,
     /// Its attributes.
@@ -61,7 +61,7 @@ pub struct Grow {
     /// The sizes.
     pub sizes: Sizes,
     /// How far it has come.
-    pub progress: Progress,
+    pub progress: ResizeProgress,
     /// The claim's conditions about it.
     pub conditions: Vec<Told>,
     /// The claim says that the last resize left nothing to do for the node.
@@ -103,7 +103,7 @@ pub struct Sizes {
 
 /// How far a resize has come, as the claim says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Progress {
+pub enum ResizeProgress {
     /// It says nothing, or nothing that is known.
     None,
     /// The driver's controller is at work, or may be.
@@ -193,7 +193,7 @@ pub enum Class {
 
 /// A volume as the driver knows it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct DriverVolume {
     /// The driver's name.
     pub driver: String,
     /// The driver's socket.

@@ -4,22 +4,22 @@ use alloc::vec::Vec;
 
 use control::{Decision, Why};
 
-use crate::{Action, ClaimState, NodeView, Pending, View};
+use crate::{Action, ClaimState, NodeView, Pending, Reason, View};
 
-pub(crate) fn decide(view: &View) -> Decision<Action> {
+pub(crate) fn decide(view: &View) -> Decision<Action, Reason> {
     match view {
-        View::Gone => Decision::Rest(Why::settled("PodGone", "the pod does not exist")),
-        View::Ended => Decision::Rest(Why::settled("PodEnded", "the pod has ended")),
-        View::Placed(node) => Decision::Rest(Why::settled("Placed", format!("the pod is on node {node}"))),
-        View::Deleting => Decision::Rest(Why::settled("PodBeingDeleted", "the pod is being deleted")),
+        View::Gone => Decision::Rest(Why::settled(Reason::PodGone, "the pod does not exist")),
+        View::Ended => Decision::Rest(Why::settled(Reason::PodEnded, "the pod has ended")),
+        View::Placed(node) => Decision::Rest(Why::settled(Reason::Placed, format!("the pod is on node {node}"))),
+        View::Deleting => Decision::Rest(Why::settled(Reason::PodBeingDeleted, "the pod is being deleted")),
         View::Pending(pending) => place(pending),
     }
 }
 
-fn place(pending: &Pending) -> Decision<Action> {
+fn place(pending: &Pending) -> Decision<Action, Reason> {
     if let Some(volume) = &pending.template {
         return rest(
-            "TemplateNotSupported",
+            Reason::TemplateNotSupported,
             format!("volume {volume} makes its claim from a template, which is not supported"),
         );
     }
@@ -35,22 +35,25 @@ fn place(pending: &Pending) -> Decision<Action> {
     }
 }
 
-fn rest(code: &'static str, text: String) -> Decision<Action> {
+fn rest(code: Reason, text: String) -> Decision<Action, Reason> {
     Decision::Rest(Why::waiting(code, text))
 }
 
 /// What keeps the pod from any node, as far as one claim goes.
-fn obstacle(name: &str, state: &ClaimState) -> Option<Why> {
+fn obstacle(name: &str, state: &ClaimState) -> Option<Why<Reason>> {
     match state {
-        ClaimState::Missing => Some(Why::waiting("ClaimMissing", format!("claim {name} does not exist"))),
-        ClaimState::Deleting => Some(Why::waiting("ClaimBeingDeleted", format!("claim {name} is being deleted"))),
-        ClaimState::Lost => Some(Why::waiting("ClaimLost", format!("claim {name} has lost its volume"))),
-        ClaimState::TakenBy(pod) => {
-            Some(Why::waiting("ClaimTaken", format!("claim {name} is for one pod at a time and pod {pod} has it")))
+        ClaimState::Missing => Some(Why::waiting(Reason::ClaimMissing, format!("claim {name} does not exist"))),
+        ClaimState::Deleting => Some(Why::waiting(Reason::ClaimBeingDeleted, format!("claim {name} is being deleted"))),
+        ClaimState::Lost => Some(Why::waiting(Reason::ClaimLost, format!("claim {name} has lost its volume"))),
+        ClaimState::TakenBy(pod) => Some(Why::waiting(
+            Reason::ClaimTaken,
+            format!("claim {name} is for one pod at a time and pod {pod} has it"),
+        )),
+        ClaimState::Unbound => {
+            Some(Why::waiting(Reason::ClaimUnbound, format!("waiting for claim {name} to be bound")))
         }
-        ClaimState::Unbound => Some(Why::waiting("ClaimUnbound", format!("waiting for claim {name} to be bound"))),
         ClaimState::VolumeUnseen(volume) => {
-            Some(Why::waiting("VolumeNotSeen", format!("waiting for news of volume {volume} of claim {name}")))
+            Some(Why::waiting(Reason::VolumeNotSeen, format!("waiting for news of volume {volume} of claim {name}")))
         }
         ClaimState::AwaitsNode(_) | ClaimState::NodeSelected { .. } | ClaimState::Bound { .. } => None,
     }
@@ -58,7 +61,7 @@ fn obstacle(name: &str, state: &ClaimState) -> Option<Why> {
 
 /// A volume is being made for a node, and that node must be the pod's. If the node is gone and nothing was begun, the
 /// claim is free to go elsewhere; otherwise we wait.
-fn fixed_elsewhere(pending: &Pending) -> Option<Decision<Action>> {
+fn fixed_elsewhere(pending: &Pending) -> Option<Decision<Action, Reason>> {
     let mut fixed: Option<(&str, &str)> = None;
     for (name, state) in &pending.claims {
         let ClaimState::NodeSelected { node, in_the_making: true, .. } = state else { continue };
@@ -67,7 +70,7 @@ fn fixed_elsewhere(pending: &Pending) -> Option<Decision<Action>> {
             Some((_, same)) if same == node => {}
             Some((other, elsewhere)) => {
                 let text = format!("claim {name} gets its volume for node {node}, claim {other} for node {elsewhere}");
-                return Some(rest("NodesDisagree", text));
+                return Some(rest(Reason::NodesDisagree, text));
             }
         }
     }
@@ -79,22 +82,22 @@ fn fixed_elsewhere(pending: &Pending) -> Option<Decision<Action>> {
             None => return None,
         },
     };
-    Some(rest("SelectedNodeClosed", text))
+    Some(rest(Reason::SelectedNodeClosed, text))
 }
 
-fn choose(pending: &Pending) -> Result<&NodeView, Why> {
+fn choose(pending: &Pending) -> Result<&NodeView, Why<Reason>> {
     if pending.nodes.is_empty() {
-        return Err(Why::waiting("NoNodes", "there are no nodes"));
+        return Err(Why::waiting(Reason::NoNodes, "there are no nodes"));
     }
     let open: Vec<&NodeView> = pending.nodes.iter().filter(|node| node.closed.is_none()).collect();
     if open.is_empty() {
         let closed = pending.nodes.iter().map(|node| format!("{} {}", node.name, node.closed.unwrap_or("is open")));
         let closed = closed.collect::<Vec<_>>().join(", ");
-        return Err(Why::waiting("NoNodeOpen", format!("no node takes pods: {closed}")));
+        return Err(Why::waiting(Reason::NoNodeOpen, format!("no node takes pods: {closed}")));
     }
     let reachable = open.into_iter().filter(|node| reaches_all(pending, node));
     let best = reachable.min_by_key(|node| (!preferred(pending, node), node.pods, &node.name));
-    best.ok_or_else(|| Why::waiting("NoNodeReachesVolumes", "no open node can reach all volumes of the pod"))
+    best.ok_or_else(|| Why::waiting(Reason::NoNodeReachesVolumes, "no open node can reach all volumes of the pod"))
 }
 
 /// Whether the volumes that exist, or are being made, can be reached from a node.
@@ -130,7 +133,7 @@ fn preferred(pending: &Pending, node: &NodeView) -> bool {
 }
 
 /// Tells every claim of delayed binding the node, waits for their volumes, then places the pod.
-fn select_or_bind(pending: &Pending, node: &NodeView) -> Decision<Action> {
+fn select_or_bind(pending: &Pending, node: &NodeView) -> Decision<Action, Reason> {
     let mut waiting = Vec::new();
     for (name, state) in &pending.claims {
         let claim = match state {
@@ -152,15 +155,15 @@ fn select_or_bind(pending: &Pending, node: &NodeView) -> Decision<Action> {
         };
         return Decision::Do(
             Action::SelectNode { claim: claim.clone(), node: node.name.clone() },
-            Why::waiting("SelectingNode", format!("claim {name} gets its volume for node {}", node.name)),
+            Why::waiting(Reason::SelectingNode, format!("claim {name} gets its volume for node {}", node.name)),
         );
     }
     if !waiting.is_empty() {
         let text = format!("waiting for volumes for node {} to be bound to claims {}", node.name, waiting.join(", "));
-        return rest("VolumeForNodeAwaited", text);
+        return rest(Reason::VolumeForNodeAwaited, text);
     }
     Decision::Do(
         Action::Bind { pod: pending.pod.clone(), uid: pending.uid.clone(), node: node.name.clone() },
-        Why::waiting("Placing", format!("placing the pod on node {}", node.name)),
+        Why::waiting(Reason::Placing, format!("placing the pod on node {}", node.name)),
     )
 }

@@ -20,10 +20,12 @@
 
 extern crate alloc;
 
-mod act;
+mod action;
+mod build;
 mod decide;
-mod index;
+mod reason;
 mod view;
+mod wakes;
 
 #[cfg(test)]
 mod tests;
@@ -31,9 +33,10 @@ mod tests;
 use alloc::vec::Vec;
 
 use api::{Kind, ObjectKey, ObjectRef};
-use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
+use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Tick};
 
-pub use act::Action;
+pub use action::Action;
+pub use reason::Reason;
 pub use view::{ClaimState, NodeView, Pending, View};
 
 /// The rules.
@@ -46,25 +49,20 @@ impl Rules for Scheduler {
     type Local = ();
     type View = View;
     type Action = Action;
+    type Reason = Reason;
     type Memory = ();
 
-    fn watches() -> &'static [Kind] {
-        &[Kind::Pod, Kind::PersistentVolumeClaim, Kind::PersistentVolume, Kind::StorageClass, Kind::Node]
-    }
-
-    fn wakes(change: &Change, cache: &Cache, _local: &()) -> Vec<ObjectKey> {
-        index::wakes(change, cache)
-    }
+    const ROUTES: &'static [Route<Self>] = wakes::ROUTES;
 
     fn keys(cache: &Cache, _local: &()) -> Vec<ObjectKey> {
-        index::keys(cache)
+        wakes::keys(cache)
     }
 
     fn view(key: &ObjectKey, cache: &Cache, _local: &()) -> View {
-        index::view(key, cache)
+        build::view(key, cache)
     }
 
-    fn decide(_now: Tick, view: &View, (): &()) -> Decision<Action> {
+    fn decide(_now: Tick, view: &View, (): &()) -> Decision<Action, Reason> {
         decide::decide(view)
     }
 

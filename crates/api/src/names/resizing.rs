@@ -10,8 +10,8 @@ pub const PRE_RESIZE_CAPACITY: &str = "volume.alpha.kubernetes.io/pre-resize-cap
 pub const MODIFY_SECRET_NAME: &str = "volume.kubernetes.io/controller-modify-secret-name";
 /// The namespace of that secret.
 pub const MODIFY_SECRET_NAMESPACE: &str = "volume.kubernetes.io/controller-modify-secret-namespace";
-/// Claim: written by a resizer that goes on with what it did not begin in this life, so that a write still on its way from
-/// an earlier life meets a newer resource version and fails.
+/// Claim: written by a resizer that goes on with what it did not begin in this incarnation, so that a write still on
+/// its way from an earlier incarnation meets a newer resource version and fails.
 pub const RESIZE_ADOPTED: &str = "longshore.dev/resizing-adopted-at";
 
 /// Resize status: the driver is at work on it.

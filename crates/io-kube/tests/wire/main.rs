@@ -180,7 +180,7 @@ async fn watches_in_either_form_tell_the_same() {
         Write::Delete { target: target.clone(), only_if: Precondition::same(object.meta()), grace_seconds: None };
     let Outcome::Done(Reply::Object(going)) = binary.write(&delete).await else { panic!("its finalizers hold it") };
     let release: Vec<&str> = going.meta().finalizers.iter().map(String::as_str).collect();
-    let patch = Patch::let_go_of_all(&going.meta().uid, &release);
+    let patch = Patch::remove_finalizers_of(&going.meta().uid, &release);
     let released = binary.write(&Write::Patch { target, subresource: None, patch }).await;
     assert_eq!(released, Outcome::Done(Reply::Gone));
     let mut told = Vec::new();

@@ -9,7 +9,7 @@ use super::Controller;
 
 impl<R: Narrate> Controller<R> {
     /// The key rests for this reason.
-    pub(super) fn tell_of_rest(&self, key: &R::Key, why: &Why) {
+    pub(super) fn tell_of_rest(&self, key: &R::Key, why: &Why<R::Reason>) {
         if let Some((event_type, reason)) = R::rest_event(key, why) {
             self.say(key, event_type, reason, || why.to_string());
         }
@@ -64,7 +64,7 @@ impl<R: Narrate> Controller<R> {
         let Some(events) = &self.parts.events else { return };
         let objects: Vec<Object> = self.parts.facts.look(|cache| {
             let targets = R::event_targets(key, cache, self.state().engine.local());
-            targets.iter().filter_map(|object| cache.get(object.kind, &object.key).cloned()).collect()
+            targets.iter().filter_map(|object| cache.get(object.kind, &object.key)).collect()
         });
         if objects.is_empty() {
             return;

@@ -9,7 +9,7 @@ use csi::{Call, Code, Response, v1};
 use futures::StreamExt;
 use inotify::{EventMask, Inotify, WatchMask};
 use io_csi::CsiClient;
-use rules_registrar::Place;
+use rules_registrar::NodeInfo;
 use tokio::sync::watch;
 
 use super::Role;
@@ -55,10 +55,10 @@ pub async fn name(client: &Arc<CsiClient>, socket: &str, timeout: Duration) -> R
 }
 
 /// Where the driver says its node is; nothing if it does not say.
-pub async fn place(shared: &Shared) -> Option<Place> {
+pub async fn place(shared: &Shared) -> Option<NodeInfo> {
     let (socket, timeout) = (&shared.settings.socket, shared.settings.timeout(Role::Registrar));
     match shared.client.call(socket, Call::NodeGetInfo(v1::NodeGetInfoRequest {}), timeout).await {
-        Ok(Response::NodeGetInfo(info)) => Some(Place::of(&info)),
+        Ok(Response::NodeGetInfo(info)) => Some(NodeInfo::of(&info)),
         Ok(_) | Err(_) => None,
     }
 }

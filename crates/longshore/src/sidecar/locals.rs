@@ -61,11 +61,11 @@ pub async fn provisioner(shared: &Shared, profile: &Profile, kube: &Kube) -> Res
             snapshots: can(Can::CreateDeleteSnapshot),
             clones: can(Can::CloneVolume),
             modifies: can(Can::ModifyVolume),
-            publishes: can(Can::PublishUnpublishVolume),
-            tells_writers_apart: can(Can::SingleNodeMultiWriter),
+            publish_unpublish: can(Can::PublishUnpublishVolume),
+            single_node_multi_writer: can(Can::SingleNodeMultiWriter),
         },
         settings: Arc::new(settings),
-        lately: rules_provisioner::Lately::default(),
+        recently_provisioned: rules_provisioner::RecentlyProvisioned::default(),
     })
 }
 
@@ -120,7 +120,7 @@ pub fn unseen_by_provisioner(local: &rules_provisioner::Local) -> Vec<Kind> {
     let (abilities, settings) = (&local.abilities, &local.settings);
     let cluster_topology = local.uses_topology() && settings.node.is_none();
     let uses = |kind: Kind| match kind {
-        Kind::VolumeAttachment => abilities.publishes,
+        Kind::VolumeAttachment => abilities.publish_unpublish,
         Kind::CSINode | Kind::Node => cluster_topology,
         Kind::VolumeAttributesClass => abilities.modifies && settings.attributes_classes,
         Kind::VolumeSnapshot | Kind::VolumeSnapshotContent => abilities.snapshots,
@@ -152,7 +152,7 @@ pub fn resizer(shared: &Shared, profile: &Profile) -> Result<rules_resizer::Loca
         socket: shared.settings.socket.clone(),
         expansion,
         modifies,
-        tells_writers_apart: can(Can::SingleNodeMultiWriter),
+        single_node_multi_writer: can(Can::SingleNodeMultiWriter),
         recovers: flags.gate("RecoverVolumeExpansionFailure").unwrap_or(true),
         tells_size_before: flags.gate("AnnotateFsResize").unwrap_or(true),
         asks_pods: is("handle-volume-inuse-error"),
@@ -181,9 +181,9 @@ pub fn attacher(shared: &Shared, profile: &Profile) -> rules_attacher::Local {
     rules_attacher::Local {
         driver: profile.name.clone(),
         socket: shared.settings.socket.clone(),
-        publishes: can(Can::PublishUnpublishVolume),
-        passes_readonly: can(Can::PublishReadonly),
-        tells_writers_apart: can(Can::SingleNodeMultiWriter),
+        publish_unpublish: can(Can::PublishUnpublishVolume),
+        publish_readonly: can(Can::PublishReadonly),
+        single_node_multi_writer: can(Can::SingleNodeMultiWriter),
         default_fs_type: flags.text(Role::Attacher, "default-fstype").to_string(),
         // Never unless the driver can say where its volumes are.
         list_every_millis: if lists { u64::try_from(every.as_millis()).unwrap_or(u64::MAX) } else { 0 },

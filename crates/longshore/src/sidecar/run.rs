@@ -8,7 +8,7 @@ use axum::routing::get;
 use io_csi::{CsiClient, Driver, Observation, Observe};
 use io_run::{CallLabels, Metrics};
 use rules_provisioner::CapacityTally;
-use rules_registrar::Place;
+use rules_registrar::NodeInfo;
 use tokio::sync::{mpsc, watch};
 
 use super::registrar::{Registrar, Verdict};
@@ -239,7 +239,10 @@ async fn register(shared: &Arc<Shared>, driver: &str, lives: watch::Receiver<u64
 }
 
 /// Waits until the driver is back from another life, and asks it where its node is.
-async fn back(shared: &Arc<Shared>, mut lives: watch::Receiver<u64>) -> Result<(watch::Receiver<u64>, Option<Place>)> {
+async fn back(
+    shared: &Arc<Shared>,
+    mut lives: watch::Receiver<u64>,
+) -> Result<(watch::Receiver<u64>, Option<NodeInfo>)> {
     if lives.changed().await.is_err() {
         // Nobody counts any more: the process is ending.
         std::future::pending::<()>().await;

@@ -5,9 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use api::{Kind, ObjectKey, ObjectRef};
-use control::{Cache, Rules};
+use control::{AttemptStep, Cache};
 use io_run::{Acted, Counts, Facts, Metrics};
-use rules_provisioner::Provisioner;
 
 /// Attempts whose claims are gone are forgotten when so many are remembered.
 const MANY: usize = 1024;
@@ -56,17 +55,9 @@ fn of_claim(cache: &Cache, key: &ObjectKey) -> (String, String) {
 impl Counts for Tally {
     fn ended(&self, metrics: &Metrics, ended: &Acted<'_>) {
         // The last step of an attempt; every other goes before it, and each may fail.
-        let last = match ended.about.kind {
-            Kind::PersistentVolumeClaim => "CreatePv",
-            Kind::PersistentVolume => "DeleteVolume",
-            _other => return,
-        };
-        let before = ["HoldSource", "ReadSecret", "CreateVolume"];
-        if ended.controller != Provisioner::NAME || (ended.action != last && !before.contains(&ended.action)) {
-            return;
-        }
+        let Some(step) = ended.step else { return };
         let began = self.began(ended);
-        if ended.action != last && !ended.failed {
+        if step == AttemptStep::OnTheWay && !ended.failed {
             return;
         }
         self.over(ended.about);
@@ -91,7 +82,7 @@ mod tests {
 
     use super::*;
 
-    fn told(tell: &[(Kind, &'static str, bool)]) -> String {
+    fn told(tell: &[(Kind, Option<AttemptStep>, bool)]) -> String {
         let facts = Arc::<Facts>::default();
         let meta = |name: &str| json!({ "name": name, "namespace": "n", "uid": "u", "resourceVersion": "1" });
         let claim = json!({ "metadata": meta("c"), "spec": {
@@ -102,15 +93,16 @@ mod tests {
             facts.replace(kind, 1, vec![object]);
         }
         let (metrics, tally) = (Metrics::default(), Tally::new(facts));
-        for (kind, action, failed) in tell {
+        for (kind, step, failed) in tell {
             let about = match kind {
                 Kind::PersistentVolumeClaim => ObjectRef::namespaced(*kind, "n", "c"),
                 _volume => ObjectRef::cluster(*kind, "v"),
             };
             let outcome = if *failed { "refused" } else { "done" };
             let took = Duration::from_millis(1);
-            let controller = Provisioner::NAME;
-            tally.ended(&metrics, &Acted { controller, about: &about, action, outcome, failed: *failed, took });
+            let (controller, action) = ("provisioner", "Step");
+            let acted = Acted { controller, about: &about, action, step: *step, outcome, failed: *failed, took };
+            tally.ended(&metrics, &acted);
         }
         assert!(tally.begun.lock().unwrap().is_empty(), "every attempt is over");
         let counted =
@@ -123,11 +115,11 @@ mod tests {
     fn an_attempt_is_counted_once_with_the_class_and_what_the_volume_is_made_from() {
         let claim = Kind::PersistentVolumeClaim;
         let counted = told(&[
-            (claim, "ReadSecret", false),
-            (claim, "CreateVolume", true),
-            (claim, "CreateVolume", true),
-            (claim, "CreateVolume", false),
-            (claim, "CreatePv", false),
+            (claim, Some(AttemptStep::OnTheWay), false),
+            (claim, Some(AttemptStep::OnTheWay), true),
+            (claim, Some(AttemptStep::OnTheWay), true),
+            (claim, Some(AttemptStep::OnTheWay), false),
+            (claim, Some(AttemptStep::Provisions), false),
         ]);
         let labels = "{class=\"fast\",source=\"VolumeSnapshot\"}";
         let name = "controller_persistentvolumeclaim_provision";
@@ -141,13 +133,12 @@ mod tests {
     }
 
     #[test]
-    fn a_volume_is_deleted_when_the_driver_says_so_and_what_is_undone_for_a_claim_does_not_count() {
+    fn a_volume_is_deleted_when_the_driver_says_so_and_steps_of_no_attempt_do_not_count() {
         let volume = Kind::PersistentVolume;
         let counted = told(&[
-            (volume, "DeleteVolume", true),
-            (volume, "DeleteVolume", false),
-            (volume, "DropHold", false),
-            (Kind::PersistentVolumeClaim, "DeleteVolume", false),
+            (volume, Some(AttemptStep::Deletes), true),
+            (volume, Some(AttemptStep::Deletes), false),
+            (volume, None, false),
         ]);
         let name = "controller_persistentvolume_delete";
         let expected = [

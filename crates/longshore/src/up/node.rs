@@ -17,9 +17,9 @@ use tokio::sync::mpsc;
 use crate::layout::{Layout, text};
 
 /// What this machine knows at start: what may be mounted, and what runs.
-pub fn found(host: &Host, layout: &Layout, node: &str, life: &str) -> Result<NodeLocal> {
+pub fn found(host: &Host, layout: &Layout, node: &str, incarnation: &str) -> Result<NodeLocal> {
     let root = layout.node();
-    let mut local = NodeLocal::new(node, life, text(&root));
+    let mut local = NodeLocal::new(node, incarnation, text(&root));
     (local.records, local.unreadable) = records(&root)?;
     let mounted = io_host::mounts_beneath(&text(&root)).context("cannot read the mount table")?;
     local.mounts = mounted.into_iter().map(|mount| mount.target).collect();

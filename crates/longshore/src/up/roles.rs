@@ -66,12 +66,12 @@ impl Roles {
         let metrics = Arc::default();
         let parts =
             Parts { facts: Arc::default(), hands: hands.clone(), clock: clock.clone(), events: Some(events), metrics };
-        let life = format!("{:x}", clock.now().0);
+        let incarnation = format!("{:x}", clock.now().0);
         let socket = text(&layout.driver_socket());
 
         let mut tasks = JoinSet::new();
         let (tell, unheard) = watch::channel(Some("it has not been asked yet".to_string()));
-        let node_local = node::found(&host, layout, node_name, &life)?;
+        let node_local = node::found(&host, layout, node_name, &incarnation)?;
         let node = Controller::<NodeAgent>::new(&parts, node_local);
         let roles = Roles {
             facts: parts.facts.clone(),
@@ -85,11 +85,11 @@ impl Roles {
                 AttacherLocal {
                     driver: DRIVER.into(),
                     socket: socket.clone(),
-                    publishes: true,
+                    publish_unpublish: true,
                     ..AttacherLocal::default()
                 },
             ),
-            registrar: Controller::new(&parts, RegistrarLocal::new(node_name, life)),
+            registrar: Controller::new(&parts, RegistrarLocal::new(node_name, incarnation)),
             _processes: node::follow_processes(&host, node.clone())?,
             node,
             unheard,
@@ -231,7 +231,7 @@ async fn attach_when_able(
         }
         pause = (pause * 2).min(Duration::from_secs(2));
     };
-    attacher.update_local(|local| local.publishes = publishes);
+    attacher.update_local(|local| local.publish_unpublish = publishes);
     tell.send_replace(None);
     if attaches {
         attacher.run().await;

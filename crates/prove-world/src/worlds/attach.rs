@@ -18,7 +18,7 @@ use crate::laws::Violation;
 use crate::member::{Actor, Instance, Member, Seat};
 use crate::truth::{Host, Truth};
 use crate::world::{UserMove, World};
-use crate::worlds::{life_write, put};
+use crate::worlds::{incarnation_write, put};
 
 /// The world with the rules as they are.
 pub const SCENARIO: Scenario = Scenario {
@@ -65,8 +65,8 @@ const HANDLE: &str = "v1";
 const VOLUME: &str = "data-volume";
 const CLAIM: &str = "data";
 pub(crate) const NODES: [&str; 2] = ["node-a", "node-b"];
-/// Lives are numbers like versions: only their order counts.
-const LIVES: [u64; 2] = [80_000_001, 81_000_001];
+/// Incarnations are numbers like versions: only their order counts.
+const INCARNATIONS: [u64; 2] = [80_000_001, 81_000_001];
 
 /// The world with other rules in the place of the attach/detach controller.
 pub fn start<R: Actor>(seat: Seat<R>) -> World {
@@ -83,8 +83,8 @@ pub fn start_all<R: Actor, A: Actor, N: Actor>(seat: Seat<R>, attacher: Seat<A>,
     let mut cluster = Cluster::new();
     furnish(&mut cluster, &NODES);
     let mut truth = Truth::default();
-    for (node, life) in NODES.iter().zip(LIVES) {
-        truth.hosts.insert((*node).into(), Host { life, ..Host::default() });
+    for (node, incarnation) in NODES.iter().zip(INCARNATIONS) {
+        truth.hosts.insert((*node).into(), Host { incarnation, ..Host::default() });
     }
     let truth = Arc::new(truth);
     let mut members: Vec<Arc<dyn Member>> = vec![
@@ -115,8 +115,8 @@ pub fn running(world: World) -> World {
 
 /// Nodes, a driver, a bound volume, and a pod on the first node that uses it.
 pub(crate) fn furnish(cluster: &mut Cluster, nodes: &[&str]) {
-    for (node, life) in nodes.iter().zip(LIVES) {
-        put_node(cluster, node, life);
+    for (node, incarnation) in nodes.iter().zip(INCARNATIONS) {
+        put_node(cluster, node, incarnation);
     }
     let driver = json!({ "metadata": {}, "spec": { "attachRequired": true } });
     put(cluster, ObjectRef::cluster(Kind::CSIDriver, DRIVER), driver);
@@ -125,12 +125,12 @@ pub(crate) fn furnish(cluster: &mut Cluster, nodes: &[&str]) {
     put(cluster, first, pod_body("app-0", NODES[0]));
 }
 
-fn put_node(cluster: &mut Cluster, node: &str, life: u64) {
+fn put_node(cluster: &mut Cluster, node: &str, incarnation: u64) {
     let body = json!({ "metadata": { "annotations": { names::CONTROLLER_MANAGED_ATTACH: "true" } } });
     put(cluster, ObjectRef::cluster(Kind::Node, node), body);
     let drivers = json!([{ "name": DRIVER, "nodeID": node, "topologyKeys": null }]);
     put(cluster, ObjectRef::cluster(Kind::CSINode, node), json!({ "metadata": {}, "spec": { "drivers": drivers } }));
-    if let Err(refusal) = cluster.write("setup", &life_write(node, life)) {
+    if let Err(refusal) = cluster.write("setup", &incarnation_write(node, incarnation)) {
         unreachable!("a node takes an annotation: {refusal}");
     }
 }
@@ -182,7 +182,7 @@ pub fn attacher() -> rules_attacher::Local {
     rules_attacher::Local {
         driver: DRIVER.into(),
         socket: SOCKET.into(),
-        publishes: true,
+        publish_unpublish: true,
         ..rules_attacher::Local::default()
     }
 }
@@ -211,7 +211,7 @@ pub fn agent_seat<N: Rules<Local = rules_node::Local>>() -> Seat<N> {
 /// What an agent finds on its machine when it starts.
 fn agent_local(truth: &Truth, node: &str) -> rules_node::Local {
     let host = truth.hosts.get(node).cloned().unwrap_or_default();
-    let mut local = rules_node::Local::new(node, host.life.to_string(), ROOT);
+    let mut local = rules_node::Local::new(node, host.incarnation.to_string(), ROOT);
     local.drivers.insert(DRIVER.into(), rules_node::DriverFacts { socket: SOCKET.into(), stages: true });
     for (path, bytes) in &host.files {
         match rules_node::Record::parse(bytes) {

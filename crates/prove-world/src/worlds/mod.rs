@@ -88,14 +88,14 @@ pub(crate) fn put(cluster: &mut Cluster, target: ObjectRef, mut body: Value) {
     }
 }
 
-/// How a node's agent says which life it is in.
-pub(crate) fn life_write(node: &str, life: u64) -> Write {
+/// How a node's agent says which incarnation it is in.
+pub(crate) fn incarnation_write(node: &str, incarnation: u64) -> Write {
     Write::Patch {
         target: ObjectRef::cluster(Kind::Node, node),
         subresource: None,
         patch: Patch::merge(
             api::Precondition::default(),
-            json!({ "metadata": { "annotations": { names::AGENT_LIFE: life.to_string() } } }),
+            json!({ "metadata": { "annotations": { names::AGENT_INCARNATION: incarnation.to_string() } } }),
         ),
     }
 }

@@ -6,9 +6,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use api::{
-    Kind, ObjectKey, ObjectRef, Patch, PersistentVolumeClaim, Precondition, Quantity, Subresource, Write, names,
+    Kind, ObjectKey, ObjectRef, Patch, PersistentVolume, PersistentVolumeClaim, Precondition, Quantity, Subresource,
+    Write, names,
 };
-use control::{Action, BackOff, Cache, Change, Decision, Effect, Outcome, Permission, Rules, Tick, Why};
+use control::{Action, BackOff, Cache, Decision, Effect, Outcome, Permission, Route, Rules, Tick, Why, routes};
 use csi::{Call, v1};
 use serde_json::json;
 
@@ -79,22 +80,28 @@ impl Action for Act {
     }
 }
 
+control::reasons! {
+    /// Why the filesystem grows or not.
+    pub enum NodePartReason {
+        Growing,
+        NothingGrown,
+    }
+}
+
 impl Rules for NodePart {
     const NAME: &'static str = "node";
     type Key = Key;
     type Local = ();
     type View = View;
     type Action = Act;
+    type Reason = NodePartReason;
     /// The size the filesystem was last grown to.
     type Memory = Option<String>;
 
-    fn watches() -> &'static [Kind] {
-        &[Kind::PersistentVolumeClaim, Kind::PersistentVolume]
-    }
-
-    fn wakes(_: &Change, cache: &Cache, local: &()) -> Vec<Key> {
-        NodePart::keys(cache, local)
-    }
+    const ROUTES: &'static [Route<Self>] = routes![
+        PersistentVolumeClaim => both(|_, woken| woken.wake_all(NodePart::keys(woken.cache, woken.local))),
+        PersistentVolume => both(|_, woken| woken.wake_all(NodePart::keys(woken.cache, woken.local))),
+    ];
 
     fn keys(cache: &Cache, (): &()) -> Vec<Key> {
         cache.claims().map(|claim| Key(claim.metadata.key())).collect()
@@ -110,12 +117,15 @@ impl Rules for NodePart {
         (grown && turn == Some(names::NODE_RESIZE_PENDING)).then(|| (claim.clone(), handle, has.clone()))
     }
 
-    fn decide(_: Tick, view: &View, memory: &Option<String>) -> Decision<Act> {
+    fn decide(_: Tick, view: &View, memory: &Option<String>) -> Decision<Act, NodePartReason> {
         let Some((claim, handle, size)) = view else {
-            return Decision::Rest(Why::settled("NothingGrown", "the filesystem is as large as its volume"));
+            return Decision::Rest(Why::settled(
+                NodePartReason::NothingGrown,
+                "the filesystem is as large as its volume",
+            ));
         };
         let size = size.to_string();
-        let why = Why::waiting("Growing", "the volume has grown");
+        let why = Why::waiting(NodePartReason::Growing, "the volume has grown");
         if memory.as_ref() == Some(&size) {
             return Decision::Do(Act::Record { claim: claim.clone(), size }, why);
         }

@@ -46,7 +46,7 @@ pub fn local() -> Local {
 
 /// How a provisioner learns about the world: what it recorded lately is all that no object says.
 pub fn seat<R: Rules<Local = Local>>(build: fn(&Truth, &str) -> Local) -> Seat<R> {
-    Seat { build, refresh: |_, _, _| false, digest: |local, mut canon| local.lately.hash(&mut canon) }
+    Seat { build, refresh: |_, _, _| false, digest: |local, mut canon| local.recently_provisioned.hash(&mut canon) }
 }
 
 /// The same with intents on the claims.

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use api::{Kind, ObjectKey, ObjectRef, Patch, PersistentVolumeClaim, Precondition, Write};
-use control::{Action, BackOff, Cache, Change, Decision, Effect, Outcome, Permission, Rules, Tick, Why};
+use control::{Action, BackOff, Cache, Decision, Effect, Outcome, Permission, Route, Rules, Tick, Why, routes};
 use serde_json::json;
 
 use crate::cluster::{Cluster, NAMESPACE};
@@ -89,41 +89,46 @@ impl Action for Entry {
     }
 }
 
+control::reasons! {
+    /// Why a letter is written or not.
+    pub enum WriterReason {
+        Writing,
+        Written,
+        Gone,
+        NoFinalizer,
+    }
+}
+
 impl Rules for Writer {
     const NAME: &'static str = "writer";
     type Key = Journal;
     type Local = String;
     type View = (Option<Arc<PersistentVolumeClaim>>, String);
     type Action = Entry;
+    type Reason = WriterReason;
     type Memory = ();
 
-    fn watches() -> &'static [Kind] {
-        &[Kind::PersistentVolumeClaim]
-    }
-
-    fn wakes(_: &Change, _: &Cache, _: &String) -> Vec<Journal> {
-        vec![Journal]
-    }
+    const ROUTES: &'static [Route<Self>] = routes![PersistentVolumeClaim => both(|_, woken| woken.wake(Journal))];
 
     fn keys(_: &Cache, _: &String) -> Vec<Journal> {
         vec![Journal]
     }
 
     fn view(_: &Journal, cache: &Cache, letter: &String) -> Self::View {
-        (cache.claim(&ObjectKey::new(NAMESPACE, CLAIM)).cloned(), letter.clone())
+        (cache.claim(&ObjectKey::new(NAMESPACE, CLAIM)), letter.clone())
     }
 
-    fn decide(_: Tick, (claim, letter): &Self::View, (): &()) -> Decision<Entry> {
-        let why = Why::waiting("Writing", "writing");
-        let Some(claim) = claim else { return Decision::Rest(Why::settled("Gone", "the claim is gone")) };
+    fn decide(_: Tick, (claim, letter): &Self::View, (): &()) -> Decision<Entry, WriterReason> {
+        let why = Why::waiting(WriterReason::Writing, "writing");
+        let Some(claim) = claim else { return Decision::Rest(Why::settled(WriterReason::Gone, "the claim is gone")) };
         let held = claim.metadata.has_finalizer(&finalizer(letter));
         let mine = journal(claim).matches(letter.as_str()).count();
         match (claim.metadata.is_deleting(), held) {
             (true, true) => Decision::Do(Entry::LetGo(claim.clone(), letter.clone()), why),
-            (true, false) => Decision::Rest(Why::settled("LetGo", "nothing is left to do")),
+            (true, false) => Decision::Rest(Why::settled(WriterReason::NoFinalizer, "nothing is left to do")),
             (false, false) => Decision::Do(Entry::Hold(claim.clone(), letter.clone()), why),
             (false, true) if mine < LETTERS => Decision::Do(Entry::Append(claim.clone(), letter.clone()), why),
-            (false, true) => Decision::Rest(Why::settled("Written", "everything is written")),
+            (false, true) => Decision::Rest(Why::settled(WriterReason::Written, "everything is written")),
         }
     }
 

@@ -268,8 +268,8 @@ fn taking_unknown_for_no() -> Plant {
     plant("resize, taking unknown for no", base, resizer::<UnknownIsNo>, one_late_call)
 }
 
-// The first call is refused, the claim deleted, and the note that forgets it is still on its way when a new incarnation asks the driver
-// again what it may have made.
+// The first call is refused, the claim deleted, and the note that forgets it is still on its way when a new incarnation
+// asks the driver again what it may have made.
 fn trusting_what_is_found() -> Plant {
     let start = || provision::start::<Led<Trusting>>(provision::seat(|_, _| provision::local()));
     let budget = Budget { faults: 3, refused: 1, late: 1, crashes: 1, ..Budget::calm(1) };

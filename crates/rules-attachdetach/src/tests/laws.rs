@@ -89,7 +89,7 @@ fn a_deletion_carries_uid_and_version() {
     assert!(matches!(act(&world, &on("a")), Action::Fence { .. }));
 }
 
-// A deletion of an earlier life must not reach an attachment that is reported again.
+// A deletion of an earlier incarnation must not reach an attachment that is reported again.
 #[test]
 fn a_late_deletion_fails_after_adoption() {
     let mut world = to_be_detached();
@@ -103,7 +103,7 @@ fn a_late_deletion_fails_after_adoption() {
     assert!(!world.real_attachment("a").unwrap().metadata.is_deleting());
 }
 
-// The same within one life, when the answer to the deletion was lost.
+// The same within one incarnation, when the answer to the deletion was lost.
 #[test]
 fn an_unanswered_deletion_is_fenced_off_when_the_want_returns() {
     let mut world = to_be_detached();
@@ -147,7 +147,7 @@ fn a_returning_want_drops_the_proof_of_an_unattached_volume() {
     assert!(matches!(act(&world, &on("a")), Action::Fence { .. }));
 }
 
-// A report of an earlier life must not come through once the volume may be detached.
+// A report of an earlier incarnation must not come through once the volume may be detached.
 #[test]
 fn a_late_report_fails_after_the_fence() {
     let mut world = World::new(&["ReadWriteOnce"]);

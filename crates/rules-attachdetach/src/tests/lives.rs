@@ -1,6 +1,6 @@
 //! Many lives of the controller, with lost answers, lost memory, caches that lag kind by kind, and writes that arrive
-//! long after the life that sent them has ended; beside it a node agent and an attacher that keep their side of the
-//! bargain. The laws are judged from what really is.
+//! long after the incarnation that sent them has ended; beside it a node agent and an attacher that keep their side of
+//! the bargain. The laws are judged from what really is.
 
 use alloc::vec::Vec;
 
@@ -19,9 +19,9 @@ struct Play {
     /// The agent was shown that the volume is attached while its own in-use report stood: it may stage at any time.
     cleared: bool,
     staged: bool,
-    /// Sent by a life that has ended.
+    /// Sent by an incarnation that has ended.
     late: Vec<Action>,
-    /// Sent by this life, not arrived yet.
+    /// Sent by this incarnation, not arrived yet.
     sent: Option<Action>,
     detached: usize,
 }

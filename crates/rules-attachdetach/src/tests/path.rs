@@ -1,7 +1,8 @@
 use api::Kind;
-use control::Decision;
+use control::{Decision, Rules as _};
 
 use super::world::*;
+use crate::AttachDetach;
 
 // The straight path, and reliability 37 and 38: attach, report, take back, detach, and no wait on the way.
 #[test]
@@ -92,9 +93,9 @@ fn an_unfilled_cache_decides_nothing() {
     let mut world = World::new(&["ReadWriteOnce"]);
     world.pod("p", "a");
     world.run(&on("a"));
-    for missing in crate::index::WATCHES {
+    for missing in AttachDetach::watches() {
         world.cache = control::Cache::default();
-        crate::index::WATCHES.iter().filter(|kind| **kind != missing).for_each(|kind| world.sync_kind(*kind));
+        AttachDetach::watches().iter().filter(|kind| *kind != missing).for_each(|kind| world.sync_kind(*kind));
         assert!(matches!(world.decide(&on("a")), Decision::Rest(_)), "{missing} was not awaited");
         assert_eq!(world.code(&on("a")), "CacheNotSynced");
     }

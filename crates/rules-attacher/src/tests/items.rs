@@ -35,7 +35,7 @@ fn fs_type(world: &World) -> &str {
 #[test]
 fn a1_trivial_mode_confirms_without_finalizers_and_calls() {
     let mut world = World::new(&["ReadWriteOnce"]);
-    world.update_local(|local| local.publishes = false);
+    world.update_local(|local| local.publish_unpublish = false);
     world.want("a");
     assert_eq!(world.run(&on("a")), ["ConfirmAttached"]);
     let attachment = world.real_attachment("a").unwrap();
@@ -48,7 +48,10 @@ fn a1_trivial_mode_confirms_without_finalizers_and_calls() {
 fn a2_volume_then_attachment_then_call_then_status() {
     let mut world = World::new(&["ReadWriteOnce"]);
     world.want("a");
-    assert_eq!(world.run(&on("a")), ["MarkVolume", "MarkAttachment", "ControllerPublishVolume", "ConfirmAttached"]);
+    assert_eq!(
+        world.run(&on("a")),
+        ["AddVolumeFinalizer", "AddAttachmentFinalizer", "ControllerPublishVolume", "ConfirmAttached"]
+    );
     let attachment = world.real_attachment("a").unwrap();
     assert!(attachment.metadata.has_finalizer(&finalizer()));
     assert_eq!(attachment.metadata.annotation(names::ATTACHMENT_NODE_ID), Some("id-a"));
@@ -73,7 +76,7 @@ fn a3_a_volume_that_is_being_deleted_is_refused_and_told() {
 fn a4_readonly_is_passed_only_to_drivers_that_know_it() {
     for knows in [false, true] {
         let mut world = World::with(&["ReadWriteOnce"], json!({ "readOnly": true }));
-        world.update_local(|local| local.passes_readonly = knows);
+        world.update_local(|local| local.publish_readonly = knows);
         world.want("a");
         world.run(&on("a"));
         assert_eq!(publish_request(&world).readonly, knows);
@@ -98,7 +101,7 @@ fn the_access_mode_follows_what_the_driver_can_tell_apart() {
     use v1::volume_capability::access_mode::Mode;
     for (apart, expected) in [(false, Mode::SingleNodeWriter), (true, Mode::SingleNodeMultiWriter)] {
         let mut world = World::new(&["ReadWriteOnce"]);
-        world.update_local(|local| local.tells_writers_apart = apart);
+        world.update_local(|local| local.single_node_multi_writer = apart);
         world.want("a");
         world.run(&on("a"));
         let capability = publish_request(&world).volume_capability.as_ref().unwrap();
@@ -172,7 +175,7 @@ fn a10_the_finalizer_goes_before_the_status() {
     let both = json!({ "metadata": { "finalizers": [finalizer(), "somebody/else"] } });
     world.patch(Kind::VolumeAttachment, &attachment_name("a"), both);
     world.unwant("a");
-    let undone = ["RecheckAttachment", "ControllerUnpublishVolume", "UnmarkAttachment", "ConfirmDetached"];
+    let undone = ["RecheckAttachment", "ControllerUnpublishVolume", "RemoveAttachmentFinalizer", "ConfirmDetached"];
     assert_eq!(world.run(&on("a")), undone);
     let status = world.real_attachment("a").unwrap().status;
     assert!(!status.attached && status.attachment_metadata.is_empty());
@@ -188,7 +191,7 @@ fn a11_an_attachment_that_is_gone_meanwhile_is_no_failure() {
     world.patch(Kind::VolumeAttachment, &attachment_name("a"), both);
     world.unwant("a");
     world.sync();
-    while world.step(&on("a")) != Some("UnmarkAttachment") {
+    while world.step(&on("a")) != Some("RemoveAttachmentFinalizer") {
         world.sync();
     }
     let none = json!({ "metadata": { "finalizers": null } });
@@ -209,7 +212,7 @@ fn a12_a_change_of_the_error_alone_does_not_hasten_the_next_attempt() {
     let mut world = World::new(&["ReadWriteOnce"]);
     world.want("a");
     world.sync();
-    while world.step(&on("a")) != Some("MarkAttachment") {
+    while world.step(&on("a")) != Some("AddAttachmentFinalizer") {
         world.sync();
     }
     let Decision::Do(publish, _) = world.decide(&on("a")) else { panic!() };
@@ -371,7 +374,7 @@ fn a15_the_volume_keeps_its_finalizer_until_it_goes_and_nothing_names_it() {
     world.delete(Kind::PersistentVolume, "v");
     assert!(world.run(&volume).is_empty(), "an attachment names it");
     world.unwant("b");
-    assert_eq!(world.run(&volume), ["UnmarkVolume"]);
+    assert_eq!(world.run(&volume), ["RemoveVolumeFinalizer"]);
 }
 
 // A16.
@@ -381,7 +384,7 @@ fn a16_a_conflict_is_looked_at_again() {
     world.want("a");
     world.sync();
     world.patch(Kind::PersistentVolume, "v", json!({ "metadata": { "labels": { "x": "y" } } }));
-    assert_eq!(world.step(&on("a")), Some("MarkVolume"));
+    assert_eq!(world.step(&on("a")), Some("AddVolumeFinalizer"));
     assert!(!world.real_volume().unwrap().metadata.has_finalizer(&finalizer()), "somebody else was faster");
     world.pass(10);
     assert_eq!(world.run(&on("a")).len(), 4);
@@ -395,7 +398,7 @@ fn secrets_are_read_for_every_call_and_never_printed() {
     let mut world = World::with(&["ReadWriteOnce"], json!({ "controllerPublishSecretRef": reference }));
     world.want("a");
     let done = world.run(&on("a"));
-    assert_eq!(done, ["MarkVolume", "MarkAttachment", "ReadSecret", "ReportAttachError"]);
+    assert_eq!(done, ["AddVolumeFinalizer", "AddAttachmentFinalizer", "ReadSecret", "ReportAttachError"]);
     let error = world.real_attachment("a").unwrap().status.attach_error.unwrap();
     assert!(error.message.contains("secret n/s does not exist"), "{}", error.message);
     let data = json!({ "user": "dQ==", "password": "Y2FuYXJ5" });
@@ -407,7 +410,7 @@ fn secrets_are_read_for_every_call_and_never_printed() {
     assert_eq!(publish_request(&world).secrets["password"], "canary");
     assert_eq!(publish_request(&world).secrets["user"], "u");
     world.unwant("a");
-    let undone = ["RecheckAttachment", "ReadSecret", "ControllerUnpublishVolume", "UnmarkAttachment"];
+    let undone = ["RecheckAttachment", "ReadSecret", "ControllerUnpublishVolume", "RemoveAttachmentFinalizer"];
     assert_eq!(world.run(&on("a")), undone);
     let Some(Call::ControllerUnpublishVolume(request)) = world.driver.calls.last() else { panic!() };
     assert_eq!(request.secrets["password"], "canary");
@@ -426,7 +429,7 @@ fn an_inline_volume_is_attached_without_an_object() {
     };
     world.create(Kind::VolumeAttachment, inline("a"));
     let key = Key::Attachment("inline-a".into());
-    assert_eq!(world.run(&key), ["MarkAttachment", "ControllerPublishVolume", "ConfirmAttached"]);
+    assert_eq!(world.run(&key), ["AddAttachmentFinalizer", "ControllerPublishVolume", "ConfirmAttached"]);
     let request = publish_request(&world);
     assert_eq!((request.volume_id.as_str(), request.volume_context["in"].as_str()), ("inline", "line"));
     // Reliability 24 holds for it as well.
@@ -435,7 +438,7 @@ fn an_inline_volume_is_attached_without_an_object() {
     assert!(world.run(&other).is_empty());
     assert_eq!(world.code(&other), "AttachedElsewhere");
     world.delete(Kind::VolumeAttachment, "inline-a");
-    assert_eq!(world.run(&key), ["RecheckAttachment", "ControllerUnpublishVolume", "UnmarkAttachment"]);
+    assert_eq!(world.run(&key), ["RecheckAttachment", "ControllerUnpublishVolume", "RemoveAttachmentFinalizer"]);
     assert_eq!(world.run(&other).len(), 3);
 }
 

@@ -57,7 +57,7 @@ fn a_deletion_after_an_unanswered_publish_unpublishes() {
         world.pass(100_000);
         let undone = world.run(&on("a"));
         assert!(
-            undone.ends_with(&["RecheckAttachment", "ControllerUnpublishVolume", "UnmarkAttachment"]),
+            undone.ends_with(&["RecheckAttachment", "ControllerUnpublishVolume", "RemoveAttachmentFinalizer"]),
             "{undone:?}"
         );
         assert!(world.driver.attached.is_empty());
@@ -176,8 +176,8 @@ fn of_two_marked_attachments_one_gives_way() {
     let mut world = World::new(&["ReadWriteOnce"]);
     world.want("a");
     world.want("b");
-    let first = until(&mut world, &on("a"), "MarkAttachment");
-    let second = until(&mut world, &on("b"), "MarkAttachment");
+    let first = until(&mut world, &on("a"), "AddAttachmentFinalizer");
+    let second = until(&mut world, &on("b"), "AddAttachmentFinalizer");
     for (key, act) in [(on("a"), first), (on("b"), second)] {
         let outcome = world.land(&act);
         world.hear(&key, &act, &outcome);
@@ -187,7 +187,7 @@ fn of_two_marked_attachments_one_gives_way() {
     assert_eq!(world.code(&on(winner)), "AttachedElsewhere");
     assert_eq!(
         world.run(&on(loser)),
-        ["GiveWay", "RecheckAttachment", "ControllerUnpublishVolume", "UnmarkAttachment"]
+        ["GiveWay", "RecheckAttachment", "ControllerUnpublishVolume", "RemoveAttachmentFinalizer"]
     );
     assert_eq!(world.code(&on(loser)), "AttachedElsewhere");
     world.run(&on(winner));

@@ -1,17 +1,16 @@
-//! Many lives of the attacher, with lost answers, lost memory, caches that lag kind by kind, and writes that arrive long
-//! after the life that sent them has ended, while attachments of one volume to two nodes come and go as they like. The
-//! laws are judged from what really is.
+//! Many lives of the attacher, with lost answers, lost memory, caches that lag kind by kind, and writes that arrive
+//! long after the incarnation that sent them has ended, while attachments of one volume to two nodes come and go as
+//! they like. The laws are judged from what really is.
 
 use alloc::vec::Vec;
 use core::mem;
 
 use api::Kind;
-use control::{Action as _, Effect, Outcome};
+use control::{Action as _, Effect, Outcome, Rules as _};
 use prove_lab::Dice;
 
 use super::world::*;
-use crate::Key;
-use crate::index::WATCHES;
+use crate::{Attacher, Key};
 
 struct Play {
     world: World,
@@ -29,7 +28,7 @@ impl Play {
         let node = ["a", "b"][self.dice.index(2)];
         match self.dice.roll(20) {
             0 => self.user(node),
-            1..=4 => self.world.sync_kind(WATCHES[self.dice.index(4)]),
+            1..=4 => self.world.sync_kind(Attacher::watches()[self.dice.index(4)]),
             5 => self.die(),
             6 => self.world.forget(),
             7 => self.arrive_late(),

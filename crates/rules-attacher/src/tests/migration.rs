@@ -60,13 +60,16 @@ fn held(world: &World) -> bool {
 fn an_in_tree_volume_is_published_under_the_drivers_name_for_it() {
     let mut world = world(EBS, disk(), json!({ "annotations": { names::MIGRATED_TO: EBS } }));
     want(&mut world, named());
-    assert_eq!(world.run(&va()), ["MarkVolume", "MarkAttachment", "ControllerPublishVolume", "ConfirmAttached"]);
+    assert_eq!(
+        world.run(&va()),
+        ["AddVolumeFinalizer", "AddAttachmentFinalizer", "ControllerPublishVolume", "ConfirmAttached"]
+    );
     let Call::ControllerPublishVolume(request) = &world.driver.calls[0] else { panic!("{:?}", world.driver.calls) };
     assert_eq!((request.volume_id.as_str(), request.node_id.as_str()), ("vol-1", NODE_ID));
     assert_eq!(request.volume_context, [("partition".into(), "1".into())].into());
     assert_eq!(world.json(Kind::PersistentVolume, "v")["spec"]["awsElasticBlockStore"], disk()["awsElasticBlockStore"]);
     world.delete(Kind::VolumeAttachment, "va");
-    assert_eq!(world.run(&va()), ["RecheckAttachment", "ControllerUnpublishVolume", "UnmarkAttachment"]);
+    assert_eq!(world.run(&va()), ["RecheckAttachment", "ControllerUnpublishVolume", "RemoveAttachmentFinalizer"]);
     let Call::ControllerUnpublishVolume(request) = &world.driver.calls[1] else { panic!("{:?}", world.driver.calls) };
     assert_eq!(request.volume_id, "vol-1");
     // A15: a volume that is our driver's keeps the finalizer for the next attachment.
@@ -89,7 +92,7 @@ fn a_volume_given_back_to_its_plugin_is_let_go_after_the_last_attachment() {
         let Effect::Write(write) = act.effect() else { panic!("{act:?}") };
         let seen = api::Seen::of::<api::PersistentVolume>(&world.real_volume().unwrap().metadata);
         assert_eq!(write, seen.patch(json!({ "metadata": { "finalizers": [names::PV_PROTECTION] } })));
-        assert_eq!(world.run(&volume()), ["UnmarkVolume"]);
+        assert_eq!(world.run(&volume()), ["RemoveVolumeFinalizer"]);
         assert!(!held(&world));
     }
 }
@@ -113,7 +116,7 @@ fn a_volume_let_go_as_it_is_attached_again_is_held_again() {
     world.run(&va());
     let bare = json!({ "metadata": { "finalizers": [names::PV_PROTECTION] } });
     world.patch(Kind::PersistentVolume, "v", bare);
-    assert_eq!(world.run(&va()), ["MarkVolume"]);
+    assert_eq!(world.run(&va()), ["AddVolumeFinalizer"]);
     assert!(held(&world));
     assert_eq!(world.code(&va()), "Attached");
 }
@@ -127,7 +130,7 @@ fn an_attachment_may_hold_the_volume_itself_in_either_form() {
         let mut spec = json!({ "accessModes": ["ReadWriteOnce"] });
         rules_store::merge_patch(&mut spec, &source);
         want(&mut world, json!({ "inlineVolumeSpec": spec }));
-        assert_eq!(world.run(&va()), ["MarkAttachment", "ControllerPublishVolume", "ConfirmAttached"]);
+        assert_eq!(world.run(&va()), ["AddAttachmentFinalizer", "ControllerPublishVolume", "ConfirmAttached"]);
         let Call::ControllerPublishVolume(request) = &world.driver.calls[0] else { panic!("{:?}", world.driver.calls) };
         assert_eq!(request.volume_id, "vol-1");
         assert!(!held(&world), "an inline volume marks no object");
@@ -185,6 +188,6 @@ fn a_volume_that_is_being_deleted_is_let_go_whatever_was_written_meanwhile() {
     world.run(&va());
     world.delete(Kind::PersistentVolume, "v");
     world.sync();
-    assert!(matches!(world.decide(&volume()), Decision::Do(Action::UnmarkVolume { leaving: true, .. }, _)));
-    assert_eq!(world.run(&volume()), ["UnmarkVolume"]);
+    assert!(matches!(world.decide(&volume()), Decision::Do(Action::RemoveVolumeFinalizer { leaving: true, .. }, _)));
+    assert_eq!(world.run(&volume()), ["RemoveVolumeFinalizer"]);
 }

@@ -12,7 +12,10 @@ use crate::{Action, Attacher, Key};
 fn an_attachment_is_made_and_undone() {
     let mut world = World::new(&["ReadWriteOnce"]);
     world.want("a");
-    assert_eq!(world.run(&on("a")), ["MarkVolume", "MarkAttachment", "ControllerPublishVolume", "ConfirmAttached"]);
+    assert_eq!(
+        world.run(&on("a")),
+        ["AddVolumeFinalizer", "AddAttachmentFinalizer", "ControllerPublishVolume", "ConfirmAttached"]
+    );
     let attachment = world.real_attachment("a").unwrap();
     assert!(attachment.status.attached);
     assert_eq!(attachment.status.attachment_metadata["at"], "id-a"); // reliability 32
@@ -26,7 +29,7 @@ fn an_attachment_is_made_and_undone() {
         other => panic!("{other:?}"),
     }
     world.unwant("a");
-    assert_eq!(world.run(&on("a")), ["RecheckAttachment", "ControllerUnpublishVolume", "UnmarkAttachment"]);
+    assert_eq!(world.run(&on("a")), ["RecheckAttachment", "ControllerUnpublishVolume", "RemoveAttachmentFinalizer"]);
     assert!(world.real_attachment("a").is_none() && world.driver.attached.is_empty());
     assert_eq!(world.code(&on("a")), "AttachmentGone");
     assert_eq!(world.driver.calls.len(), 2, "one call each way");
@@ -50,7 +53,7 @@ fn the_volume_is_let_go_when_it_is_deleted_and_no_attachment_is_left() {
     assert_eq!(world.run(&on("b")), ["ReportAttachError"]);
     assert_eq!(world.code(&on("b")), "VolumeLeaving");
     world.unwant("b");
-    assert_eq!(world.run(&volume), ["UnmarkVolume"]);
+    assert_eq!(world.run(&volume), ["RemoveVolumeFinalizer"]);
     assert!(!world.real_volume().is_some_and(|volume| volume.metadata.has_finalizer(&finalizer())));
 }
 
@@ -70,14 +73,14 @@ fn beside_a_provisioner_a_volume_is_let_go_together() {
     assert!(world.run(&volume).is_empty());
     assert_eq!(world.code(&volume), "ProvisionerHolds");
     world.patch(Kind::PersistentVolume, "v", json!({ "metadata": { "finalizers": [finalizer()] } }));
-    assert_eq!(world.run(&volume), ["UnmarkVolume"]);
+    assert_eq!(world.run(&volume), ["RemoveVolumeFinalizer"]);
 }
 
 // Sidecars 3.6: a driver that does not publish gets a confirmation and nothing else.
 #[test]
 fn a_driver_that_does_not_publish_gets_no_call() {
     let mut world = World::new(&["ReadWriteOnce"]);
-    world.update_local(|local| local.publishes = false);
+    world.update_local(|local| local.publish_unpublish = false);
     world.want("a");
     assert_eq!(world.run(&on("a")), ["ConfirmAttached"]);
     assert!(world.real_attachment("a").unwrap().metadata.finalizers.is_empty());
@@ -179,9 +182,9 @@ fn every_object_a_decision_reads_wakes_it() {
 fn an_unfilled_cache_decides_nothing() {
     let mut world = World::new(&["ReadWriteOnce"]);
     world.want("a");
-    for missing in crate::index::WATCHES {
+    for missing in Attacher::watches() {
         world.cache = control::Cache::default();
-        crate::index::WATCHES.iter().filter(|kind| **kind != missing).for_each(|kind| world.sync_kind(*kind));
+        Attacher::watches().iter().filter(|kind| *kind != missing).for_each(|kind| world.sync_kind(*kind));
         assert!(matches!(world.decide(&on("a")), Decision::Rest(_)));
         assert_eq!(world.code(&on("a")), "CacheNotSynced", "{missing} was not awaited");
     }

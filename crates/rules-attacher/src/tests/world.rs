@@ -92,7 +92,8 @@ impl World {
 
     /// A cluster without volumes and nodes, and the attacher of this driver.
     pub fn empty(driver: &str) -> World {
-        let local = Local { driver: driver.into(), socket: "/csi.sock".into(), publishes: true, ..Local::default() };
+        let local =
+            Local { driver: driver.into(), socket: "/csi.sock".into(), publish_unpublish: true, ..Local::default() };
         let mut lab = Lab::new("n", local);
         lab.frozen = Object::KINDS.into();
         World { lab, driver: Driver::default() }

@@ -1,4 +1,5 @@
-//! Every prefix of the writes, then a crash: the next life ends where an undisturbed one does (PV-7, reliability 113).
+//! Every prefix of the writes, then a crash: the next incarnation ends where an undisturbed one does (PV-7, reliability
+//! 113).
 
 use api::{Kind, names};
 use serde_json::{Value, json};

@@ -30,7 +30,11 @@ impl World {
             Call::NodeStageVolume(request) => {
                 // Reliability 29, on the truth rather than on any cache.
                 let node = self.get(Kind::Node, "n").unwrap();
-                assert_eq!(node["metadata"]["annotations"][names::AGENT_LIFE], json!(self.local().life), "29: life");
+                assert_eq!(
+                    node["metadata"]["annotations"][names::AGENT_INCARNATION],
+                    json!(self.local().incarnation),
+                    "29: incarnation"
+                );
                 if !self.machine.staged.contains(&request.staging_target_path) && self.machine.published.is_empty() {
                     assert!(self.node_lists("volumesInUse"), "29: staged while not reported in use");
                 }

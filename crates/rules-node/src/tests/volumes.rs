@@ -73,17 +73,17 @@ fn nothing_is_staged_until_the_api_itself_says_attached() {
     assert_eq!(calls(&world.settle()), ["Stage", "Publish"]);
 }
 
-// Reliability 29: proof is of this life of the agent.
+// Reliability 29: proof is of this incarnation of the agent.
 #[test]
 fn another_life_on_the_node_object_stops_everything() {
     let mut world = World::new();
-    world.patch(Kind::Node, "n", json!({ "metadata": { "annotations": { api::names::AGENT_LIFE: "other" } } }));
+    world.patch(Kind::Node, "n", json!({ "metadata": { "annotations": { api::names::AGENT_INCARNATION: "other" } } }));
     world.pod("a");
     assert_eq!(calls(&world.settle()), Vec::<&str>::new());
     assert_eq!(world.why(&World::volume_key()).code, "NodeNotIntroduced");
 }
 
-// Reliability 29: a fresh read that shows another life is no proof, even if the cache still shows ours.
+// Reliability 29: a fresh read that shows another incarnation is no proof, even if the cache still shows ours.
 #[test]
 fn a_fresh_read_of_another_life_is_no_proof() {
     let mut world = World::new();
@@ -92,7 +92,7 @@ fn a_fresh_read_of_another_life_is_no_proof() {
     assert_eq!(world.step(&key), Some("ReportInUse"));
     world.forget();
     world.freeze();
-    let other = json!({ "metadata": { "annotations": { api::names::AGENT_LIFE: "other" } } });
+    let other = json!({ "metadata": { "annotations": { api::names::AGENT_INCARNATION: "other" } } });
     world.patch(Kind::Node, "n", other);
     assert_eq!(world.step(&key), Some("ReadNode"));
     assert_eq!(world.step(&key), None);
@@ -136,7 +136,7 @@ fn an_unanswered_clearing_is_settled_before_staging() {
     assert!(world.node_lists("volumesInUse"));
 }
 
-// Reliability 30 with a dead life's write.
+// Reliability 30 with a dead incarnation's write.
 #[test]
 fn a_clearing_of_an_earlier_life_fails() {
     let mut world = running();
@@ -200,7 +200,8 @@ fn a_publish_in_the_record_but_not_mounted_is_repeated() {
     world.machine.published.clear();
     world.machine.processes.clear();
     world.crash("life-2");
-    // An unstage begun by the earlier life could still be under way, so the driver is asked to stage again first.
+    // An unstage begun by the earlier incarnation could still be under way, so the driver is asked to stage again
+    // first.
     assert_eq!(calls(&world.settle()), ["Stage", "Publish"]);
 }
 

@@ -61,7 +61,7 @@ impl World {
         world.update_local(|local| drop(local.drivers.insert(DRIVER.into(), facts)));
         world.create(
             Kind::Node,
-            json!({ "metadata": { "name": "n", "annotations": { names::AGENT_LIFE: "life-1" } },
+            json!({ "metadata": { "name": "n", "annotations": { names::AGENT_INCARNATION: "life-1" } },
             "status": { "conditions": [{ "type": "Ready", "status": "True" }] } }),
         );
         world.volume();
@@ -242,15 +242,15 @@ impl World {
         self.watch_processes();
     }
 
-    /// The agent dies and another life begins: memory is empty, local facts are those of the machine.
-    pub fn crash(&mut self, life: &str) {
+    /// The agent dies and another incarnation begins: memory is empty, local facts are those of the machine.
+    pub fn crash(&mut self, incarnation: &str) {
         // What was under way dies with the agent, save for writes that are already on the wire.
         for (_, _, effect) in core::mem::take(&mut self.held) {
             if let Effect::Write(_) = effect {
                 self.late.push(effect);
             }
         }
-        let mut local = Local::new("n", life, ROOT);
+        let mut local = Local::new("n", incarnation, ROOT);
         local.drivers = self.local().drivers.clone();
         for (path, bytes) in self.machine.files.iter() {
             match Record::parse(bytes) {
@@ -263,7 +263,11 @@ impl World {
         self.cache = Cache::default();
         self.watch_processes();
         self.thaw();
-        self.patch(Kind::Node, "n", json!({ "metadata": { "annotations": { names::AGENT_LIFE: life } } }));
+        self.patch(
+            Kind::Node,
+            "n",
+            json!({ "metadata": { "annotations": { names::AGENT_INCARNATION: incarnation } } }),
+        );
     }
 
     /// Writes of the past arrive.

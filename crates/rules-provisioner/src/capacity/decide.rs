@@ -4,7 +4,7 @@ use api::{CSIStorageCapacity, Quantity, StorageClass};
 use control::{Decision, Tick, Why};
 
 use super::memory::Said;
-use super::{CapacityAction, CapacityMemory, CapacityView};
+use super::{CapacityAction, CapacityMemory, CapacityReason, CapacityView};
 use crate::{CapacitySettings, Local, Segments};
 
 /// What was said this short a time ago is not asked for again yet.
@@ -12,16 +12,27 @@ const FRESH_MILLIS: u64 = 1_000;
 /// A look this short a time after an answer is about that answer; a later one has been asked for by a change.
 const ANSWER_MILLIS: u64 = 50;
 
-pub(super) fn decide(now: Tick, view: &CapacityView, memory: &CapacityMemory) -> Decision<CapacityAction> {
+pub(super) fn decide(
+    now: Tick,
+    view: &CapacityView,
+    memory: &CapacityMemory,
+) -> Decision<CapacityAction, CapacityReason> {
     match view {
-        CapacityView::Unwanted => Decision::Rest(Why::settled("CapacityUnwanted", "nothing is published about it")),
-        CapacityView::InPlace => Decision::Rest(Why::settled("CapacityPublished", "it says what is to be said")),
+        CapacityView::Unwanted => {
+            Decision::Rest(Why::settled(CapacityReason::CapacityUnwanted, "nothing is published about it"))
+        }
+        CapacityView::InPlace => {
+            Decision::Rest(Why::settled(CapacityReason::CapacityPublished, "it says what is to be said"))
+        }
         CapacityView::Stray(object) => Decision::Do(
             CapacityAction::Withdraw(object.clone()),
-            Why::waiting("WithdrawingCapacity", "its class or place is gone, or another object says the same"),
+            Why::waiting(
+                CapacityReason::WithdrawingCapacity,
+                "its class or place is gone, or another object says the same",
+            ),
         ),
         CapacityView::Wanted { class, segments, published, local } => match &local.settings.capacity {
-            None => Decision::Rest(Why::settled("CapacityUnwanted", "capacities are not published")),
+            None => Decision::Rest(Why::settled(CapacityReason::CapacityUnwanted, "capacities are not published")),
             Some(settings) => wanted(now, class, segments, published.as_deref(), local, settings, memory),
         },
     }
@@ -36,7 +47,7 @@ fn wanted(
     local: &Local,
     settings: &CapacitySettings,
     memory: &CapacityMemory,
-) -> Decision<CapacityAction> {
+) -> Decision<CapacityAction, CapacityReason> {
     let name = &class.metadata.name;
     let poll_millis = settings.poll_millis.max(FRESH_MILLIS);
     // Whoever is looked at has been woken by something that may have changed what there is.
@@ -47,9 +58,9 @@ fn wanted(
             segments: segments.clone(),
         };
         let text = format!("asking driver {} what there is for class {name}", local.driver);
-        return Decision::Do(action, Why::waiting("AskingForCapacity", text));
+        return Decision::Do(action, Why::waiting(CapacityReason::AskingForCapacity, text));
     };
-    let why = Why::waiting("PublishingCapacity", format!("publishing what there is for class {name}"));
+    let why = Why::waiting(CapacityReason::PublishingCapacity, format!("publishing what there is for class {name}"));
     match published {
         None => {
             let action = CapacityAction::Publish {
@@ -75,7 +86,8 @@ fn wanted(
             // less and less often for as long as it says the same.
             let changed = now >= said.at.after_millis(ANSWER_MILLIS);
             let pause = if changed { FRESH_MILLIS } else { (FRESH_MILLIS << said.times.min(20)).min(poll_millis) };
-            let why = Why::settled("CapacityPublished", format!("what there is for class {name} is published"));
+            let why =
+                Why::settled(CapacityReason::CapacityPublished, format!("what there is for class {name} is published"));
             Decision::Wait(said.at.after_millis(pause), why)
         }
     }

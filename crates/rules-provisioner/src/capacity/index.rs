@@ -4,21 +4,26 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use api::{CSINode, CSIStorageCapacity, NodeSelectorTerm, Object, ObjectKey, StorageClass, VolumeNodeAffinity, names};
-use control::{Cache, Change};
+use api::{
+    CSINode, CSIStorageCapacity, Node, NodeSelectorTerm, ObjectKey, PersistentVolume, PersistentVolumeClaim,
+    StorageClass, VolumeNodeAffinity, names,
+};
+use control::{Cache, Route, Sides, routes};
 
-use super::{CapacityKey, CapacityView};
-use crate::find::selected_node;
-use crate::index::{is_asked, is_ours, moved, registered};
+use super::{Capacity, CapacityKey, CapacityView};
+use crate::build::selected_node;
 use crate::topology::{Cluster, Places, term};
+use crate::wakes::{is_asked, is_ours, moved, registered};
 use crate::{Local, Segments};
+
+type Woken<'a> = control::Woken<'a, Capacity>;
 
 pub(super) fn keys(cache: &Cache, local: &Local) -> Vec<CapacityKey> {
     let ours = cache.capacities().filter(|object| is_managed(object, local));
     let mut keys: Vec<_> = ours.map(|object| CapacityKey::Object(object.metadata.key())).collect();
     let places = places(cache, local);
     for class in cache.classes().filter(|class| is_wanted(class, local)) {
-        keys.extend(places.iter().map(|segments| place(class, segments)));
+        keys.extend(places.iter().map(|segments| place(&class, segments)));
     }
     keys
 }
@@ -27,109 +32,92 @@ fn place(class: &StorageClass, segments: &Segments) -> CapacityKey {
     CapacityKey::Place { class: class.metadata.name.clone(), segments: segments.clone() }
 }
 
-pub(super) fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<CapacityKey> {
-    if local.settings.capacity.is_none() {
-        return Vec::new();
+pub(super) const ROUTES: &[Route<Capacity>] = routes![
+    StorageClass => each(class_wakes),
+    CSINode => both(csi_node_wakes),
+    Node => both(node_wakes),
+    PersistentVolume => both(volume_wakes),
+    PersistentVolumeClaim => both(claim_wakes),
+    CSIStorageCapacity => each(capacity_wakes),
+];
+
+fn class_wakes(class: &StorageClass, woken: &mut Woken<'_>) {
+    if woken.local.settings.capacity.is_some() {
+        let (cache, local) = (woken.cache, woken.local);
+        woken.wake_all(places(cache, local).iter().map(|segments| place(class, segments)));
+        woken.wake_all(objects(cache, local, |object| object.storage_class_name == class.metadata.name));
     }
-    let mut woken = BTreeSet::new();
-    for side in change.sides() {
-        match side {
-            Object::StorageClass(class) => {
-                woken.extend(places(cache, local).iter().map(|segments| place(class, segments)));
-                woken.extend(objects(cache, local, |object| object.storage_class_name == class.metadata.name));
-            }
-            Object::Node(_) if moved(change) => woken.extend(in_place(place_of(side, cache, local), cache, local)),
-            Object::CSINode(_) if registered(change, &local.driver) => {
-                woken.extend(in_place(place_of(side, cache, local), cache, local));
-            }
-            // A volume came or went: there is less or more where it is.
-            Object::PersistentVolume(volume) if is_ours(volume, local) && came_or_went(change) => {
-                let affinity = volume.spec.node_affinity.as_ref();
-                woken.extend(reached(volume.class(), affinity, cache, local));
-            }
-            // A claim lost its node: there was less than was said.
-            Object::PersistentVolumeClaim(claim) if lost_its_node(change) && is_asked(claim, local) => {
-                woken.extend(reached(claim.class().unwrap_or_default(), None, cache, local));
-            }
-            Object::CSIStorageCapacity(object) if is_managed(object, local) => {
-                woken.insert(CapacityKey::Object(object.metadata.key()));
-                let class = object.storage_class_name.clone();
-                woken.insert(CapacityKey::Place { class, segments: segments(object).clone() });
-            }
-            Object::Node(_)
-            | Object::CSINode(_)
-            | Object::PersistentVolume(_)
-            | Object::CSIStorageCapacity(_)
-            | Object::PersistentVolumeClaim(_)
-            | Object::VolumeAttachment(_)
-            | Object::CSIDriver(_)
-            | Object::Pod(_)
-            | Object::Secret(_)
-            | Object::VolumeAttributesClass(_)
-            | Object::VolumeSnapshot(_)
-            | Object::VolumeSnapshotContent(_)
-            | Object::ReferenceGrant(_)
-            | Object::Lease(_) => {}
+}
+
+fn node_wakes(node: Sides<'_, Node>, woken: &mut Woken<'_>) {
+    if moved(&node) {
+        let cluster = Cluster { cache: woken.cache, driver: &woken.local.driver };
+        let place = |node: &Node| term(&cluster.keys_on(&node.metadata.name)?, &node.metadata.labels);
+        node.iter().for_each(|node| wake_place(place(node), woken));
+    }
+}
+
+fn csi_node_wakes(node: Sides<'_, CSINode>, woken: &mut Woken<'_>) {
+    if registered(&node, &woken.local.driver) {
+        node.iter().for_each(|node| wake_place(place_of(node, woken.cache, woken.local), woken));
+    }
+}
+
+/// A volume came or went: there is less or more where it is.
+fn volume_wakes(volume: Sides<'_, PersistentVolume>, woken: &mut Woken<'_>) {
+    let ((Some(volume), None) | (None, Some(volume))) = (volume.before, volume.after) else { return };
+    if is_ours(volume, woken.local) {
+        wake_reached(volume.class(), volume.spec.node_affinity.as_ref(), woken);
+    }
+}
+
+/// A claim lost its node: there was less than was said.
+fn claim_wakes(claim: Sides<'_, PersistentVolumeClaim>, woken: &mut Woken<'_>) {
+    let (Some(before), Some(after)) = (claim.before, claim.after) else { return };
+    if selected_node(before).is_some() && selected_node(after).is_none() {
+        for claim in claim.iter().filter(|claim| is_asked(claim, woken.local)) {
+            wake_reached(claim.class().unwrap_or_default(), None, woken);
         }
     }
-    woken.into_iter().collect()
 }
 
-fn lost_its_node(change: &Change) -> bool {
-    let node = |side: &Option<Object>| match side {
-        Some(Object::PersistentVolumeClaim(claim)) => selected_node(claim).is_some(),
-        Some(_) | None => false,
-    };
-    node(&change.before) && change.after.is_some() && !node(&change.after)
-}
-
-fn came_or_went(change: &Change) -> bool {
-    change.before.is_none() != change.after.is_none()
+fn capacity_wakes(object: &CSIStorageCapacity, woken: &mut Woken<'_>) {
+    if is_managed(object, woken.local) {
+        woken.wake(CapacityKey::Object(object.metadata.key()));
+        let class = object.storage_class_name.clone();
+        woken.wake(CapacityKey::Place { class, segments: segments(object).clone() });
+    }
 }
 
 /// By where the volume is, whatever its class; a volume that says nothing of that counts for its class.
-fn reached(class: &str, affinity: Option<&VolumeNodeAffinity>, cache: &Cache, local: &Local) -> Vec<CapacityKey> {
+fn wake_reached(class: &str, affinity: Option<&VolumeNodeAffinity>, woken: &mut Woken<'_>) {
+    if woken.local.settings.capacity.is_none() {
+        return;
+    }
     let Some(required) = affinity.and_then(|affinity| affinity.required.as_ref()) else {
         let of_class = |segments| CapacityKey::Place { class: class.into(), segments };
-        return places(cache, local).into_iter().map(of_class).collect();
+        return woken.wake_all(places(woken.cache, woken.local).into_iter().map(of_class));
     };
     let segments = |term: &NodeSelectorTerm| -> Option<Segments> {
         term.match_expressions.iter().map(|wanted| Some((wanted.key.clone(), wanted.values.first()?.clone()))).collect()
     };
-    required.node_selector_terms.iter().flat_map(|term| in_place(segments(term), cache, local)).collect()
+    required.node_selector_terms.iter().for_each(|term| wake_place(segments(term), woken));
 }
 
 /// Everything that is, or is to be, said about a place.
-fn in_place(segments: Option<Segments>, cache: &Cache, local: &Local) -> Vec<CapacityKey> {
-    let Some(segments) = segments else { return Vec::new() };
-    let mut keys = objects(cache, local, |object| self::segments(object) == &segments);
-    keys.extend(cache.classes().filter(|class| is_wanted(class, local)).map(|class| place(class, &segments)));
-    keys
+fn wake_place(segments: Option<Segments>, woken: &mut Woken<'_>) {
+    let (Some(segments), Some(_)) = (segments, &woken.local.settings.capacity) else { return };
+    let (cache, local) = (woken.cache, woken.local);
+    woken.wake_all(objects(cache, local, |object| self::segments(object) == &segments));
+    let classes = cache.classes().filter(|class| is_wanted(class, local));
+    woken.wake_all(classes.map(|class| place(&class, &segments)));
 }
 
-/// The place a node is in, or was in, as one side of a change and the cache say.
-fn place_of(side: &Object, cache: &Cache, local: &Local) -> Option<Segments> {
-    let cluster = Cluster { cache, driver: &local.driver };
-    match side {
-        Object::Node(node) => term(&cluster.keys_on(&node.metadata.name)?, &node.metadata.labels),
-        Object::CSINode(node) => {
-            let entry = node.spec.drivers.iter().find(|entry| *entry.name == *local.driver)?;
-            term(entry.topology_keys.as_deref().unwrap_or_default(), cluster.labels(&node.metadata.name)?)
-        }
-        Object::PersistentVolumeClaim(_)
-        | Object::PersistentVolume(_)
-        | Object::StorageClass(_)
-        | Object::VolumeAttachment(_)
-        | Object::CSIDriver(_)
-        | Object::Pod(_)
-        | Object::Secret(_)
-        | Object::VolumeAttributesClass(_)
-        | Object::CSIStorageCapacity(_)
-        | Object::VolumeSnapshot(_)
-        | Object::VolumeSnapshotContent(_)
-        | Object::ReferenceGrant(_)
-        | Object::Lease(_) => None,
-    }
+/// The place a node is in, as its driver's entry and its labels say.
+fn place_of(node: &CSINode, cache: &Cache, local: &Local) -> Option<Segments> {
+    let entry = node.spec.drivers.iter().find(|entry| *entry.name == *local.driver)?;
+    let labelled = Cluster { cache, driver: &local.driver }.node(&node.metadata.name)?;
+    term(entry.topology_keys.as_deref().unwrap_or_default(), &labelled.metadata.labels)
 }
 
 fn objects(cache: &Cache, local: &Local, concerned: impl Fn(&CSIStorageCapacity) -> bool) -> Vec<CapacityKey> {
@@ -175,8 +163,7 @@ fn places(cache: &Cache, local: &Local) -> BTreeSet<Segments> {
     if let Some(own) = &local.settings.node {
         return [own.segments.clone()].into();
     }
-    let place = |node: &Arc<CSINode>| place_of(&Object::CSINode(Arc::clone(node)), cache, local);
-    cache.csi_nodes().filter_map(place).collect()
+    cache.csi_nodes().filter_map(|node| place_of(&node, cache, local)).collect()
 }
 
 /// Whether some node is in this place: asked for every place, so without listing them all.
@@ -191,7 +178,8 @@ fn is_place(segments: &Segments, cache: &Cache, local: &Local) -> bool {
     cache.csi_nodes().any(|node| {
         let entry = node.spec.drivers.iter().find(|entry| *entry.name == *local.driver);
         let Some(keys) = entry.map(|entry| entry.topology_keys.as_deref().unwrap_or_default()) else { return false };
-        let Some(labels) = cluster.labels(&node.metadata.name) else { return false };
+        let Some(labelled) = cluster.node(&node.metadata.name) else { return false };
+        let labels = &labelled.metadata.labels;
         keys.len() == segments.len()
             && keys.iter().all(|key| segments.get(key).is_some_and(|value| labels.get(key) == Some(value)))
     })
@@ -204,10 +192,10 @@ pub(super) fn view(key: &CapacityKey, cache: &Cache, local: &Local) -> CapacityV
             match found.filter(|class| is_wanted(class, local) && is_place(segments, cache, local)) {
                 None => CapacityView::Unwanted,
                 Some(class) => CapacityView::Wanted {
-                    class: Arc::clone(class),
                     segments: segments.clone(),
-                    published: published(&class.metadata.name, segments, cache, local).map(Arc::clone),
+                    published: published(&class.metadata.name, segments, cache, local),
                     local: local.clone(),
+                    class,
                 },
             }
         }
@@ -226,24 +214,19 @@ pub(super) fn name(class: &str, place: &Segments, local: &Local) -> String {
 }
 
 /// Of several objects that say the same, the one we would make counts, or else the first by name.
-fn published<'a>(
-    class: &str,
-    place: &Segments,
-    cache: &'a Cache,
-    local: &Local,
-) -> Option<&'a Arc<CSIStorageCapacity>> {
-    let says_so = |object: &&Arc<CSIStorageCapacity>| {
+fn published(class: &str, place: &Segments, cache: &Cache, local: &Local) -> Option<Arc<CSIStorageCapacity>> {
+    let says_so = |object: &Arc<CSIStorageCapacity>| {
         is_managed(object, local) && object.storage_class_name == class && segments(object) == place
     };
     let namespace = local.settings.capacity.as_ref().map_or("", |capacity| capacity.namespace.as_str());
     let ours = cache.capacity(&ObjectKey::new(namespace, name(class, place, local))).filter(says_so);
-    ours.or_else(|| cache.capacities().find(|object| says_so(object)))
+    ours.or_else(|| cache.capacities().find(says_so))
 }
 
-fn judge(object: &Arc<CSIStorageCapacity>, cache: &Cache, local: &Local) -> CapacityView {
-    let (class, place) = (&object.storage_class_name, segments(object));
+fn judge(object: Arc<CSIStorageCapacity>, cache: &Cache, local: &Local) -> CapacityView {
+    let (class, place) = (&object.storage_class_name, segments(&object));
     let found = cache.class(&ObjectKey::cluster(class.as_str()));
-    let wanted = found.is_some_and(|class| is_wanted(class, local)) && is_place(place, cache, local);
+    let wanted = found.is_some_and(|class| is_wanted(&class, local)) && is_place(place, cache, local);
     let first = published(class, place, cache, local).is_some_and(|first| first.metadata.name == object.metadata.name);
-    if wanted && first { CapacityView::InPlace } else { CapacityView::Stray(Arc::clone(object)) }
+    if wanted && first { CapacityView::InPlace } else { CapacityView::Stray(object) }
 }

@@ -9,11 +9,12 @@
 //!
 //! Speaks `storage.k8s.io/v1` only, which came with Kubernetes 1.24; the older version of these objects went with 1.27.
 
-mod act;
+mod action;
 mod decide;
 mod index;
 mod memory;
 mod owner;
+mod reason;
 mod tally;
 
 use alloc::string::String;
@@ -22,12 +23,13 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use api::{CSIStorageCapacity, Kind, ObjectKey, ObjectRef, StorageClass};
-use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
+use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Tick};
 
-pub use act::CapacityAction;
+pub use action::CapacityAction;
 pub(crate) use index::labels;
 pub use memory::CapacityMemory;
 pub use owner::{Owned, OwnerStep, owner};
+pub use reason::CapacityReason;
 pub use tally::{CapacityTally, tally};
 
 use crate::{Local, Segments};
@@ -88,22 +90,10 @@ impl Rules for Capacity {
     type Local = Local;
     type View = CapacityView;
     type Action = CapacityAction;
+    type Reason = CapacityReason;
     type Memory = CapacityMemory;
 
-    fn watches() -> &'static [Kind] {
-        &[
-            Kind::StorageClass,
-            Kind::CSINode,
-            Kind::Node,
-            Kind::PersistentVolume,
-            Kind::PersistentVolumeClaim,
-            Kind::CSIStorageCapacity,
-        ]
-    }
-
-    fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<CapacityKey> {
-        index::wakes(change, cache, local)
-    }
+    const ROUTES: &'static [Route<Self>] = index::ROUTES;
 
     fn keys(cache: &Cache, local: &Local) -> Vec<CapacityKey> {
         index::keys(cache, local)
@@ -113,7 +103,7 @@ impl Rules for Capacity {
         index::view(key, cache, local)
     }
 
-    fn decide(now: Tick, view: &CapacityView, memory: &CapacityMemory) -> Decision<CapacityAction> {
+    fn decide(now: Tick, view: &CapacityView, memory: &CapacityMemory) -> Decision<CapacityAction, CapacityReason> {
         decide::decide(now, view, memory)
     }
 

@@ -28,7 +28,7 @@ pub fn tally(cache: &Cache, local: &Local) -> CapacityTally {
     for object in cache.capacities().filter(|object| is_managed(object, local)) {
         let class = object.storage_class_name.clone();
         // A second one that says the same is as little wanted as one about nothing.
-        if !missing.remove(&CapacityKey::Place { class, segments: segments(object).clone() }) {
+        if !missing.remove(&CapacityKey::Place { class, segments: segments(&object).clone() }) {
             obsolete += 1;
         }
     }

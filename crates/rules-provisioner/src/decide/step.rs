@@ -7,24 +7,24 @@ use api::SecretReference;
 use control::{Decision, Secrets, Tick, Why};
 
 use crate::source::protection;
-use crate::{Action, Fresh, Hold, Job, Made, Memory, Room, Terms, Work};
+use crate::{Action, Fresh, Headroom, InFlight, Made, Memory, Provision, Reason, SourceProtection, Terms};
 
 /// One look at a claim.
 pub(crate) struct Step<'a> {
     pub(crate) now: Tick,
-    pub(crate) work: &'a Work,
+    pub(crate) work: &'a Provision,
     pub(crate) memory: &'a Memory,
 }
 
 impl Step<'_> {
     /// What CreateVolume needs, and then CreateVolume.
-    pub(crate) fn create_volume(&self, terms: &Terms, job: Option<Arc<Job>>) -> Decision<Action> {
+    pub(crate) fn create_volume(&self, terms: &Terms, in_flight: Option<Arc<InFlight>>) -> Decision<Action, Reason> {
         let (work, driver) = (self.work, &self.work.local.driver);
         if let Some((until, failure)) = self.memory.infeasible.as_ref().filter(|(until, _)| self.now < *until) {
             let text = format!("driver {driver} will be asked again for volume {}: {failure}", terms.request.name);
-            return Decision::Wait(*until, Why::waiting("CreateRefused", text));
+            return Decision::Wait(*until, Why::waiting(Reason::CreateRefused, text));
         }
-        if let Some(hold) = self.hold_source(terms, job.is_none()) {
+        if let Some(hold) = self.hold_source(terms, in_flight.is_none()) {
             return hold;
         }
         let secrets = match self.secrets(terms.secrets.provision.as_ref(), true) {
@@ -38,10 +38,10 @@ impl Step<'_> {
                 request: terms.request.clone(),
                 secrets,
                 in_tree: work.in_tree,
-                job,
+                in_flight,
             },
             Why::waiting(
-                "CreatingVolume",
+                Reason::CreatingVolume,
                 format!("waiting for driver {driver} to create volume {}", terms.request.name),
             ),
         )
@@ -49,33 +49,35 @@ impl Step<'_> {
 
     /// What keeps the source from going while it is copied. Where an intent is written down, a finalizer found on the source
     /// is made sure of by a write: whoever was about to take it off then fails, and sees the intent.
-    fn hold_source(&self, terms: &Terms, intent: bool) -> Option<Decision<Action>> {
+    fn hold_source(&self, terms: &Terms, intent: bool) -> Option<Decision<Action, Reason>> {
         let kind = terms.request.source.as_ref().map(|source| source.kind)?;
-        let source = match &self.work.hold {
-            Hold::Missing(source) => source,
-            Hold::Held(source) if intent && !self.memory.holds => source,
-            Hold::Lost { going: true } => {
+        let source = match &self.work.source_protection {
+            SourceProtection::Missing(source) => source,
+            SourceProtection::Held(source) if intent && !self.memory.holds => source,
+            SourceProtection::Lost { going: true } => {
                 let text = "the volume it was to be copied from is being deleted: waiting for the end of that";
-                return Some(Decision::Rest(Why::waiting("SourceGoing", text)));
+                return Some(Decision::Rest(Why::waiting(Reason::SourceGoing, text)));
             }
-            Hold::NotNeeded | Hold::Held(_) | Hold::Lost { going: false } => return None,
+            SourceProtection::NotNeeded | SourceProtection::Held(_) | SourceProtection::Lost { going: false } => {
+                return None;
+            }
         };
         if self.memory.hold_waived {
             return None;
         }
-        let text = format!("keeping {} until the volume is made from it", source.reference());
+        let text = format!("adding the finalizer that keeps {} until the volume is made from it", source.reference());
         let uid = self.work.claim.metadata.uid.clone();
-        let action = Action::HoldSource { uid, source: source.clone(), finalizer: protection(kind) };
-        Some(Decision::Do(action, Why::waiting("HoldingSource", text)))
+        let action = Action::AddSourceFinalizer { uid, source: source.clone(), finalizer: protection(kind) };
+        Some(Decision::Do(action, Why::waiting(Reason::AddingSourceFinalizer, text)))
     }
 
     /// What the next call takes along, or the step that reads it.
     #[allow(clippy::result_large_err, reason = "the decision is returned at once, never collected")]
-    fn secrets(&self, secret: Option<&SecretReference>, needed: bool) -> Result<Secrets, Decision<Action>> {
+    fn secrets(&self, secret: Option<&SecretReference>, needed: bool) -> Result<Secrets, Decision<Action, Reason>> {
         read_secret(&self.work.claim.metadata.uid, secret, needed, self.memory)
     }
 
-    pub(crate) fn create_pv(&self, terms: &Terms, made: &Made) -> Decision<Action> {
+    pub(crate) fn create_pv(&self, terms: &Terms, made: &Made) -> Decision<Action, Reason> {
         if self.memory.fresh == Fresh::Wanted {
             return self.look("a volume of that name exists: looking whose it is");
         }
@@ -87,16 +89,16 @@ impl Step<'_> {
                 made: made.clone(),
                 in_tree: self.work.in_tree,
             },
-            Why::waiting("RecordingVolume", format!("recording the volume as {}", terms.request.name)),
+            Why::waiting(Reason::RecordingVolume, format!("recording the volume as {}", terms.request.name)),
         )
     }
 
-    pub(crate) fn look(&self, text: &str) -> Decision<Action> {
+    pub(crate) fn look(&self, text: &str) -> Decision<Action, Reason> {
         let (uid, name) = (self.work.claim.metadata.uid.clone(), self.work.name.clone());
-        Decision::Do(Action::LookForPv { uid, name }, Why::waiting("LookingForVolume", text))
+        Decision::Do(Action::LookForPv { uid, name }, Why::waiting(Reason::LookingForVolume, text))
     }
 
-    pub(crate) fn delete_again(&self, terms: &Terms, made: &Made) -> Decision<Action> {
+    pub(crate) fn delete_again(&self, terms: &Terms, made: &Made) -> Decision<Action, Reason> {
         let secrets = match self.secrets(terms.secrets.provision.as_ref(), false) {
             Ok(secrets) => secrets,
             Err(read) => return read,
@@ -110,39 +112,46 @@ impl Step<'_> {
                 secrets,
                 undo: true,
             },
-            Why::waiting("UndoingVolume", format!("waiting for driver {driver} to delete the volume nobody wants")),
+            Why::waiting(
+                Reason::UndoingVolume,
+                format!("waiting for driver {driver} to delete the volume nobody wants"),
+            ),
         )
     }
 
-    pub(crate) fn reschedule(&self, code: &'static str, text: &str) -> Decision<Action> {
+    pub(crate) fn reschedule(&self, code: Reason, text: &str) -> Decision<Action, Reason> {
         Decision::Do(Action::Reschedule(self.work.claim.clone()), Why::waiting(code, text))
     }
 
     /// P93 to P96: a claim that any node may take is taken by one, when its turn has come and there is room.
-    pub(crate) fn contest(&self, from: Tick, terms: &Terms) -> Decision<Action> {
+    pub(crate) fn contest(&self, from: Tick, terms: &Terms) -> Decision<Action, Reason> {
         let Some(own) = &self.work.local.settings.node else {
-            return Decision::Rest(Why::settled("NotForNodes", "no node is known that could take the claim"));
+            return Decision::Rest(Why::settled(Reason::NotForNodes, "no node is known that could take the claim"));
         };
         let turn = self.turn(from);
         if self.now < turn {
-            return Decision::Wait(turn, Why::waiting("AwaitingTurn", format!("node {} waits for its turn", own.name)));
+            return Decision::Wait(
+                turn,
+                Why::waiting(Reason::AwaitingTurn, format!("node {} waits for its turn", own.name)),
+            );
         }
-        match self.memory.room {
-            Room::Unasked => Decision::Do(
+        match self.memory.headroom {
+            Headroom::Unasked => Decision::Do(
                 Action::AskCapacity {
                     uid: self.work.claim.metadata.uid.clone(),
                     socket: self.work.local.socket.clone(),
                     request: terms.request.clone(),
                     node: own.clone(),
                 },
-                Why::waiting("AskingForRoom", format!("asking whether there is room on node {}", own.name)),
+                Why::waiting(Reason::AskingForRoom, format!("asking whether there is room on node {}", own.name)),
             ),
-            Room::TooLittle { again } if self.now < again => {
-                Decision::Wait(again, Why::waiting("NoRoomHere", format!("there is no room on node {}", own.name)))
-            }
-            Room::TooLittle { .. } | Room::Enough => Decision::Do(
+            Headroom::TooLittle { again } if self.now < again => Decision::Wait(
+                again,
+                Why::waiting(Reason::NoRoomHere, format!("there is no room on node {}", own.name)),
+            ),
+            Headroom::TooLittle { .. } | Headroom::Enough => Decision::Do(
                 Action::TakeClaim { claim: self.work.claim.clone(), node: own.name.clone() },
-                Why::waiting("TakingClaim", format!("taking the claim for node {}", own.name)),
+                Why::waiting(Reason::TakingClaim, format!("taking the claim for node {}", own.name)),
             ),
         }
     }
@@ -168,12 +177,13 @@ pub(crate) fn read_secret(
     secret: Option<&SecretReference>,
     needed: bool,
     memory: &Memory,
-) -> Result<Secrets, Decision<Action>> {
+) -> Result<Secrets, Decision<Action, Reason>> {
     match (secret, &memory.secrets) {
         (None, _) => Ok(Secrets::default()),
         (Some(_), Some(secrets)) => Ok(secrets.clone()),
         (Some(secret), None) => {
-            let why = Why::waiting("ReadingSecret", format!("reading secret {}/{}", secret.namespace, secret.name));
+            let why =
+                Why::waiting(Reason::ReadingSecret, format!("reading secret {}/{}", secret.namespace, secret.name));
             Err(Decision::Do(Action::ReadSecret { uid: uid.into(), secret: secret.clone(), needed }, why))
         }
     }

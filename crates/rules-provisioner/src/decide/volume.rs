@@ -2,20 +2,19 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 
-use api::{PersistentVolume, SecretReference, names};
+use api::{PersistentVolume, SecretReference, VolumePhase, names};
 use control::{Decision, Tick, Why};
 
 use super::step::read_secret;
-use crate::{Action, Fresh, Local, Memory, Obstacle, Stage, pv};
+use crate::{Action, Fresh, Local, Memory, Obstacle, Reason, Stage, pv};
 
 /// Whether a volume's data may be destroyed: the policy says so, and it belongs to nobody. A volume that is being
 /// deleted and is not bound can never become bound again, because binding refuses it (reliability 8).
 pub fn is_condemned(volume: &PersistentVolume) -> bool {
-    let released = matches!(volume.status.phase.as_str(), "Released" | "Failed");
     let abandoned = volume.metadata.is_deleting()
         && volume.metadata.has_finalizer(names::PROVISIONER_FINALIZER)
-        && volume.status.phase != "Bound";
-    volume.spec.persistent_volume_reclaim_policy == "Delete" && (released || abandoned)
+        && volume.status.phase != VolumePhase::Bound;
+    volume.spec.persistent_volume_reclaim_policy == "Delete" && (volume.is_released() || abandoned)
 }
 
 pub(crate) fn volume(
@@ -25,12 +24,15 @@ pub(crate) fn volume(
     attachments: &[String],
     secret: Result<&Option<SecretReference>, &Obstacle>,
     memory: &Memory,
-) -> Decision<Action> {
+) -> Decision<Action, Reason> {
     let held = volume.metadata.has_finalizer(names::PROVISIONER_FINALIZER);
     let deleting = volume.metadata.is_deleting();
-    let bound = volume.status.phase == "Bound";
+    let bound = volume.status.phase == VolumePhase::Bound;
     if deleting && !held {
-        return Decision::Rest(Why::settled("VolumeBeingDeleted", "the volume is being deleted and is not held by us"));
+        return Decision::Rest(Why::settled(
+            Reason::VolumeBeingDeleted,
+            "the volume is being deleted and does not carry our finalizer",
+        ));
     }
     if volume.spec.persistent_volume_reclaim_policy != "Delete" {
         return retained(volume, held);
@@ -49,11 +51,11 @@ pub(crate) fn volume(
     }
     if !local.abilities.controller || !local.abilities.volumes {
         let text = format!("driver {} cannot delete volumes", local.driver);
-        return Decision::Rest(Why::waiting("DriverCannot", text));
+        return Decision::Rest(Why::waiting(Reason::DriverCannot, text));
     }
     if !attachments.is_empty() {
         let text = format!("the volume is deleted once these attachments are gone: {}", attachments.join(", "));
-        return Decision::Rest(Why::waiting("StillAttached", text)); // P83
+        return Decision::Rest(Why::waiting(Reason::StillAttached, text)); // P83
     }
     match secret {
         Ok(secret) => destroy(now, volume, &handle, local, secret.as_ref(), &memory),
@@ -63,36 +65,39 @@ pub(crate) fn volume(
 
 /// What the driver calls the volume. Either it or the plugin it has taken over may have made it: each deletes what the
 /// other made (S4-9).
-fn handle(volume: &PersistentVolume, local: &Local) -> Result<String, Why> {
-    let nameless = || Why::waiting("NoSource", "the volume does not say what the driver calls it");
+fn handle(volume: &PersistentVolume, local: &Local) -> Result<String, Why<Reason>> {
+    let nameless = || Why::waiting(Reason::NoSource, "the volume does not say what the driver calls it");
     let plugin = rules_translate::plugin_of(volume);
     if volume.spec.csi.is_none() && (plugin.is_none() || plugin != local.plugin()) {
         return Err(nameless());
     }
     match rules_translate::as_csi(volume) {
         Ok(seen) => seen.spec.csi.as_ref().map(|source| source.volume_handle.clone()).ok_or_else(nameless),
-        Err(error) => Err(Why::waiting("Untranslatable", error.to_string())),
+        Err(error) => Err(Why::waiting(Reason::VolumeUntranslatable, error.to_string())),
     }
 }
 
-/// P81: what is kept needs no hold of ours.
-fn retained(volume: &Arc<PersistentVolume>, held: bool) -> Decision<Action> {
+/// P81: what is kept needs no finalizer of ours.
+fn retained(volume: &Arc<PersistentVolume>, held: bool) -> Decision<Action, Reason> {
     let policy = &volume.spec.persistent_volume_reclaim_policy;
     if held {
-        let why = Why::waiting("ReleasingHold", format!("policy {policy} keeps the volume's data"));
-        return Decision::Do(Action::DropHold { volume: volume.clone(), also: None }, why);
+        let why = Why::waiting(Reason::RemovingFinalizer, format!("policy {policy} keeps the volume's data"));
+        return Decision::Do(Action::RemoveFinalizer { volume: volume.clone(), also: None }, why);
     }
-    Decision::Rest(Why::settled("Retained", format!("policy {policy} keeps the volume's data")))
+    Decision::Rest(Why::settled(Reason::Retained, format!("policy {policy} keeps the volume's data")))
 }
 
-/// P81: a bound volume that will have to be deleted one day is held until the driver has done it.
-fn kept(volume: &Arc<PersistentVolume>, as_it_should_be: bool) -> Decision<Action> {
+/// P81: a bound volume that will have to be deleted one day keeps our finalizer until the driver has done it.
+fn kept(volume: &Arc<PersistentVolume>, as_it_should_be: bool) -> Decision<Action, Reason> {
     if as_it_should_be {
-        return Decision::Rest(Why::settled("VolumeKept", "the volume is not released"));
+        return Decision::Rest(Why::settled(Reason::VolumeKept, "the volume is not released"));
     }
     Decision::Do(
-        Action::Hold(volume.clone()),
-        Why::waiting("HoldingVolume", "holding the volume until the driver has deleted its data"),
+        Action::AddFinalizer(volume.clone()),
+        Why::waiting(
+            Reason::AddingFinalizer,
+            "adding the finalizer that keeps the volume until the driver has deleted its data",
+        ),
     )
 }
 
@@ -103,7 +108,7 @@ fn destroy(
     local: &Local,
     secret: Option<&SecretReference>,
     memory: &Memory,
-) -> Decision<Action> {
+) -> Decision<Action, Reason> {
     let secrets = match read_secret(&volume.metadata.uid, secret, false, memory) {
         Ok(secrets) => secrets,
         Err(read) => return read,
@@ -117,11 +122,12 @@ fn destroy(
                 secrets,
                 undo: false,
             },
-            Why::waiting("DeletingVolume", format!("waiting for driver {} to delete the volume", local.driver)),
+            Why::waiting(Reason::DeletingVolume, format!("waiting for driver {} to delete the volume", local.driver)),
         ),
-        Fresh::Spared { again } if now < *again => {
-            Decision::Wait(*again, Why::waiting("VolumeChanged", "the volume has changed: waiting for news of it"))
-        }
+        Fresh::Spared { again } if now < *again => Decision::Wait(
+            *again,
+            Why::waiting(Reason::VolumeChanged, "the volume has changed: waiting for news of it"),
+        ),
         Fresh::Unread
         | Fresh::Wanted
         | Fresh::StillWanted
@@ -129,18 +135,18 @@ fn destroy(
         | Fresh::Taken { .. }
         | Fresh::Spared { .. } => Decision::Do(
             Action::LookAtPv { name: volume.metadata.name.clone(), uid: volume.metadata.uid.clone() },
-            Why::waiting("LookingAgain", "making sure that the volume is still to be deleted"),
+            Why::waiting(Reason::LookingAgain, "making sure that the volume is still to be deleted"),
         ),
     }
 }
 
-/// P84: the data is gone; now the object, and last our hold on it, and that of the attacher beside us.
-fn forget(volume: &Arc<PersistentVolume>, local: &Local) -> Decision<Action> {
+/// P84: the data is gone; now the object, and last our finalizer, and that of the attacher beside us.
+fn forget(volume: &Arc<PersistentVolume>, local: &Local) -> Decision<Action, Reason> {
     if volume.metadata.is_deleting() {
-        let why = Why::waiting("ReleasingHold", "the driver has deleted the volume");
+        let why = Why::waiting(Reason::RemovingFinalizer, "the driver has deleted the volume");
         let also = pv::attacher_finalizer(local).filter(|finalizer| volume.metadata.has_finalizer(finalizer));
-        return Decision::Do(Action::DropHold { volume: volume.clone(), also }, why);
+        return Decision::Do(Action::RemoveFinalizer { volume: volume.clone(), also }, why);
     }
-    let why = Why::waiting("ForgettingVolume", "the driver has deleted the volume, so that its object can go");
+    let why = Why::waiting(Reason::ForgettingVolume, "the driver has deleted the volume, so that its object can go");
     Decision::Do(Action::DeletePv(volume.clone()), why)
 }

@@ -13,8 +13,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::ops::Bound;
 
-use api::{Kind, Lease, Note, Object, ObjectKey, ObjectRef, PersistentVolumeClaim, Write, names};
-use control::{Cache, Change, Effect};
+use api::{Kind, Lease, Note, ObjectKey, ObjectRef, PersistentVolumeClaim, Write, names};
+use control::{Cache, Effect, Sides};
 use serde_json::json;
 
 use crate::Local;
@@ -27,7 +27,7 @@ const MANY: usize = 32;
 
 /// The journal, as far as one claim goes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Page {
+pub struct JournalView {
     /// Where the journal is.
     pub journal: ObjectKey,
     /// Its uid; empty if there is none yet.
@@ -41,14 +41,14 @@ pub struct Page {
 }
 
 /// The page of the claim with this uid.
-pub(crate) fn page(uid: &str, cache: &Cache, local: &Local) -> Page {
+pub(crate) fn page(uid: &str, cache: &Cache, local: &Local) -> JournalView {
     let journal = local.journal();
     let Some(lease) = cache.lease(&journal) else {
-        return Page { journal, ..Page::default() };
+        return JournalView { journal, ..JournalView::default() };
     };
     let entries: Vec<(String, String)> =
-        of_claim(lease, uid).map(|(name, text)| (name.clone(), text.clone())).collect();
-    Page {
+        of_claim(&lease, uid).map(|(name, text)| (name.clone(), text.clone())).collect();
+    JournalView {
         uid: lease.metadata.uid.clone(),
         version: lease.metadata.resource_version.clone(),
         entries,
@@ -59,7 +59,7 @@ pub(crate) fn page(uid: &str, cache: &Cache, local: &Local) -> Page {
 
 /// The journal has no room for another entry. To be asked only by those who want to record one: it means adding up.
 pub(crate) fn is_full(cache: &Cache, local: &Local) -> bool {
-    cache.lease(&local.journal()).is_some_and(|lease| full(lease))
+    cache.lease(&local.journal()).is_some_and(|lease| full(&lease))
 }
 
 fn full(lease: &Lease) -> bool {
@@ -67,16 +67,14 @@ fn full(lease: &Lease) -> bool {
 }
 
 /// The journal was full, and is no longer: whoever waits for that can go on.
-pub(crate) fn has_room_again(change: &Change, local: &Local) -> bool {
-    lease(change.before.as_ref(), local).is_some_and(full) && !lease(change.after.as_ref(), local).is_some_and(full)
+pub(crate) fn has_room_again(lease: &Sides<'_, Lease>, local: &Local) -> bool {
+    let [before, after] = journals(lease, local);
+    before.is_some_and(full) && !after.is_some_and(full)
 }
 
-/// The journal, if that is what changed.
-fn lease<'a>(side: Option<&'a Object>, local: &Local) -> Option<&'a Lease> {
-    match side {
-        Some(Object::Lease(lease)) if lease.metadata.key() == local.journal() => Some(lease),
-        Some(_) | None => None,
-    }
+/// Both sides of a Lease that changed, if it is the journal.
+fn journals<'a>(lease: &Sides<'a, Lease>, local: &Local) -> [Option<&'a Lease>; 2] {
+    [lease.before, lease.after].map(|lease| lease.filter(|lease| lease.metadata.key() == local.journal()))
 }
 
 fn of_claim<'a>(lease: &'a Lease, uid: &str) -> impl Iterator<Item = (&'a String, &'a String)> {
@@ -87,13 +85,13 @@ fn of_claim<'a>(lease: &'a Lease, uid: &str) -> impl Iterator<Item = (&'a String
 
 /// The claim has an entry.
 pub(crate) fn has_entry(uid: &str, cache: &Cache, local: &Local) -> bool {
-    cache.lease(&local.journal()).is_some_and(|lease| of_claim(lease, uid).next().is_some())
+    cache.lease(&local.journal()).is_some_and(|lease| of_claim(&lease, uid).next().is_some())
 }
 
-/// Every entry: the claim's uid, and what was recorded.
-pub(crate) fn entries<'a>(cache: &'a Cache, local: &Local) -> impl Iterator<Item = (&'a str, &'a str)> {
+/// What `read` makes of every entry: it is shown the claim's uid and what was recorded.
+pub(crate) fn entries<T>(cache: &Cache, local: &Local, read: impl Fn(&str, &str) -> Option<T>) -> Vec<T> {
     let lease = cache.lease(&local.journal());
-    lease.into_iter().flat_map(|lease| of_all(lease)).map(|(uid, _, text)| (uid, text))
+    lease.iter().flat_map(|lease| of_all(lease)).filter_map(|(uid, _, text)| read(uid, text)).collect()
 }
 
 /// Uid, name and text of every entry.
@@ -105,8 +103,8 @@ fn of_all(lease: &Lease) -> impl Iterator<Item = (&str, &str, &str)> {
 }
 
 /// Uid and text of the entries that came, went or changed.
-pub(crate) fn changed<'a>(change: &'a Change, local: &Local) -> Vec<(&'a str, &'a str)> {
-    let (before, after) = (lease(change.before.as_ref(), local), lease(change.after.as_ref(), local));
+pub(crate) fn changed<'a>(lease: &Sides<'a, Lease>, local: &Local) -> Vec<(&'a str, &'a str)> {
+    let [before, after] = journals(lease, local);
     let differs = |one: Option<&'a Lease>, other: Option<&'a Lease>| {
         let missing = move |name: &str, text: &str| {
             other.is_none_or(|other| other.metadata.annotation(name).is_none_or(|there| there != text))
@@ -116,7 +114,7 @@ pub(crate) fn changed<'a>(change: &'a Change, local: &Local) -> Vec<(&'a str, &'
     differs(before, after).chain(differs(after, before)).map(|(uid, _, text)| (uid, text)).collect()
 }
 
-impl Page {
+impl JournalView {
     /// The first of the claim's entries.
     pub(crate) fn text(&self) -> Option<&str> {
         self.entries.first().map(|(_, text)| text.as_str())

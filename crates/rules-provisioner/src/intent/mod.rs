@@ -13,27 +13,30 @@ use control::{Cache, Effect};
 use serde_json::json;
 
 use crate::Local;
-use journal::Page;
+use journal::JournalView;
 
 pub(crate) use record::{Recorded, claim_in, key_in, record, record_for, recorded, source_in};
 
 /// Where an intent is recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum IntentLocation {
     /// On the claim itself, which cannot go before the intent does.
     Claim,
     /// In the driver's journal.
-    Journal(Arc<Page>),
+    Journal(Arc<JournalView>),
 }
 
 /// Where the claim's intent is, if there is one, and what was recorded.
-pub(crate) fn find(claim: &PersistentVolumeClaim, page: &Arc<Page>) -> (Option<Place>, Option<Recorded>) {
+pub(crate) fn find(
+    claim: &PersistentVolumeClaim,
+    page: &Arc<JournalView>,
+) -> (Option<IntentLocation>, Option<Recorded>) {
     if is_on(claim) {
         let record = claim.metadata.annotation(names::PROVISIONING_TERMS);
-        return (Some(Place::Claim), record.and_then(|record| recorded(claim, record)));
+        return (Some(IntentLocation::Claim), record.and_then(|record| recorded(claim, record)));
     }
     match page.text() {
-        Some(record) => (Some(Place::Journal(page.clone())), recorded(claim, record)),
+        Some(record) => (Some(IntentLocation::Journal(page.clone())), recorded(claim, record)),
         None => (None, None),
     }
 }
@@ -48,10 +51,10 @@ fn is_on(claim: &PersistentVolumeClaim) -> bool {
 }
 
 /// Records it. On the claim, it is refused if the claim has changed.
-pub(crate) fn write(claim: &PersistentVolumeClaim, place: &Place, record: &str) -> Effect {
+pub(crate) fn write(claim: &PersistentVolumeClaim, place: &IntentLocation, record: &str) -> Effect {
     match place {
-        Place::Journal(page) => page.record(claim, record),
-        Place::Claim => {
+        IntentLocation::Journal(page) => page.record(claim, record),
+        IntentLocation::Claim => {
             let mut finalizers = claim.metadata.finalizers.clone();
             finalizers.push(names::PROVISIONING_INTENT.into());
             let annotations = json!({ names::PROVISIONING_TERMS: record });
@@ -61,10 +64,10 @@ pub(crate) fn write(claim: &PersistentVolumeClaim, place: &Place, record: &str) 
 }
 
 /// Takes it over: one write after which no earlier one can take it away.
-pub(crate) fn adopt(claim: &PersistentVolumeClaim, place: &Place) -> Effect {
+pub(crate) fn adopt(claim: &PersistentVolumeClaim, place: &IntentLocation) -> Effect {
     match place {
-        Place::Journal(page) => page.adopt(claim),
-        Place::Claim => {
+        IntentLocation::Journal(page) => page.adopt(claim),
+        IntentLocation::Claim => {
             let annotations = json!({ names::PROVISIONING_ADOPTED: claim.metadata.resource_version });
             patch(claim, json!({ "metadata": { "annotations": annotations } }))
         }
@@ -72,10 +75,10 @@ pub(crate) fn adopt(claim: &PersistentVolumeClaim, place: &Place) -> Effect {
 }
 
 /// Withdraws it, with all that was written along with it.
-pub(crate) fn withdraw(claim: &PersistentVolumeClaim, place: &Place) -> Effect {
+pub(crate) fn withdraw(claim: &PersistentVolumeClaim, place: &IntentLocation) -> Effect {
     match place {
-        Place::Journal(page) => page.withdraw(),
-        Place::Claim => {
+        IntentLocation::Journal(page) => page.withdraw(),
+        IntentLocation::Claim => {
             let finalizers = without_intent(claim);
             let annotations = json!({ names::PROVISIONING_TERMS: null, names::PROVISIONING_ADOPTED: null });
             patch(claim, json!({ "metadata": { "finalizers": finalizers, "annotations": annotations } }))

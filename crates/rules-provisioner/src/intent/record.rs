@@ -32,7 +32,7 @@ struct Record {
     #[serde(default = "usual_policy", skip_serializing_if = "is_usual_policy")]
     reclaim_policy: String,
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
-    tells_writers_apart: bool,
+    single_node_multi_writer: bool,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     fs_type: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -143,7 +143,7 @@ fn text(claim: &PersistentVolumeClaim, terms: &Terms, asked: Option<Asked>) -> S
         name: Some(&request.name).filter(|name| **name != usual_name(&claim.metadata.uid)).cloned(),
         class_uid: terms.class_uid.clone(),
         reclaim_policy: terms.reclaim_policy.clone(),
-        tells_writers_apart: request.tells_writers_apart,
+        single_node_multi_writer: request.single_node_multi_writer,
         fs_type: request.fs_type.clone(),
         mount_options: request.mount_options.clone(),
         parameters: request.parameters.clone(),
@@ -202,12 +202,12 @@ pub(crate) fn key_in(record: &str) -> Option<ObjectKey> {
 /// Reads what was recorded. What is not in the record cannot change while the claim has no volume.
 pub(crate) fn recorded(claim: &PersistentVolumeClaim, record: &str) -> Option<Recorded> {
     let record: Record = serde_json::from_str(record).ok()?;
-    let (block, modes) = usage(claim, record.tells_writers_apart).ok()?;
+    let (block, modes) = usage(claim, record.single_node_multi_writer).ok()?;
     let request = Request {
         name: record.name.unwrap_or_else(|| usual_name(&claim.metadata.uid)),
         required_bytes: requested(claim).ok()?,
         modes,
-        tells_writers_apart: record.tells_writers_apart,
+        single_node_multi_writer: record.single_node_multi_writer,
         block,
         fs_type: record.fs_type,
         mount_options: record.mount_options,

@@ -7,7 +7,7 @@ use api::{Object, PersistentVolume};
 use control::{Attempt, Outcome, Refusal, Reply, Secrets, Tick};
 use csi::{Code, Response};
 
-use super::{Made, Room};
+use super::{Headroom, Made};
 use crate::{Action, InTree, Request, pv};
 
 /// How long a node without room for a claim leaves it to others.
@@ -19,7 +19,7 @@ pub(crate) fn attempt(did: &Action, got: &Outcome) -> Attempt {
         (Action::ReadSecret { secret, needed: true, .. }, got) => Secrets::attempt(secret, got),
         (Action::ReadSecret { needed: false, .. } | Action::AskCapacity { .. }, _) => Attempt::Neutral,
         // P60: the hold is waived.
-        (Action::HoldSource { .. }, Outcome::Refused(Refusal::Denied(_))) => Attempt::Neutral,
+        (Action::AddSourceFinalizer { .. }, Outcome::Refused(Refusal::Denied(_))) => Attempt::Neutral,
         (Action::CreateVolume { request, in_tree, .. }, Outcome::Done(reply)) => match made(reply, request, *in_tree) {
             Some((_, None)) => Attempt::Succeeded,
             // P21, P76: the next volume comes no sooner than after any failure.
@@ -90,12 +90,12 @@ pub(super) fn made(reply: &Reply, request: &Request, in_tree: Option<InTree>) ->
 }
 
 /// P95: a driver that does not know is taken to have room; CreateVolume will tell.
-pub(super) fn room(now: Tick, request: &Request, got: &Outcome) -> Room {
-    let Outcome::Done(Reply::Csi(Response::GetCapacity(answer))) = got else { return Room::Enough };
+pub(super) fn room(now: Tick, request: &Request, got: &Outcome) -> Headroom {
+    let Outcome::Done(Reply::Csi(Response::GetCapacity(answer))) = got else { return Headroom::Enough };
     let asked = request.required_bytes;
     let largest = answer.maximum_volume_size.is_none_or(|largest| largest >= asked);
     if asked == 0 || (answer.available_capacity >= asked && largest) {
-        return Room::Enough;
+        return Headroom::Enough;
     }
-    Room::TooLittle { again: now.after_millis(NO_ROOM_MILLIS) }
+    Headroom::TooLittle { again: now.after_millis(NO_ROOM_MILLIS) }
 }

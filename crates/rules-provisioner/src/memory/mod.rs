@@ -23,9 +23,10 @@ pub(crate) use answer::attempt;
 pub struct Memory {
     /// The claim or volume this is about. A namesake starts anew (reliability 13).
     pub uid: String,
-    /// This life wrote the intent, or adopted it, and was answered: no earlier write can take it away.
+    /// This incarnation wrote the intent, or adopted it, and was answered: no earlier write can take it away.
     pub owned: bool,
-    /// This life wrote the intent, and every CreateVolume since has been refused: no earlier call can have made a volume.
+    /// This incarnation wrote the intent, and every CreateVolume since has been refused: no earlier call can have made
+    /// a volume.
     pub sure: bool,
     /// What the driver and the API have confirmed.
     pub stage: Stage,
@@ -33,7 +34,8 @@ pub struct Memory {
     pub fresh: Fresh,
     /// What the next call takes along: read for it, and forgotten after it.
     pub secrets: Option<Secrets>,
-    /// This life put the finalizer on what the volume is made from, or made sure of it, after the intent was recorded.
+    /// This incarnation put the finalizer on what the volume is made from, or made sure of it, after the intent was
+    /// recorded.
     pub holds: bool,
     /// What the volume is made from need not be held, because we may not hold it.
     pub hold_waived: bool,
@@ -42,14 +44,14 @@ pub struct Memory {
     /// How often another node was faster to take the claim.
     pub conflicts: u32,
     /// What the driver on this node said about room for the volume.
-    pub room: Room,
+    pub headroom: Headroom,
     /// What is under way, where nothing is written down.
-    pub job: Option<Arc<Job>>,
+    pub in_flight: Option<Arc<InFlight>>,
 }
 
 /// Work that only this process knows of.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Job {
+pub struct InFlight {
     /// The claim as it was.
     pub claim: Arc<PersistentVolumeClaim>,
     /// The driver.
@@ -62,7 +64,7 @@ pub struct Job {
 
 /// What the driver on this node said about room for a volume.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Room {
+pub enum Headroom {
     /// It was not asked.
     #[default]
     Unasked,
@@ -155,20 +157,20 @@ impl Memory {
                 Memory { owned: is_done(got), sure: is_done(got), uid: known.uid, ..Memory::default() }
             }
             Action::AdoptIntent { .. } => Memory { owned: is_done(got), ..known },
-            Action::HoldSource { .. } => known.after_hold(got),
+            Action::AddSourceFinalizer { .. } => known.after_hold(got),
             Action::ReadSecret { secret, needed, .. } => match Secrets::of(secret, got) {
                 Ok(secrets) => Memory { secrets: Some(secrets), ..known },
                 Err(_) if *needed => Memory { secrets: None, ..known },
                 Err(_) => Memory { secrets: Some(Secrets::default()), ..known }, // P33
             },
-            Action::CreateVolume { request, job, in_tree, .. } => {
-                known.after_create(now, request, *in_tree, job.as_ref(), got)
+            Action::CreateVolume { request, in_flight, in_tree, .. } => {
+                known.after_create(now, request, *in_tree, in_flight.as_ref(), got)
             }
             Action::CreatePv { .. } => known.after_pv(got),
-            Action::AskCapacity { request, .. } => Memory { room: room(now, request, got), ..known },
+            Action::AskCapacity { request, .. } => Memory { headroom: room(now, request, got), ..known },
             Action::TakeClaim { .. } => {
                 let conflicts = if is_done(got) { 0 } else { known.conflicts.saturating_add(1) };
-                Memory { conflicts, room: Room::Unasked, ..known }
+                Memory { conflicts, headroom: Headroom::Unasked, ..known }
             }
             Action::LookAtClaim { .. } => known.after_look_at_claim(now, got),
             Action::LookForPv { .. } => known.after_look_for(got),
@@ -180,7 +182,7 @@ impl Memory {
             Action::DropIntent { .. } | Action::Reschedule(_) => {
                 Memory { owned: known.owned && is_refused(got), ..known }
             }
-            Action::Hold(_) | Action::DropHold { .. } | Action::DeletePv(_) => known,
+            Action::AddFinalizer(_) | Action::RemoveFinalizer { .. } | Action::DeletePv(_) => known,
         }
     }
 
@@ -221,11 +223,11 @@ impl Memory {
         now: Tick,
         request: &Request,
         in_tree: Option<InTree>,
-        job: Option<&Arc<Job>>,
+        in_flight: Option<&Arc<InFlight>>,
         got: &Outcome,
     ) -> Memory {
         // The secrets have served. What is under way is remembered until there is a final answer.
-        let known = Memory { secrets: None, job: job.cloned(), ..self };
+        let known = Memory { secrets: None, in_flight: in_flight.cloned(), ..self };
         match got {
             Outcome::Done(reply) => match made(reply, request, in_tree) {
                 Some((made, None)) => Memory { stage: Stage::Created(made), fresh: Fresh::Unread, ..known },
@@ -241,7 +243,7 @@ impl Memory {
                 known.refused(now, *code, text)
             }
             // An earlier call may have made the volume, and the driver may merely have failed this time (reliability 7).
-            Outcome::Refused(Refusal::Driver(_, _)) => Memory { stage: Stage::Nothing, job: None, ..known },
+            Outcome::Refused(Refusal::Driver(_, _)) => Memory { stage: Stage::Nothing, in_flight: None, ..known },
             Outcome::Refused(
                 Refusal::Conflict | Refusal::NotFound | Refusal::AlreadyExists | Refusal::Denied(_) | Refusal::Host(_),
             ) => Memory { stage: Stage::Nothing, ..known },
@@ -254,7 +256,7 @@ impl Memory {
             stage: Stage::Refused { exhausted: code == Code::ResourceExhausted },
             infeasible: impossible
                 .then(|| (now.after_millis(INFEASIBLE_MILLIS), Refusal::Driver(code, text.into()).to_string())),
-            job: None,
+            in_flight: None,
             ..self
         }
     }
@@ -269,7 +271,7 @@ impl Memory {
 
     fn after_pv(self, got: &Outcome) -> Memory {
         match got {
-            Outcome::Done(_) => Memory { stage: Stage::Committed, job: None, ..self },
+            Outcome::Done(_) => Memory { stage: Stage::Committed, in_flight: None, ..self },
             Outcome::Refused(Refusal::AlreadyExists) => Memory { fresh: Fresh::Wanted, ..self },
             Outcome::Refused(
                 Refusal::Conflict | Refusal::NotFound | Refusal::Denied(_) | Refusal::Driver(_, _) | Refusal::Host(_),

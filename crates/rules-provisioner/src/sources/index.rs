@@ -3,51 +3,37 @@ use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use api::{Object, ObjectKey, PersistentVolumeClaim, names};
-use control::{Cache, Change};
+use api::{ClaimPhase, Lease, Object, ObjectKey, PersistentVolumeClaim, VolumeSnapshot, names};
+use control::{Cache, Route, Sides, Woken, routes};
 
-use super::{SourceKey, SourceView};
-use crate::index::begun_from;
+use super::{SourceKey, SourceView, Sources};
 use crate::intent::{self, journal};
+use crate::wakes::begun_from;
 use crate::{Intent, Key, Local, SourceKind};
 
 pub(super) fn keys(cache: &Cache) -> Vec<SourceKey> {
     let snapshots = cache.snapshots().map(|snapshot| SourceKey::Snapshot(snapshot.metadata.key()));
-    let claims = cache.each_claim().filter(|claim| claim.metadata.has_finalizer(names::CLONE_PROTECTION));
+    let claims = cache.claims().filter(|claim| claim.metadata.has_finalizer(names::CLONE_PROTECTION));
     snapshots.chain(claims.map(|claim| SourceKey::Claim(claim.metadata.key()))).collect()
 }
 
 /// The source itself, and what a claim that changed is made from.
-pub(super) fn wakes(change: &Change, local: &Local) -> Vec<SourceKey> {
-    let mut woken = BTreeSet::new();
-    for side in change.sides() {
-        match side {
-            Object::VolumeSnapshot(snapshot) => {
-                woken.insert(SourceKey::Snapshot(snapshot.metadata.key()));
-            }
-            Object::PersistentVolumeClaim(claim) => {
-                if claim.metadata.has_finalizer(names::CLONE_PROTECTION) {
-                    woken.insert(SourceKey::Claim(claim.metadata.key()));
-                }
-                woken.extend(source_of(claim));
-            }
-            Object::Lease(_) => {} // Both sides at once, below.
-            Object::PersistentVolume(_)
-            | Object::StorageClass(_)
-            | Object::VolumeAttachment(_)
-            | Object::CSIDriver(_)
-            | Object::CSINode(_)
-            | Object::Node(_)
-            | Object::Pod(_)
-            | Object::Secret(_)
-            | Object::VolumeAttributesClass(_)
-            | Object::CSIStorageCapacity(_)
-            | Object::VolumeSnapshotContent(_)
-            | Object::ReferenceGrant(_) => {}
-        }
+pub(super) const ROUTES: &[Route<Sources>] = routes![
+    PersistentVolumeClaim => each(claim_wakes),
+    VolumeSnapshot => each(|snapshot, woken| woken.wake(SourceKey::Snapshot(snapshot.metadata.key()))),
+    Lease => both(journal_wakes),
+];
+
+fn claim_wakes(claim: &PersistentVolumeClaim, woken: &mut Woken<'_, Sources>) {
+    if claim.metadata.has_finalizer(names::CLONE_PROTECTION) {
+        woken.wake(SourceKey::Claim(claim.metadata.key()));
     }
-    for (_, record) in journal::changed(change, local) {
-        woken.extend(intent::source_in(record).map(|source| {
+    woken.wake_all(source_of(claim));
+}
+
+fn journal_wakes(lease: Sides<'_, Lease>, woken: &mut Woken<'_, Sources>) {
+    for (_, record) in journal::changed(&lease, woken.local) {
+        woken.wake_all(intent::source_in(record).map(|source| {
             let key = ObjectKey::new(source.namespace, source.name);
             match source.kind {
                 SourceKind::Snapshot => SourceKey::Snapshot(key),
@@ -55,7 +41,6 @@ pub(super) fn wakes(change: &Change, local: &Local) -> Vec<SourceKey> {
             }
         }));
     }
-    woken.into_iter().collect()
 }
 
 fn source_of(claim: &PersistentVolumeClaim) -> Option<SourceKey> {
@@ -76,7 +61,7 @@ pub(super) fn view(key: &SourceKey, cache: &Cache, local: &Local) -> SourceView 
                 return SourceView::Free;
             }
             SourceView::Held {
-                object: Object::VolumeSnapshot(Arc::clone(snapshot)),
+                object: Object::VolumeSnapshot(snapshot),
                 finalizer: names::SNAPSHOT_SOURCE_PROTECTION,
                 users: users("VolumeSnapshot", key, cache, local, |_| true),
             }
@@ -90,7 +75,7 @@ pub(super) fn view(key: &SourceKey, cache: &Cache, local: &Local) -> SourceView 
                 return SourceView::Standing;
             }
             SourceView::Held {
-                object: Object::PersistentVolumeClaim(Arc::clone(claim)),
+                object: Object::PersistentVolumeClaim(claim),
                 finalizer: names::CLONE_PROTECTION,
                 users: users("PersistentVolumeClaim", key, cache, local, |claim| has_begun(claim, cache, local)),
             }
@@ -107,7 +92,11 @@ fn users(
     counts: impl Fn(&PersistentVolumeClaim) -> bool,
 ) -> Vec<ObjectKey> {
     let term = format!("{kind}/{}/{}", key.namespace, key.name);
-    let waiting = |claim: &&Arc<PersistentVolumeClaim>| matches!(claim.status.phase.as_str(), "" | "Pending");
+    let waiting = |claim: &Arc<PersistentVolumeClaim>| match &claim.status.phase {
+        ClaimPhase::Pending => true,
+        ClaimPhase::Other(word) => word.is_empty(),
+        ClaimPhase::Bound | ClaimPhase::Lost => false,
+    };
     let claims = cache.claims_by_source(&term).filter(waiting).filter(|claim| counts(claim));
     let mut users: BTreeSet<ObjectKey> = claims.map(|claim| claim.metadata.key()).collect();
     for user in begun_from(kind, key, cache, local) {

@@ -12,17 +12,19 @@
 //! Upstream takes the snapshot's finalizer off after the first of several copies and sweeps up the rest every five minutes.
 //! Here a change of the last claim that refers to a source is what lets it go (P61, P62, P73).
 
-mod act;
+mod action;
 mod decide;
 mod index;
+mod reason;
 
 use alloc::vec::Vec;
 use core::fmt;
 
 use api::{Kind, Object, ObjectKey, ObjectRef};
-use control::{BackOff, Cache, Change, Decision, Narrate, Outcome, Rules, Tick};
+use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Tick};
 
-pub use act::LetGo;
+pub use action::RemoveSourceFinalizer;
+pub use reason::SourceReason;
 
 use crate::Local;
 
@@ -73,16 +75,11 @@ impl Rules for Sources {
     type Key = SourceKey;
     type Local = Local;
     type View = SourceView;
-    type Action = LetGo;
+    type Action = RemoveSourceFinalizer;
+    type Reason = SourceReason;
     type Memory = ();
 
-    fn watches() -> &'static [Kind] {
-        &[Kind::PersistentVolumeClaim, Kind::VolumeSnapshot, Kind::Lease]
-    }
-
-    fn wakes(change: &Change, _cache: &Cache, local: &Local) -> Vec<SourceKey> {
-        index::wakes(change, local)
-    }
+    const ROUTES: &'static [Route<Self>] = index::ROUTES;
 
     fn keys(cache: &Cache, _local: &Local) -> Vec<SourceKey> {
         index::keys(cache)
@@ -92,13 +89,13 @@ impl Rules for Sources {
         index::view(key, cache, local)
     }
 
-    fn decide(_now: Tick, view: &SourceView, (): &()) -> Decision<LetGo> {
+    fn decide(_now: Tick, view: &SourceView, (): &()) -> Decision<RemoveSourceFinalizer, SourceReason> {
         decide::decide(view)
     }
 
-    fn remember(_now: Tick, (): (), _did: &LetGo, _got: &Outcome) {}
+    fn remember(_now: Tick, (): (), _did: &RemoveSourceFinalizer, _got: &Outcome) {}
 
-    fn learn(_local: &mut Local, _did: &LetGo, _got: &Outcome, _cache: &Cache) -> Vec<SourceKey> {
+    fn learn(_local: &mut Local, _did: &RemoveSourceFinalizer, _got: &Outcome, _cache: &Cache) -> Vec<SourceKey> {
         Vec::new()
     }
 

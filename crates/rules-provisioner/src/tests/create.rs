@@ -82,7 +82,7 @@ fn a_volume_that_is_too_small_is_deleted_again_and_not_recorded() {
     assert!(world.is_empty());
 }
 
-// Reliability 113: a crash after any step, then a new life.
+// Reliability 113: a crash after any step, then a new incarnation.
 #[test]
 fn a_crash_after_any_step_ends_with_the_same_volume() {
     for crash_after in 0..=4 {
@@ -112,13 +112,13 @@ fn a_lost_answer_at_any_step_ends_with_the_same_volume() {
     }
 }
 
-// A drop on its way from an earlier life must not take away the intent under a call (reliability 1, 6).
+// A drop on its way from an earlier incarnation must not take away the intent under a call (reliability 1, 6).
 #[test]
 fn an_intent_found_is_adopted_so_that_earlier_writes_fail() {
     let mut world = World::asked();
     world.run_for(1);
     let claim = world.cache.claim(&ObjectKey::new("n", "data")).unwrap().clone();
-    let earlier = crate::Action::DropIntent { claim, place: crate::Place::Claim };
+    let earlier = crate::Action::DropIntent { claim, place: crate::IntentLocation::Claim };
     world.restart();
     world.run_for(1);
     assert_eq!(world.log.last().unwrap(), "AdoptIntent(n/data)");

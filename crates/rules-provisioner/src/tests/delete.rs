@@ -27,7 +27,7 @@ fn released(policy: &str) -> (World, String) {
 fn a_released_volume_is_deleted_data_first() {
     let (mut world, name) = released("Delete");
     world.run();
-    let steps = ["LookAtPv", "DeleteVolume", "DeletePv", "DropHold"];
+    let steps = ["LookAtPv", "DeleteVolume", "DeletePv", "RemoveFinalizer"];
     let done: Vec<&str> = world.log.iter().map(|line| line.split('(').next().unwrap()).collect();
     assert_eq!(done, steps);
     world.unprotect_volumes();

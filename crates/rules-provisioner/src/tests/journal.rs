@@ -12,7 +12,7 @@ use serde_json::json;
 use super::driver::Mood;
 use super::sources::{cloning, restoring, with_snapshot, with_source};
 use super::world::{CLAIM, VOLUME, World};
-use crate::{Intent, Key, Place, Provisioner};
+use crate::{Intent, IntentLocation, Key, Provisioner, Reason};
 
 const JOURNAL: &str = "longshore-journal-d";
 /// An entry that nobody can read.
@@ -103,14 +103,14 @@ fn a_namesake_is_another_claim() {
     assert!(world.entries().is_empty());
 }
 
-// Reliability 1, 6: a note on its way from an earlier life takes nothing away that this one relies on.
+// Reliability 1, 6: a note on its way from an earlier incarnation takes nothing away that this one relies on.
 #[test]
 fn an_entry_found_gets_a_name_that_no_earlier_note_knows() {
     let mut world = asked();
     world.run_for(1);
     let claim = world.cache.claim(&ObjectKey::new("n", "data")).unwrap().clone();
     let page = crate::intent::journal::page(&world.uid(), &world.cache, world.engine.local()).into();
-    let earlier = crate::Action::DropIntent { claim, place: Place::Journal(page) };
+    let earlier = crate::Action::DropIntent { claim, place: IntentLocation::Journal(page) };
     world.restart();
     world.run_for(1);
     assert_eq!(world.log.last().unwrap(), "AdoptIntent(n/data)");
@@ -131,7 +131,7 @@ fn a_late_recording_is_garbage_that_goes() {
         let record = match record {
             crate::Action::RecordIntent { claim, record, .. } => {
                 let page = crate::intent::journal::page("nobody", &world.cache, world.engine.local()).into();
-                crate::Action::RecordIntent { claim, record, place: Place::Journal(page) }
+                crate::Action::RecordIntent { claim, record, place: IntentLocation::Journal(page) }
             }
             other => panic!("{other:?}"),
         };
@@ -186,7 +186,8 @@ fn a_full_journal_is_waited_for_and_said() {
     let why = world.why(&world.key());
     assert_eq!(why.code, "JournalFull");
     assert_eq!(why.text, "the journal is full: waiting until entries leave Lease n/longshore-journal-d");
-    assert_eq!(Provisioner::rest_event(&world.key(), &why), Some((EventType::Warning, "ProvisioningFailed")));
+    let wanted = world.wanted(&world.key());
+    assert_eq!(Provisioner::rest_event(&world.key(), wanted.why()), Some((EventType::Warning, "ProvisioningFailed")));
     assert_eq!(world.entries().len(), 2, "what cannot be read is nobody's to take away");
 }
 
@@ -315,7 +316,7 @@ fn what_a_gone_claims_volume_may_have_been_made_from_is_held() {
         assert!(held.is_empty(), "{held:?}");
         world.run_to_the_end();
         assert!(world.driver.volumes.is_empty(), "{:?}", world.log);
-        assert_eq!(world.run_sources(), [format!("LetGo({kind} n/{name})")]);
+        assert_eq!(world.run_sources(), [format!("RemoveSourceFinalizer({kind} n/{name})")]);
     }
 }
 
@@ -354,7 +355,7 @@ fn a_claim_that_had_its_volume_is_looked_at_before_it_gets_another() {
         }
         let spared = memory(&mut world);
         let Decision::Wait(_, why) = Provisioner::decide(world.now, &view, &spared) else { panic!("{spared:?}") };
-        assert_eq!(why.code, "ClaimChanged");
+        assert_eq!(why.code, Reason::ClaimChanged);
     }
 }
 

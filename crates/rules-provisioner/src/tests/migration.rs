@@ -157,7 +157,7 @@ fn deletion_is_by_the_translated_handle() {
 #[test]
 fn a_volume_that_cannot_be_translated_is_not_touched() {
     for (source, code) in [
-        (json!({ "awsElasticBlockStore": { "volumeID": "aws://moon" } }), "Untranslatable"),
+        (json!({ "awsElasticBlockStore": { "volumeID": "aws://moon" } }), "VolumeUntranslatable"),
         (json!({ "cinder": { "volumeID": "c" } }), "NoSource"),
     ] {
         let mut world = driver(EBS);

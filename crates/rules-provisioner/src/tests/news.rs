@@ -23,7 +23,7 @@ fn told(world: &mut World) -> Vec<String> {
 }
 
 fn rest_event(world: &World) -> Option<(EventType, &'static str)> {
-    match world.decide(&world.key()) {
+    match world.wanted(&world.key()) {
         Decision::Rest(why) => Provisioner::rest_event(&world.key(), &why),
         other @ (Decision::Wait(..) | Decision::Do(..) | Decision::Either(..)) => panic!("{other:?}"),
     }

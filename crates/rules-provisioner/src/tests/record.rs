@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::request::{claim, class, good, local, under};
 use crate::intent::{claim_in, key_in, record, record_for, recorded, source_in};
-use crate::{ContentSource, Lately, SourceKind, Terms};
+use crate::{ContentSource, RecentlyProvisioned, SourceKind, Terms};
 
 /// As they are read again: the class's name is the claim's to tell.
 fn plain() -> Terms {
@@ -94,10 +94,10 @@ fn a_claim_that_is_gone_is_described_well_enough_to_ask_for_the_same_volume() {
 // Reliability 13, 105.
 #[test]
 fn the_oldest_of_what_was_recorded_lately_is_forgotten() {
-    let mut lately = Lately::default();
+    let mut recently_provisioned = RecentlyProvisioned::default();
     for number in (0..512).chain([0, 512]) {
-        lately.note(&format!("u{number}"));
+        recently_provisioned.note(&format!("u{number}"));
     }
-    assert!(!lately.has("u1"));
-    assert!((0..=512).filter(|number| *number != 1).all(|number| lately.has(&format!("u{number}"))));
+    assert!(!recently_provisioned.has("u1"));
+    assert!((0..=512).filter(|number| *number != 1).all(|number| recently_provisioned.has(&format!("u{number}"))));
 }

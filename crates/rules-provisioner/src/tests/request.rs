@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use api::{Kind, Object, PersistentVolumeClaim, StorageClass};
-use control::{Cache, Secrets};
+use control::{Cache, Reason as _, Secrets};
 use csi::v1::CreateVolumeRequest;
 use csi::v1::volume_capability::{AccessType, access_mode::Mode};
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ pub(super) fn under(
         cache.set(Object::from_json(*kind, body).unwrap());
     }
     terms(claim, class, None, &cache, local).map_err(|unfit| match unfit {
-        Unfit::Obstacle(Obstacle { code, .. }) => code,
+        Unfit::Obstacle(Obstacle { code, .. }) => code.name(),
         Unfit::Reschedule(_) => "Reschedule",
     })
 }
@@ -89,7 +89,7 @@ fn the_request_says_what_the_claim_and_class_say() {
     assert_eq!(request.parameters, BTreeMap::from([("type".to_string(), "ssd".to_string())]));
     assert!(request.secrets.is_empty() && request.volume_content_source.is_none());
     assert!(request.accessibility_requirements.is_none());
-    local.abilities.tells_writers_apart = true;
+    local.abilities.single_node_multi_writer = true;
     let apart = [
         Mode::SingleNodeMultiWriter,
         Mode::MultiNodeReaderOnly,

@@ -3,7 +3,7 @@ use alloc::format;
 use alloc::string::String;
 
 use api::{Kind, Meta, SecretReference, names};
-use control::Action as _;
+use control::{Action as _, Reason as _};
 use serde_json::{Value, json};
 
 use super::driver::id_of;
@@ -21,7 +21,7 @@ fn of(parameters: &[(&str, &str)]) -> Result<SecretRefs, &'static str> {
         parameters.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
     let mut claim = Meta::in_namespace("ns", "claim");
     claim.annotations.insert("team".into(), "blue".into());
-    secrets(&parameters, "pvc-1", &claim).map_err(|obstacle| obstacle.code)
+    secrets(&parameters, "pvc-1", &claim).map_err(|obstacle| obstacle.code.name())
 }
 
 fn provision(name: &str, namespace: &str) -> Result<Option<String>, &'static str> {

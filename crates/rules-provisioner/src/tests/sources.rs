@@ -127,14 +127,14 @@ fn bind(world: &mut World, claim: &str) {
 fn a_snapshot_is_held_while_it_is_copied() {
     let mut world = restoring(with_snapshot(json!({}), json!({})), json!({}));
     world.run_for(2);
-    assert_eq!(world.log[1], "HoldSource(VolumeSnapshot n/snap)");
+    assert_eq!(world.log[1], "AddSourceFinalizer(VolumeSnapshot n/snap)");
     assert!(finalizers(&world, SNAPSHOT, "snap").contains(names::SNAPSHOT_SOURCE_PROTECTION));
     world.run();
     let source = world.request().volume_content_source.clone().unwrap().r#type;
     assert!(matches!(source, Some(Type::Snapshot(snapshot)) if snapshot.snapshot_id == "h"));
     assert!(world.run_sources().is_empty(), "the claim is not bound yet");
     bind(&mut world, "data");
-    assert_eq!(world.run_sources(), ["LetGo(VolumeSnapshot n/snap)"]);
+    assert_eq!(world.run_sources(), ["RemoveSourceFinalizer(VolumeSnapshot n/snap)"]);
     assert_eq!(finalizers(&world, SNAPSHOT, "snap"), "null");
     assert!(world.run_sources().is_empty());
 }
@@ -168,7 +168,7 @@ fn a_snapshot_we_may_not_hold_is_restored_all_the_same() {
 fn leftovers_are_let_go_and_what_is_copied_is_not() {
     let held = || json!({ "metadata": { "finalizers": [names::SNAPSHOT_SOURCE_PROTECTION] } });
     let mut world = with_snapshot(held(), json!({}));
-    assert_eq!(world.run_sources(), ["LetGo(VolumeSnapshot n/snap)"]);
+    assert_eq!(world.run_sources(), ["RemoveSourceFinalizer(VolumeSnapshot n/snap)"]);
     let mut world = with_snapshot(held(), json!({}));
     let reference = json!({ "spec": { "dataSourceRef": from_snapshot(), "storageClassName": "other" } });
     world = world.with_claim("data", reference);
@@ -177,7 +177,7 @@ fn leftovers_are_let_go_and_what_is_copied_is_not() {
     assert!(world.run_sources().is_empty());
     world.patch(CLAIM, "data", json!({ "metadata": { "finalizers": null } }));
     world.delete(CLAIM, "data");
-    assert_eq!(world.run_sources(), ["LetGo(VolumeSnapshot n/snap)"]);
+    assert_eq!(world.run_sources(), ["RemoveSourceFinalizer(VolumeSnapshot n/snap)"]);
     assert!(world.get(SNAPSHOT, "snap").is_none());
 }
 
@@ -276,12 +276,12 @@ fn a_source_being_deleted_is_not_copied() {
 fn a_copied_claim_is_held_until_it_is_deleted_and_no_copy_is_made() {
     let mut world = cloning(with_source(json!({}), json!({})), json!({}));
     world.run();
-    assert!(world.log.contains(&"HoldSource(PersistentVolumeClaim n/src)".to_string()));
+    assert!(world.log.contains(&"AddSourceFinalizer(PersistentVolumeClaim n/src)".to_string()));
     let source = world.request().volume_content_source.clone().unwrap().r#type;
     assert!(matches!(source, Some(Type::Volume(volume)) if volume.volume_id == "v"));
     assert!(world.run_sources().is_empty());
     world.delete(CLAIM, "src");
-    assert_eq!(world.run_sources(), ["LetGo(PersistentVolumeClaim n/src)"]);
+    assert_eq!(world.run_sources(), ["RemoveSourceFinalizer(PersistentVolumeClaim n/src)"]);
     assert!(!finalizers(&world, CLAIM, "src").contains(names::CLONE_PROTECTION));
 }
 
@@ -290,12 +290,12 @@ fn a_copied_claim_is_held_until_it_is_deleted_and_no_copy_is_made() {
 fn a_claim_whose_copy_has_begun_is_not_let_go() {
     let mut world = cloning(with_source(json!({}), json!({})), json!({}));
     world.run_for(2);
-    assert_eq!(world.log.last().unwrap(), "HoldSource(PersistentVolumeClaim n/src)");
+    assert_eq!(world.log.last().unwrap(), "AddSourceFinalizer(PersistentVolumeClaim n/src)");
     world.delete(CLAIM, "src");
     assert!(world.run_sources().is_empty());
     world.run();
     assert_eq!(world.why_claim(), "VolumeMade");
-    assert_eq!(world.run_sources(), ["LetGo(PersistentVolumeClaim n/src)"]);
+    assert_eq!(world.run_sources(), ["RemoveSourceFinalizer(PersistentVolumeClaim n/src)"]);
 }
 
 // Reliability 12: a finalizer that was there before the intent may be about to go, so it is made sure of.
@@ -307,7 +307,7 @@ fn a_source_that_is_held_already_is_held_once_more() {
     world = cloning(world, json!({}));
     world.run();
     assert_eq!(world.why_claim(), "VolumeMade");
-    let holds = world.log.iter().filter(|action| action.starts_with("HoldSource")).count();
+    let holds = world.log.iter().filter(|action| action.starts_with("AddSourceFinalizer")).count();
     assert_eq!(holds, 1);
     assert!(world.get(CLAIM, "src").unwrap()["metadata"]["annotations"][names::SOURCE_HELD].is_string());
 }
@@ -383,6 +383,6 @@ fn a_claim_being_undone_still_holds_its_source() {
     assert!(world.run_sources().is_empty());
     world.run_to_the_end();
     assert!(world.driver.volumes.is_empty() && world.cache.claim(&ObjectKey::new("n", "data")).is_none());
-    assert_eq!(world.run_sources(), ["LetGo(VolumeSnapshot n/snap)"]);
+    assert_eq!(world.run_sources(), ["RemoveSourceFinalizer(VolumeSnapshot n/snap)"]);
     assert!(world.get(SNAPSHOT, "snap").is_none());
 }

@@ -45,7 +45,7 @@ fn every_code_leads_to_its_state() {
             world.driver.answer = Some(outcome(*code));
             world.run_for(1);
             let memory = world.engine.memory(&world.key());
-            let state = match (&memory.stage, &memory.job) {
+            let state = match (&memory.stage, &memory.in_flight) {
                 (Stage::Nothing, Some(_)) => "background",
                 (Stage::Refused { exhausted: true }, None) if topology && selected => "reschedule",
                 (Stage::Refused { .. }, None) if memory.infeasible.is_some() => "infeasible",

@@ -4,7 +4,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use api::{Kind, Object, StorageClass, names};
-use control::Cache;
+use control::{Cache, Reason as _};
 use csi::Code;
 use serde_json::{Value, json};
 
@@ -72,7 +72,7 @@ fn ask(
     match requirement(claim, node, &class(allowed), cache, local) {
         Ok(found) => Ok(found.map(|found| found.to_csi()).map(|csi| (show(csi.requisite), show(csi.preferred)))),
         Err(Unfit::Reschedule(_)) => Err("Reschedule"),
-        Err(Unfit::Obstacle(obstacle)) => Err(obstacle.code),
+        Err(Unfit::Obstacle(obstacle)) => Err(obstacle.code.name()),
     }
 }
 

@@ -220,7 +220,7 @@ impl World {
             snapshots: true,
             clones: true,
             modifies: true,
-            tells_writers_apart: true,
+            single_node_multi_writer: true,
             ..crate::Abilities::plain()
         };
         self.update_local(|local| local.abilities = all);

@@ -10,7 +10,8 @@ use serde_json::json;
 
 use super::world::{Driver, SOCKET, World};
 use crate::{
-    Announced, AtPath, Heard, Helper, HelperFacts, Mark, MarkedNode, Marker, MarkerLocal, Place, SOCKET_MODE, Step,
+    Announced, AtPath, Heard, Helper, HelperFacts, HelperStep, MarkedNode, Marker, MarkerAction, MarkerLocal, NodeInfo,
+    Reason, SOCKET_MODE,
 };
 
 const NAME: &str = "d.example";
@@ -39,20 +40,20 @@ fn serving() -> HelperFacts {
     HelperFacts { at_path: AtPath::Socket, announced: Some(Announced { place: None }), ..facts() }
 }
 
-fn ends(step: &Step) -> Option<u8> {
+fn ends(step: &HelperStep) -> Option<u8> {
     match step {
-        Step::End(status, why) => {
+        HelperStep::End(status, why) => {
             assert!(!why.is_empty());
             Some(*status)
         }
-        Step::AskDriver | Step::Remove(_) | Step::Listen(_) | Step::Serve => None,
+        HelperStep::AskDriver | HelperStep::Remove(_) | HelperStep::Listen(_) | HelperStep::Serve => None,
     }
 }
 
 #[test]
 fn n1_the_socket_is_named_after_the_driver_and_nobody_elses() {
-    assert_eq!(helper().step(&HelperFacts { driver: None, ..facts() }), Step::AskDriver);
-    assert_eq!(helper().step(&facts()), Step::Listen(PATH.into()));
+    assert_eq!(helper().step(&HelperFacts { driver: None, ..facts() }), HelperStep::AskDriver);
+    assert_eq!(helper().step(&facts()), HelperStep::Listen(PATH.into()));
     assert_eq!(Helper { directory: "/registration/".into(), ..helper() }.socket(NAME), PATH);
     assert_eq!(SOCKET_MODE & 0o077, 0);
 }
@@ -70,16 +71,16 @@ fn n3_a_helper_whose_driver_is_turned_away_ends_with_1() {
     let status = registration::RegistrationStatus { plugin_registered: false, error: "no such version".into() };
     let heard = Heard::of(&status);
     let step = helper().step(&HelperFacts { heard, ..serving() });
-    let Step::End(1, why) = step else { panic!("{step:?}") };
+    let HelperStep::End(1, why) = step else { panic!("{step:?}") };
     assert!(why.contains("no such version"));
     let status = registration::RegistrationStatus { plugin_registered: true, error: String::new() };
-    assert_eq!(helper().step(&HelperFacts { heard: Heard::of(&status), ..serving() }), Step::Serve);
+    assert_eq!(helper().step(&HelperFacts { heard: Heard::of(&status), ..serving() }), HelperStep::Serve);
 }
 
 #[test]
 fn n4_a_helper_that_ends_removes_its_socket_first() {
     let ending = HelperFacts { ending: true, ..serving() };
-    assert_eq!(helper().step(&ending), Step::Remove(PATH.into()));
+    assert_eq!(helper().step(&ending), HelperStep::Remove(PATH.into()));
     let removed = HelperFacts { at_path: AtPath::Nothing, announced: None, ..ending };
     assert_eq!(ends(&helper().step(&removed)), Some(0));
     let unknown = HelperFacts { driver: None, ending: true, ..facts() };
@@ -89,7 +90,7 @@ fn n4_a_helper_that_ends_removes_its_socket_first() {
 #[test]
 fn n5_a_stale_socket_is_replaced_and_a_plain_file_is_fatal() {
     let stale = HelperFacts { at_path: AtPath::Socket, ..facts() };
-    assert_eq!(helper().step(&stale), Step::Remove(PATH.into()));
+    assert_eq!(helper().step(&stale), HelperStep::Remove(PATH.into()));
     for there in [AtPath::Other, AtPath::Unreadable("no right to".into())] {
         assert_eq!(ends(&helper().step(&HelperFacts { at_path: there, ..facts() })), Some(1));
     }
@@ -136,19 +137,19 @@ fn a_driver_without_a_usable_name_is_not_announced() {
 // A kubelet that restarts finds the socket; one whose directory was cleared finds a new one.
 #[test]
 fn a_socket_removed_under_us_is_made_again() {
-    assert_eq!(helper().step(&serving()), Step::Serve);
-    assert_eq!(helper().step(&HelperFacts { at_path: AtPath::Nothing, ..serving() }), Step::Listen(PATH.into()));
+    assert_eq!(helper().step(&serving()), HelperStep::Serve);
+    assert_eq!(helper().step(&HelperFacts { at_path: AtPath::Nothing, ..serving() }), HelperStep::Listen(PATH.into()));
 }
 
 // Sidecars 10.37 and reliability 64: announced anew only if the driver came back as somebody else.
 #[test]
 fn a_driver_that_came_back_changed_is_announced_again() {
-    let place = |id: &str| Some(Place { node_id: id.into(), ..Place::default() });
+    let place = |id: &str| Some(NodeInfo { node_id: id.into(), ..NodeInfo::default() });
     let announced = Some(Announced { place: place("a") });
     let same = HelperFacts { announced: announced.clone(), place: place("a"), ..serving() };
-    assert_eq!(helper().step(&same), Step::Serve);
+    assert_eq!(helper().step(&same), HelperStep::Serve);
     let changed = HelperFacts { announced, place: place("b"), ..serving() };
-    assert_eq!(helper().step(&changed), Step::Remove(PATH.into()));
+    assert_eq!(helper().step(&changed), HelperStep::Remove(PATH.into()));
 }
 
 // S1-5, S1-6, S1-11, S1-15: the flag is answered by a method of its own, under its own name.
@@ -196,7 +197,7 @@ fn marker() -> (MarkerLocal, Cache) {
     (local, Cache::default())
 }
 
-fn look(local: &MarkerLocal, cache: &Cache) -> Decision<Mark> {
+fn look(local: &MarkerLocal, cache: &Cache) -> Decision<MarkerAction, Reason> {
     let view = Marker::view(&MarkedNode("n".into()), cache, local);
     Marker::decide(Tick(1), &view, &())
 }
@@ -208,7 +209,7 @@ fn answered(local: &mut MarkerLocal, id: &str, topology: &[(&str, &str)]) {
         accessible_topology: Some(v1::Topology { segments }),
         ..v1::NodeGetInfoResponse::default()
     };
-    let ask = Mark::AskPlace { socket: "/d.sock".into() };
+    let ask = MarkerAction::AskPlace { socket: "/d.sock".into() };
     Marker::learn(local, &ask, &Outcome::Done(Reply::Csi(Response::NodeGetInfo(info))), &Cache::default());
 }
 
@@ -220,7 +221,7 @@ fn the_marker_writes_id_and_topology_beside_those_of_others() {
     let mut annotations = serde_json::Map::new();
     annotations.insert(key.into(), json!("{\"other\":\"o\"}"));
     cache.set(node(1, json!(annotations), json!({ "zone": "z" })));
-    assert!(matches!(look(&local, &cache), Decision::Do(Mark::AskPlace { .. }, _)));
+    assert!(matches!(look(&local, &cache), Decision::Do(MarkerAction::AskPlace { .. }, _)));
     answered(&mut local, "id", &[("topology.d.example/zone", "a")]);
     let Decision::Do(mark, _) = look(&local, &cache) else { panic!("{:?}", look(&local, &cache)) };
     let Effect::Write(api::Write::Patch { patch, .. }) = mark.effect() else { panic!() };
@@ -243,13 +244,13 @@ fn the_marker_refuses_what_cannot_be_written() {
         let (mut local, mut cache) = marker();
         cache.set(node(1, json!({}), json!({ "zone": "here" })));
         answered(&mut local, "id", &[bad]);
-        assert_eq!(look(&local, &cache).why().code, "DriverTurnedAway", "{bad:?}");
+        assert_eq!(look(&local, &cache).why().code, Reason::DriverTurnedAway, "{bad:?}");
     }
     for id in [String::new(), "i".repeat(257)] {
         let (mut local, mut cache) = marker();
         cache.set(node(1, json!({}), json!({})));
         answered(&mut local, &id, &[]);
-        assert_eq!(look(&local, &cache).why().code, "DriverTurnedAway");
+        assert_eq!(look(&local, &cache).why().code, Reason::DriverTurnedAway);
     }
 }
 
@@ -263,6 +264,6 @@ fn the_marker_watches_its_node_and_patches_it() {
     };
     assert_eq!(Marker::wakes(&change("n"), &cache, &local), [MarkedNode("n".into())]);
     assert!(Marker::wakes(&change("other"), &cache, &local).is_empty());
-    let rights: Vec<_> = Mark::permissions().iter().map(|right| (right.kind, right.verb)).collect();
+    let rights: Vec<_> = MarkerAction::permissions().iter().map(|right| (right.kind, right.verb)).collect();
     assert_eq!(rights, [(Kind::Node, "patch")]);
 }

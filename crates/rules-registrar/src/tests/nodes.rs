@@ -13,7 +13,7 @@ fn a_node_introduces_itself_and_rests() {
     let mut world = World::new();
     assert_eq!(world.settle(), ["CreateNode", "CreateCSINode"]);
     let node = world.get(Kind::Node).unwrap();
-    assert_eq!(node["metadata"]["annotations"][names::AGENT_LIFE], "life-1");
+    assert_eq!(node["metadata"]["annotations"][names::AGENT_INCARNATION], "life-1");
     assert_eq!(node["metadata"]["annotations"][names::CONTROLLER_MANAGED_ATTACH], "true");
     assert_eq!(node["metadata"]["labels"][names::HOSTNAME_LABEL], "n");
     let ready = &node["status"]["conditions"][0];
@@ -33,7 +33,7 @@ fn a_new_life_marks_the_node_and_keeps_what_others_wrote() {
     world.restart(Local::new("n", "life-2"));
     assert_eq!(world.settle(), ["DescribeNode"]);
     let node = world.get(Kind::Node).unwrap();
-    assert_eq!(node["metadata"]["annotations"][names::AGENT_LIFE], "life-2");
+    assert_eq!(node["metadata"]["annotations"][names::AGENT_INCARNATION], "life-2");
     assert_eq!(node["metadata"]["labels"]["zone"], "a");
 }
 
@@ -48,7 +48,7 @@ fn a_mark_of_an_earlier_life_that_lands_late_fails() {
     world.restart(Local::new("n", "life-3"));
     world.settle();
     assert_eq!(world.api(&Effect::Write(late)), Some(Outcome::Refused(control::Refusal::Conflict)));
-    assert_eq!(world.get(Kind::Node).unwrap()["metadata"]["annotations"][names::AGENT_LIFE], "life-3");
+    assert_eq!(world.get(Kind::Node).unwrap()["metadata"]["annotations"][names::AGENT_INCARNATION], "life-3");
 }
 
 #[test]

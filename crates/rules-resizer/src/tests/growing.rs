@@ -92,7 +92,7 @@ fn r10_an_infeasible_size_is_tried_again_when_the_slow_time_ends() {
     }
 }
 
-// R10: a new life has not called it impossible yet, and asks once.
+// R10: a new incarnation has not called it impossible yet, and asks once.
 #[test]
 fn r10_a_new_life_asks_once_for_an_infeasible_size() {
     let mut world = controller();
@@ -260,7 +260,7 @@ fn r16_a_failure_is_told_on_a_changed_claim_by_looking_again() {
     assert_eq!(world.progress(), names::CONTROLLER_RESIZE_INFEASIBLE);
 }
 
-// Reliability 57: a word of an earlier life that arrives late is not believed about a call of this one.
+// Reliability 57: a word of an earlier incarnation that arrives late is not believed about a call of this one.
 #[test]
 fn a_late_report_of_an_earlier_life_is_fenced_off() {
     let mut world = controller();
@@ -413,7 +413,7 @@ fn what_the_driver_is_told() {
     let mut world = World::with_secret(Expansion::Controller);
     let data = json!({ "password": "Y2FuYXJ5" });
     world.create(Kind::Secret, json!({ "metadata": { "name": "s" }, "data": data }));
-    world.update_local(|local| local.tells_writers_apart = true);
+    world.update_local(|local| local.single_node_multi_writer = true);
     world.request("1500M");
     assert_eq!(world.run()[1], "ReadSecret");
     let Call::ControllerExpandVolume(request) = &world.backend.calls[0] else { panic!() };

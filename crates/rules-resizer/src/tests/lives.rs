@@ -1,6 +1,6 @@
-//! Many lives of the resizer, with lost answers, lost memory, caches that lag, writes that arrive long after the life that
-//! sent them has ended, a node that fails now and then, and a user who changes his mind. The laws are judged by the world at
-//! every step.
+//! Many lives of the resizer, with lost answers, lost memory, caches that lag, writes that arrive long after the
+//! incarnation that sent them has ended, a node that fails now and then, and a user who changes his mind. The laws are
+//! judged by the world at every step.
 
 use alloc::vec::Vec;
 use core::mem;
@@ -12,7 +12,6 @@ use prove_lab::Dice;
 use serde_json::json;
 
 use super::world::*;
-use crate::index::WATCHES;
 use crate::{Action, Expansion, Resizer};
 
 struct Play {
@@ -34,7 +33,7 @@ impl Play {
         match self.dice.roll(24) {
             0 => self.user(),
             1 | 2 => self.node(),
-            3..=5 => self.world.sync_kind(WATCHES[self.dice.index(4)]),
+            3..=5 => self.world.sync_kind(Resizer::watches()[self.dice.index(4)]),
             6 => self.die(),
             7 => self.world.forget(),
             8 => self.arrive_late(),
@@ -216,9 +215,9 @@ fn every_object_a_decision_reads_wakes_it() {
 fn an_unfilled_cache_decides_nothing() {
     let mut world = World::new(Expansion::Controller);
     world.request("2Gi");
-    for missing in WATCHES {
+    for missing in Resizer::watches() {
         world.cache = control::Cache::default();
-        WATCHES.iter().filter(|kind| **kind != missing).for_each(|kind| world.sync_kind(*kind));
+        Resizer::watches().iter().filter(|kind| *kind != missing).for_each(|kind| world.sync_kind(*kind));
         assert!(matches!(world.look(), Decision::Rest(_)));
         assert_eq!(world.code(), "CacheNotSynced", "{missing} was not awaited");
     }

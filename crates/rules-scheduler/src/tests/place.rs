@@ -3,7 +3,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use api::{Kind, Object, ObjectKey, Value, names};
-use control::{Cache, Decision, Engine, Outcome, Rules, Tick};
+use control::{Cache, Decision, Engine, Outcome, Reason as _, Rules, Tick};
 use serde_json::json;
 
 use crate::Scheduler;
@@ -73,7 +73,7 @@ impl Scene {
         let view = Scheduler::view(&ObjectKey::new("n", "p"), &self.cache, &());
         let said = match Scheduler::decide(Tick(0), &view, &()) {
             Decision::Do(action, _) => format!("{action:?}"),
-            other => other.why().code.into(),
+            other => other.why().code.name().into(),
         };
         assert_eq!(said, expected);
     }
@@ -233,7 +233,7 @@ fn a_failed_attempt_is_waited_out_and_told() {
     let scene = Scene::default().node("a").pod("p", &[], "", "Pending");
     let (pod, mut cache, mut engine) = (ObjectKey::new("n", "p"), scene.cache, Engine::<Scheduler>::new(()));
     Scheduler::watches().iter().for_each(|kind| {
-        let listed: Vec<Object> = cache.all(*kind).cloned().collect();
+        let listed: Vec<Object> = cache.all(*kind).collect();
         cache.replace(*kind, 1_000, listed);
     });
     let Decision::Do(action, why) = engine.decide(Tick(0), &pod, &cache) else { panic!() };

@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use super::{Finding, SourceFile};
 
 /// Names that mean the same wherever they stand, each relative to its crate.
-const BY_CONVENTION: [(&str, &str); 8] = [
+const BY_CONVENTION: [(&str, &str); 11] = [
     ("Key", "associated type of `control::Rules`: the subject of one decision"),
     ("View", "associated type of `control::Rules`: what one decision reads"),
     ("Action", "associated type of `control::Rules`: what one decision asks for"),
+    ("Reason", "associated type of `control::Rules`: why a decision is what it is"),
+    ("ClaimView", "what a decision about a claim reads"),
+    ("VolumeView", "what a decision about a volume reads"),
     ("Memory", "associated type of `control::Rules`: what a controller remembers between decisions"),
     ("Local", "associated type of `control::Rules`: what a process knows of itself"),
     ("Error", "the one error type of its crate"),

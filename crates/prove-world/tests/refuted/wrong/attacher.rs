@@ -1,7 +1,7 @@
 //! Attachers that take a call for answered before it is made.
 
 use control::{Decision, Rules, Tick};
-use rules_attacher::{Action, Attacher, Context, Local, Memory, View};
+use rules_attacher::{Action, Attacher, Local, Memory, PublishContext, Reason, View};
 
 use super::Astray;
 
@@ -16,10 +16,10 @@ impl Astray for SaysAttached {
         local
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         match Attacher::decide(now, view, memory) {
             Decision::Do(Action::Publish { attachment, .. }, _) => {
-                let published = Some((attachment, Context::default()));
+                let published = Some((attachment, PublishContext::default()));
                 Attacher::decide(now, view, &Memory { published, ..memory.clone() })
             }
             other => other,
@@ -38,7 +38,7 @@ impl Astray for SaysDetached {
         local
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         match Attacher::decide(now, view, memory) {
             Decision::Do(Action::Unpublish { attachment, .. }, _) => {
                 Attacher::decide(now, view, &Memory { unpublished: Some(attachment), ..memory.clone() })

@@ -1,7 +1,7 @@
 //! Binding controllers that give away what has an owner.
 
 use control::{Decision, Rules, Tick, Why};
-use rules_binding::{Action, Binding, ClaimView, Holder, Memory, Standing, View, VolumeView};
+use rules_binding::{Action, Binding, BindingState, ClaimView, Memory, Reason, View, VolumeOwner, VolumeView};
 
 use super::Astray;
 
@@ -16,12 +16,15 @@ impl Astray for ReleasesBound {
         local
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         match view {
             View::Volume(VolumeView::Here(facts))
-                if matches!(facts.holder, Holder::Bound(_)) && facts.volume.status.phase == "Bound" =>
+                if matches!(facts.holder, VolumeOwner::Bound(_)) && facts.volume.status.phase == "Bound" =>
             {
-                Decision::Do(Action::MarkReleased(facts.volume.clone()), Why::waiting("Wrong", "taken for released"))
+                Decision::Do(
+                    Action::MarkReleased(facts.volume.clone()),
+                    Why::waiting(Reason::MarkingReleased, "taken for released"),
+                )
             }
             _ => Binding::decide(now, view, memory),
         }
@@ -39,11 +42,11 @@ impl Astray for BindsTwice {
         local
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         match view {
-            View::Claim(ClaimView::Here(facts)) if matches!(facts.standing, Standing::Unbound(_)) => {
+            View::Claim(ClaimView::Here(facts)) if matches!(facts.standing, BindingState::Unbound(_)) => {
                 let action = Action::PointClaim { claim: facts.claim.clone(), volume: "data-volume".into() };
-                Decision::Do(action, Why::waiting("Wrong", "taken for free"))
+                Decision::Do(action, Why::waiting(Reason::BindingClaim, "taken for free"))
             }
             _ => Binding::decide(now, view, memory),
         }

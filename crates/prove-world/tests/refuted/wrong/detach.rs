@@ -1,6 +1,6 @@
 use api::{Kind, Object, ObjectRef};
-use control::{BackOff, Cache, Change, Decision, Effect, Outcome, Permission, Reply, Rules, Tick};
-use rules_attachdetach::{Action, AttachDetach, Key, Memory, Proof, Stamp, View};
+use control::{BackOff, Cache, Change, Decision, Effect, Outcome, Permission, Reply, Route, Rules, Tick};
+use rules_attachdetach::{Action, AttachDetach, Key, Memory, Proof, Reason, Stamp, View};
 
 use super::Astray;
 
@@ -27,7 +27,7 @@ impl Astray for CachedInUse {
         local
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         match AttachDetach::decide(now, view, memory) {
             Decision::Do(act, why) => match sought(&act).first() {
                 Some(attachment) => Decision::Do(Action::Delete(attachment.clone()), why),
@@ -74,7 +74,10 @@ impl Rules for FreshReadOnly {
     type Local = ();
     type View = View;
     type Action = Wrong;
+    type Reason = Reason;
     type Memory = Memory;
+
+    const ROUTES: &'static [Route<Self>] = &[];
 
     fn watches() -> &'static [Kind] {
         AttachDetach::watches()
@@ -92,7 +95,7 @@ impl Rules for FreshReadOnly {
         AttachDetach::view(key, cache, local)
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Wrong> {
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Wrong, Reason> {
         match AttachDetach::decide(now, view, memory) {
             Decision::Do(Action::Unreport { node, unique_name, attachments, .. }, why)
             | Decision::Do(Action::Fence { node, unique_name, attachments }, why)

@@ -13,7 +13,7 @@ use std::hash::Hash;
 use std::marker::PhantomData;
 
 use api::{Kind, ObjectRef};
-use control::{BackOff, Cache, Change, Decision, Outcome, Rules, Tick};
+use control::{BackOff, Cache, Change, Decision, Outcome, Route, Rules, Tick};
 
 pub use attacher::{SaysAttached, SaysDetached};
 pub use binding::{BindsTwice, ReleasesBound};
@@ -27,7 +27,7 @@ pub use upstream::{ForgetsDetaching, LetsGoEarly, NeverHolds, NodeMustExist, Ung
 /// Where the real rules are led astray.
 pub trait Astray: 'static {
     type Real: Rules;
-    /// What is known of the world outside, and of this life.
+    /// What is known of the world outside, and of this incarnation.
     type Local: Clone + Hash + Send + Sync + 'static;
 
     fn real(local: &Self::Local) -> &<Self::Real as Rules>::Local;
@@ -40,7 +40,7 @@ pub trait Astray: 'static {
         now: Tick,
         view: &<Self::Real as Rules>::View,
         memory: &<Self::Real as Rules>::Memory,
-    ) -> Decision<<Self::Real as Rules>::Action> {
+    ) -> Decision<<Self::Real as Rules>::Action, <Self::Real as Rules>::Reason> {
         Self::Real::decide(now, view, memory)
     }
 
@@ -72,7 +72,10 @@ impl<A: Astray> Rules for Led<A> {
     type Local = A::Local;
     type View = <A::Real as Rules>::View;
     type Action = <A::Real as Rules>::Action;
+    type Reason = <A::Real as Rules>::Reason;
     type Memory = <A::Real as Rules>::Memory;
+
+    const ROUTES: &'static [Route<Self>] = &[];
 
     fn watches() -> &'static [Kind] {
         A::Real::watches()
@@ -90,7 +93,7 @@ impl<A: Astray> Rules for Led<A> {
         A::view(key, cache, local)
     }
 
-    fn decide(now: Tick, view: &Self::View, memory: &Self::Memory) -> Decision<Self::Action> {
+    fn decide(now: Tick, view: &Self::View, memory: &Self::Memory) -> Decision<Self::Action, Self::Reason> {
         A::decide(now, view, memory)
     }
 

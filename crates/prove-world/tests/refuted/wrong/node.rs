@@ -1,7 +1,7 @@
 //! Agents that believe too much, or do things in the wrong order.
 
 use control::{Cache, Decision, Outcome, Rules, Tick};
-use rules_node::{Action, Key, Local, Memory, Node, NodeSide, Proof, Standing, View};
+use rules_node::{Action, AttachProof, Key, Local, Memory, Node, NodeSide, Reason, UserState, View};
 
 use super::Astray;
 
@@ -36,7 +36,7 @@ impl<M: Misled> Astray for Agent<M> {
         view
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         let mut memory = memory.clone();
         M::recalls(&mut memory);
         match Node::decide(now, view, &memory) {
@@ -52,7 +52,7 @@ impl<M: Misled> Astray for Agent<M> {
 
 /// What the agent believes the API itself has told it.
 fn proved(memory: &mut Memory) {
-    memory.proof = Some(Proof { version: u64::MAX, holds: true });
+    memory.proof = Some(AttachProof { version: u64::MAX, holds: true });
 }
 
 /// Mounts without waiting for the volume to be attached.
@@ -61,7 +61,7 @@ pub struct DoesNotWait;
 impl Misled for DoesNotWait {
     fn believes(view: &mut View) {
         let View::Volume(volume) = view else { return };
-        volume.attachment = rules_node::Attachment::NotNeeded;
+        volume.attachment = rules_node::AttachmentState::NotNeeded;
         if let NodeSide::Ours(node) = &mut volume.node_side {
             node.listed = true;
         }
@@ -124,8 +124,8 @@ pub struct TakesEarly;
 impl Misled for TakesEarly {
     fn believes(view: &mut View) {
         let View::Volume(volume) = view else { return };
-        for user in volume.users.values_mut().filter(|user| user.standing == Standing::Kept) {
-            user.standing = Standing::Sealed;
+        for user in volume.users.values_mut().filter(|user| user.standing == UserState::Kept) {
+            user.standing = UserState::Sealed;
         }
     }
 }

@@ -1,9 +1,9 @@
 use control::{Decision, Tick};
-use rules_provisioner::{Action, Local, Memory, Provisioner, View};
+use rules_provisioner::{Action, Local, Memory, Provisioner, Reason, View};
 
 use super::Astray;
 
-/// Relies on an intent that was found as on one of its own, which a note of an earlier life may still take away.
+/// Relies on an intent that was found as on one of its own, which a note of an earlier incarnation may still take away.
 pub struct Trusting;
 
 impl Astray for Trusting {
@@ -14,7 +14,7 @@ impl Astray for Trusting {
         local
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         use control::Rules;
         Provisioner::decide(now, view, &Memory { owned: true, uid: uid(view), ..memory.clone() })
     }

@@ -2,7 +2,7 @@
 
 use control::{Decision, Outcome, Refusal, Rules, Tick, Why};
 use csi::Code;
-use rules_resizer::{Action, Local, Memory, Resizer, View};
+use rules_resizer::{Action, Local, Memory, Reason, Resizer, View};
 
 use super::Astray;
 
@@ -37,7 +37,7 @@ impl Astray for NodeIsSwift {
         local
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         let mut memory = memory.clone();
         if let Some(grown) = &mut memory.grow.grown {
             grown.node_goes_on = false;
@@ -57,7 +57,7 @@ impl Astray for GrowsOnPaper {
         local
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         instead(Resizer::decide(now, view, memory), &|action, why| match action {
             Action::Expand { claim, size, .. } => {
                 let mut memory = Memory { uid: claim, ..memory.clone() };
@@ -85,7 +85,7 @@ impl Astray for AsksForLittle {
         local
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action> {
+    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         instead(Resizer::decide(now, view, memory), &|action, why| match action {
             Action::Expand { claim, place, capability, secrets, .. } => {
                 Decision::Do(Action::Expand { claim, place, size: 1, capability, secrets }, why)
@@ -96,7 +96,10 @@ impl Astray for AsksForLittle {
 }
 
 /// Does something else instead of an action, in either piece of work.
-fn instead(decision: Decision<Action>, change: &impl Fn(Action, Why) -> Decision<Action>) -> Decision<Action> {
+fn instead(
+    decision: Decision<Action, Reason>,
+    change: &impl Fn(Action, Why<Reason>) -> Decision<Action, Reason>,
+) -> Decision<Action, Reason> {
     match decision {
         Decision::Do(action, why) => change(action, why),
         Decision::Either(first, second) => instead(*first, change).or(instead(*second, change)),

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use api::{Kind, ObjectKey, ObjectRef, Patch, PersistentVolumeClaim, Precondition, Write};
-use control::{Action, BackOff, Cache, Change, Decision, Effect, Outcome, Permission, Rules, Tick, Why};
+use control::{Action, BackOff, Cache, Decision, Effect, Outcome, Permission, Route, Rules, Tick, Why, routes};
 use serde_json::json;
 
 const SAID: &str = "prove/said";
@@ -64,6 +64,14 @@ impl<H: Habit> Action for Say<H> {
     }
 }
 
+control::reasons! {
+    /// Why something is said or not.
+    pub enum TinyReason {
+        Unsaid,
+        Said,
+    }
+}
+
 impl<H: Habit> Rules for Tiny<H> {
     const NAME: &'static str = "tiny";
     type Key = TheClaim;
@@ -71,26 +79,22 @@ impl<H: Habit> Rules for Tiny<H> {
     type Local = bool;
     type View = (Option<Arc<PersistentVolumeClaim>>, bool);
     type Action = Say<H>;
+    type Reason = TinyReason;
     type Memory = ();
 
-    fn watches() -> &'static [Kind] {
-        &[Kind::PersistentVolumeClaim]
-    }
-
-    fn wakes(_: &Change, _: &Cache, _: &bool) -> Vec<TheClaim> {
-        Vec::from_iter(H::WAKES.then_some(TheClaim))
-    }
+    const ROUTES: &'static [Route<Self>] =
+        routes![PersistentVolumeClaim => both(|_, woken| woken.wake_all(H::WAKES.then_some(TheClaim)))];
 
     fn keys(_: &Cache, _: &bool) -> Vec<TheClaim> {
         vec![TheClaim]
     }
 
     fn view(_: &TheClaim, cache: &Cache, wrote: &bool) -> Self::View {
-        (cache.claim(&ObjectKey::new(CLAIM[0], CLAIM[1])).cloned(), *wrote)
+        (cache.claim(&ObjectKey::new(CLAIM[0], CLAIM[1])), *wrote)
     }
 
-    fn decide(_: Tick, (claim, wrote): &Self::View, (): &()) -> Decision<Say<H>> {
-        let settled = Decision::Rest(Why::settled("Said", "everything is said"));
+    fn decide(_: Tick, (claim, wrote): &Self::View, (): &()) -> Decision<Say<H>, TinyReason> {
+        let settled = Decision::Rest(Why::settled(TinyReason::Said, "everything is said"));
         let Some(claim) = claim else { return settled };
         let said = claim.metadata.annotation(SAID).unwrap_or_default();
         let asked = claim.spec.volume_attributes_class_name.as_deref().unwrap_or_default();
@@ -98,7 +102,7 @@ impl<H: Habit> Rules for Tiny<H> {
         if text.is_empty() {
             return settled;
         }
-        Decision::Do(Say { text, habit: PhantomData }, Why::waiting("Unsaid", "something is to be said"))
+        Decision::Do(Say { text, habit: PhantomData }, Why::waiting(TinyReason::Unsaid, "something is to be said"))
     }
 
     fn remember(_: Tick, (): (), _: &Say<H>, _: &Outcome) {}

@@ -3,17 +3,18 @@
 use api::{ObjectKey, names};
 use control::{Cache, Decision, Outcome, Rules, Tick, Why};
 use rules_attachdetach::{AttachDetach, Rival, View};
-use rules_attacher::{Attacher, Detach, Obstacle};
-use rules_provisioner::{Action, Provisioner, SourceKey, SourceView, Sources, VolumeView};
+use rules_attacher::{AttachObstacle, Attacher, Detach};
+use rules_provisioner::{Action, Provisioner, Reason, SourceKey, SourceView, Sources, VolumeView};
 
 use super::Astray;
 
-/// Knows of a detach under way only what it began in this life: a volume whose detach failed before is taken for detached.
+/// Knows of a detach under way only what it began in this incarnation: a volume whose detach failed before is taken for
+/// detached.
 pub struct ForgetsDetaching;
 
 impl Astray for ForgetsDetaching {
     type Real = AttachDetach;
-    /// A detach was begun in this life.
+    /// A detach was begun in this incarnation.
     type Local = bool;
 
     fn real(_: &bool) -> &() {
@@ -82,7 +83,7 @@ impl Astray for NodeMustExist {
         if cache.csi_node(&ObjectKey::cluster(place.node_id.clone())).is_some() {
             return view;
         }
-        let obstacle = Obstacle::NodeIdUnknown(place.node_id.clone());
+        let obstacle = AttachObstacle::NodeIdUnknown(place.node_id.clone());
         rules_attacher::View::Detach(Detach::Stuck { attachment: attachment.clone(), obstacle, error: error.clone() })
     }
 }
@@ -98,17 +99,21 @@ impl Astray for NeverHolds {
         local
     }
 
-    fn decide(now: Tick, view: &rules_provisioner::View, memory: &rules_provisioner::Memory) -> Decision<Action> {
+    fn decide(
+        now: Tick,
+        view: &rules_provisioner::View,
+        memory: &rules_provisioner::Memory,
+    ) -> Decision<Action, Reason> {
         if let rules_provisioner::View::Volume(VolumeView::Ours { volume, .. }) = view
             && volume.metadata.has_finalizer(names::PROVISIONER_FINALIZER)
             && !volume.metadata.is_deleting()
             && !rules_provisioner::is_condemned(volume)
         {
-            let why = Why::waiting("NotHolding", "a volume is its own master");
-            return Decision::Do(Action::DropHold { volume: volume.clone(), also: None }, why);
+            let why = Why::waiting(Reason::RemovingFinalizer, "a volume is its own master");
+            return Decision::Do(Action::RemoveFinalizer { volume: volume.clone(), also: None }, why);
         }
         match Provisioner::decide(now, view, memory) {
-            Decision::Do(Action::Hold(_), why) => Decision::Rest(why),
+            Decision::Do(Action::AddFinalizer(_), why) => Decision::Rest(why),
             other => other,
         }
     }

@@ -1,0 +1,180 @@
+//! The ways rules look objects up.
+
+use alloc::sync::Arc;
+
+use api::{
+    CSIDriver, CSINode, CSIStorageCapacity, Kind, Lease, Narrow, Node, Object, ObjectKey, PersistentVolume,
+    PersistentVolumeClaim, Pod, ReferenceGrant, StorageClass, VolumeAttachment, VolumeAttributesClass, VolumeSnapshot,
+    VolumeSnapshotContent, names,
+};
+
+use crate::Cache;
+
+/// A way to look objects up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Index {
+    /// Pods by `namespace/claim`.
+    PodByClaim,
+    /// Pods by node.
+    PodByNode,
+    /// Claims by class.
+    ClaimByClass,
+    /// Claims by what their volume is made from: `kind/namespace/name`.
+    ClaimBySource,
+    /// Claims by the volume they name.
+    ClaimByVolume,
+    /// Volumes by the `namespace/claim` they are for.
+    VolumeByClaim,
+    /// Volumes by class.
+    VolumeByClass,
+    /// Volumes by `driver^handle`.
+    VolumeByHandle,
+    /// Attachments by volume.
+    AttachmentByVolume,
+    /// Attachments by node.
+    AttachmentByNode,
+}
+
+impl Index {
+    /// The kind of the objects it lists.
+    pub fn kind(self) -> Kind {
+        match self {
+            Index::PodByClaim | Index::PodByNode => Kind::Pod,
+            Index::ClaimByClass | Index::ClaimBySource | Index::ClaimByVolume => Kind::PersistentVolumeClaim,
+            Index::VolumeByClaim | Index::VolumeByClass | Index::VolumeByHandle => Kind::PersistentVolume,
+            Index::AttachmentByVolume | Index::AttachmentByNode => Kind::VolumeAttachment,
+        }
+    }
+
+    /// It lists this object under this term.
+    pub(crate) fn lists(self, object: &Object, term: &str) -> bool {
+        let mut listed = false;
+        each_term(object, |by, found| listed |= by == self && found.is(term));
+        listed
+    }
+}
+
+fn narrow<T: Narrow>(object: &Object) -> Option<Arc<T>> {
+    T::of(object).cloned()
+}
+
+macro_rules! getters {
+    ($($one:ident, $all:ident, $kind:ident;)*) => {
+        impl Cache { $(
+            #[doc = concat!("One ", stringify!($kind), ".")]
+            pub fn $one(&self, key: &ObjectKey) -> Option<Arc<$kind>> {
+                narrow(&self.get(Kind::$kind, key)?)
+            }
+
+            #[doc = concat!("Every ", stringify!($kind), ", by key.")]
+            pub fn $all(&self) -> impl Iterator<Item = Arc<$kind>> {
+                self.all(Kind::$kind).filter_map(|object| narrow(&object))
+            }
+        )* }
+    };
+}
+getters! {
+    claim, claims, PersistentVolumeClaim;
+    volume, volumes, PersistentVolume;
+    class, classes, StorageClass;
+    attachment, attachments, VolumeAttachment;
+    driver, drivers, CSIDriver;
+    csi_node, csi_nodes, CSINode;
+    node, nodes, Node;
+    pod, pods, Pod;
+    attributes_class, attributes_classes, VolumeAttributesClass;
+    capacity, capacities, CSIStorageCapacity;
+    snapshot, snapshots, VolumeSnapshot;
+    snapshot_content, snapshot_contents, VolumeSnapshotContent;
+    grant, grants, ReferenceGrant;
+    lease, leases, Lease;
+}
+
+macro_rules! lookups {
+    ($($name:ident, $index:ident, $kind:ident;)*) => {
+        impl Cache { $(
+            #[doc = concat!("`Index::", stringify!($index), "`.")]
+            pub fn $name(&self, term: &str) -> impl Iterator<Item = Arc<$kind>> + use<> {
+                self.by(Index::$index, term).filter_map(|object| narrow(&object))
+            }
+        )* }
+    };
+}
+lookups! {
+    pods_by_claim, PodByClaim, Pod;
+    pods_by_node, PodByNode, Pod;
+    claims_by_class, ClaimByClass, PersistentVolumeClaim;
+    claims_by_source, ClaimBySource, PersistentVolumeClaim;
+    claims_by_volume, ClaimByVolume, PersistentVolumeClaim;
+    volumes_by_claim, VolumeByClaim, PersistentVolume;
+    volumes_by_class, VolumeByClass, PersistentVolume;
+    volumes_by_handle, VolumeByHandle, PersistentVolume;
+    attachments_by_volume, AttachmentByVolume, VolumeAttachment;
+    attachments_by_node, AttachmentByNode, VolumeAttachment;
+}
+
+/// What an object is found under: some texts, one after the other.
+pub(crate) struct Term<'a>(&'a [&'a str]);
+
+impl Term<'_> {
+    pub(crate) fn hash(&self) -> u32 {
+        names::fnv1a_32_of(self.0)
+    }
+
+    fn is(&self, text: &str) -> bool {
+        let mut rest = Some(text);
+        for part in self.0 {
+            rest = rest.and_then(|rest| rest.strip_prefix(part));
+        }
+        rest == Some("")
+    }
+}
+
+/// Every way an object is found, told one by one: most changes change none of them, so that nothing is made for them.
+pub(crate) fn each_term(object: &Object, mut tell: impl FnMut(Index, &Term<'_>)) {
+    match object {
+        Object::Pod(pod) => {
+            for claim in pod.claim_names() {
+                tell(Index::PodByClaim, &Term(&[&pod.metadata.namespace, "/", claim]));
+            }
+            if !pod.spec.node_name.is_empty() {
+                tell(Index::PodByNode, &Term(&[&pod.spec.node_name]));
+            }
+        }
+        Object::PersistentVolumeClaim(claim) => {
+            tell(Index::ClaimByClass, &Term(&[claim.class().unwrap_or("")]));
+            if !claim.spec.volume_name.is_empty() {
+                tell(Index::ClaimByVolume, &Term(&[&claim.spec.volume_name]));
+            }
+            if let Some((source, namespace)) = claim.source() {
+                tell(Index::ClaimBySource, &Term(&[&source.kind, "/", namespace, "/", &source.name]));
+            }
+        }
+        Object::PersistentVolume(volume) => {
+            tell(Index::VolumeByClass, &Term(&[volume.class()]));
+            if let Some(claim) = &volume.spec.claim_ref {
+                tell(Index::VolumeByClaim, &Term(&[&claim.namespace, "/", &claim.name]));
+            }
+            if let Some(csi) = &volume.spec.csi {
+                tell(Index::VolumeByHandle, &Term(&[&csi.driver, "^", &csi.volume_handle]));
+            }
+        }
+        Object::VolumeAttachment(attachment) => {
+            tell(Index::AttachmentByNode, &Term(&[&attachment.spec.node_name]));
+            if let Some(volume) = attachment.volume() {
+                tell(Index::AttachmentByVolume, &Term(&[volume]));
+            }
+        }
+        Object::StorageClass(_)
+        | Object::CSIDriver(_)
+        | Object::CSINode(_)
+        | Object::Node(_)
+        | Object::Secret(_)
+        | Object::VolumeAttributesClass(_)
+        | Object::CSIStorageCapacity(_)
+        | Object::VolumeSnapshot(_)
+        | Object::VolumeSnapshotContent(_)
+        | Object::ReferenceGrant(_)
+        | Object::Lease(_) => {}
+    }
+}

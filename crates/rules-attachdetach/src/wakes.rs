@@ -1,0 +1,165 @@
+//! Which keys a change concerns.
+
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use api::{CSIDriver, Node, ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod, VolumeAttachment, names};
+use control::{Cache, Route, Sides, routes};
+
+use crate::build::{is_managed, nodes_of};
+use crate::{AttachDetach, Key};
+
+type Woken<'a> = control::Woken<'a, AttachDetach>;
+
+pub(crate) const ROUTES: &[Route<AttachDetach>] = routes![
+    Pod => each(pod_wakes),
+    PersistentVolumeClaim => each(claim_wakes),
+    PersistentVolume => both(volume_wakes),
+    VolumeAttachment => each(attachment_wakes),
+    Node => both(node_wakes),
+    CSIDriver => each(driver_wakes),
+];
+
+fn pod_wakes(pod: &Pod, woken: &mut Woken<'_>) {
+    woken.wake_all(Keys::of(woken.cache, |keys| keys.pod(pod)));
+}
+
+fn claim_wakes(claim: &PersistentVolumeClaim, woken: &mut Woken<'_>) {
+    woken.wake_all(Keys::of(woken.cache, |keys| {
+        keys.everywhere(&claim.spec.volume_name);
+        keys.claim(&claim.metadata.namespace, &claim.metadata.name);
+    }));
+}
+
+fn volume_wakes(volume: Sides<'_, PersistentVolume>, woken: &mut Woken<'_>) {
+    woken.wake_all(Keys::of(woken.cache, |keys| {
+        volume.iter().for_each(|volume| keys.everywhere(&volume.metadata.name));
+        if let (None, Some(new)) = (volume.before, volume.after) {
+            keys.reports_of(new);
+        }
+    }));
+}
+
+fn attachment_wakes(attachment: &VolumeAttachment, woken: &mut Woken<'_>) {
+    woken.wake_all(Keys::of(woken.cache, |keys| {
+        keys.attachment(attachment);
+        attachment.volume().into_iter().for_each(|volume| keys.everywhere(volume));
+    }));
+}
+
+fn node_wakes(node: Sides<'_, Node>, woken: &mut Woken<'_>) {
+    if let (Some(before), Some(after)) = (node.before, node.after)
+        && same_to_us(before, after)
+    {
+        return; // A heartbeat.
+    }
+    woken.wake_all(Keys::of(woken.cache, |keys| node.iter().for_each(|node| keys.node(node))));
+}
+
+fn driver_wakes(driver: &CSIDriver, woken: &mut Woken<'_>) {
+    woken.wake_all(Keys::of(woken.cache, |keys| keys.driver(&driver.metadata.name)));
+}
+
+pub(crate) fn keys(cache: &Cache) -> Vec<Key> {
+    let found = Keys::of(cache, |keys| {
+        cache.pods().for_each(|pod| keys.pod(&pod));
+        cache.attachments().for_each(|attachment| keys.attachment(&attachment));
+        cache.nodes().for_each(|node| keys.reports(&node));
+    });
+    found.into_iter().collect()
+}
+
+/// Everything we read of a node, versions aside: a write that meets a newer version is repeated by itself.
+fn same_to_us(before: &Node, after: &Node) -> bool {
+    before.metadata.uid == after.metadata.uid
+        && is_managed(before) == is_managed(after)
+        && before.status.volumes_attached == after.status.volumes_attached
+        && before.status.volumes_in_use == after.status.volumes_in_use
+}
+
+struct Keys<'a> {
+    cache: &'a Cache,
+    found: BTreeSet<Key>,
+}
+
+impl<'a> Keys<'a> {
+    /// The keys that `find` finds.
+    fn of(cache: &'a Cache, find: impl FnOnce(&mut Keys<'a>)) -> BTreeSet<Key> {
+        let mut keys = Keys { cache, found: BTreeSet::new() };
+        find(&mut keys);
+        keys.found
+    }
+
+    /// A volume on every node it has something to do with: nodes wait for each other.
+    fn everywhere(&mut self, volume: &str) {
+        if !volume.is_empty() {
+            self.found.extend(nodes_of(self.cache, volume).into_iter().map(|node| Key::new(volume, node)));
+        }
+    }
+
+    /// By both ends of the binding: either may be missing or still to come.
+    fn claim(&mut self, namespace: &str, name: &str) -> Vec<String> {
+        let claim = self.cache.claim(&ObjectKey::new(namespace, name));
+        let mut volumes: Vec<String> = claim.map(|claim| claim.spec.volume_name.clone()).into_iter().collect();
+        let term = format!("{namespace}/{name}");
+        volumes.extend(self.cache.volumes_by_claim(&term).map(|volume| volume.metadata.name.clone()));
+        volumes.retain(|volume| !volume.is_empty());
+        volumes.iter().for_each(|volume| self.everywhere(volume));
+        volumes
+    }
+
+    /// The pod's own node is named as well: a pod that is gone is in no index any more.
+    fn pod(&mut self, pod: &Pod) {
+        if pod.spec.node_name.is_empty() {
+            return;
+        }
+        for claim in pod.claim_names() {
+            for volume in self.claim(&pod.metadata.namespace, claim) {
+                self.found.insert(Key::new(volume, pod.spec.node_name.clone()));
+            }
+        }
+    }
+
+    fn attachment(&mut self, attachment: &VolumeAttachment) {
+        if let Some(volume) = attachment.volume() {
+            self.found.insert(Key::new(volume, attachment.spec.node_name.clone()));
+        }
+    }
+
+    fn node(&mut self, node: &Node) {
+        let cache = self.cache;
+        cache.attachments_by_node(&node.metadata.name).for_each(|attachment| self.attachment(&attachment));
+        cache.pods_by_node(&node.metadata.name).for_each(|pod| self.pod(&pod));
+        self.reports(node);
+    }
+
+    /// The volumes a node's status names, on this node and wherever somebody waits for them.
+    fn reports(&mut self, node: &Node) {
+        let attached = node.status.volumes_attached.iter().flatten().map(|volume| volume.name.as_str());
+        let in_use = node.status.volumes_in_use.iter().flatten().map(String::as_str);
+        let prefix = format!("{}/", names::CSI_PLUGIN);
+        for handle in attached.chain(in_use).filter_map(|name| name.strip_prefix(&prefix)) {
+            for volume in self.cache.volumes_by_handle(handle) {
+                self.found.insert(Key::new(volume.metadata.name.clone(), node.metadata.name.clone()));
+                self.everywhere(&volume.metadata.name);
+            }
+        }
+    }
+
+    /// A volume that is new to us may be named in the status of nodes we have known for long.
+    fn reports_of(&mut self, volume: &PersistentVolume) {
+        let Some(csi) = &volume.spec.csi else { return };
+        let name = names::unique_volume_name(&csi.driver, &csi.volume_handle);
+        let nodes = self.cache.nodes().filter(|node| node.reports_attached(&name) || node.reports_in_use(&name));
+        self.found.extend(nodes.map(|node| Key::new(volume.metadata.name.clone(), node.metadata.name.clone())));
+    }
+
+    fn driver(&mut self, name: &str) {
+        let volumes = self.cache.volumes().filter(|v| v.spec.csi.as_ref().is_some_and(|csi| csi.driver == name));
+        for volume in volumes {
+            self.everywhere(&volume.metadata.name);
+        }
+    }
+}

@@ -1,0 +1,362 @@
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use api::{Kind, Meta, ObjectRef, Patch, Precondition, SecretReference, Subresource, Time, Value, Write, names};
+use control::{Attempt, Capability, Effect, Lane, Outcome, Permission, Secrets};
+use csi::{Call, v1};
+use serde_json::{Map, json};
+
+use crate::PublishContext;
+use crate::memory::still_to_undo;
+
+/// Everything the attacher does.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// Adds our finalizer to the volume.
+    AddVolumeFinalizer {
+        /// The volume as it was seen.
+        volume: Stamp,
+        /// Our finalizer.
+        finalizer: String,
+    },
+    /// Adds our finalizer and the node's id to the attachment.
+    AddAttachmentFinalizer {
+        /// The attachment as it was seen.
+        attachment: Stamp,
+        /// Our finalizer.
+        finalizer: String,
+        /// The driver's id of the node.
+        node_id: String,
+    },
+    /// Read what is secret about a call.
+    ReadSecret {
+        /// The attachment's uid.
+        attachment: String,
+        /// Which.
+        secret: SecretReference,
+    },
+    /// Ask the driver to attach.
+    Publish {
+        /// The attachment's uid.
+        attachment: String,
+        /// The request.
+        request: PublishRequest,
+        /// What is secret about it.
+        secrets: Secrets,
+    },
+    /// Say that it is attached.
+    Confirm {
+        /// The attachment as it was seen.
+        attachment: Stamp,
+        /// What the driver told.
+        context: PublishContext,
+    },
+    /// Say what went wrong.
+    ReportError {
+        /// The attachment as it was seen.
+        attachment: Stamp,
+        /// Attaching or detaching.
+        side: Side,
+        /// Its status says it is attached, which stays.
+        attached: bool,
+        /// What went wrong.
+        message: String,
+        /// The driver's code.
+        code: Option<i32>,
+        /// When.
+        time: Time,
+    },
+    /// Give way to another attachment: from here on this one is not published.
+    GiveWay(Stamp),
+    /// Read the attachment past the cache before undoing anything.
+    Recheck {
+        /// The attachment as it was seen.
+        attachment: Stamp,
+        /// Our finalizer.
+        finalizer: String,
+    },
+    /// Ask the driver to detach.
+    Unpublish {
+        /// The attachment's uid.
+        attachment: String,
+        /// Volume and node as the driver knows them.
+        place: VolumeOnNode,
+        /// What is secret about it.
+        secrets: Secrets,
+    },
+    /// Take our finalizer and the give-way mark off the attachment.
+    RemoveAttachmentFinalizer {
+        /// The attachment as it was seen.
+        attachment: Stamp,
+        /// Our finalizer.
+        finalizer: String,
+    },
+    /// Take our finalizer off the volume.
+    RemoveVolumeFinalizer {
+        /// The volume as it was seen.
+        volume: Stamp,
+        /// Our finalizer.
+        finalizer: String,
+        /// It is being deleted, so that nobody can put a finalizer on it any more.
+        leaving: bool,
+    },
+    /// Say that it is not attached any more, where somebody else's finalizer keeps the attachment.
+    Detached(Stamp),
+    /// Ask the driver what it has published, one page.
+    List {
+        /// The driver's name.
+        driver: String,
+        /// The driver's socket.
+        socket: String,
+        /// The page; empty for the first.
+        token: String,
+        /// The longest page; 0 leaves it to the driver.
+        max_entries: i32,
+    },
+}
+
+/// Which way something went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// Attaching.
+    Attach,
+    /// Detaching.
+    Detach,
+}
+
+/// An object as it was seen.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Stamp {
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// Its resource version.
+    pub version: String,
+    /// Its finalizers.
+    pub finalizers: Vec<String>,
+}
+
+/// A volume and a node as the driver knows them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct VolumeOnNode {
+    /// The driver's name.
+    pub driver: String,
+    /// The driver's socket.
+    pub socket: String,
+    /// The volume's handle.
+    pub handle: String,
+    /// The node's id.
+    pub node_id: String,
+}
+
+/// What the driver needs to attach.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PublishRequest {
+    /// Which volume to which node.
+    pub place: VolumeOnNode,
+    /// How it is going to be used.
+    pub capability: Capability,
+    /// Not to be written to.
+    pub readonly: bool,
+    /// What the driver told when it made the volume.
+    pub context: PublishContext,
+}
+
+impl VolumeOnNode {
+    /// The finalizer of the driver's attacher.
+    pub fn finalizer(&self) -> String {
+        names::attacher_finalizer(&self.driver)
+    }
+}
+
+impl Stamp {
+    /// An object's metadata, as far as a later write needs it.
+    pub fn of(meta: &Meta) -> Stamp {
+        Stamp {
+            name: meta.name.clone(),
+            uid: meta.uid.clone(),
+            version: meta.resource_version.clone(),
+            finalizers: meta.finalizers.clone(),
+        }
+    }
+
+    fn unchanged(&self) -> Precondition {
+        Precondition { uid: Some(self.uid.clone()), resource_version: Some(self.version.clone()) }
+    }
+
+    fn patch(&self, kind: Kind, subresource: Option<Subresource>, body: Value) -> Effect {
+        let target = ObjectRef::cluster(kind, self.name.clone());
+        Effect::Write(Write::Patch { target, subresource, patch: Patch::merge(self.unchanged(), body) })
+    }
+
+    fn finalizers_with(&self, finalizer: &str) -> Value {
+        let mut all = self.finalizers.clone();
+        if !all.iter().any(|f| f == finalizer) {
+            all.push(finalizer.into());
+        }
+        json!(all)
+    }
+
+    fn finalizers_without(&self, finalizer: &str) -> Value {
+        let rest: Vec<&String> = self.finalizers.iter().filter(|f| *f != finalizer).collect();
+        if rest.is_empty() { Value::Null } else { json!(rest) }
+    }
+}
+
+impl control::Action for Action {
+    fn name(&self) -> &'static str {
+        match self {
+            Action::AddVolumeFinalizer { .. } => "AddVolumeFinalizer",
+            Action::AddAttachmentFinalizer { .. } => "AddAttachmentFinalizer",
+            Action::ReadSecret { .. } => "ReadSecret",
+            Action::Publish { .. } => "ControllerPublishVolume",
+            Action::Confirm { .. } => "ConfirmAttached",
+            Action::ReportError { side: Side::Attach, .. } => "ReportAttachError",
+            Action::ReportError { side: Side::Detach, .. } => "ReportDetachError",
+            Action::GiveWay(_) => "GiveWay",
+            Action::Recheck { .. } => "RecheckAttachment",
+            Action::Unpublish { .. } => "ControllerUnpublishVolume",
+            Action::RemoveAttachmentFinalizer { .. } => "RemoveAttachmentFinalizer",
+            Action::RemoveVolumeFinalizer { .. } => "RemoveVolumeFinalizer",
+            Action::Detached(_) => "ConfirmDetached",
+            Action::List { .. } => "ListVolumes",
+        }
+    }
+
+    fn effect(&self) -> Effect {
+        let (attachments, volumes) = (Kind::VolumeAttachment, Kind::PersistentVolume);
+        match self {
+            Action::AddVolumeFinalizer { volume, finalizer } => {
+                volume.patch(volumes, None, json!({ "metadata": { "finalizers": volume.finalizers_with(finalizer) } }))
+            }
+            Action::AddAttachmentFinalizer { attachment, finalizer, node_id } => {
+                let finalizers = attachment.finalizers_with(finalizer);
+                let annotations = annotation(names::ATTACHMENT_NODE_ID, json!(node_id));
+                let body = json!({ "metadata": { "finalizers": finalizers, "annotations": annotations } });
+                attachment.patch(attachments, None, body)
+            }
+            Action::ReadSecret { secret, .. } => Secrets::read(secret),
+            Action::Publish { request, secrets, .. } => publish(request, secrets),
+            Action::Confirm { attachment, context } => {
+                attachment.patch(attachments, Some(Subresource::Status), json!({ "status": confirmed(context) }))
+            }
+            Action::ReportError { attachment, side, attached, message, code, time } => {
+                let body = failed(*side, *attached, message, *code, time);
+                attachment.patch(attachments, Some(Subresource::Status), body)
+            }
+            Action::GiveWay(attachment) => {
+                let annotations = annotation(names::ATTACHMENT_GIVES_WAY, json!("true"));
+                attachment.patch(attachments, None, json!({ "metadata": { "annotations": annotations } }))
+            }
+            Action::Recheck { attachment, .. } => {
+                Effect::Read(ObjectRef::cluster(attachments, attachment.name.clone()))
+            }
+            Action::Unpublish { place, secrets, .. } => unpublish(place, secrets),
+            Action::RemoveAttachmentFinalizer { attachment, finalizer } => {
+                let finalizers = attachment.finalizers_without(finalizer);
+                let annotations = annotation(names::ATTACHMENT_GIVES_WAY, Value::Null);
+                let body = json!({ "metadata": { "finalizers": finalizers, "annotations": annotations } });
+                attachment.patch(attachments, None, body)
+            }
+            Action::RemoveVolumeFinalizer { volume, finalizer, leaving: false } => {
+                let finalizers = volume.finalizers_without(finalizer);
+                volume.patch(volumes, None, json!({ "metadata": { "finalizers": finalizers } }))
+            }
+            Action::RemoveVolumeFinalizer { volume, finalizer, leaving: true } => {
+                let target = ObjectRef::cluster(volumes, volume.name.clone());
+                Effect::Write(Write::Patch {
+                    target,
+                    subresource: None,
+                    patch: Patch::remove_finalizer_of(&volume.uid, finalizer),
+                })
+            }
+            Action::Detached(attachment) => {
+                let status = json!({ "attached": false, "attachmentMetadata": null, "detachError": null });
+                attachment.patch(attachments, Some(Subresource::Status), json!({ "status": status }))
+            }
+            Action::List { socket, token, max_entries, .. } => {
+                let request = v1::ListVolumesRequest { max_entries: *max_entries, starting_token: token.clone() };
+                Effect::Call { socket: socket.clone(), call: Call::ListVolumes(request) }
+            }
+        }
+    }
+
+    fn attempt(&self, got: &Outcome) -> Attempt {
+        match self {
+            Action::ReadSecret { secret, .. } => Secrets::attempt(secret, got),
+            Action::Recheck { attachment, finalizer } => match Attempt::of_read(got) {
+                // The cache is behind. Looking again at once would find the same cache.
+                Attempt::Neutral if !still_to_undo(got, attachment, finalizer) => {
+                    Attempt::Outrun("the attachment is not to be undone".into())
+                }
+                attempt => attempt,
+            },
+            _ => Attempt::of(got),
+        }
+    }
+
+    /// Telling about a failure neither waits for its end nor ends it.
+    fn lane(&self) -> Lane<'_> {
+        match self {
+            Action::ReportError { .. } => Lane::numbered(1),
+            _ => Lane::default(),
+        }
+    }
+
+    fn permissions() -> &'static [Permission] {
+        const ALL: [Permission; 5] = [
+            Permission::new(Kind::PersistentVolume, "", "patch"),
+            Permission::new(Kind::VolumeAttachment, "", "get"),
+            Permission::new(Kind::VolumeAttachment, "", "patch"),
+            Permission::new(Kind::VolumeAttachment, "status", "patch"),
+            Permission::new(Kind::Secret, "", "get"),
+        ];
+        &ALL
+    }
+}
+
+fn annotation(key: &str, value: Value) -> Map<alloc::string::String, Value> {
+    let mut map = Map::new();
+    map.insert(key.into(), value);
+    map
+}
+
+fn publish(request: &PublishRequest, secrets: &Secrets) -> Effect {
+    let place = &request.place;
+    let call = Call::ControllerPublishVolume(v1::ControllerPublishVolumeRequest {
+        volume_id: place.handle.clone(),
+        node_id: place.node_id.clone(),
+        volume_capability: Some(request.capability.to_csi()),
+        readonly: request.readonly,
+        volume_context: request.context.0.clone(),
+        secrets: secrets.0.clone(),
+    });
+    Effect::Call { socket: place.socket.clone(), call }
+}
+
+fn unpublish(place: &VolumeOnNode, secrets: &Secrets) -> Effect {
+    let call = Call::ControllerUnpublishVolume(v1::ControllerUnpublishVolumeRequest {
+        volume_id: place.handle.clone(),
+        node_id: place.node_id.clone(),
+        secrets: secrets.0.clone(),
+    });
+    Effect::Call { socket: place.socket.clone(), call }
+}
+
+fn confirmed(context: &PublishContext) -> Value {
+    let metadata = if context.0.is_empty() { Value::Null } else { json!(context.0) };
+    json!({ "attached": true, "attachmentMetadata": metadata, "attachError": null, "detachError": null })
+}
+
+fn failed(side: Side, attached: bool, message: &str, code: Option<i32>, time: &Time) -> Value {
+    let mut error = json!({ "message": message, "time": time.0 });
+    match side {
+        Side::Attach => {
+            // A code left over from an earlier error goes.
+            error["errorCode"] = code.map_or(Value::Null, Value::from);
+            json!({ "status": { "attached": attached, "attachError": error } })
+        }
+        Side::Detach => json!({ "status": { "detachError": error } }),
+    }
+}

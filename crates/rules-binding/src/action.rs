@@ -1,0 +1,258 @@
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::fmt;
+
+use api::{
+    ClaimPhase, ClaimRef, Kind, Meta, ObjectKey, ObjectRef, Patch, PersistentVolume, PersistentVolumeClaim,
+    Precondition, Subresource, Value, VolumePhase, Write, names,
+};
+use control::{Attempt, Effect, Outcome, Permission};
+use serde_json::json;
+
+/// The things this controller does.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// Adds the finalizer that keeps a claim while pods use it.
+    AddClaimFinalizer(Arc<PersistentVolumeClaim>),
+    /// Removes it: no pod uses the claim.
+    RemoveClaimFinalizer(Arc<PersistentVolumeClaim>),
+    /// Adds the finalizer that keeps a volume while it is bound.
+    AddVolumeFinalizer(Arc<PersistentVolume>),
+    /// Removes it: the volume is not bound.
+    RemoveVolumeFinalizer(Arc<PersistentVolume>),
+    /// Give a claim that names no class the default one.
+    SetClass {
+        /// The claim.
+        claim: Arc<PersistentVolumeClaim>,
+        /// The class.
+        class: String,
+    },
+    /// Name the provisioner that should make the claim's volume.
+    CallProvisioner {
+        /// The claim.
+        claim: Arc<PersistentVolumeClaim>,
+        /// The provisioner.
+        provisioner: String,
+    },
+    /// First write of a binding: the volume refers to the claim.
+    Reserve {
+        /// The volume.
+        volume: Arc<PersistentVolume>,
+        /// The claim.
+        claim: Arc<PersistentVolumeClaim>,
+    },
+    /// Second write: the volume's phase.
+    MarkVolumeBound(Arc<PersistentVolume>),
+    /// Third write: the claim names the volume.
+    PointClaim {
+        /// The claim.
+        claim: Arc<PersistentVolumeClaim>,
+        /// The volume.
+        volume: String,
+    },
+    /// Fourth write: the claim's phase and what it got.
+    MarkClaimBound {
+        /// The claim.
+        claim: Arc<PersistentVolumeClaim>,
+        /// The volume.
+        volume: Arc<PersistentVolume>,
+    },
+    /// Report that a bound claim's volume is gone.
+    MarkClaimLost(Arc<PersistentVolumeClaim>),
+    /// Report that a volume is free.
+    MarkAvailable(Arc<PersistentVolume>),
+    /// Report that a volume's claim is gone.
+    MarkReleased(Arc<PersistentVolume>),
+    /// Take back a reservation, leaving a user's own part of it.
+    Unreserve(Arc<PersistentVolume>),
+    /// Read a claim, past the cache.
+    LookForClaim {
+        /// The volume that refers to it.
+        volume: String,
+        /// Where it should be.
+        claim: ObjectKey,
+        /// Its uid.
+        uid: String,
+    },
+    /// Read a volume, past the cache.
+    LookForVolume {
+        /// The volume.
+        volume: String,
+        /// The claim that names it.
+        claim_uid: String,
+    },
+}
+
+impl control::Action for Action {
+    fn name(&self) -> &'static str {
+        match self {
+            Action::AddClaimFinalizer(_) => "AddClaimFinalizer",
+            Action::RemoveClaimFinalizer(_) => "RemoveClaimFinalizer",
+            Action::AddVolumeFinalizer(_) => "AddVolumeFinalizer",
+            Action::RemoveVolumeFinalizer(_) => "RemoveVolumeFinalizer",
+            Action::SetClass { .. } => "SetClass",
+            Action::CallProvisioner { .. } => "CallProvisioner",
+            Action::Reserve { .. } => "Reserve",
+            Action::MarkVolumeBound(_) => "MarkVolumeBound",
+            Action::PointClaim { .. } => "PointClaim",
+            Action::MarkClaimBound { .. } => "MarkClaimBound",
+            Action::MarkClaimLost(_) => "MarkClaimLost",
+            Action::MarkAvailable(_) => "MarkAvailable",
+            Action::MarkReleased(_) => "MarkReleased",
+            Action::Unreserve(_) => "Unreserve",
+            Action::LookForClaim { .. } => "LookForClaim",
+            Action::LookForVolume { .. } => "LookForVolume",
+        }
+    }
+
+    fn effect(&self) -> Effect {
+        match self {
+            Action::AddClaimFinalizer(claim) => {
+                patch(claim_ref(claim), None, Patch::add_finalizer(&claim.metadata, names::PVC_PROTECTION))
+            }
+            Action::RemoveClaimFinalizer(claim) => {
+                patch(claim_ref(claim), None, Patch::remove_finalizer(&claim.metadata, names::PVC_PROTECTION))
+            }
+            Action::AddVolumeFinalizer(volume) => {
+                patch(volume_ref(volume), None, Patch::add_finalizer(&volume.metadata, names::PV_PROTECTION))
+            }
+            Action::RemoveVolumeFinalizer(volume) => {
+                patch(volume_ref(volume), None, Patch::remove_finalizer(&volume.metadata, names::PV_PROTECTION))
+            }
+            Action::SetClass { claim, class } => {
+                change(claim_ref(claim), &claim.metadata, None, json!({ "spec": { "storageClassName": class } }))
+            }
+            Action::CallProvisioner { claim, provisioner } => call_provisioner(claim, provisioner),
+            Action::Reserve { volume, claim } => reserve(volume, claim),
+            Action::MarkVolumeBound(volume) => set_phase(volume, VolumePhase::Bound),
+            Action::PointClaim { claim, volume } => point(claim, volume),
+            Action::MarkClaimBound { claim, volume } => mark_claim_bound(claim, volume),
+            Action::MarkClaimLost(claim) => {
+                let status = json!({ "status": { "phase": ClaimPhase::Lost, "accessModes": null, "capacity": null } }); // PV-22
+                change(claim_ref(claim), &claim.metadata, Some(Subresource::Status), status)
+            }
+            Action::MarkAvailable(volume) => set_phase(volume, VolumePhase::Available),
+            Action::MarkReleased(volume) => set_phase(volume, VolumePhase::Released),
+            Action::Unreserve(volume) => unreserve(volume),
+            Action::LookForClaim { claim, .. } => {
+                Effect::Read(ObjectRef { kind: Kind::PersistentVolumeClaim, key: claim.clone() })
+            }
+            Action::LookForVolume { volume, .. } => {
+                Effect::Read(ObjectRef::cluster(Kind::PersistentVolume, volume.as_str()))
+            }
+        }
+    }
+
+    /// A fresh read prepares a write: it does not end a row of failures.
+    fn attempt(&self, got: &Outcome) -> Attempt {
+        match self {
+            Action::LookForClaim { .. } | Action::LookForVolume { .. } => Attempt::of_read(got),
+            _ => Attempt::of(got),
+        }
+    }
+
+    fn permissions() -> &'static [Permission] {
+        const PERMISSIONS: &[Permission] = &[
+            Permission::new(Kind::PersistentVolumeClaim, "", "get"),
+            Permission::new(Kind::PersistentVolumeClaim, "", "patch"),
+            Permission::new(Kind::PersistentVolumeClaim, "status", "patch"),
+            Permission::new(Kind::PersistentVolume, "", "get"),
+            Permission::new(Kind::PersistentVolume, "", "patch"),
+            Permission::new(Kind::PersistentVolume, "status", "patch"),
+        ];
+        PERMISSIONS
+    }
+}
+
+fn claim_ref(claim: &PersistentVolumeClaim) -> ObjectRef {
+    ObjectRef { kind: Kind::PersistentVolumeClaim, key: claim.metadata.key() }
+}
+
+fn volume_ref(volume: &PersistentVolume) -> ObjectRef {
+    ObjectRef { kind: Kind::PersistentVolume, key: volume.metadata.key() }
+}
+
+fn patch(target: ObjectRef, subresource: Option<Subresource>, patch: Patch) -> Effect {
+    Effect::Write(Write::Patch { target, subresource, patch })
+}
+
+fn change(target: ObjectRef, seen: &Meta, subresource: Option<Subresource>, body: Value) -> Effect {
+    patch(target, subresource, Patch::merge(Precondition::unchanged(seen), body))
+}
+
+fn set_phase(volume: &PersistentVolume, phase: VolumePhase) -> Effect {
+    let body = json!({ "status": { "phase": phase, "message": null, "reason": null } });
+    change(volume_ref(volume), &volume.metadata, Some(Subresource::Status), body)
+}
+
+fn call_provisioner(claim: &PersistentVolumeClaim, provisioner: &str) -> Effect {
+    let annotations = json!({
+        names::STORAGE_PROVISIONER: provisioner,
+        names::STORAGE_PROVISIONER_BETA: provisioner,
+    });
+    change(claim_ref(claim), &claim.metadata, None, json!({ "metadata": { "annotations": annotations } }))
+}
+
+/// PV-21: a volume that a user reserved keeps no mark of ours.
+fn reserve(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> Effect {
+    let mut body = json!({ "spec": { "claimRef": ClaimRef::to(&claim.metadata) } });
+    if volume.spec.claim_ref.is_none() {
+        body["metadata"] = json!({ "annotations": { names::BOUND_BY_CONTROLLER: "yes" } });
+    }
+    change(volume_ref(volume), &volume.metadata, None, body)
+}
+
+fn point(claim: &PersistentVolumeClaim, volume: &str) -> Effect {
+    let mut annotations = json!({ names::BIND_COMPLETED: "yes" });
+    let mut body = json!({});
+    if claim.spec.volume_name != volume {
+        annotations[names::BOUND_BY_CONTROLLER] = "yes".into();
+        body["spec"] = json!({ "volumeName": volume });
+    }
+    body["metadata"] = json!({ "annotations": annotations });
+    change(claim_ref(claim), &claim.metadata, None, body)
+}
+
+/// PV-24: the capacity is reported once, when the claim becomes bound; later growth is reported by who grows it.
+fn mark_claim_bound(claim: &PersistentVolumeClaim, volume: &PersistentVolume) -> Effect {
+    let mut status = json!({ "phase": ClaimPhase::Bound, "accessModes": volume.spec.access_modes });
+    if claim.status.phase != ClaimPhase::Bound {
+        status["capacity"] = json!({ "storage": volume.spec.capacity.get("storage") });
+    }
+    change(claim_ref(claim), &claim.metadata, Some(Subresource::Status), json!({ "status": status }))
+}
+
+fn unreserve(volume: &PersistentVolume) -> Effect {
+    let body = if volume.metadata.annotation(names::BOUND_BY_CONTROLLER).is_some() {
+        let annotations = json!({ names::BOUND_BY_CONTROLLER: null });
+        json!({ "spec": { "claimRef": null }, "metadata": { "annotations": annotations } })
+    } else {
+        json!({ "spec": { "claimRef": { "uid": null, "resourceVersion": null } } })
+    };
+    change(volume_ref(volume), &volume.metadata, None, body)
+}
+
+/// The name and the object: the rest is in the object itself.
+impl fmt::Debug for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = control::Action::name(self);
+        match self {
+            Action::AddClaimFinalizer(claim)
+            | Action::RemoveClaimFinalizer(claim)
+            | Action::SetClass { claim, .. }
+            | Action::CallProvisioner { claim, .. }
+            | Action::PointClaim { claim, .. }
+            | Action::MarkClaimBound { claim, .. }
+            | Action::MarkClaimLost(claim) => write!(f, "{name}({})", claim.metadata.key()),
+            Action::AddVolumeFinalizer(volume)
+            | Action::RemoveVolumeFinalizer(volume)
+            | Action::Reserve { volume, .. }
+            | Action::MarkVolumeBound(volume)
+            | Action::MarkAvailable(volume)
+            | Action::MarkReleased(volume)
+            | Action::Unreserve(volume) => write!(f, "{name}({})", volume.metadata.name),
+            Action::LookForClaim { claim, .. } => write!(f, "{name}({claim})"),
+            Action::LookForVolume { volume, .. } => write!(f, "{name}({volume})"),
+        }
+    }
+}

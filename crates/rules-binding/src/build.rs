@@ -1,0 +1,173 @@
+//! From the cache to a view.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use api::names;
+use api::{ObjectKey, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumePhase};
+use control::Cache;
+
+use crate::fit::{capacity, requested};
+use crate::{
+    BindingState, Candidate, ClaimFacts, ClaimView, Fit, NamedVolume, Prospect, VolumeFacts, VolumeOwner, VolumeView,
+};
+
+pub(crate) fn claim(key: &ObjectKey, cache: &Cache) -> ClaimView {
+    let Some(claim) = cache.claim(key) else { return ClaimView::Gone };
+    let term = key.to_string();
+    let users = cache.pods_by_claim(&term).filter(|pod| !pod.is_terminal());
+    ClaimView::Here(ClaimFacts {
+        users: users.map(|pod| pod.metadata.name.clone()).collect(),
+        standing: standing(&claim, cache),
+        claim,
+    })
+}
+
+fn standing(claim: &PersistentVolumeClaim, cache: &Cache) -> BindingState {
+    let completed = claim.metadata.annotation(names::BIND_COMPLETED).is_some();
+    match (completed, claim.spec.volume_name.is_empty()) {
+        (true, true) => BindingState::Completed(NamedVolume::Nameless),
+        (true, false) => BindingState::Completed(target(claim, cache)),
+        (false, false) => BindingState::Named(target(claim, cache)),
+        (false, true) => BindingState::Unbound(prospect(claim, cache)),
+    }
+}
+
+fn target(claim: &PersistentVolumeClaim, cache: &Cache) -> NamedVolume {
+    let name = &claim.spec.volume_name;
+    let Some(volume) = cache.volume(&ObjectKey::cluster(name.as_str())) else {
+        return NamedVolume::Missing(name.clone());
+    };
+    match &volume.spec.claim_ref {
+        None => NamedVolume::Free(Candidate { fit: Fit::of_free(claim, &volume), volume }),
+        Some(_) if refers(&volume, claim) => {
+            NamedVolume::Ours(Candidate { fit: Fit::of_reserved(claim, &volume), volume })
+        }
+        Some(holder) => {
+            NamedVolume::Foreign { volume: name.clone(), holder: format!("{}/{}", holder.namespace, holder.name) }
+        }
+    }
+}
+
+/// PV-8: by namespace and name, and by uid unless the reference leaves it open.
+fn refers(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
+    volume.spec.claim_ref.as_ref().is_some_and(|holder| {
+        holder.namespace == claim.metadata.namespace
+            && holder.name == claim.metadata.name
+            && (holder.uid.is_empty() || holder.uid == claim.metadata.uid)
+    })
+}
+
+fn prospect(claim: &PersistentVolumeClaim, cache: &Cache) -> Prospect {
+    if let Some(reserved) = reserved(claim, cache) {
+        return Prospect::Reserved(reserved);
+    }
+    if claim.spec.selector.is_some() {
+        return Prospect::Selector;
+    }
+    if let Err(text) = requested(claim) {
+        return Prospect::BadRequest(text);
+    }
+    let class_name = claim.class().unwrap_or("");
+    let class = cache.class(&ObjectKey::cluster(class_name));
+    let delayed = class.as_ref().is_some_and(|class| class.waits_for_consumer()); // PV-18: a missing class is not delayed.
+    let placed = claim.metadata.annotation(names::SELECTED_NODE).is_some_and(|node| !node.is_empty());
+    if (!delayed || placed)
+        && let Some(volume) = best_free(claim, cache, delayed)
+    {
+        return Prospect::Free(volume);
+    }
+    match (claim.class(), class) {
+        (None, _) => match StorageClass::default_of(cache.classes()) {
+            Some(class) => Prospect::DefaultClass(class.metadata.name.clone()),
+            None => Prospect::NoClass,
+        },
+        (Some(""), _) => Prospect::NoClass,
+        (Some(name), None) => Prospect::ClassMissing(name.into()),
+        (Some(name), Some(_)) if delayed && !placed => {
+            Prospect::AwaitsConsumer { class: name.into(), pods: pods_without_node(claim, cache) }
+        }
+        (Some(name), Some(class)) => provisioned_by(name, &class),
+    }
+}
+
+fn provisioned_by(name: &str, class: &StorageClass) -> Prospect {
+    let provisioner = class.provisioner.clone();
+    if provisioner == names::NO_PROVISIONER {
+        Prospect::MadeByHand(name.into())
+    } else if provisioner.starts_with("kubernetes.io/") {
+        Prospect::InTree { class: name.into(), provisioner } // PV-35
+    } else {
+        Prospect::Provision { class: name.into(), provisioner }
+    }
+}
+
+/// The volume that refers to the claim. One that does so by uid is a binding half written, and comes first; after
+/// that, fitting ones come before others, and the order is by name.
+fn reserved(claim: &PersistentVolumeClaim, cache: &Cache) -> Option<Candidate> {
+    let term = claim.metadata.key().to_string();
+    let referring = cache.volumes_by_claim(&term).filter(|volume| refers(volume, claim));
+    let candidates = referring.map(|volume| Candidate { fit: Fit::of_reserved(claim, &volume), volume });
+    // A volume reserved by name alone that does not fit is no reservation of ours (PV-14).
+    let ours = candidates.filter(|candidate| by_uid(candidate) || candidate.fit == Fit::Fits);
+    ours.min_by_key(|candidate| (!by_uid(candidate), candidate.fit != Fit::Fits))
+}
+
+fn by_uid(candidate: &Candidate) -> bool {
+    candidate.volume.spec.claim_ref.as_ref().is_some_and(|holder| !holder.uid.is_empty())
+}
+
+/// PV-13, PV-14: among the free volumes of the class, fewest access modes first, then smallest, then by name.
+///
+/// With delayed binding a volume tied to some nodes is left alone: whether it suits the chosen node is the scheduler's
+/// judgement, which it expresses by reserving the volume (PV-44).
+fn best_free(claim: &PersistentVolumeClaim, cache: &Cache, delayed: bool) -> Option<Arc<PersistentVolume>> {
+    let free = cache.volumes_by_class(claim.class().unwrap_or("")).filter(|volume| {
+        volume.spec.claim_ref.is_none()
+            && volume.status.phase == VolumePhase::Available
+            && !(delayed && volume.spec.node_affinity.is_some())
+            && Fit::of_free(claim, volume) == Fit::Fits
+            && !is_anothers(volume, cache)
+    });
+    free.min_by_key(|volume| (volume.spec.access_modes.len(), capacity(volume).unwrap_or(i64::MAX)))
+}
+
+/// A claim whose binding was completed names this volume, though somebody took the volume's own reference away. The
+/// claim will repair that; nobody else may step in between (reliability 16).
+fn is_anothers(volume: &PersistentVolume, cache: &Cache) -> bool {
+    cache
+        .claims_by_volume(&volume.metadata.name)
+        .any(|claim| claim.metadata.annotation(names::BIND_COMPLETED).is_some())
+}
+
+/// PV-19: pods that would be the first consumer, had they a node.
+fn pods_without_node(claim: &PersistentVolumeClaim, cache: &Cache) -> Vec<String> {
+    let term = claim.metadata.key().to_string();
+    let pods = cache.pods_by_claim(&term);
+    pods.filter(|pod| !pod.is_terminal() && pod.spec.node_name.is_empty())
+        .map(|pod| pod.metadata.name.clone())
+        .collect()
+}
+
+pub(crate) fn volume(name: &str, cache: &Cache) -> VolumeView {
+    match cache.volume(&ObjectKey::cluster(name)) {
+        None => VolumeView::Gone,
+        Some(volume) => VolumeView::Here(VolumeFacts { holder: holder(&volume, cache), volume }),
+    }
+}
+
+fn holder(volume: &PersistentVolume, cache: &Cache) -> VolumeOwner {
+    let Some(reference) = &volume.spec.claim_ref else { return VolumeOwner::Nobody };
+    let key = ObjectKey::new(reference.namespace.as_str(), reference.name.as_str());
+    if reference.uid.is_empty() {
+        return VolumeOwner::Reserved(key);
+    }
+    match cache.claim(&key).filter(|claim| claim.metadata.uid == reference.uid) {
+        None => VolumeOwner::Unseen { claim: key, uid: reference.uid.clone() },
+        Some(claim) if claim.spec.volume_name.is_empty() => VolumeOwner::Unbound(key),
+        Some(claim) if claim.spec.volume_name == volume.metadata.name => VolumeOwner::Bound(key),
+        Some(claim) => VolumeOwner::Elsewhere { claim: key, volume: claim.spec.volume_name.clone() },
+    }
+}

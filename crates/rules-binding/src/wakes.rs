@@ -1,0 +1,64 @@
+//! Which keys a change concerns.
+
+use alloc::string::ToString;
+use alloc::vec::Vec;
+
+use api::{ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass};
+use control::{Cache, Route, routes};
+
+use crate::{Binding, Key};
+
+type Woken<'a> = control::Woken<'a, Binding>;
+
+pub(crate) fn keys(cache: &Cache) -> Vec<Key> {
+    let claims = cache.claims().map(|claim| Key::Claim(claim.metadata.key()));
+    let volumes = cache.volumes().map(|volume| Key::Volume(volume.metadata.name.clone()));
+    claims.chain(volumes).collect()
+}
+
+pub(crate) const ROUTES: &[Route<Binding>] = routes![
+    PersistentVolumeClaim => each(claim_wakes),
+    PersistentVolume => each(volume_wakes),
+    StorageClass => each(class_wakes),
+    Pod => each(pod_wakes),
+];
+
+/// The claim itself, the volume it names, and the volumes that refer to it (PV-4).
+fn claim_wakes(claim: &PersistentVolumeClaim, woken: &mut Woken<'_>) {
+    let key = claim.metadata.key();
+    let referring = woken.cache.volumes_by_claim(&key.to_string());
+    woken.wake_all(referring.map(|volume| Key::Volume(volume.metadata.name.clone())));
+    if !claim.spec.volume_name.is_empty() {
+        woken.wake(Key::Volume(claim.spec.volume_name.clone()));
+    }
+    woken.wake(Key::Claim(key));
+}
+
+/// The volume itself, the claim it refers to, the claims that name it, and the claims that might want it.
+fn volume_wakes(volume: &PersistentVolume, woken: &mut Woken<'_>) {
+    let name = &volume.metadata.name;
+    woken.wake(Key::Volume(name.clone()));
+    woken.wake_all(woken.cache.claims_by_volume(name).map(|claim| Key::Claim(claim.metadata.key())));
+    match &volume.spec.claim_ref {
+        Some(holder) => woken.wake(Key::Claim(ObjectKey::new(holder.namespace.as_str(), holder.name.as_str()))),
+        None => woken.wake_all(unbound_of_class(volume.class(), woken.cache)),
+    }
+}
+
+/// Claims of the class; for a default class also those that name none.
+fn class_wakes(class: &StorageClass, woken: &mut Woken<'_>) {
+    woken.wake_all(unbound_of_class(&class.metadata.name, woken.cache));
+    if class.is_default() {
+        woken.wake_all(unbound_of_class("", woken.cache));
+    }
+}
+
+fn pod_wakes(pod: &Pod, woken: &mut Woken<'_>) {
+    let namespace = pod.metadata.namespace.as_str();
+    woken.wake_all(pod.claim_names().map(|claim| Key::Claim(ObjectKey::new(namespace, claim))));
+}
+
+fn unbound_of_class(class: &str, cache: &Cache) -> Vec<Key> {
+    let unbound = cache.claims_by_class(class).filter(|claim| claim.spec.volume_name.is_empty());
+    unbound.map(|claim| Key::Claim(claim.metadata.key())).collect()
+}

@@ -1,0 +1,17 @@
+use control::{Decision, Tick};
+
+use crate::Reason;
+use crate::action::Action;
+use crate::memory::Memory;
+use crate::view::View;
+
+mod pod;
+mod volume;
+
+/// What to do about a volume or a pod.
+pub fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
+    match view {
+        View::Volume(view) => volume::decide(view, memory),
+        View::Pod(view) => pod::decide(now, view, memory),
+    }
+}

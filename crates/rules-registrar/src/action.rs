@@ -1,0 +1,319 @@
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use api::{Condition, CsiNodeDriver, Kind, ObjectRef, Patch, Precondition, Subresource, Time, Write, names};
+use control::{Attempt, Effect, Lane, Outcome, Permission, Reply};
+use csi::{Call, Response, registration, v1};
+use serde_json::json;
+
+use crate::local::{Driver, Local, NodeInfo, Plugin, Registration, Socket};
+
+/// What the registrar does.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// Make the Node object.
+    CreateNode {
+        /// Its name.
+        name: String,
+        /// The incarnation it is to carry.
+        incarnation: String,
+        /// Ready since.
+        at: Time,
+    },
+    /// Set annotations and labels of the Node.
+    DescribeNode {
+        /// Its name.
+        name: String,
+        /// The object as seen.
+        only_if: Precondition,
+        /// Annotations to set.
+        annotations: BTreeMap<String, String>,
+        /// Labels to set.
+        labels: BTreeMap<String, String>,
+    },
+    /// Say that the node is ready.
+    SetReady {
+        /// Its name.
+        name: String,
+        /// The object as seen.
+        only_if: Precondition,
+        /// All conditions, the Ready one among them.
+        conditions: Vec<Condition>,
+    },
+    /// Make the CSINode object.
+    CreateCsiNode {
+        /// Its name, which is the node's.
+        name: String,
+        /// The Node that owns it.
+        node_uid: String,
+    },
+    /// Delete a CSINode object that belongs to an earlier Node.
+    DeleteCsiNode {
+        /// Its name.
+        name: String,
+        /// The object as seen.
+        only_if: Precondition,
+    },
+    /// Set the list of drivers.
+    SetDrivers {
+        /// The node's name.
+        name: String,
+        /// The object as seen.
+        only_if: Precondition,
+        /// The whole list.
+        drivers: Vec<CsiNodeDriver>,
+    },
+    /// Ask a registration socket who it is.
+    AskWho(At),
+    /// Ask a registration socket what else there is to know about the driver.
+    AskOptions(At),
+    /// Ask the driver where it is.
+    AskPlace(At, String),
+    /// Ask the driver what it can do.
+    AskAbilities(At, String),
+    /// Tell the driver that it is registered.
+    Welcome(At),
+    /// Tell the driver why it is not registered.
+    TurnAway(At, String),
+}
+
+/// A registration socket, and which one of those that were at its path.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct At {
+    /// Its path.
+    pub path: String,
+    /// Its number.
+    pub incarnation: u64,
+}
+
+impl control::Action for Action {
+    fn name(&self) -> &'static str {
+        match self {
+            Action::CreateNode { .. } => "CreateNode",
+            Action::DescribeNode { .. } => "DescribeNode",
+            Action::SetReady { .. } => "SetReady",
+            Action::CreateCsiNode { .. } => "CreateCSINode",
+            Action::DeleteCsiNode { .. } => "DeleteCSINode",
+            Action::SetDrivers { .. } => "SetDrivers",
+            Action::AskWho(_) => "AskWho",
+            Action::AskOptions(_) => "AskOptions",
+            Action::AskPlace(..) => "AskPlace",
+            Action::AskAbilities(..) => "AskAbilities",
+            Action::Welcome(_) => "Welcome",
+            Action::TurnAway(..) => "TurnAway",
+        }
+    }
+
+    fn effect(&self) -> Effect {
+        match self {
+            Action::CreateNode { name, incarnation, at } => create_node(name, incarnation, at),
+            Action::DescribeNode { name, only_if, annotations, labels } => {
+                let body = json!({ "metadata": { "annotations": annotations, "labels": labels } });
+                patch(Kind::Node, name, None, only_if, body)
+            }
+            Action::SetReady { name, only_if, conditions } => {
+                let body = json!({ "status": { "conditions": conditions } });
+                patch(Kind::Node, name, Some(Subresource::Status), only_if, body)
+            }
+            Action::CreateCsiNode { name, node_uid } => create_csi_node(name, node_uid),
+            Action::DeleteCsiNode { name, only_if } => Effect::Write(Write::Delete {
+                target: ObjectRef::cluster(Kind::CSINode, name.clone()),
+                only_if: only_if.clone(),
+                grace_seconds: None,
+            }),
+            Action::SetDrivers { name, only_if, drivers } => {
+                patch(Kind::CSINode, name, None, only_if, json!({ "spec": { "drivers": drivers } }))
+            }
+            Action::AskWho(at) => call(&at.path, Call::GetInfo(registration::InfoRequest {})),
+            Action::AskOptions(at) => call(&at.path, Call::GetCSIDriverInfo(registration::CsiDriverInfoRequest {})),
+            Action::AskPlace(_, socket) => call(socket, Call::NodeGetInfo(v1::NodeGetInfoRequest {})),
+            Action::AskAbilities(_, socket) => {
+                call(socket, Call::NodeGetCapabilities(v1::NodeGetCapabilitiesRequest {}))
+            }
+            Action::Welcome(at) => notify(at, true, ""),
+            Action::TurnAway(at, reason) => notify(at, false, reason),
+        }
+    }
+
+    fn attempt(&self, got: &Outcome) -> Attempt {
+        match (self, got) {
+            // S1-10: no is an answer.
+            (Action::AskOptions(_), Outcome::Refused(_)) => Attempt::Succeeded,
+            (_, got) => Attempt::of(got),
+        }
+    }
+
+    /// Failures of an earlier socket at the same path delay nobody.
+    fn lane(&self) -> Lane<'_> {
+        let subject = self.at().map(|at| format!("{}/", at.incarnation));
+        Lane { number: 0, subject: subject.unwrap_or_default().into() }
+    }
+
+    fn permissions() -> &'static [Permission] {
+        const ALL: &[Permission] = &[
+            Permission::new(Kind::Node, "", "create"),
+            Permission::new(Kind::Node, "", "patch"),
+            Permission::new(Kind::Node, "status", "patch"),
+            Permission::new(Kind::CSINode, "", "create"),
+            Permission::new(Kind::CSINode, "", "patch"),
+            Permission::new(Kind::CSINode, "", "delete"),
+        ];
+        ALL
+    }
+}
+
+fn create_node(name: &str, incarnation: &str, at: &Time) -> Effect {
+    let body = json!({
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "labels": { names::HOSTNAME_LABEL: name },
+            "annotations": { names::CONTROLLER_MANAGED_ATTACH: "true", names::AGENT_INCARNATION: incarnation },
+        },
+        "status": { "conditions": [ready(at)] },
+    });
+    Effect::Write(Write::Create { target: ObjectRef::cluster(Kind::Node, name), body })
+}
+
+/// The condition of a node whose agent works.
+pub fn ready(at: &Time) -> Condition {
+    Condition {
+        r#type: "Ready".into(),
+        status: "True".into(),
+        reason: "AgentReady".into(),
+        message: "the node agent is at work".into(),
+        last_transition_time: Some(at.clone()),
+    }
+}
+
+fn create_csi_node(name: &str, node_uid: &str) -> Effect {
+    let body = json!({
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSINode",
+        "metadata": {
+            "name": name,
+            "ownerReferences": [{ "apiVersion": "v1", "kind": "Node", "name": name, "uid": node_uid }],
+        },
+        "spec": { "drivers": [] },
+    });
+    Effect::Write(Write::Create { target: ObjectRef::cluster(Kind::CSINode, name), body })
+}
+
+fn patch(
+    kind: Kind,
+    name: &str,
+    subresource: Option<Subresource>,
+    only_if: &Precondition,
+    body: serde_json::Value,
+) -> Effect {
+    let target = ObjectRef::cluster(kind, name);
+    Effect::Write(Write::Patch { target, subresource, patch: Patch::merge(only_if.clone(), body) })
+}
+
+fn call(socket: &str, call: Call) -> Effect {
+    Effect::Call { socket: socket.into(), call }
+}
+
+fn notify(at: &At, plugin_registered: bool, error: &str) -> Effect {
+    let status = registration::RegistrationStatus { plugin_registered, error: error.into() };
+    call(&at.path, Call::NotifyRegistrationStatus(status))
+}
+
+impl Action {
+    fn at(&self) -> Option<&At> {
+        match self {
+            Action::AskWho(at)
+            | Action::AskOptions(at)
+            | Action::AskPlace(at, _)
+            | Action::AskAbilities(at, _)
+            | Action::Welcome(at)
+            | Action::TurnAway(at, _) => Some(at),
+            Action::CreateNode { .. }
+            | Action::DescribeNode { .. }
+            | Action::SetReady { .. }
+            | Action::CreateCsiNode { .. }
+            | Action::DeleteCsiNode { .. }
+            | Action::SetDrivers { .. } => None,
+        }
+    }
+}
+
+/// Takes note of what a socket answered, if it is still the one that was asked.
+pub fn learn(local: &mut Local, did: &Action, got: &Outcome) {
+    let Some(at) = did.at() else { return };
+    let Some(socket) = local.sockets.get_mut(&at.path).filter(|socket| socket.incarnation == at.incarnation) else {
+        return;
+    };
+    let answer = match got {
+        Outcome::Done(Reply::Csi(response)) => Some(response),
+        Outcome::Done(Reply::Nothing | Reply::Object(_) | Reply::Gone | Reply::Host(_))
+        | Outcome::Refused(_)
+        | Outcome::Unknown(_) => None,
+    };
+    match (did, answer) {
+        (Action::AskWho(_), Some(Response::GetInfo(info))) => {
+            socket.progress = Registration::Introduced(Plugin {
+                kind: info.r#type.clone(),
+                name: info.name.clone(),
+                endpoint: info.endpoint.clone(),
+                versions: info.supported_versions.clone(),
+                wants_pod: None,
+            });
+        }
+        (Action::AskOptions(_), _) => optioned(socket, got),
+        (Action::AskPlace(..), Some(Response::NodeGetInfo(info))) => placed(socket, info),
+        (Action::AskAbilities(..), Some(Response::NodeGetCapabilities(answer))) => able(socket, answer),
+        // Everything before the welcome is done, so the driver can be used even if it never hears it.
+        (Action::Welcome(_), _) => welcomed(socket, &at.path, answer.is_some()),
+        (Action::TurnAway(_, reason), Some(_)) => {
+            socket.turned_away = Some(reason.clone());
+            socket.registered = None;
+        }
+        (_, Some(_) | None) => {}
+    }
+}
+
+/// S1-10: a registrar that does not know the question speaks for a driver that does not want to know. An answer that did
+/// not come is asked for again.
+fn optioned(socket: &mut Socket, got: &Outcome) {
+    let Registration::Introduced(plugin) = &mut socket.progress else { return };
+    plugin.wants_pod = match got {
+        Outcome::Done(Reply::Csi(Response::GetCSIDriverInfo(info))) => {
+            Some(info.options.as_ref().is_some_and(|options| options.requires_publish_pod))
+        }
+        Outcome::Done(_) | Outcome::Refused(_) => Some(false),
+        Outcome::Unknown(_) => None,
+    };
+}
+
+fn placed(socket: &mut Socket, info: &v1::NodeGetInfoResponse) {
+    let Registration::Introduced(plugin) = &socket.progress else { return };
+    socket.progress = Registration::Placed(plugin.clone(), NodeInfo::of(info));
+}
+
+fn able(socket: &mut Socket, answer: &v1::NodeGetCapabilitiesResponse) {
+    use v1::node_service_capability::{Type, rpc};
+    let Registration::Placed(plugin, place) = &socket.progress else { return };
+    let stages = answer.capabilities.iter().any(|capability| match &capability.r#type {
+        Some(Type::Rpc(rpc)) => rpc.r#type == rpc::Type::StageUnstageVolume as i32,
+        None => false,
+    });
+    socket.progress = Registration::Able(plugin.clone(), place.clone(), stages);
+}
+
+fn welcomed(socket: &mut Socket, path: &str, heard: bool) {
+    let (Registration::Able(plugin, place, stages) | Registration::Told(plugin, place, stages)) = &socket.progress
+    else {
+        return;
+    };
+    let wants_pod = plugin.wants_pod.unwrap_or(false);
+    let driver = Driver { socket: plugin.socket(path), stages: *stages, wants_pod };
+    socket.registered = Some((plugin.name.clone(), driver));
+    socket.turned_away = None;
+    if heard {
+        socket.progress = Registration::Told(plugin.clone(), place.clone(), *stages);
+    }
+}

@@ -1,0 +1,67 @@
+//! From the cache to a view.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
+
+use api::{Node, ObjectKey, names};
+use control::Cache;
+
+use crate::Key;
+use crate::local::{Local, Registration};
+use crate::view::{CsiNodeSide, NodeObject, SelfView, SocketView, View};
+
+pub(crate) fn view(key: &Key, cache: &Cache, local: &Local) -> View {
+    let node = cache.node(&ObjectKey::cluster(local.node.clone()));
+    let csi_node = csi_node_side(cache, local, node.as_deref());
+    match key {
+        Key::SelfNode(_) => View::SelfNode(SelfView {
+            name: local.node.clone(),
+            incarnation: local.incarnation.clone(),
+            node,
+            csi_node,
+        }),
+        Key::Socket(_, path) => {
+            let Some(socket) = local.sockets.get(path) else { return View::NoSocket };
+            View::Socket(Box::new(SocketView {
+                path: path.clone(),
+                socket: socket.clone(),
+                rival: rival(local, path),
+                node: node_side(local, node),
+                csi_node,
+            }))
+        }
+    }
+}
+
+fn node_side(local: &Local, node: Option<Arc<Node>>) -> NodeObject {
+    match node {
+        Some(node) if node.metadata.annotation(names::AGENT_INCARNATION) == Some(&local.incarnation) => {
+            NodeObject::Ours(node)
+        }
+        Some(_) | None => NodeObject::NotYet,
+    }
+}
+
+/// KL-19: a CSINode counts only if it names this very Node as its owner.
+fn csi_node_side(cache: &Cache, local: &Local, node: Option<&Node>) -> CsiNodeSide {
+    let Some(csi_node) = cache.csi_node(&ObjectKey::cluster(local.node.clone())) else { return CsiNodeSide::Missing };
+    let uid = node.map(|node| node.metadata.uid.as_str()).unwrap_or_default();
+    let owned = csi_node.metadata.owner_references.iter().any(|owner| owner.kind == "Node" && owner.uid == uid);
+    if owned { CsiNodeSide::Ours(csi_node) } else { CsiNodeSide::Foreign(csi_node) }
+}
+
+/// Reliability 65: who has the name keeps it; among newcomers the first path has it.
+fn rival(local: &Local, path: &str) -> Option<String> {
+    let ours = local.sockets.get(path)?;
+    let name = &ours.progress.plugin()?.name;
+    let has_it = |progress: &Registration| matches!(progress, Registration::Told(..));
+    if has_it(&ours.progress) {
+        return None;
+    }
+    let others = local.sockets.iter().filter(|(other, socket)| {
+        *other != path && socket.progress.plugin().is_some_and(|plugin| &plugin.name == name)
+    });
+    let mut rivals = others.filter(|(other, socket)| has_it(&socket.progress) || other.as_str() < path);
+    rivals.next().map(|(other, _)| other.clone())
+}

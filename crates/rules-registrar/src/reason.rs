@@ -1,0 +1,45 @@
+control::reasons! {
+    /// Why a driver is registered on this node or not. The registrar and the marker share them.
+    pub enum Reason {
+        /// The Node object does not exist.
+        NodeMissing,
+        /// The Node object does not carry this incarnation of the agent.
+        NodeNotIntroduced,
+        /// The Node object does not say Ready.
+        NodeNotReady,
+        /// The CSINode object does not exist.
+        CSINodeMissing,
+        /// The CSINode object belongs to an earlier node of the same name.
+        CSINodeOfAnotherNode,
+        /// Node and CSINode are as they should be.
+        NodeReady,
+        /// The registration socket is gone.
+        SocketGone,
+        /// The plugin behind the socket has not said who it is.
+        DriverUnknown,
+        /// The driver has not said whether it wants to know about pods.
+        OptionsUnknown,
+        /// NodeGetInfo has not been answered.
+        NodeIdUnknown,
+        /// NodeGetCapabilities has not been answered.
+        AbilitiesUnknown,
+        /// The driver cannot be registered; the text says why and what to do.
+        DriverTurnedAway,
+        /// CSINode has no entry of the driver.
+        DriverNotListed,
+        /// CSINode has another volume limit than the driver says.
+        DriverLimitChanged,
+        /// CSINode has another node id or other topology keys than the driver says.
+        NodeIdChanged,
+        /// The annotation with the node ids is no JSON object of strings.
+        NodeIdAnnotationUnreadable,
+        /// The Node object lacks the driver's id of it, or its topology labels.
+        NodeIdNotAnnotated,
+        /// The Node object has the driver's id of it and its topology labels.
+        NodeMarked,
+        /// The driver has not been told that it is registered.
+        DriverNotTold,
+        /// The driver is registered.
+        DriverRegistered,
+    }
+}

@@ -1,0 +1,43 @@
+control::reasons! {
+    /// Why a pod is where it is, or nowhere.
+    pub enum Reason {
+        /// The pod does not exist.
+        PodGone,
+        /// The pod has ended.
+        PodEnded,
+        /// The pod is being deleted and has no node.
+        PodBeingDeleted,
+        /// The pod has a node.
+        Placed,
+        /// A volume of the pod makes its claim from a template.
+        TemplateNotSupported,
+        /// A claim of the pod does not exist.
+        ClaimMissing,
+        /// A claim of the pod is being deleted.
+        ClaimBeingDeleted,
+        /// A claim of the pod has lost its volume.
+        ClaimLost,
+        /// A claim of the pod is for one pod at a time, and another pod has it.
+        ClaimTaken,
+        /// A claim of the pod is not bound, and its class does not wait for a node.
+        ClaimUnbound,
+        /// The volume of a bound claim is not in the cache yet.
+        VolumeNotSeen,
+        /// Two claims get their volumes for different nodes.
+        NodesDisagree,
+        /// A claim gets its volume for a node that takes no pods or does not exist.
+        SelectedNodeClosed,
+        /// There are no nodes.
+        NoNodes,
+        /// No node takes pods.
+        NoNodeOpen,
+        /// No node that takes pods can reach all volumes of the pod.
+        NoNodeReachesVolumes,
+        /// A claim of delayed binding is about to get the node that its volume is needed for.
+        SelectingNode,
+        /// Claims have a node and no volume yet.
+        VolumeForNodeAwaited,
+        /// The pod is about to get its node.
+        Placing,
+    }
+}
