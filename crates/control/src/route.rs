@@ -1,7 +1,7 @@
 //! Which keys a change concerns, as a table with one row for each kind that a controller watches.
 //!
-//! [`routes!`](crate::routes) writes the table. What a controller watches follows from it, so a kind is either in the table
-//! or neither watched nor heard of.
+//! [`routes!`](crate::routes) writes the table. What a controller watches follows from it, so a kind is either in the
+//! table or neither watched nor heard of.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;

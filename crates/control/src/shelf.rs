@@ -4,9 +4,9 @@ use alloc::vec::Vec;
 
 use api::{Kind, Object};
 
-/// Where a cache keeps its objects. Those that changed lately are kept as they are; the others of the kinds there are many
-/// of, which in a large cluster are nearly all, are kept packed: as the little in which they differ from a sample of their kind. Whoever looks at a
-/// packed object gets it unpacked, as it was; the shelf keeps only the packed form.
+/// Where a cache keeps its objects. Those that changed lately are kept as they are. The others of the kinds there are
+/// many of, in a large cluster nearly all, are kept packed: as the little in which they differ from a sample of their
+/// kind. Whoever looks at a packed object gets it unpacked, as it was; the shelf keeps only the packed form.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shelf {
     slots: Vec<Slot>,
