@@ -86,10 +86,11 @@ impl Cache {
         if self.gone.get(&id) == Some(&object.meta().uid) {
             self.gone.remove(&id);
         }
-        if self.held(id.0, &id.1)?.meta().version() > version {
+        let held = self.held(id.0, &id.1)?;
+        if held.meta().version() > version {
             return None; // A namesake created since, known to us from the answer to a write.
         }
-        self.take(id.0, &id.1)
+        Some(self.take(&id.1, held))
     }
 
     /// The answer to one of our writes. It counts unless the watch has already gone past it.
@@ -100,11 +101,9 @@ impl Cache {
                 if object.meta().version() <= seen { None } else { self.put(object) }
             }
             Fold::Gone { kind, key, uid } => {
-                if self.held(kind, &key)?.meta().uid != uid {
-                    return None;
-                }
+                let held = self.held(kind, &key).filter(|held| held.meta().uid == uid)?;
                 self.gone.insert((kind, key.clone()), uid);
-                self.take(kind, &key)
+                Some(self.take(&key, held))
             }
         }
     }
@@ -131,12 +130,10 @@ impl Cache {
         let mut listed = before;
         listed.extend(objects.iter().map(|object| object.meta().key()));
         let missing = self.ids(kind).filter(|(key, _)| !listed.contains(key));
-        let gone: Vec<ObjectKey> = missing
-            .filter(|(_, place)| self.shelf.get(**place).is_some_and(|held| held.meta().version() <= version))
-            .map(|(key, _)| key.clone())
-            .collect();
+        let missing = missing.filter_map(|(key, place)| Some((key.clone(), self.shelf.get(*place)?)));
+        let gone: Vec<(ObjectKey, Object)> = missing.filter(|(_, held)| held.meta().version() <= version).collect();
         self.gone.retain(|(of, key), _| *of != kind || listed.contains(key));
-        let mut changes: Vec<Change> = gone.iter().filter_map(|key| self.take(kind, key)).collect();
+        let mut changes: Vec<Change> = gone.into_iter().map(|(key, held)| self.take(&key, held)).collect();
         changes.extend(self.part(objects));
         let seen = self.seen.entry(kind).or_default();
         *seen = version.max(*seen);
@@ -149,12 +146,11 @@ impl Cache {
             return None;
         }
         let (kind, key) = id;
-        if let Some(held) = self.held(kind, &key)
-            && held.meta().version() >= object.meta().version()
-        {
+        let held = self.held(kind, &key);
+        if held.as_ref().is_some_and(|held| held.meta().version() >= object.meta().version()) {
             return None;
         }
-        let before = self.take(kind, &key).and_then(|change| change.before);
+        let before = held.and_then(|held| self.take(&key, held).before);
         let place = self.shelf.put(object.clone());
         each_term(&object, |index, term| {
             self.index.insert((index, term.hash(), place));
@@ -163,13 +159,15 @@ impl Cache {
         Some(Change { before, after: Some(object) })
     }
 
-    fn take(&mut self, kind: Kind, key: &ObjectKey) -> Option<Change> {
-        let place = self.places.get_mut(&kind)?.remove(key)?;
-        let before = self.shelf.take(place)?;
-        each_term(&before, |index, term| {
-            self.index.remove(&(index, term.hash(), place));
-        });
-        Some(Change { before: Some(before), after: None })
+    /// Takes out the object with this key, which is `held`: whoever calls has had to unpack it already.
+    fn take(&mut self, key: &ObjectKey, held: Object) -> Change {
+        if let Some(place) = self.places.get_mut(&held.kind()).and_then(|places| places.remove(key)) {
+            self.shelf.free(place);
+            each_term(&held, |index, term| {
+                self.index.remove(&(index, term.hash(), place));
+            });
+        }
+        Change { before: Some(held), after: None }
     }
 
     fn ids(&self, kind: Kind) -> impl Iterator<Item = (&ObjectKey, &u32)> {

@@ -4,11 +4,11 @@
 //! memory, answer *rest*, *wait until*, or *do exactly one action*, always with a reason. Somebody else performs the
 //! action ([`Effect`]) and tells how it ended ([`Outcome`]).
 //!
-//! This crate owns the words for that ([`Decision`], [`Why`], [`Outcome`]), the facts rules look at ([`Cache`]) and the table
-//! that says which keys a change of them concerns ([`routes!`]), the
-//! words for the machine they run on ([`host`]) and for how a volume is used ([`Capability`]), the one way secrets are read
-//! and passed on ([`Secrets`]), and the tools every controller needs, all told the time: the loop itself ([`Engine`]), its
-//! [`Queue`] and its back-off ([`Failures`]), and [`Election`].
+//! This crate owns the words for that ([`Decision`], [`Why`], [`Outcome`]), the facts rules look at ([`Cache`]), the
+//! table of keys that a change of them concerns ([`routes!`]), the words for the machine they run on ([`host`]) and for
+//! how a volume is used ([`Capability`]), the one way secrets are read and passed on ([`Secrets`]), and the tools every
+//! controller needs, all told the time: the loop itself ([`Engine`]), its [`Queue`] and its back-off ([`Failures`]), and
+//! [`Election`].
 //!
 //! It does not know any controller, any I/O, or what time it is.
 #![no_std]

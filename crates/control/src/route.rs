@@ -1,7 +1,7 @@
 //! Which keys a change concerns, as a table with one row for each kind that a controller watches.
 //!
-//! [`routes!`](crate::routes) writes the table. What a controller watches follows from it, so a kind is either in the table
-//! or neither watched nor heard of.
+//! [`routes!`](crate::routes) writes the table. What a controller watches follows from it, so a kind is either in the
+//! table or neither watched nor heard of.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -104,6 +104,7 @@ pub fn nothing<T: Narrow, R: Rules>(_change: &Change, _woken: &mut Woken<'_, R>)
 
 /// The keys a change concerns, by the controller's table.
 pub(crate) fn wakes<R: Rules>(change: &Change, cache: &Cache, local: &R::Local) -> Vec<R::Key> {
+    const { assert!(!R::ROUTES.is_empty(), "rules that wrap others forward wakes()") };
     let mut woken = Woken { cache, local, keys: BTreeSet::new() };
     let kind = change.object().map(api::Object::kind);
     for route in R::ROUTES.iter().filter(|route| Some(route.kind) == kind) {
@@ -117,6 +118,7 @@ pub(crate) struct Kinds<R>(PhantomData<R>);
 
 impl<R: Rules> Kinds<R> {
     const PADDED: &'static [Kind; Kind::ALL.len()] = &{
+        assert!(!R::ROUTES.is_empty(), "rules that wrap others forward watches()");
         let mut kinds = Kind::ALL;
         let mut at = 0;
         while at < R::ROUTES.len() {

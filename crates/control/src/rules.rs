@@ -10,10 +10,10 @@ use crate::{Attempt, BackOff, Cache, Change, Decision, Effect, Lane, Outcome, Re
 
 /// A controller, as pure functions.
 ///
-/// An [`Engine`](crate::Engine) keeps one `Local` of facts from outside the API and one `Memory` per key, and is shown one
-/// [`Cache`] of API objects. When an object changes it asks [`Rules::ROUTES`] for the keys to look at; for each key it builds
-/// the [`Rules::view`], asks [`Rules::decide`], hands out at most one action, and feeds the outcome back through
-/// [`Rules::learn`] and [`Rules::remember`]. The engine counts failures and backs off; rules do not.
+/// An [`Engine`](crate::Engine) keeps one `Local` of facts from outside the API and one `Memory` per key, and is shown
+/// one [`Cache`] of API objects. When an object changes, [`Rules::ROUTES`] say which keys to look at. For each key the
+/// engine builds the [`Rules::view`], asks [`Rules::decide`], hands out at most one action, and feeds the outcome back
+/// through [`Rules::learn`] and [`Rules::remember`]. The engine counts failures and backs off; rules do not.
 pub trait Rules: Sized + 'static {
     /// The controller's name, for logs, metrics and `explain`.
     const NAME: &'static str;
@@ -42,8 +42,8 @@ pub trait Rules: Sized + 'static {
         Kinds::<Self>::ALL
     }
 
-    /// The keys a change concerns, by the routes. `cache` already holds the change. Only rules that wrap other rules say it
-    /// themselves.
+    /// The keys a change concerns, by the routes. `cache` already holds the change. Only rules that wrap other rules
+    /// say it themselves.
     fn wakes(change: &Change, cache: &Cache, local: &Self::Local) -> Vec<Self::Key> {
         route::wakes::<Self>(change, cache, local)
     }

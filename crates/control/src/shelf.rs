@@ -4,9 +4,9 @@ use alloc::vec::Vec;
 
 use api::{Kind, Object};
 
-/// Where a cache keeps its objects. Those that changed lately are kept as they are; the others, which in a large cluster
-/// are nearly all, are kept packed: as the little in which they differ from a sample of their kind. Whoever looks at a
-/// packed object gets it unpacked, as it was; the shelf keeps only the packed form.
+/// Where a cache keeps its objects. Those that changed lately are kept as they are. The others of the kinds there are
+/// many of, in a large cluster nearly all, are kept packed: as the little in which they differ from a sample of their
+/// kind. Whoever looks at a packed object gets it unpacked, as it was; the shelf keeps only the packed form.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shelf {
     slots: Vec<Slot>,
@@ -23,8 +23,22 @@ enum Slot {
     Packed(Kind, Box<[u8]>),
 }
 
-/// So many objects are kept as they are.
+/// So many objects of packed kinds are kept as they are.
 const WARM: usize = 1024;
+
+/// A cluster has many objects of the kind, and rules look at a few of them at a time. Rules walk through all nodes and
+/// classes, and read a driver's journal for each claim: those kinds are never packed.
+fn is_packed(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::PersistentVolumeClaim
+            | Kind::PersistentVolume
+            | Kind::VolumeAttachment
+            | Kind::Pod
+            | Kind::VolumeSnapshot
+            | Kind::VolumeSnapshotContent
+    )
+}
 
 impl Shelf {
     /// Keeps an object, and says where.
@@ -38,19 +52,18 @@ impl Shelf {
                 u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
             }
         };
+        if is_packed(object.kind()) {
+            self.warm.push_back(place);
+        }
         self.slots[place as usize] = Slot::Warm(object);
-        self.warm.push_back(place);
         place
     }
 
-    /// Gives an object back.
-    pub(crate) fn take(&mut self, place: u32) -> Option<Object> {
-        let slot = core::mem::replace(self.slots.get_mut(place as usize)?, Slot::Empty);
-        self.free.push(place);
-        match slot {
-            Slot::Warm(object) => Some(object),
-            Slot::Packed(kind, packed) => self.unpack(kind, &packed),
-            Slot::Empty => None,
+    /// Forgets an object.
+    pub(crate) fn free(&mut self, place: u32) {
+        if let Some(slot) = self.slots.get_mut(place as usize) {
+            *slot = Slot::Empty;
+            self.free.push(place);
         }
     }
 
@@ -72,8 +85,11 @@ impl Shelf {
         // What was put there again since, because it changed, is not as old as it looks.
         let newer: BTreeSet<u32> = self.warm.iter().copied().collect();
         for place in oldest.into_iter().filter(|place| !newer.contains(place)) {
-            let Slot::Warm(object) = &self.slots[place as usize] else { continue };
-            let object = object.clone();
+            let object = match &self.slots[place as usize] {
+                // Another kind may have the slot by now.
+                Slot::Warm(object) if is_packed(object.kind()) => object.clone(),
+                Slot::Warm(_) | Slot::Packed(..) | Slot::Empty => continue,
+            };
             if let Some(bytes) = self.pack(&object) {
                 self.slots[place as usize] = Slot::Packed(object.kind(), bytes);
             }
@@ -114,9 +130,7 @@ mod tests {
         assert!(shelf.slots.iter().filter(|slot| matches!(slot, Slot::Packed(..))).count() > 3000);
         for (number, place) in places.iter().enumerate() {
             assert_eq!(shelf.get(*place), Some(volume(number)));
-        }
-        for (number, place) in places.iter().enumerate() {
-            assert_eq!(shelf.take(*place), Some(volume(number)));
+            shelf.free(*place);
             assert_eq!(shelf.get(*place), None);
         }
     }
@@ -128,7 +142,7 @@ mod tests {
         for number in 1..5000 {
             shelf.put(volume(number));
             if number % 100 == 0 {
-                shelf.take(busy);
+                shelf.free(busy);
                 busy = shelf.put(volume(0));
             }
             assert!(matches!(&shelf.slots[busy as usize], Slot::Warm(_)), "{number}");
@@ -136,10 +150,20 @@ mod tests {
     }
 
     #[test]
+    fn what_rules_walk_through_is_never_packed() {
+        let mut shelf = Shelf::default();
+        let class: Object = StorageClass { metadata: Meta::named("c"), ..Default::default() }.into();
+        for _ in 0..3000 {
+            shelf.put(class.clone());
+        }
+        assert!(shelf.slots.iter().all(|slot| matches!(slot, Slot::Warm(_))) && shelf.warm.is_empty());
+    }
+
+    #[test]
     fn kinds_are_not_confused_and_places_are_used_again() {
         let mut shelf = Shelf::default();
         let first = shelf.put(volume(1));
-        shelf.take(first);
+        shelf.free(first);
         let class: Object = StorageClass { metadata: Meta::named("c"), ..Default::default() }.into();
         assert_eq!(shelf.put(class.clone()), first);
         for number in 0..3000 {

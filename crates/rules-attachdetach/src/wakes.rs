@@ -106,6 +106,8 @@ impl<'a> Keys<'a> {
         let term = format!("{namespace}/{name}");
         volumes.extend(self.cache.volumes_by_claim(&term).map(|volume| volume.metadata.name.clone()));
         volumes.retain(|volume| !volume.is_empty());
+        volumes.sort_unstable();
+        volumes.dedup();
         volumes.iter().for_each(|volume| self.everywhere(volume));
         volumes
     }

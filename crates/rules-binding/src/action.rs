@@ -128,7 +128,8 @@ impl control::Action for Action {
             Action::PointClaim { claim, volume } => point(claim, volume),
             Action::MarkClaimBound { claim, volume } => mark_claim_bound(claim, volume),
             Action::MarkClaimLost(claim) => {
-                let status = json!({ "status": { "phase": ClaimPhase::Lost, "accessModes": null, "capacity": null } }); // PV-22
+                // PV-22
+                let status = json!({ "status": { "phase": ClaimPhase::Lost, "accessModes": null, "capacity": null } });
                 change(claim_ref(claim), &claim.metadata, Some(Subresource::Status), status)
             }
             Action::MarkAvailable(volume) => set_phase(volume, VolumePhase::Available),

@@ -72,7 +72,8 @@ fn prospect(claim: &PersistentVolumeClaim, cache: &Cache) -> Prospect {
     }
     let class_name = claim.class().unwrap_or("");
     let class = cache.class(&ObjectKey::cluster(class_name));
-    let delayed = class.as_ref().is_some_and(|class| class.waits_for_consumer()); // PV-18: a missing class is not delayed.
+    // PV-18: a missing class is not delayed.
+    let delayed = class.as_ref().is_some_and(|class| class.waits_for_consumer());
     let placed = claim.metadata.annotation(names::SELECTED_NODE).is_some_and(|node| !node.is_empty());
     if (!delayed || placed)
         && let Some(volume) = best_free(claim, cache, delayed)
