@@ -4,6 +4,7 @@
 mod machine;
 mod pods;
 mod records;
+mod requests;
 mod storms;
 mod volumes;
 mod world;
