@@ -14,6 +14,10 @@ pub struct Driver {
     pub needs_node: bool,
     /// What it says of itself when it registers.
     pub plugin: registration::PluginInfo,
+    /// What it says of the node it is on.
+    pub node: v1::NodeGetInfoResponse,
+    /// What its registrar says it wants to know about pods; `None` if the registrar does not know the question.
+    pub wants_pod: Option<bool>,
     answers: VecDeque<(Method, Outcome)>,
 }
 
@@ -25,7 +29,9 @@ impl Default for Driver {
             endpoint: "/csi.sock".into(),
             supported_versions: vec!["1.0.0".into()],
         };
-        Driver { truth: BTreeSet::new(), calls: Vec::new(), needs_node: false, plugin, answers: VecDeque::new() }
+        let node = v1::NodeGetInfoResponse { node_id: "node-7".into(), ..Default::default() };
+        let (truth, calls, answers) = (BTreeSet::new(), Vec::new(), VecDeque::new());
+        Driver { truth, calls, needs_node: false, plugin, node, wants_pod: None, answers }
     }
 }
 
@@ -56,6 +62,9 @@ impl Driver {
         self.calls.push(call.clone());
         match self.answers.iter().position(|(method, _)| *method == call.method()) {
             Some(told) => self.answers.remove(told).unwrap().1,
+            None if matches!(call, Call::GetCSIDriverInfo(_)) && self.wants_pod.is_none() => {
+                Outcome::Refused(Refusal::Driver(Code::Unimplemented, "unknown method".into()))
+            }
             None => Outcome::Done(Reply::Csi(self.respond(call))),
         }
     }
@@ -119,9 +128,13 @@ impl Driver {
             Call::NotifyRegistrationStatus(_) => {
                 Response::NotifyRegistrationStatus(registration::RegistrationStatusResponse {})
             }
-            Call::NodeGetInfo(_) => {
-                Response::NodeGetInfo(v1::NodeGetInfoResponse { node_id: "node-7".into(), ..Default::default() })
+            Call::GetCSIDriverInfo(_) => {
+                let requires_publish_pod = self.wants_pod.unwrap_or_default();
+                let options = Some(registration::CsiDriverOptions { requires_publish_pod });
+                let csi_endpoint = self.plugin.endpoint.clone();
+                Response::GetCSIDriverInfo(registration::CsiDriverInfo { csi_endpoint, options })
             }
+            Call::NodeGetInfo(_) => Response::NodeGetInfo(self.node.clone()),
             Call::NodeGetCapabilities(_) => Response::NodeGetCapabilities(stages()),
             other => panic!("{other:?} is not what a controller calls"),
         }

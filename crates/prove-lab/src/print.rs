@@ -10,6 +10,9 @@ use csi::v1::volume_content_source::Type as Source;
 use csi::{Call, Field, Fields, v1};
 use serde_json::json;
 
+/// Hexadecimal digits from which on a word is a hash that nobody reads.
+const HASH: usize = 32;
+
 /// The code of a reason.
 pub(crate) fn code(why: &Why) -> String {
     why.code.to_string()
@@ -64,6 +67,8 @@ fn patch(patch: &Patch) -> String {
     match patch.body {
         PatchBody::Merge(_) => format!("{belief} {bare}"),
         PatchBody::Strategic(_) => format!("{belief} strategic {bare}"),
+        // What must be true is tested by the patch itself.
+        PatchBody::Json(_) if patch.only_if == Precondition::default() => format!("json {bare}"),
         PatchBody::Json(_) => format!("{belief} json {bare}"),
     }
 }
@@ -162,6 +167,17 @@ fn capability(capability: &v1::VolumeCapability) -> String {
             parts.join(":")
         }
     }
+}
+
+/// The same line with long hashes cut short.
+pub(crate) fn cut_hashes(line: &str) -> String {
+    let is_hash = |word: &str| word.len() >= HASH && word.bytes().all(|b| b.is_ascii_hexdigit());
+    let words = line.split_inclusive(|letter: char| !letter.is_ascii_alphanumeric());
+    let cut = words.map(|word| {
+        let (bare, end) = word.split_at(word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric()).len());
+        if is_hash(bare) { format!("{}..{end}", &bare[..8]) } else { word.to_string() }
+    });
+    cut.collect()
 }
 
 /// How an effect ended, in a word or a clause.

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `claim data class=fast size=1Gi` | an object is created ([`Lab::make`](crate::Lab::make)); any kind |
 //! | `patch claim data size=2Gi` | fields are merged into it |
+//! | `place app on a` | a pod gets its node |
 //! | `delete claim data` | its deletion is asked for; `delete pod app 30` gives it so many seconds |
 //! | `run` | keys are looked at until none is due now; what is decided and done is printed |
 //! | `step` | the same for one action |
@@ -22,7 +23,7 @@
 //! | `stale claim`, `sync` | the watch of a kind delivers nothing; every watch catches up |
 //! | `show claim data` | what is stored; with paths, only these: `show claim data status.phase` |
 //! | `explain claim data` | what the rules say about it |
-//! | `show driver` | what is there at the driver |
+//! | `show driver`, `show machine` | what is there at the driver; files, directories and processes |
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,17 +33,18 @@ use api::Value;
 use control::{Action as _, Decision, Effect, Next, Outcome, Rules, Verdict};
 use csi::{Code, Method};
 
-use crate::{Driver, Fault, Lab, golden, print, short};
+use crate::{Driver, Fault, Lab, Machine, golden, print, short};
 
 /// A look at more keys than this in one `run` is a loop.
 const MOST_LOOKS: usize = 300;
 
-/// Whoever a script plays with: the rules in their laboratory, and a driver.
+/// Whoever a script plays with: the rules in their laboratory, a driver and a machine.
 pub struct Stage<R: Rules> {
     pub lab: Lab<R>,
     pub driver: Driver,
-    /// Performs what is neither the API's nor the driver's.
-    pub host: fn(&mut Stage<R>, &Effect) -> Outcome,
+    pub machine: Machine,
+    /// What the rules hear of the machine after something was done to it.
+    pub noticed: fn(&mut Stage<R>),
     /// What the process knows of its surroundings when it starts again.
     pub reborn: fn(&Stage<R>) -> R::Local,
     /// The commands of these rules alone; `None` if it is none of them.
@@ -59,7 +61,8 @@ impl<R: Rules> Stage<R> {
         Stage {
             lab,
             driver: Driver::default(),
-            host: |_, effect| panic!("{effect:?} is nothing this script can do"),
+            machine: Machine::default(),
+            noticed: |_| (),
             reborn: |stage| stage.lab.local().clone(),
             command: |_, _| None,
             faults: Vec::new(),
@@ -101,7 +104,7 @@ fn play<R: Rules>(text: &str, mut stage: Stage<R>, at: &mut String) -> Result<St
         }
         played += &lines.join("\n");
         if lines.iter().any(|line| !line.starts_with('#')) {
-            let printed = if printed.is_empty() { "ok".into() } else { printed.join("\n") };
+            let printed = if printed.is_empty() { "ok".into() } else { print::cut_hashes(&printed.join("\n")) };
             played += &format!("\n---\n{printed}");
         }
         played += "\n\n";
@@ -138,9 +141,11 @@ impl<R: Rules> Stage<R> {
                 self.lab.sync();
             }
             ["show", "driver"] => printed.extend(self.driver.truth.iter().cloned()),
+            ["show", "machine"] => printed.extend(self.show_machine()),
             ["show", ..] => printed.push(self.show(&words[1..])?),
             ["explain", ..] => printed.extend(self.explain(&words[1..])?),
             ["patch", ..] => self.lab.try_change(&words[1..])?,
+            ["place", pod, "on", node] => self.lab.place(pod, node),
             ["delete", kind, name, grace @ ..] => {
                 let kind = short::kind(kind).ok_or(format!("{kind} is no kind"))?;
                 let grace = grace.first().map_or(Ok(0), |grace| grace.parse::<u32>()).map_err(|e| e.to_string())?;
@@ -222,10 +227,17 @@ impl<R: Rules> Stage<R> {
         if let Some(outcome) = self.lab.api(effect) {
             return outcome;
         }
-        match effect {
+        let outcome = match effect {
             Effect::Call { call, .. } => self.driver.answer(call),
-            effect => (self.host)(self, effect),
-        }
+            Effect::Host(op) => {
+                let truth = &self.driver.truth;
+                let mounted = |path: &str| truth.iter().any(|fact| fact.ends_with(&format!(" at {path}")));
+                self.machine.perform(self.lab.now.0, op, mounted)
+            }
+            Effect::Read(_) | Effect::Write(_) | Effect::Nothing => panic!("{effect:?} is the API's"),
+        };
+        (self.noticed)(self);
+        outcome
     }
 
     fn crash(&mut self) {
@@ -251,6 +263,15 @@ impl<R: Rules> Stage<R> {
         let value = |path: &String| path.split('.').fold(&object, |at, step| &at[step]).to_string();
         let shown: Vec<String> = paths.iter().map(|path| format!("{path}={}", value(path))).collect();
         Ok(format!("{} {name}: {}", words[0], shown.join(" ")))
+    }
+
+    fn show_machine(&self) -> Vec<String> {
+        let Machine { files, dirs, processes } = &self.machine;
+        let files =
+            files.iter().map(|(path, bytes)| format!("file {path} {}", String::from_utf8_lossy(bytes).trim_end()));
+        let dirs = dirs.iter().map(|path| format!("directory {path}"));
+        let processes = processes.iter().map(|(name, (state, _))| format!("process {name} {state:?}"));
+        files.chain(dirs).chain(processes).collect()
     }
 
     fn explain(&self, words: &[String]) -> Result<Vec<String>, String> {

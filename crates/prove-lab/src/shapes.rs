@@ -15,24 +15,24 @@ use crate::print;
 pub struct Choices {
     /// The answers given, each with how many there are.
     answers: Vec<(usize, usize)>,
-    asked: Vec<(&'static str, String)>,
+    asked: Vec<(&'static str, &'static str)>,
 }
 
 impl Choices {
     /// One of some values, which print as given.
-    pub fn one_of<T: Clone>(&mut self, field: &'static str, values: &[(&str, T)]) -> T {
+    pub fn one_of<T: Clone>(&mut self, field: &'static str, values: &[(&'static str, T)]) -> T {
         let turn = self.asked.len();
         if turn == self.answers.len() {
             self.answers.push((0, values.len()));
         }
         let (label, value) = &values[self.answers[turn].0];
-        self.asked.push((field, (*label).to_string()));
+        self.asked.push((field, label));
         value.clone()
     }
 
     /// One of some words.
     pub fn word(&mut self, field: &'static str, words: &[&'static str]) -> &'static str {
-        let values: Vec<(&str, &'static str)> = words.iter().map(|word| (*word, *word)).collect();
+        let values: Vec<(&'static str, &'static str)> = words.iter().map(|word| (*word, *word)).collect();
         self.one_of(field, &values)
     }
 
@@ -55,7 +55,9 @@ impl Choices {
 }
 
 /// What one row comes to, by its choices in order.
-type Row = (Vec<(&'static str, String)>, String);
+type Row = (Vec<(&'static str, &'static str)>, String);
+/// The same with the values that share it.
+type Merged = (Vec<(&'static str, String)>, String);
 
 /// Calls `build` for every way to choose and compares what it comes to with the table `src/tests/tables/NAME.txt` of a crate.
 /// Fields that make no difference, given the fields before them, are left out; values that come to the same share a row.
@@ -79,11 +81,11 @@ pub fn check_table(manifest: &str, name: &str, mut build: impl FnMut(&mut Choice
 }
 
 /// Rows that agree on their first `depth` choices, merged where the next ones make no difference.
-fn merged(rows: &[Row], depth: usize) -> Vec<Row> {
+fn merged(rows: &[Row], depth: usize) -> Vec<Merged> {
     let Some((field, _)) = rows[0].0.get(depth) else { return vec![(Vec::new(), rows[0].1.clone())] };
-    let (mut groups, mut all) = (Vec::<(Vec<&str>, Vec<Row>)>::new(), Vec::new());
+    let (mut groups, mut all) = (Vec::<(Vec<&str>, Vec<Merged>)>::new(), Vec::new());
     for run in rows.chunk_by(|one, other| one.0[depth] == other.0[depth]) {
-        let (value, below) = (run[0].0[depth].1.as_str(), merged(run, depth + 1));
+        let (value, below) = (run[0].0[depth].1, merged(run, depth + 1));
         all.push(value);
         match groups.iter_mut().find(|(_, same)| *same == below) {
             Some((values, _)) => values.push(value),
@@ -112,13 +114,18 @@ fn alternatives(values: &[&str], all: &[&str]) -> String {
     }
 }
 
-/// A decision as a table tells it: what is done, and the code of the reason.
+/// A decision as a table tells it: the action's name, and the code of the reason.
 pub fn verdict<A: Action>(decision: &Decision<A>) -> String {
+    verdict_with(decision, |action| action.name().to_string())
+}
+
+/// The same, with more said of the action than its name.
+pub fn verdict_with<A>(decision: &Decision<A>, say: impl Copy + Fn(&A) -> String) -> String {
     match decision {
         Decision::Rest(why) => format!("Rest {}", print::code(why)),
         Decision::Wait(_, why) => format!("Wait {}", print::code(why)),
-        Decision::Do(action, why) => format!("Do({}) {}", action.name(), print::code(why)),
-        Decision::Either(first, second) => format!("{}, else {}", verdict(first), verdict(second)),
+        Decision::Do(action, why) => format!("Do({}) {}", say(action), print::code(why)),
+        Decision::Either(first, second) => format!("{}, else {}", verdict_with(first, say), verdict_with(second, say)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Objects in a line: `claim data class=fast size=1Gi`.
 //!
-//! A word `field=value` sets a field. Fields have short names, by kind, in [`place`]; any other is a path such as
+//! A word `field=value` sets a field. Fields have short names, by kind, in `field_at`; any other is a path such as
 //! `spec.volumeMode`; `@name=value` sets an annotation and `%name=value` a label. A value is JSON if it reads as JSON, and text
 //! otherwise.
 
@@ -91,7 +91,7 @@ impl<R: Rules> Lab<R> {
         for field in fields {
             let (field, value) = field.split_once('=').ok_or(format!("{field} is no field=value"))?;
             let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
-            let (path, value) = self.place(kind, field, value);
+            let (path, value) = self.field_at(kind, field, value);
             let mut place = &mut *body;
             for step in &path {
                 place = &mut place[step.as_str()];
@@ -102,7 +102,7 @@ impl<R: Rules> Lab<R> {
     }
 
     /// Where a field is, and what is put there.
-    fn place(&self, kind: Kind, field: &str, value: Value) -> (Vec<String>, Value) {
+    fn field_at(&self, kind: Kind, field: &str, value: Value) -> (Vec<String>, Value) {
         let at = |path: &str| path.split('.').map(String::from).collect();
         let of = |name: &str| vec!["metadata".to_string(), name.to_string()];
         if let Some(name) = field.strip_prefix('@') {
