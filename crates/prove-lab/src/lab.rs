@@ -110,7 +110,7 @@ impl<R: Rules> Lab<R> {
         Some((action, effect))
     }
 
-    fn begun(&mut self, action: &R::Action, effect: &Effect) {
+    pub(crate) fn begun(&mut self, action: &R::Action, effect: &Effect) {
         assert_permitted(action, effect);
         self.log.push(action.name());
         self.actions.push(format!("{action:?}"));

@@ -44,6 +44,13 @@ impl<R: Rules> Lab<R> {
         self.write(&Write::Patch { target, subresource, patch: Patch::merge(Precondition::default(), body) }).unwrap();
     }
 
+    /// Puts a pod on a node.
+    pub fn place(&mut self, pod: &str, node: &str) {
+        let target = self.target(Kind::Pod, pod);
+        let uid = self.object(&target).map(|pod| pod.meta().uid.clone()).unwrap_or_default();
+        self.write(&Write::Bind { target, uid, node: node.into() }).unwrap();
+    }
+
     /// Deletes an object, at once where nothing holds it.
     pub fn delete(&mut self, kind: Kind, name: &str) {
         self.delete_within(kind, name, 0);

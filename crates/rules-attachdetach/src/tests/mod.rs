@@ -1,5 +1,7 @@
 mod laws;
 mod lives;
 mod path;
+mod scripts;
+mod tables;
 mod wakes;
 mod world;

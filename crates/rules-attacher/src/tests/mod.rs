@@ -3,4 +3,6 @@ mod laws;
 mod lives;
 mod migration;
 mod path;
+mod scripts;
+mod tables;
 mod world;

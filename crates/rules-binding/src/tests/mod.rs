@@ -3,4 +3,6 @@
 mod binding;
 mod crash;
 mod phases;
+mod scripts;
+mod tables;
 mod world;

@@ -4,6 +4,9 @@
 mod machine;
 mod pods;
 mod records;
+mod requests;
+mod scripts;
 mod storms;
+mod tables;
 mod volumes;
 mod world;

@@ -221,7 +221,7 @@ impl World {
         panic!("never comes to rest: {:?}", &self.log[self.log.len() - 20..]);
     }
 
-    fn watch_processes(&mut self) {
+    pub fn watch_processes(&mut self) {
         let running: Vec<_> =
             self.machine.processes.iter().map(|(name, (state, _))| (name.clone(), state.clone())).collect();
         if running.iter().any(|(name, state)| self.local().processes.get(name) != Some(state)) {

@@ -2,5 +2,7 @@
 
 mod helper;
 mod nodes;
+mod scripts;
 mod sockets;
+mod tables;
 mod world;

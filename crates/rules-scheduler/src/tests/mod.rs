@@ -2,3 +2,5 @@
 
 mod path;
 mod place;
+mod scripts;
+mod tables;

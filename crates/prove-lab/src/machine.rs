@@ -1,0 +1,73 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use control::host::{Op, ProcessState, Reply as HostReply};
+use control::{Outcome, Refusal, Reply};
+
+/// A machine with files, directories and processes, as far as pods and their volumes need one. What is mounted is the
+/// driver's to know.
+#[derive(Clone, Debug, Default)]
+pub struct Machine {
+    pub files: BTreeMap<String, Vec<u8>>,
+    pub dirs: BTreeSet<String>,
+    /// How each process fares, and the directories it was given.
+    pub processes: BTreeMap<String, (ProcessState, Vec<String>)>,
+}
+
+impl Machine {
+    /// Does something at a moment. `mounted` says whether a path is a mount point.
+    pub fn perform(&mut self, now_millis: u64, op: &Op, mounted: impl Fn(&str) -> bool) -> Outcome {
+        match op {
+            Op::MakeDir { path } | Op::MakePlace { path } => drop(self.dirs.insert(path.clone())),
+            Op::RemoveDir { path } => match self.obstacle(path, mounted) {
+                Some(text) => return Outcome::Refused(Refusal::Host(text)),
+                None => drop(self.dirs.remove(path)),
+            },
+            Op::WriteFile { path, bytes } => drop(self.files.insert(path.clone(), bytes.clone())),
+            Op::RemoveFile { path } => drop(self.files.remove(path)),
+            Op::StartProcess(process) => {
+                let sources: Vec<String> = process.mounts.iter().map(|mount| mount.source.clone()).collect();
+                let state = match process.command.first().map(String::as_str) {
+                    Some("/missing") => ProcessState::NotStarted("/missing does not exist on this machine".into()),
+                    Some(_) | None => ProcessState::Running { since_millis: now_millis },
+                };
+                self.processes.entry(process.name.clone()).or_insert((state, sources));
+            }
+            Op::StopProcess { name, .. } => self.end(name, 143, now_millis),
+            Op::ForgetProcess { name } => {
+                assert!(!self.runs(name), "{name} is forgotten while it runs");
+                self.processes.remove(name);
+            }
+            other => panic!("{other:?} is nothing that pods need"),
+        }
+        Outcome::Done(Reply::Host(HostReply::Done))
+    }
+
+    /// Why a directory cannot be removed.
+    fn obstacle(&self, path: &str, mounted: impl Fn(&str) -> bool) -> Option<String> {
+        let inside = format!("{path}/");
+        if mounted(path) {
+            return Some(format!("{path} is a mount point"));
+        }
+        let holds = self.dirs.iter().chain(self.files.keys()).any(|entry| entry.starts_with(&inside));
+        holds.then(|| format!("{path} is not empty"))
+    }
+
+    /// A process ends, if it runs.
+    pub fn end(&mut self, name: &str, code: i32, at_millis: u64) {
+        if let Some((state, _)) = self.processes.get_mut(name)
+            && let ProcessState::Running { since_millis } = *state
+        {
+            *state = ProcessState::Exited { code, since_millis, at_millis };
+        }
+    }
+
+    /// Whether a process runs.
+    pub fn runs(&self, name: &str) -> bool {
+        matches!(self.processes.get(name), Some((ProcessState::Running { .. }, _)))
+    }
+
+    /// How each process fares.
+    pub fn states(&self) -> BTreeMap<String, ProcessState> {
+        self.processes.iter().map(|(name, (state, _))| (name.clone(), state.clone())).collect()
+    }
+}

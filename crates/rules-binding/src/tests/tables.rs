@@ -1,0 +1,221 @@
+//! What is decided on every shape of a view, as tables.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec;
+
+use api::{ObjectKey, PersistentVolume, PersistentVolumeClaim, names};
+use control::{Rules, Tick};
+use prove_lab::{Choices, check_table, verdict};
+use serde_json::{Value, json};
+
+use crate::{
+    Binding, Candidate, ClaimFacts, ClaimView, Fit, Holder, Looked, Memory, Prospect, Standing, Target, View,
+    VolumeFacts, VolumeView,
+};
+
+const NOW: Tick = Tick(1_000);
+
+fn metadata(choices: &mut Choices, name: &str, finalizer: &str) -> Value {
+    let mut meta = json!({ "name": name, "namespace": "n", "uid": name, "annotations": {}, "finalizers": [] });
+    if choices.flag("deleting") {
+        meta["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+    }
+    if choices.flag("protected") {
+        meta["finalizers"] = json!([finalizer]);
+    }
+    meta
+}
+
+/// What the last fresh read of the pair found.
+fn memory(choices: &mut Choices) -> Memory {
+    let pair = || (String::from("v"), String::from("data"));
+    let (volume, claim) = pair();
+    let looked = match choices.word("read", &["nothing", "gone", "there", "there-long-ago", "gone-of-others"]) {
+        "gone" => Looked::Gone { volume, claim },
+        "there" => Looked::There { volume, claim, again: Tick(NOW.0 + 1) },
+        "there-long-ago" => Looked::There { volume, claim, again: NOW },
+        "gone-of-others" => Looked::Gone { volume, claim: "other".into() },
+        _nothing => Looked::Nothing,
+    };
+    Memory { looked }
+}
+
+/// A volume, as far as binding it goes.
+fn candidate(choices: &mut Choices, name: &str) -> Arc<PersistentVolume> {
+    let refers = choices.one_of("refers", &[("yes", "data"), ("by-name", ""), ("no", "none")]);
+    let phase = choices.word("volume-phase", &["Available", "Bound"]);
+    let mut volume = json!({
+        "metadata": { "name": name, "uid": name },
+        "spec": { "accessModes": ["ReadWriteOnce"], "capacity": { "storage": "1Gi" } },
+        "status": { "phase": phase },
+    });
+    if refers != "none" {
+        volume["spec"]["claimRef"] = json!({ "namespace": "n", "name": "data", "uid": refers });
+    }
+    Arc::new(serde_json::from_value(volume).unwrap())
+}
+
+fn fit(choices: &mut Choices) -> Fit {
+    choices.one_of(
+        "fit",
+        &[
+            ("yes", Fit::Fits),
+            ("deleting", Fit::Deleting),
+            ("released", Fit::Released),
+            ("bad-size", Fit::BadSize("is unreadable".into())),
+            ("small", Fit::TooSmall),
+            ("mode", Fit::OtherMode),
+            ("access", Fit::OtherAccess),
+            ("class", Fit::OtherClass),
+        ],
+    )
+}
+
+/// How far the claim's own half of a binding has come.
+fn claim_half(choices: &mut Choices, claim: &mut Value) {
+    match choices.word("claim", &["unbound", "points", "points-elsewhere", "Bound", "Bound-other-modes", "Lost"]) {
+        "points-elsewhere" => {
+            claim["spec"]["volumeName"] = "w".into();
+            return;
+        }
+        "unbound" => return,
+        "points" => {}
+        "Bound" => claim["status"] = json!({ "phase": "Bound", "accessModes": ["ReadWriteOnce"] }),
+        "Bound-other-modes" => claim["status"] = json!({ "phase": "Bound", "accessModes": ["ReadOnlyMany"] }),
+        _lost => claim["status"] = json!({ "phase": "Lost" }),
+    }
+    claim["spec"]["volumeName"] = "v".into();
+    claim["metadata"]["annotations"][names::BIND_COMPLETED] = "yes".into();
+}
+
+fn prospect(choices: &mut Choices, claim: &mut Value) -> Prospect {
+    let (class, provisioner) = (String::from("fast"), String::from("d"));
+    let prospects = [
+        "Reserved",
+        "Free",
+        "Selector",
+        "BadRequest",
+        "DefaultClass",
+        "NoClass",
+        "ClassMissing",
+        "MadeByHand",
+        "InTree",
+        "AwaitsConsumer",
+        "Provision",
+    ];
+    match choices.word("prospect", &prospects) {
+        "Reserved" => {
+            let fit = fit(choices);
+            claim_half(choices, claim);
+            Prospect::Reserved(Candidate { volume: candidate(choices, "v"), fit })
+        }
+        "Free" => Prospect::Free(candidate(choices, "v")),
+        "Selector" => Prospect::Selector,
+        "BadRequest" => Prospect::BadRequest("is unreadable".into()),
+        "DefaultClass" => Prospect::DefaultClass(class),
+        "NoClass" => Prospect::NoClass,
+        "ClassMissing" => Prospect::ClassMissing(class),
+        "MadeByHand" => Prospect::MadeByHand(class),
+        "InTree" => Prospect::InTree { class, provisioner },
+        "AwaitsConsumer" => {
+            let pods = if choices.flag("pods") { vec!["app".into()] } else { vec![] };
+            Prospect::AwaitsConsumer { class, pods }
+        }
+        _provision => {
+            match choices.word("called", &["nobody", "it", "another"]) {
+                "it" => claim["metadata"]["annotations"][names::STORAGE_PROVISIONER] = "d".into(),
+                "another" => claim["metadata"]["annotations"][names::STORAGE_PROVISIONER] = "e".into(),
+                _nobody => {}
+            }
+            if choices.flag("intent") {
+                let finalizers = claim["metadata"]["finalizers"].as_array_mut().unwrap();
+                finalizers.push(names::PROVISIONING_INTENT.into());
+            }
+            Prospect::Provision { class, provisioner }
+        }
+    }
+}
+
+fn target(choices: &mut Choices, claim: &mut Value) -> Target {
+    match choices.word("target", &["Nameless", "Missing", "Foreign", "Free", "Ours"]) {
+        "Nameless" => {
+            claim_half(choices, claim);
+            Target::Nameless
+        }
+        "Missing" => {
+            claim_half(choices, claim);
+            Target::Missing("v".into())
+        }
+        "Foreign" => {
+            claim_half(choices, claim);
+            Target::Foreign { volume: "v".into(), holder: "n/other".into() }
+        }
+        free_or_ours => {
+            let fit = fit(choices);
+            let volume = candidate(choices, "v");
+            claim_half(choices, claim);
+            let candidate = Candidate { volume, fit };
+            if free_or_ours == "Free" { Target::Free(candidate) } else { Target::Ours(candidate) }
+        }
+    }
+}
+
+#[test]
+fn every_shape_of_a_claim() {
+    check_table(env!("CARGO_MANIFEST_DIR"), "claims", |choices| {
+        let mut claim = json!({ "metadata": metadata(choices, "data", names::PVC_PROTECTION),
+            "spec": { "accessModes": ["ReadWriteOnce"] }, "status": { "phase": "Pending" } });
+        let users = if choices.flag("used") { vec!["app".into()] } else { vec![] };
+        let standing = match choices.word("standing", &["Unbound", "Named", "Completed"]) {
+            "Unbound" => Standing::Unbound(prospect(choices, &mut claim)),
+            "Named" => Standing::Named(target(choices, &mut claim)),
+            _completed => Standing::Completed(target(choices, &mut claim)),
+        };
+        let memory = memory(choices);
+        let claim: PersistentVolumeClaim = serde_json::from_value(claim).unwrap();
+        let facts = ClaimFacts { claim: Arc::new(claim), users, standing };
+        verdict(&Binding::decide(NOW, &View::Claim(ClaimView::Here(facts)), &memory))
+    });
+}
+
+fn holder(choices: &mut Choices) -> Holder {
+    let claim = || ObjectKey::new("n", "data");
+    choices.one_of(
+        "holder",
+        &[
+            ("Nobody", Holder::Nobody),
+            ("Reserved", Holder::Reserved(claim())),
+            ("Unseen", Holder::Unseen { claim: claim(), uid: "data".into() }),
+            ("Unbound", Holder::Unbound(claim())),
+            ("Bound", Holder::Bound(claim())),
+            ("Elsewhere", Holder::Elsewhere { claim: claim(), volume: "w".into() }),
+        ],
+    )
+}
+
+#[test]
+fn every_shape_of_a_volume() {
+    check_table(env!("CARGO_MANIFEST_DIR"), "volumes", |choices| {
+        let mut volume = json!({ "metadata": metadata(choices, "v", names::PV_PROTECTION), "spec": {} });
+        let holder = holder(choices);
+        volume["status"]["phase"] = choices.word("phase", &["", "Available", "Bound", "Released", "Failed"]).into();
+        let policy = choices.word("policy", &["Retain", "Delete", "Recycle"]);
+        volume["spec"]["persistentVolumeReclaimPolicy"] = policy.into();
+        if choices.flag("provisioned") {
+            volume["metadata"]["annotations"][names::PROVISIONED_BY] = "d".into();
+        }
+        let memory = memory(choices);
+        let volume: PersistentVolume = serde_json::from_value(volume).unwrap();
+        let facts = VolumeFacts { volume: Arc::new(volume), holder };
+        verdict(&Binding::decide(NOW, &View::Volume(VolumeView::Here(facts)), &memory))
+    });
+}
+
+#[test]
+fn nothing_is_done_for_what_is_gone() {
+    for view in [View::Claim(ClaimView::Gone), View::Volume(VolumeView::Gone)] {
+        let decision = Binding::decide(NOW, &view, &Memory::default());
+        assert!(decision.why().settled && verdict(&decision).starts_with("Rest "), "{decision:?}");
+    }
+}

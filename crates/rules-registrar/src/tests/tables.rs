@@ -1,0 +1,141 @@
+//! What is decided on every shape of a view, as tables.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec;
+
+use api::{CSINode, Node, Value, names};
+use control::{Rules, Tick};
+use prove_lab::{Choices, check_table, verdict};
+use serde_json::json;
+
+use crate::{CsiNodeSide, NodeSide, Place, Plugin, Progress, Registrar, SelfView, Socket, SocketView, View};
+
+fn csi_node(drivers: Value) -> Arc<CSINode> {
+    let body = json!({ "metadata": { "name": "n", "uid": "c" }, "spec": { "drivers": drivers } });
+    Arc::new(serde_json::from_value(body).unwrap())
+}
+
+fn sides(choices: &mut Choices, drivers: impl FnOnce(&mut Choices) -> Value) -> CsiNodeSide {
+    match choices.word("csinode", &["missing", "foreign", "ours"]) {
+        "missing" => CsiNodeSide::Missing,
+        "foreign" => CsiNodeSide::Foreign(csi_node(json!([]))),
+        _ours => CsiNodeSide::Ours(csi_node(drivers(choices))),
+    }
+}
+
+#[test]
+fn every_shape_of_the_node_itself() {
+    check_table(env!("CARGO_MANIFEST_DIR"), "nodes", |choices| {
+        let node = choices.flag("node").then(|| {
+            let mut node = json!({ "metadata": { "name": "n", "annotations": {}, "labels": {} }, "status": {} });
+            let life = choices.one_of("life", &[("none", None), ("another", Some("life-0")), ("this", Some("life-1"))]);
+            node["metadata"]["annotations"][names::AGENT_LIFE] = json!(life.unwrap_or_default());
+            let managed = if choices.flag("managed") { "true" } else { "" };
+            node["metadata"]["annotations"][names::CONTROLLER_MANAGED_ATTACH] = managed.into();
+            if choices.flag("hostname") {
+                node["metadata"]["labels"][names::HOSTNAME_LABEL] = "anything".into();
+            }
+            let ready = choices.one_of("ready", &[("no", "False"), ("yes", "True")]);
+            node["status"]["conditions"] = json!([{ "type": "Ready", "status": ready }]);
+            Arc::new(serde_json::from_value(node).unwrap())
+        });
+        let csi_node = sides(choices, |_| json!([]));
+        let view = SelfView { name: "n".into(), life: "life-1".into(), node, csi_node };
+        verdict(&Registrar::decide(Tick(0), &View::SelfNode(view), &()))
+    });
+}
+
+fn plugin(choices: &mut Choices) -> Plugin {
+    let (kind, name, version) = match choices.word("plugin", &["fit", "another-kind", "bad-name", "version-0"]) {
+        "another-kind" => ("DevicePlugin", "d", "1.0.0"),
+        "bad-name" => ("CSIPlugin", "-d", "1.0.0"),
+        "version-0" => ("CSIPlugin", "d", "0.3.0"),
+        _fit => ("CSIPlugin", "d", "1.0.0"),
+    };
+    let wants_pod = choices.one_of("options", &[("unasked", None), ("pod", Some(true))]);
+    Plugin {
+        kind: kind.into(),
+        name: name.into(),
+        endpoint: "/csi.sock".into(),
+        versions: vec![version.into()],
+        wants_pod,
+    }
+}
+
+fn place(choices: &mut Choices) -> Place {
+    let place = |id: &str, key: &str, limit| Place {
+        node_id: id.into(),
+        topology: [(String::from(key), String::from("z"))].into(),
+        max_volumes: limit,
+    };
+    choices.one_of(
+        "place",
+        &[
+            ("fit", place("node-7", "zone", 5)),
+            ("no-node-id", place("", "zone", 5)),
+            ("long-node-id", place(&"x".repeat(257), "zone", 5)),
+            ("bad-topology", place("node-7", "-", 5)),
+        ],
+    )
+}
+
+fn progress(choices: &mut Choices) -> Progress {
+    match choices.word("progress", &["Found", "Introduced", "Placed", "Able", "Told"]) {
+        "Found" => Progress::Found,
+        "Introduced" => Progress::Introduced(plugin(choices)),
+        "Placed" => Progress::Placed(plugin(choices), place(choices)),
+        "Able" => Progress::Able(plugin(choices), place(choices), true),
+        _told => Progress::Told(plugin(choices), place(choices), true),
+    }
+}
+
+/// The node, as far as one driver is described on it.
+fn node(choices: &mut Choices) -> Arc<Node> {
+    let mut node = json!({ "metadata": { "name": "n", "annotations": {}, "labels": {} }, "status": {} });
+    match choices.word("zone-label", &["none", "same", "another"]) {
+        "same" => node["metadata"]["labels"]["zone"] = "z".into(),
+        "another" => node["metadata"]["labels"]["zone"] = "y".into(),
+        _none => {}
+    }
+    let ids =
+        [("none", None), ("this", Some(r#"{"d":"node-7"}"#)), ("another", Some(r#"{"d":"x"}"#)), ("junk", Some("["))];
+    if let Some(ids) = choices.one_of("annotation", &ids) {
+        node["metadata"]["annotations"][names::NODE_ID] = ids.into();
+    }
+    if choices.flag("in-use") {
+        node["status"]["volumesInUse"] = json!([names::unique_volume_name("d", "h")]);
+    }
+    Arc::new(serde_json::from_value(node).unwrap())
+}
+
+fn entry(choices: &mut Choices) -> Value {
+    let entry = |id: &str, keys: Value, count| json!([{ "name": "d", "nodeID": id, "topologyKeys": keys, "allocatable": { "count": count } }]);
+    choices.one_of(
+        "entry",
+        &[
+            ("none", json!([])),
+            ("same", entry("node-7", json!(["zone"]), 5)),
+            ("other-limit", entry("node-7", json!(["zone"]), 6)),
+            ("other-keys", entry("node-7", json!(["rack"]), 5)),
+            ("other-id", entry("x", json!(["zone"]), 5)),
+        ],
+    )
+}
+
+#[test]
+fn every_shape_of_a_socket() {
+    check_table(env!("CARGO_MANIFEST_DIR"), "sockets", |choices| {
+        let progress = progress(choices);
+        let rival = choices.flag("rival").then(|| "/reg/other.sock".into());
+        let node = match choices.flag("node") {
+            true => NodeSide::Ours(node(choices)),
+            false => NodeSide::NotYet,
+        };
+        let csi_node = sides(choices, entry);
+        let socket = Socket { incarnation: 1, progress, turned_away: None, registered: None };
+        let view = SocketView { path: "/reg/d.sock".into(), socket, rival, node, csi_node };
+        verdict(&Registrar::decide(Tick(0), &View::Socket(Box::new(view)), &()))
+    });
+}
