@@ -7,7 +7,7 @@
 //! This crate owns the words for that ([`Decision`], [`Why`], [`Outcome`]), the facts rules look at ([`Cache`]), the
 //! words for the machine they run on ([`host`]) and for how a volume is used ([`Capability`]), the one way secrets are read
 //! and passed on ([`Secrets`]), and the tools every controller needs, all told the time: the loop itself ([`Engine`]), its
-//! [`Queue`] and its back-off ([`Failures`]), and [`Election`].
+//! [`Queue`] and its back-off ([`Failures`]), [`Election`], and which Secrets to read again ([`FailedSecrets`]).
 //!
 //! It does not know any controller, any I/O, or what time it is.
 #![no_std]
@@ -21,6 +21,7 @@ mod decision;
 mod effect;
 mod election;
 mod engine;
+mod failed_secrets;
 pub mod host;
 mod queue;
 mod retry;
@@ -34,6 +35,7 @@ pub use decision::{Decision, Why};
 pub use effect::{Effect, Outcome, Refusal, Reply};
 pub use election::{Ask, Election, LeaseConfig, LeaseRead};
 pub use engine::{Doing, Ended, Engine, Explanation, Fold, Next, Verdict};
+pub use failed_secrets::FailedSecrets;
 pub use queue::{BEGUN, Queue};
 pub use retry::{Attempt, BackOff, Failures, Lane};
 pub use rules::{Action, EventType, Narrate, News, Permission, Rules};

@@ -15,6 +15,7 @@ mod sides;
 mod sources;
 mod states;
 mod storm;
+mod tally;
 mod topology;
 mod undo;
 mod world;
