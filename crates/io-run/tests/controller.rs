@@ -258,7 +258,12 @@ async fn an_action_that_panics_is_unknown_and_the_others_go_on() {
     assert!(matches!(said[0].verdict, Verdict::Waits(_)) && said[0].why.text.contains("panic"), "{said:?}");
     let told = panics.health().unwrap_err();
     assert!(told.contains("marking") && told.contains("planted"), "{told}");
-    assert!(parts.metrics.text().contains(r#"longshore_actions_total{controller="marking",action="Mark",outcome="unknown"}"#));
+    assert!(
+        parts
+            .metrics
+            .text()
+            .contains(r#"longshore_actions_total{controller="marking",action="Mark",outcome="unknown"}"#)
+    );
     controller.stop();
     running.await.unwrap();
 }

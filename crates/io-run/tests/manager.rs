@@ -16,7 +16,7 @@ use marking::{MARK, Marking};
 
 struct World {
     kube: Kube,
-    server: Arc<ApiServer>,
+    server: ApiServer,
     _data: tempfile::TempDir,
 }
 
@@ -80,7 +80,8 @@ async fn controllers_come_and_go_while_the_process_runs() {
     assert!(!world.is_marked("b").await, "its controller is gone");
     manager.add::<Marking>("two", true).start();
     world.until_marked("b").await;
-    let claim = manager.cache().look(|cache| cache.get(Kind::PersistentVolumeClaim, &ObjectKey::new("default", "b")).cloned());
+    let claim =
+        manager.cache().look(|cache| cache.get(Kind::PersistentVolumeClaim, &ObjectKey::new("default", "b")).cloned());
     let said = manager.explain(&[claim.unwrap().clone()], &[]);
     assert_eq!(said.iter().map(|one| one.why.code).collect::<Vec<_>>(), ["Marked"]);
     manager.stop().await;

@@ -1,4 +1,5 @@
-//! Serves every driver that registers on this machine: asks it what it can do, and runs the roles of its sidecars.
+//! Serves drivers: asks each what it can do, and runs the roles of its sidecars. Whoever registers on this machine is served,
+//! or whoever was named.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -29,23 +30,31 @@ pub struct Registered {
     serving: BTreeMap<String, Serving>,
 }
 
-/// What is needed to serve a driver.
-struct Serves {
+/// Serves drivers: what it takes to add the controllers of one.
+pub struct Serves {
     manager: Arc<Manager>,
     roles: Vec<Role>,
+    /// Flags of those roles beside the socket and the timeout.
+    flags: Vec<String>,
     host: String,
 }
 
-/// A driver that is served.
+/// A driver that is served, until this is dropped.
 struct Serving {
     socket: String,
     task: JoinHandle<()>,
 }
 
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
 impl Registered {
     /// Serves drivers with these roles, as far as each driver has a use for them.
     pub fn new(manager: Arc<Manager>, roles: Vec<Role>) -> Result<Registered> {
-        let serves = Arc::new(Serves { manager, roles, host: crate::machine::host_name()? });
+        let serves = Arc::new(Serves::new(manager, roles, Vec::new())?);
         Ok(Registered { serves, expected: None, known: watch::Sender::default(), serving: BTreeMap::new() })
     }
 
@@ -80,10 +89,11 @@ impl Registered {
         let gone: Vec<String> = self.serving.iter().filter(|(n, s)| gone(n, s)).map(|(name, _)| name.clone()).collect();
         for name in gone {
             let Some(serving) = self.serving.remove(&name) else { continue };
-            serving.task.abort();
+            let socket = serving.socket.clone();
+            drop(serving);
             self.known.send_if_modified(|known| known.remove(&name));
             self.serves.manager.stop_group(&name).await;
-            self.serves.manager.drivers().forget(&serving.socket);
+            self.serves.manager.drivers().forget(&socket);
         }
         for (name, socket) in sockets.iter().filter(|(name, _)| !self.serving.contains_key(*name)).collect::<Vec<_>>() {
             let serve = self.serves.clone().serve(name.clone(), socket.clone(), self.known.clone());
@@ -106,6 +116,24 @@ impl Registered {
 }
 
 impl Serves {
+    /// Serves drivers with these roles, as far as each driver has a use for them, and these flags of the roles.
+    pub fn new(manager: Arc<Manager>, roles: Vec<Role>, flags: Vec<String>) -> Result<Serves> {
+        Ok(Serves { manager, roles, flags, host: crate::machine::host_name()? })
+    }
+
+    /// Serves the driver at a socket, once it says its name.
+    pub async fn serve_socket(self: Arc<Self>, socket: String) {
+        let line = self.manager.drivers().at(&socket);
+        let name = loop {
+            match line.driver.profile(TIMEOUT).await {
+                Ok(profile) => break profile.name.clone(),
+                Err(status) => tracing::warn!("still waiting for the driver: {}", status.message),
+            }
+            tokio::time::sleep(PATIENCE).await;
+        };
+        self.serve(name, socket, watch::Sender::default()).await;
+    }
+
     /// Serves one driver for as long as it is registered: adds its controllers when it says what it can do, and again when
     /// it says something else.
     async fn serve(self: Arc<Self>, name: String, socket: String, known: watch::Sender<BTreeSet<String>>) {
@@ -152,7 +180,8 @@ impl Serves {
         if roles.is_empty() {
             return Ok(());
         }
-        let flags = [format!("--csi-address={socket}"), format!("--timeout={}s", TIMEOUT.as_secs())];
+        let mut flags = vec![format!("--csi-address={socket}"), format!("--timeout={}s", TIMEOUT.as_secs())];
+        flags.extend(self.flags.iter().cloned());
         let around = Surroundings { variables: BTreeMap::new(), host: self.host.clone(), namespace: None };
         let settings = parse_flags(&roles, &flags).and_then(|flags| Settings::new(roles, flags, &around));
         controllers::add(&self.manager, &settings.map_err(|sentence| anyhow!(sentence))?, profile).await?;

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::explain;
+use crate::sidecar::http;
 
 /// What to explain.
 #[derive(Deserialize)]
@@ -34,6 +35,15 @@ pub fn router(manager: Arc<OnceLock<Arc<Manager>>>) -> Router {
             get(move || async move { counting.get().map(|manager| counts(manager)).unwrap_or_default() }),
         )
         .route("/longshore/v1/healthz", get(move || async move { health(well.get()) }))
+}
+
+/// `/healthz` and `/metrics`, for a process that serves nothing else there.
+pub fn health_and_metrics(manager: Arc<OnceLock<Arc<Manager>>>) -> Router {
+    let well = manager.clone();
+    let count = move || manager.get().map(|manager| manager.metrics().text()).unwrap_or_default();
+    Router::new()
+        .route("/healthz", get(move || async move { health(well.get()) }))
+        .route("/metrics", get(move || async move { http::metrics(count()) }))
 }
 
 /// `ok`, or which tasks panicked.

@@ -5,7 +5,7 @@ pub mod controllers;
 mod driver;
 mod flags;
 mod help;
-mod http;
+pub mod http;
 mod liveness;
 mod locals;
 mod registrar;

@@ -12,14 +12,12 @@ use io_apiserver::{ApiServer, Config};
 use io_host::Host;
 use io_kube::Kube;
 use io_run::{Manager, machine};
-use rules_attachdetach::AttachDetach;
-use rules_binding::Binding;
-use rules_scheduler::Scheduler;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, watch};
 
 use crate::args::{self, Part};
+use crate::commands::controllers::{self, ClusterController};
 use crate::layout::{DRIVER, Layout, text};
 use crate::node::NodeAgent;
 use crate::registered::Registered;
@@ -28,9 +26,6 @@ use crate::{driver, logs, routes};
 
 /// How long the greeting waits for the driver to be registered before it is printed all the same.
 const PATIENCE: Duration = Duration::from_secs(3);
-
-/// The group of the controllers that work for no driver in particular.
-const CLUSTER: &str = "cluster";
 
 /// Runs until told to stop.
 pub async fn command(args: args::Up) -> Result<()> {
@@ -49,11 +44,11 @@ pub async fn command(args: args::Up) -> Result<()> {
         format!("cannot use {}; choose a directory you may write to with --data-dir", layout.processes().display())
     })?);
 
-    let controllers: Arc<OnceLock<Arc<Manager>>> = Arc::default();
+    let started: Arc<OnceLock<Arc<Manager>>> = Arc::default();
     let server = ApiServer::open(Config {
         data_dir: layout.api(),
         logs: Some(Arc::new(logs::ProcessLogs::new(host.clone()))),
-        extra: routes::router(controllers.clone()),
+        extra: routes::router(started.clone()),
         ..Config::default()
     })?;
     server.write_kubeconfig(&layout.kubeconfig(), port)?;
@@ -64,10 +59,8 @@ pub async fn command(args: args::Up) -> Result<()> {
     let (serves, stops) = (server.clone(), wait_for(stop.clone()));
     let serving = tokio::spawn(async move { serves.serve_tls(listener, stops).await });
     let manager = Manager::new(kube.clone(), kube, Arc::default(), Some(machine::workers(host.clone())));
-    let _ = controllers.set(manager.clone());
-    manager.add::<Binding>(CLUSTER, ()).start();
-    manager.add::<Scheduler>(CLUSTER, ()).start();
-    manager.add::<AttachDetach>(CLUSTER, ()).start();
+    let _ = started.set(manager.clone());
+    controllers::add(&manager, &ClusterController::ALL.into(), None);
     let agent = NodeAgent::start(&manager, &host, &layout, &node)?;
     let mut roles = vec![Role::Provisioner, Role::Attacher, Role::Resizer];
     roles.retain(|role| !left_out(&args.without, *role));
