@@ -7,8 +7,8 @@
 //! This crate owns the words for that ([`Decision`], [`Why`], [`Outcome`]), the facts rules look at ([`Cache`]), the
 //! table of keys that a change of them concerns ([`routes!`]), the words for the machine they run on ([`host`]) and for
 //! how a volume is used ([`Capability`]), the one way secrets are read and passed on ([`Secrets`]), and the tools every
-//! controller needs, all told the time: the loop itself ([`Engine`]), its [`Queue`] and its back-off ([`Failures`]), and
-//! [`Election`].
+//! controller needs, all told the time: the loop itself ([`Engine`]), its [`Queue`] and its back-off ([`Failures`]),
+//! [`Election`], and which Secrets to read again ([`FailedSecrets`]).
 //!
 //! It does not know any controller, any I/O, or what time it is.
 #![no_std]
@@ -22,6 +22,7 @@ mod decision;
 mod effect;
 mod election;
 mod engine;
+mod failed_secrets;
 pub mod host;
 mod index;
 mod queue;
@@ -39,12 +40,13 @@ pub use decision::{Decision, Why};
 pub use effect::{Effect, Outcome, Refusal, Reply};
 pub use election::{Ask, Election, LeaseConfig, LeaseRead};
 pub use engine::{Doing, Ended, Engine, Explanation, Fold, Next, Verdict};
+pub use failed_secrets::FailedSecrets;
 pub use index::Index;
 pub use queue::{BEGUN, Queue};
 pub use reason::Reason;
 pub use retry::{Attempt, BackOff, Failures, Lane};
 pub use route::{Route, Sides, Woken};
-pub use rules::{Action, AttemptStep, EventType, Narrate, News, Permission, Rules};
+pub use rules::{Action, EventType, Narrate, News, Permission, Rules};
 pub use secrets::Secrets;
 
 /// A moment: milliseconds since 1970, as told by whoever runs the rules. It never goes backwards within one run.

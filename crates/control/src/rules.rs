@@ -136,24 +136,8 @@ pub trait Action: Clone + Debug + PartialEq + Eq + Hash + Send + Sync + 'static 
         News::default()
     }
 
-    /// Which step it is of an attempt that metrics count as one.
-    fn attempt_step(&self) -> Option<AttemptStep> {
-        None
-    }
-
     /// Every right the controller's actions need, complete and with nothing to spare: its RBAC role is printed from this.
     fn permissions() -> &'static [Permission];
-}
-
-/// A step of an attempt at making or deleting a volume, which dashboards count and time as one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AttemptStep {
-    /// More steps follow if this one succeeds.
-    OnTheWay,
-    /// If it succeeds, a volume has been provisioned.
-    Provisions,
-    /// If it succeeds, a volume has been deleted.
-    Deletes,
 }
 
 /// The right to do something to the objects of a kind.

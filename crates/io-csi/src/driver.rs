@@ -31,6 +31,12 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// What a driver that cannot be asked is taken for.
+    pub fn assumed(name: impl Into<String>, capabilities: Capabilities) -> Profile {
+        let (version, lost) = (String::new(), Capabilities::NONE);
+        Profile { name: name.into(), version, capabilities, lost, connection: 0, contradictions: 0 }
+    }
+
     /// Whether the driver has a capability.
     pub fn can(&self, one: impl Into<DriverCapability>) -> bool {
         self.capabilities.has(one)

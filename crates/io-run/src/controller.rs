@@ -1,19 +1,22 @@
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use api::Object;
-use control::{Action, Cache, Change, Effect, Engine, Explanation, Narrate, Next, Outcome, Reason, Tick};
+use control::{Action, Cache, Change, Effect, Engine, Explanation, Narrate, Next, Outcome, Reason, Rules, Tick};
+use futures::FutureExt;
 use tokio::sync::{Notify, watch};
 
-use crate::{Acted, Clock, Events, Facts, Listener, Metrics};
+use crate::panics::{self, Panics};
+use crate::{Acted, Clock, Events, Listener, Metrics, SharedCache};
 
 mod tell;
 
 /// Performs effects. The binary composes it from the hands it has.
 pub trait Hands: Send + Sync + 'static {
-    /// Does it, and says how it ended. Never panics, always ends.
+    /// Does it, and says how it ended. Always ends. What panics counts as unknown.
     fn perform(&self, effect: Effect) -> Pin<Box<dyn Future<Output = Outcome> + Send + '_>>;
 }
 
@@ -28,7 +31,7 @@ const LAST_WAIT: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct Parts {
     /// The API objects it has seen.
-    pub facts: Arc<Facts>,
+    pub cache: Arc<SharedCache>,
     /// Who performs effects.
     pub hands: Arc<dyn Hands>,
     /// The time.
@@ -37,7 +40,12 @@ pub struct Parts {
     pub events: Option<Events>,
     /// What is counted.
     pub metrics: Arc<Metrics>,
+    /// Where tasks that panicked are told.
+    pub panics: Arc<Panics>,
 }
+
+/// Hears of every action of one controller that has ended, before what the action wrote is in the cache.
+pub type Observer<R> = Box<dyn Fn(&<R as Rules>::Key, &<R as Rules>::Action, &Acted) + Send + Sync>;
 
 /// One set of rules at work: the [`Engine`] with real hands, real time, and somebody to tell.
 pub struct Controller<R: Narrate> {
@@ -46,6 +54,7 @@ pub struct Controller<R: Narrate> {
     woken: Notify,
     learned: watch::Sender<u64>,
     stopping: Notify,
+    observer: OnceLock<Observer<R>>,
 }
 
 struct State<R: Narrate> {
@@ -68,22 +77,39 @@ impl<R: Narrate> Controller<R> {
             woken: Notify::new(),
             learned: watch::Sender::new(0),
             stopping: Notify::new(),
+            observer: OnceLock::new(),
         });
-        parts.facts.listen(controller.clone());
+        let weak: Weak<Self> = Arc::downgrade(&controller);
+        parts.cache.listen(weak);
         controller
     }
 
+    /// Has every action that ends told to somebody; only the first one named hears of them.
+    pub fn observe(&self, observer: Observer<R>) {
+        let _ = self.observer.set(observer);
+    }
+
     /// Works until [`Controller::stop`]. Starts once everything the rules watch has been listed.
+    ///
+    /// A decision that panics is told to [`Panics`]. Its key is left alone from then on; the other keys go on.
     pub async fn run(self: Arc<Self>) {
         tokio::select! {
-            () = self.parts.facts.synced(R::watches()) => {}
+            () = self.parts.cache.synced(R::watches()) => {}
             () = self.stopping.notified() => return,
         }
         self.with_engine(Engine::wake_all);
+        while let Err(panic) = AssertUnwindSafe(self.decide_all()).catch_unwind().await {
+            self.parts.panics.tell(format!("{} panicked while it decided: {}", R::NAME, panics::message(&*panic)));
+        }
+        self.finish().await;
+    }
+
+    /// Begins what is due, until it is told to stop.
+    async fn decide_all(self: &Arc<Self>) {
         loop {
             let next = self.start_due();
             if self.state().stopping {
-                break;
+                return;
             }
             let pause = next.map(|at| Duration::from_millis(at.0.saturating_sub(self.parts.clock.now().0).max(1)));
             tokio::select! {
@@ -91,7 +117,6 @@ impl<R: Narrate> Controller<R> {
                 () = sleep(pause) => {}
             }
         }
-        self.finish().await;
     }
 
     /// Begins nothing new; [`Controller::run`] returns when what is under way has ended.
@@ -131,6 +156,7 @@ impl<R: Narrate> Controller<R> {
     /// Something outside the API changed.
     pub fn update_local(&self, update: impl FnOnce(&mut R::Local)) {
         self.with_engine(|engine, now, cache| engine.update_local(now, cache, update));
+        self.learned.send_modify(|count| *count += 1);
     }
 
     /// Somebody this controller waits for is back: what failed before says nothing any more, so every key that is not
@@ -144,7 +170,7 @@ impl<R: Narrate> Controller<R> {
         look(self.state().engine.local())
     }
 
-    /// Counts outcomes: each may have changed what is known from outside the API.
+    /// Counts outcomes and updates: each may have changed what is known from outside the API.
     pub fn learned(&self) -> watch::Receiver<u64> {
         self.learned.subscribe()
     }
@@ -152,14 +178,14 @@ impl<R: Narrate> Controller<R> {
     /// What the rules make of everything that concerns an object.
     pub fn explain(&self, object: &Object) -> Vec<Explanation> {
         let now = self.parts.clock.now();
-        self.parts.facts.look(|cache| self.state().engine.explain(now, object, cache))
+        self.parts.cache.look(|cache| self.state().engine.explain(now, object, cache))
     }
 
     /// Changes the engine in the light of the cache, and looks at what is due. Locks are always taken in this order, the
     /// cache's before the state's.
     fn with_engine<T>(&self, change: impl FnOnce(&mut Engine<R>, Tick, &Cache) -> T) -> T {
         let now = self.parts.clock.now();
-        let answer = self.parts.facts.look(|cache| change(&mut self.state().engine, now, cache));
+        let answer = self.parts.cache.look(|cache| change(&mut self.state().engine, now, cache));
         self.woken.notify_one();
         answer
     }
@@ -168,7 +194,7 @@ impl<R: Narrate> Controller<R> {
     fn start_due(self: &Arc<Self>) -> Option<Tick> {
         loop {
             let now = self.parts.clock.now();
-            let next = self.parts.facts.look(|cache| {
+            let next = self.parts.cache.look(|cache| {
                 let mut state = self.state();
                 // An action that ends, or the lease, wakes us.
                 if state.stopping || !state.leading || state.engine.busy() >= state.at_once {
@@ -194,11 +220,11 @@ impl<R: Narrate> Controller<R> {
 
     async fn act(self: Arc<Self>, key: Arc<R::Key>, effect: Effect) {
         let began = Instant::now();
-        let outcome = self.parts.hands.perform(effect).await;
+        let outcome = self.perform(effect).await;
         // No decision sees anything older than the answer to our own write (reliability 104).
         let fold = self.state().engine.fold(&key, &outcome);
         if let Some(fold) = fold {
-            self.parts.facts.fold(fold);
+            self.parts.cache.fold(fold);
         }
         let ended = self.with_engine(|engine, now, cache| engine.ended(now, &key, &outcome, cache));
         self.learned.send_modify(|count| *count += 1);
@@ -208,16 +234,27 @@ impl<R: Narrate> Controller<R> {
             Outcome::Refused(_) => "refused",
             Outcome::Unknown(_) => "unknown",
         };
-        self.parts.metrics.acted(&Acted {
+        let acted = Acted {
             controller: R::NAME,
-            about: &R::object(&key),
             action: ended.action.name(),
-            step: ended.action.attempt_step(),
             outcome: how,
             failed: ended.attempt.failure().is_some(),
             took: began.elapsed(),
-        });
+        };
+        self.parts.metrics.acted(&acted);
+        if let Some(observe) = self.observer.get() {
+            observe(&key, &ended.action, &acted);
+        }
         self.tell_of_end(&key, &ended, &outcome);
+    }
+
+    async fn perform(&self, effect: Effect) -> Outcome {
+        let performed = AssertUnwindSafe(self.parts.hands.perform(effect)).catch_unwind().await;
+        performed.unwrap_or_else(|panic| {
+            // The words of a panic stay in the log: an outcome reaches events and statuses.
+            self.parts.panics.tell(format!("an action of {} panicked: {}", R::NAME, panics::message(&*panic)));
+            Outcome::Unknown("the action ended in a panic; the log says where".into())
+        })
     }
 
     async fn finish(&self) {

@@ -1,11 +1,9 @@
 //! What is counted and timed, under the names the Go sidecars use, plus why decisions were made.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use api::ObjectRef;
-use control::AttemptStep;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -59,27 +57,17 @@ type MakeHistogram = fn() -> Histogram;
 
 /// An action that has ended.
 #[derive(Clone, Debug)]
-pub struct Acted<'a> {
-    /// Whose.
+pub struct Acted {
+    /// The name of the controller.
     pub controller: &'static str,
-    /// What it was about.
-    pub about: &'a ObjectRef,
     /// Its name.
     pub action: &'static str,
-    /// Which step it was of an attempt that is counted as one.
-    pub step: Option<AttemptStep>,
     /// `done`, `refused` or `unknown`.
     pub outcome: &'static str,
     /// What it was for did not come about.
     pub failed: bool,
     /// How long it took.
     pub took: Duration,
-}
-
-/// Somebody who counts what actions mean, beyond how they ended.
-pub trait Counts: Send + Sync {
-    /// An action has ended; what it wrote is not in the cache yet.
-    fn ended(&self, metrics: &Metrics, ended: &Acted<'_>);
 }
 
 /// Everything that is counted in a process.
@@ -94,7 +82,6 @@ pub struct Metrics {
     decisions: Family<DecisionLabels, Counter>,
     actions: Family<ActionLabels, Counter>,
     volumes: VolumeMetrics,
-    counts: OnceLock<Arc<dyn Counts>>,
 }
 
 impl Default for Metrics {
@@ -112,7 +99,6 @@ impl Default for Metrics {
             decisions: Family::default(),
             actions: Family::default(),
             volumes: VolumeMetrics::default(),
-            counts: OnceLock::new(),
         };
         metrics.register();
         metrics
@@ -156,21 +142,13 @@ impl Metrics {
         self.decisions.get_or_create(&DecisionLabels { controller, decision, reason }).inc();
     }
 
-    pub(crate) fn acted(&self, ended: &Acted<'_>) {
+    pub(crate) fn acted(&self, ended: &Acted) {
         let Acted { controller, action, outcome, took, .. } = *ended;
         self.worked.get_or_create(&QueueLabels { name: controller }).observe(took.as_secs_f64());
         self.actions.get_or_create(&ActionLabels { controller, action, outcome }).inc();
         if outcome != "done" {
             self.retries.get_or_create(&QueueLabels { name: controller }).inc();
         }
-        if let Some(counts) = self.counts.get() {
-            counts.ended(self, ended);
-        }
-    }
-
-    /// Has every action told to somebody; the first one it is said to is the only one.
-    pub fn counted_by(&self, counts: Arc<dyn Counts>) {
-        let _ = self.counts.set(counts);
     }
 
     /// An attempt to make a claim's volume has ended: after so long, or in failure.
@@ -217,9 +195,7 @@ mod tests {
         metrics.queued("attacher", 3, 2);
         metrics.acted(&Acted {
             controller: "attacher",
-            about: &ObjectRef::cluster(api::Kind::VolumeAttachment, "a"),
             action: "Publish",
-            step: None,
             outcome: "unknown",
             failed: true,
             took: Duration::from_millis(1),

@@ -1,5 +1,7 @@
-//! The runner, with rules small enough to see through: each claim is to carry a finalizer, written once.
+//! One controller at work.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop here")]
+
+mod marking;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,82 +9,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use api::{Kind, Meta, Object, ObjectKey, ObjectRef, Patch, PersistentVolumeClaim, Write};
-use control::{
-    Action, BackOff, Cache, Decision, Effect, Narrate, Outcome, Permission, Refusal, Reply, Route, Rules, Tick, Why,
-    routes,
-};
-use io_run::{Clock, Controller, Events, Facts, Hands, Parts, Verdict};
+use api::{Kind, Meta, Object, PersistentVolumeClaim, Write};
+use control::{Effect, Outcome, Refusal, Reply};
+use io_run::{Clock, Controller, Events, Hands, Panics, Parts, SharedCache, Verdict};
 use tokio::sync::Semaphore;
 
-const MARK: &str = "test/mark";
-
-struct Marking;
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Mark(PersistentVolumeClaim);
-
-impl Action for Mark {
-    fn name(&self) -> &'static str {
-        "Mark"
-    }
-    fn effect(&self) -> Effect {
-        let target = ObjectRef { kind: Kind::PersistentVolumeClaim, key: self.0.metadata.key() };
-        Effect::Write(Write::Patch { target, subresource: None, patch: Patch::add_finalizer(&self.0.metadata, MARK) })
-    }
-    fn permissions() -> &'static [Permission] {
-        &[]
-    }
-}
-
-control::reasons! {
-    enum MarkingReason {
-        Nothing,
-        Marked,
-        Marking,
-    }
-}
-
-impl Narrate for Marking {}
-
-impl Rules for Marking {
-    const NAME: &'static str = "marking";
-    type Key = ObjectKey;
-    type Local = bool;
-    type View = Option<PersistentVolumeClaim>;
-    type Action = Mark;
-    type Reason = MarkingReason;
-    type Memory = ();
-
-    const ROUTES: &'static [Route<Self>] =
-        routes![PersistentVolumeClaim => each(|claim, woken| woken.wake(claim.metadata.key()))];
-
-    fn keys(cache: &Cache, _: &bool) -> Vec<ObjectKey> {
-        cache.claims().map(|claim| claim.metadata.key()).collect()
-    }
-    fn view(key: &ObjectKey, cache: &Cache, wanted: &bool) -> Self::View {
-        cache.claim(key).filter(|_| *wanted).map(|claim| (*claim).clone())
-    }
-    fn decide(_: Tick, view: &Self::View, (): &()) -> Decision<Mark, MarkingReason> {
-        match view {
-            None => Decision::Rest(Why::settled(MarkingReason::Nothing, "nothing to mark")),
-            Some(claim) if claim.metadata.has_finalizer(MARK) => {
-                Decision::Rest(Why::settled(MarkingReason::Marked, "marked"))
-            }
-            Some(claim) => Decision::Do(Mark(claim.clone()), Why::waiting(MarkingReason::Marking, "marking the claim")),
-        }
-    }
-    fn remember(_: Tick, (): (), _: &Mark, _: &Outcome) {}
-    fn learn(_: &mut bool, _: &Mark, _: &Outcome, _: &Cache) -> Vec<ObjectKey> {
-        Vec::new()
-    }
-    fn back_off(_: &bool) -> BackOff {
-        BackOff::default()
-    }
-    fn object(key: &ObjectKey) -> ObjectRef {
-        ObjectRef { kind: Kind::PersistentVolumeClaim, key: key.clone() }
-    }
-}
+use marking::{MARK, Marking};
 
 /// Hands that do one write for each permit, say what they are told to, and count.
 struct Slow {
@@ -147,11 +79,18 @@ fn claim(name: &str, version: u64, marked: bool) -> Object {
     PersistentVolumeClaim { metadata, ..Default::default() }.into()
 }
 
-fn controller(hands: &Arc<Slow>) -> (Arc<Facts>, Arc<Controller<Marking>>) {
-    let facts: Arc<Facts> = Arc::default();
+fn controller(hands: &Arc<Slow>) -> (Arc<SharedCache>, Arc<Controller<Marking>>) {
+    let facts: Arc<SharedCache> = Arc::default();
     let events = Events::start(hands.clone());
     let (clock, metrics) = (Arc::new(Clock::default()), Arc::default());
-    let parts = Parts { facts: facts.clone(), hands: hands.clone(), clock, events: Some(events), metrics };
+    let parts = Parts {
+        cache: facts.clone(),
+        hands: hands.clone(),
+        clock,
+        events: Some(events),
+        metrics,
+        panics: Arc::default(),
+    };
     (facts, Controller::new(&parts, true))
 }
 
@@ -282,4 +221,49 @@ async fn a_controller_begins_nothing_while_another_process_leads() {
     controller.lead(true);
     settle().await;
     assert_eq!(hands.begun(), 2);
+}
+
+/// Hands that panic for one claim and do their work for all others.
+struct Fragile(Arc<Slow>);
+
+impl Hands for Fragile {
+    fn perform(&self, effect: Effect) -> Pin<Box<dyn Future<Output = Outcome> + Send + '_>> {
+        if let Effect::Write(Write::Patch { target, .. }) = &effect {
+            assert_ne!(target.key.name, "bad", "planted");
+        }
+        self.0.perform(effect)
+    }
+}
+
+// A defect in one action ends neither its controller nor the process: its outcome is unknown, and it is told.
+#[tokio::test]
+async fn an_action_that_panics_is_unknown_and_the_others_go_on() {
+    let (slow, panics) = (Slow::new(99), Arc::<Panics>::default());
+    let cache: Arc<SharedCache> = Arc::default();
+    let parts = Parts {
+        cache: cache.clone(),
+        hands: Arc::new(Fragile(slow.clone())),
+        clock: Arc::new(Clock::default()),
+        events: None,
+        metrics: Arc::default(),
+        panics: panics.clone(),
+    };
+    let controller = Controller::<Marking>::new(&parts, true);
+    let running = tokio::spawn(controller.clone().run());
+    assert_eq!(panics.health(), Ok(()));
+    cache.replace(Kind::PersistentVolumeClaim, 5, vec![claim("bad", 3, false), claim("good", 4, false)]);
+    settle().await;
+    assert_eq!(slow.begun(), 1, "the other claim is marked");
+    let said = controller.explain(&claim("bad", 3, false));
+    assert!(matches!(said[0].verdict, Verdict::Waits(_)) && said[0].why.text.contains("panic"), "{said:?}");
+    let told = panics.health().unwrap_err();
+    assert!(told.contains("marking") && told.contains("planted"), "{told}");
+    assert!(
+        parts
+            .metrics
+            .text()
+            .contains(r#"longshore_actions_total{controller="marking",action="Mark",outcome="unknown"}"#)
+    );
+    controller.stop();
+    running.await.unwrap();
 }

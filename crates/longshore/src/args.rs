@@ -19,6 +19,12 @@ pub struct Cli {
 pub enum Command {
     /// Run everything on this machine and print what to try
     Up(Up),
+    /// Run the embedded API server alone
+    Apiserver(Apiserver),
+    /// Run the controllers of a cluster alone: binding, attach/detach, scheduler, and those of some drivers
+    Controllers(Controllers),
+    /// Run the node agent of this machine alone: registration, mounts, pods
+    Node(Node),
     /// Run the reference CSI driver alone
     Driver(Driver),
     /// Say why a claim, volume, attachment or pod is where it is
@@ -90,6 +96,70 @@ pub enum Output {
     Json,
 }
 
+/// `longshore apiserver`.
+#[derive(Args, Clone)]
+pub struct Apiserver {
+    /// Where objects, certificates and the kubeconfig are kept [default: as for `up`]
+    #[arg(long, env = "LONGSHORE_DATA", value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// Where it listens; port 0 takes any free one
+    #[arg(long, default_value = "127.0.0.1:7443", value_name = "ADDRESS")]
+    pub listen: SocketAddr,
+    /// Log more (twice: everything)
+    #[arg(long, short, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+}
+
+/// `longshore controllers`.
+#[derive(Args, Clone)]
+#[command(
+    after_help = "On a cluster with kube-controller-manager and kube-scheduler these controllers are there already: \
+either start those programs without them, or name only a --csi-address here, with --controllers=''."
+)]
+pub struct Controllers {
+    /// How to reach the cluster [default: the service account of the pod]
+    #[arg(long, env = "KUBECONFIG", value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// Which to run: binding, attachdetach, scheduler; * is all of them, -scheduler all the same without that one
+    #[arg(long, default_value = "*", value_delimiter = ',', allow_hyphen_values = true, value_name = "NAMES")]
+    pub controllers: Vec<String>,
+    /// The socket of a driver whose provisioner, attacher and resizer are run too (repeat for more)
+    #[arg(long, value_name = "SOCKET")]
+    pub csi_address: Vec<String>,
+    /// Work only while holding a Lease, so that several of these can stand by for each other
+    #[arg(long)]
+    pub leader_elect: bool,
+    /// Where Leases are: those of leaders, and the journals of drivers
+    #[arg(long, default_value = "default", value_name = "NAMESPACE")]
+    pub leader_elect_resource_namespace: String,
+    /// Where metrics, health and explanations are served, such as 127.0.0.1:8080
+    #[arg(long, value_name = "ADDRESS")]
+    pub http_endpoint: Option<String>,
+    /// Log more (twice: everything)
+    #[arg(long, short, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+}
+
+/// `longshore node`.
+#[derive(Args, Clone)]
+pub struct Node {
+    /// How to reach the cluster [default: the service account of the pod]
+    #[arg(long, env = "KUBECONFIG", value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// The name this machine gets as a node [default: its host name]
+    #[arg(long, value_name = "NAME")]
+    pub node_name: Option<String>,
+    /// Where mounts, sockets and processes are kept [default: as for `up`]
+    #[arg(long, env = "LONGSHORE_DATA", value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// Where metrics, health and explanations are served, such as 127.0.0.1:8081
+    #[arg(long, value_name = "ADDRESS")]
+    pub http_endpoint: Option<String>,
+    /// Log more (twice: everything)
+    #[arg(long, short, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+}
+
 /// `longshore driver`.
 #[derive(Args, Clone)]
 pub struct Driver {
@@ -159,7 +229,7 @@ fn feature(name: &str) -> Result<rules_driver::Feature, String> {
 /// `longshore explain`.
 #[derive(Args, Clone)]
 pub struct Explain {
-    /// What to explain, such as pvc/data, pod/writer, pv/NAME or va/NAME
+    /// What to explain, such as pvc/data, pod/writer, pv/NAME, va/NAME or node/NAME
     #[arg(value_name = "KIND/NAME")]
     pub object: String,
     /// The object's namespace

@@ -5,8 +5,15 @@
 
 use anyhow::{Context, Result, bail};
 use api::{Kind, Object, ObjectKey};
-use control::Cache;
-use io_run::{Explanation, Verdict};
+use control::{Cache, Rules};
+use io_run::{Explanation, Manager, Verdict};
+use rules_attachdetach::AttachDetach;
+use rules_attacher::Attacher;
+use rules_binding::Binding;
+use rules_node::Node;
+use rules_provisioner::Provisioner;
+use rules_registrar::Registrar;
+use rules_scheduler::Scheduler;
 use serde_json::{Value, json};
 
 use crate::args;
@@ -17,12 +24,34 @@ use crate::out;
 pub const PATH: &str = "/longshore/v1/explain";
 
 /// Names people use for kinds.
-const NAMES: [(&str, Kind); 4] = [
+const NAMES: [(&str, Kind); 5] = [
     ("pvc persistentvolumeclaim persistentvolumeclaims claim", Kind::PersistentVolumeClaim),
     ("pv persistentvolume persistentvolumes volume", Kind::PersistentVolume),
     ("va volumeattachment volumeattachments attachment", Kind::VolumeAttachment),
     ("pod pods po", Kind::Pod),
+    ("node nodes no", Kind::Node),
 ];
+
+/// The controllers from cause to consequence; those that are not named come last.
+const CAUSES: [&str; 7] = [
+    Provisioner::NAME,
+    Binding::NAME,
+    Scheduler::NAME,
+    Attacher::NAME,
+    AttachDetach::NAME,
+    Node::NAME,
+    Registrar::NAME,
+];
+
+/// What every controller makes of an object and what hangs on it, from cause to consequence; `None` if there is no such
+/// object.
+pub fn explain(manager: &Manager, kind: Kind, key: &ObjectKey) -> Option<Vec<Explanation>> {
+    let chain = manager.cache().look(|cache| chain(cache, kind, key))?;
+    let mut said = manager.explain(&chain, &CAUSES);
+    // What was asked about comes first when everything is settled.
+    said.sort_by_key(|e| e.why.settled && e.key != key.to_string());
+    Some(said)
+}
 
 /// The kind a person means.
 pub fn kind_named(name: &str) -> Option<Kind> {
@@ -30,8 +59,8 @@ pub fn kind_named(name: &str) -> Option<Kind> {
     NAMES.iter().find(|(names, _)| names.split(' ').any(|n| n == name)).map(|(_, kind)| *kind)
 }
 
-/// The object and everything its state hangs on: a pod's claims, their volumes, the volumes' attachments.
-pub fn chain(cache: &Cache, kind: Kind, key: &ObjectKey) -> Option<Vec<Object>> {
+/// The object and everything its state hangs on: a pod's claims, their volumes, the volumes' attachments, and its node.
+fn chain(cache: &Cache, kind: Kind, key: &ObjectKey) -> Option<Vec<Object>> {
     let first = cache.get(kind, key)?;
     let mut chain = vec![first.clone()];
     let claims: Vec<ObjectKey> = match &first {
@@ -67,13 +96,18 @@ pub fn chain(cache: &Cache, kind: Kind, key: &ObjectKey) -> Option<Vec<Object>> 
         chain.extend(cache.volume(&key).map(Object::PersistentVolume));
         chain.extend(cache.attachments_by_volume(&key.name).map(Object::VolumeAttachment));
     }
+    if let Object::Pod(pod) = &first {
+        chain.extend(cache.node(&ObjectKey::cluster(&*pod.spec.node_name)).map(Object::Node));
+    }
     Some(chain)
 }
 
 /// One sentence out of what all rules say, given from cause to consequence.
 pub fn sentence(kind: Kind, key: &ObjectKey, said: &[Explanation]) -> String {
     let what = format!("{} {key}", plain(kind));
-    match said.iter().find(|e| !e.why.settled) {
+    // What a node's drivers wait for concerns a pod only if the node's controller says so.
+    let concerns = |e: &&Explanation| kind == Kind::Node || e.controller != Registrar::NAME;
+    match said.iter().filter(concerns).find(|e| !e.why.settled) {
         Some(waiting) => {
             let how = match waiting.verdict {
                 Verdict::Rests => "is waiting".to_string(),
@@ -146,7 +180,10 @@ fn plain(kind: Kind) -> &'static str {
 pub async fn command(args: args::Explain) -> Result<()> {
     let Some((kind, name)) = args.object.split_once('/').and_then(|(kind, name)| Some((kind_named(kind)?, name)))
     else {
-        bail!("{} is not something to explain; write it as pvc/NAME, pod/NAME, pv/NAME or va/NAME", args.object);
+        bail!(
+            "{} is not something to explain; write it as pvc/NAME, pod/NAME, pv/NAME, va/NAME or node/NAME",
+            args.object
+        );
     };
     let kubeconfig = match (args.kubeconfig, std::env::var_os("KUBECONFIG")) {
         (Some(path), _) => path,

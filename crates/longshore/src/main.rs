@@ -4,13 +4,17 @@
 //! decides nothing itself.
 
 mod args;
+mod commands;
 mod deploy;
 mod driver;
 mod explain;
-mod hands;
 mod layout;
+mod logs;
 mod machine;
+mod node;
 mod out;
+mod registered;
+mod routes;
 mod sanity;
 mod sidecar;
 mod translate;
@@ -50,6 +54,9 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<ExitCode> {
     match command {
         Command::Up(args) => asynchronously(args.verbose, up::command(args)),
+        Command::Apiserver(args) => asynchronously(args.verbose, commands::apiserver::command(args)),
+        Command::Controllers(args) => asynchronously(args.verbose, commands::controllers::command(args)),
+        Command::Node(args) => asynchronously(args.verbose, commands::node::command(args)),
         Command::Driver(args) => asynchronously(args.verbose, driver::command(args)),
         Command::Explain(args) => asynchronously(0, explain::command(args)),
         Command::Prove(args) => prove(&args),

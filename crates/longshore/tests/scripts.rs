@@ -49,5 +49,6 @@ scripts! {
     sidecar_tells_users "sidecar-tells-users.txt";
     sidecar_as_helper "sidecar-as-helper.txt";
     a_standby_takes_over "root-a-standby-takes-over.txt";
+    four_processes "root-four-processes.txt";
     kubectl_makes_what_it_knows "kubectl-makes-what-it-knows.txt";
 }

@@ -13,14 +13,9 @@ use serde_json::json;
 /// Hexadecimal digits from which on a word is a hash that nobody reads.
 const HASH: usize = 32;
 
-/// The code of a reason.
-pub(crate) fn code(why: &Why) -> String {
-    why.code.to_string()
-}
-
 /// Code and text of a reason.
 pub(crate) fn reason(why: &Why) -> String {
-    format!("[{}] {why}", code(why))
+    format!("[{}] {why}", why.code)
 }
 
 /// One line that says all of an effect.

@@ -175,7 +175,9 @@ impl<R: Rules> Stage<R> {
                         return Ok(());
                     }
                 }
-                Next::Rested { key, why } => self.say_once(&key, format!("rests {}", print::reason(&why)), printed),
+                Next::Rested { key, why } => {
+                    self.say_once(&key, format!("rests {}", print::reason(&why.named())), printed);
+                }
                 Next::Waiting { key, why } => {
                     let pause = match self.lab.decide(&key) {
                         Decision::Wait(until, _) => until.0.saturating_sub(self.lab.now.0),

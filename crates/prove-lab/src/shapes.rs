@@ -5,10 +5,9 @@
 
 use std::path::Path;
 
-use control::{Action, Decision};
+use control::{Action, Decision, Reason};
 
 use crate::golden;
-use crate::print;
 
 /// The choices of one row.
 #[derive(Debug, Default)]
@@ -115,16 +114,16 @@ fn alternatives(values: &[&str], all: &[&str]) -> String {
 }
 
 /// A decision as a table tells it: the action's name, and the code of the reason.
-pub fn verdict<A: Action>(decision: &Decision<A>) -> String {
+pub fn verdict<A: Action, C: Reason>(decision: &Decision<A, C>) -> String {
     verdict_with(decision, |action| action.name().to_string())
 }
 
 /// The same, with more said of the action than its name.
-pub fn verdict_with<A>(decision: &Decision<A>, say: impl Copy + Fn(&A) -> String) -> String {
+pub fn verdict_with<A, C: Reason>(decision: &Decision<A, C>, say: impl Copy + Fn(&A) -> String) -> String {
     match decision {
-        Decision::Rest(why) => format!("Rest {}", print::code(why)),
-        Decision::Wait(_, why) => format!("Wait {}", print::code(why)),
-        Decision::Do(action, why) => format!("Do({}) {}", say(action), print::code(why)),
+        Decision::Rest(why) => format!("Rest {}", why.code.name()),
+        Decision::Wait(_, why) => format!("Wait {}", why.code.name()),
+        Decision::Do(action, why) => format!("Do({}) {}", say(action), why.code.name()),
         Decision::Either(first, second) => format!("{}, else {}", verdict_with(first, say), verdict_with(second, say)),
     }
 }

@@ -6,7 +6,7 @@ use api::{
     Kind, Object, ObjectKey, ObjectRef, Patch, PersistentVolume, PersistentVolumeClaim, Precondition, SecretReference,
     Write, names,
 };
-use control::{Attempt, AttemptStep, Effect, Lane, Outcome, Permission, Secrets};
+use control::{Attempt, Effect, Lane, Outcome, Permission, Secrets};
 use csi::Call;
 use csi::v1::{self, DeleteVolumeRequest, GetCapacityRequest};
 use serde_json::json;
@@ -262,29 +262,6 @@ impl control::Action for Action {
 
     fn news(&self) -> control::News {
         crate::news::news(self)
-    }
-
-    /// Deleting what was made for a claim in vain is no attempt that dashboards know.
-    fn attempt_step(&self) -> Option<AttemptStep> {
-        match self {
-            Action::AddSourceFinalizer { .. } | Action::ReadSecret { .. } | Action::CreateVolume { .. } => {
-                Some(AttemptStep::OnTheWay)
-            }
-            Action::CreatePv { .. } => Some(AttemptStep::Provisions),
-            Action::DeleteVolume { undo, .. } => (!undo).then_some(AttemptStep::Deletes),
-            Action::RecordIntent { .. }
-            | Action::AdoptIntent { .. }
-            | Action::DropIntent { .. }
-            | Action::Reschedule(_)
-            | Action::AskCapacity { .. }
-            | Action::TakeClaim { .. }
-            | Action::LookAtClaim { .. }
-            | Action::LookForPv { .. }
-            | Action::LookAtPv { .. }
-            | Action::AddFinalizer(_)
-            | Action::RemoveFinalizer { .. }
-            | Action::DeletePv(_) => None,
-        }
     }
 
     fn permissions() -> &'static [Permission] {

@@ -45,7 +45,7 @@ impl From<Obstacle> for Unfit {
 }
 
 /// What a class says about the volume it makes for a claim.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Terms {
     /// The class's name.
     pub class: String,
@@ -62,7 +62,7 @@ pub struct Terms {
 }
 
 /// A request to the driver, the same at every attempt.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Request {
     /// The volume's name, derived from the claim's uid.
     pub name: String,

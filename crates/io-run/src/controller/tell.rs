@@ -62,7 +62,7 @@ impl<R: Narrate> Controller<R> {
 
     fn say(&self, key: &R::Key, event_type: EventType, reason: &'static str, text: impl FnOnce() -> String) {
         let Some(events) = &self.parts.events else { return };
-        let objects: Vec<Object> = self.parts.facts.look(|cache| {
+        let objects: Vec<Object> = self.parts.cache.look(|cache| {
             let targets = R::event_targets(key, cache, self.state().engine.local());
             targets.iter().filter_map(|object| cache.get(object.kind, &object.key)).collect()
         });

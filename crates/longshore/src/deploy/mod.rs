@@ -13,6 +13,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
+use crate::commands::controllers::ClusterController;
 use crate::out;
 use crate::sidecar::{Role, gates};
 
@@ -42,7 +43,7 @@ pub struct Deploy {
 
 #[derive(Subcommand, Clone)]
 enum Part {
-    /// Print what the sidecars of some roles may do, and nothing else
+    /// Print what the sidecars of some roles, or other parts of Longshore, may do, and nothing else
     Rbac(Rbac),
 }
 
@@ -149,6 +150,12 @@ pub struct Rbac {
     /// What the sidecar does, such as provisioner,attacher,resizer
     #[arg(long, value_name = "ROLES", value_delimiter = ',')]
     roles: Vec<String>,
+    /// What `longshore controllers` runs, such as binding,attachdetach,scheduler; * is all of them
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', allow_hyphen_values = true)]
+    controllers: Vec<String>,
+    /// Also what `longshore node` needs
+    #[arg(long)]
+    node: bool,
     /// The driver's name: its leases are the only ones that may be held
     #[arg(long, value_name = "NAME")]
     driver_name: Option<String>,
@@ -190,8 +197,8 @@ pub fn command(args: &Deploy) -> ExitCode {
 }
 
 fn rbac(args: &Rbac) -> Result<String, String> {
-    let roles = roles_of(&args.roles)?;
-    if roles.is_empty() {
+    let (roles, controllers) = (roles_of(&args.roles)?, ClusterController::named(&args.controllers)?);
+    if roles.is_empty() && controllers.is_empty() && !args.node {
         return Err("--roles is missing; name what the sidecar does, such as --roles=provisioner,attacher".into());
     }
     let driver = args.driver_name.as_deref().map(check::driver_name).transpose()?;
@@ -203,7 +210,8 @@ fn rbac(args: &Rbac) -> Result<String, String> {
     let holder = rbac::Holder { account, namespace: check::label("--namespace", &args.namespace)?, driver };
     let extras = rights::Extras { capacity: args.capacity, mark_node: args.mark_node, ..args.uses.extras()? };
     let secrets = check::secrets(&args.secrets)?;
-    Ok(rbac::document(&holder, &rights::electing(&roles, extras), &rights::of(&roles, extras), &secrets))
+    let rights = rights::of(&roles, extras).with_controllers(&controllers).with_node(args.node);
+    Ok(rbac::document(&holder, &rights::electing(&roles, extras), &rights, &secrets))
 }
 
 fn manifests(args: &Driver) -> Result<String, String> {

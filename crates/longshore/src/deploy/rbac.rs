@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use super::check::{SecretName, scalar};
 use super::rights::{Journal, Rights, Verbs};
+use crate::commands::controllers::CLUSTER;
 use crate::sidecar::Role;
 
 /// Who gets rights.
@@ -62,10 +63,13 @@ fn leases(holder: &Holder, roles: &BTreeSet<Role>, rights: &Rights) -> String {
     const GROUP: &str = "coordination.k8s.io";
     const KEEPING: [&str; 4] = ["get", "list", "patch", "watch"];
     let on = |names: Option<&[&str]>, verbs: &[&str]| rule(GROUP, "leases", names, verbs);
-    if !rights.leases && rights.journal.is_none() {
+    if !rights.leases && !rights.cluster_lease && rights.journal.is_none() {
         return String::new();
     }
     let mut text = on(None, &["create"]);
+    if rights.cluster_lease {
+        text.push_str(&on(Some(&[CLUSTER]), &["get", "update"]));
+    }
     if rights.leases {
         let names: Option<Vec<String>> =
             holder.driver.as_ref().map(|driver| roles.iter().filter_map(|role| role.lease(driver)).collect());

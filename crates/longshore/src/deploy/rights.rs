@@ -4,11 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use api::Kind;
 use control::{Action, Permission, Rules};
+use rules_attachdetach::AttachDetach;
 use rules_attacher::Attacher;
+use rules_binding::Binding;
+use rules_node::Node;
 use rules_provisioner::{Capacity, Provisioner, Sources};
-use rules_registrar::Marker;
+use rules_registrar::{Marker, Registrar};
 use rules_resizer::Resizer;
+use rules_scheduler::Scheduler;
 
+use crate::commands::controllers::ClusterController;
 use crate::sidecar::Role;
 
 /// Verbs on resources, by API group and resource (`volumeattachments/status`).
@@ -27,6 +32,8 @@ pub struct Rights {
     pub leases: bool,
     /// They keep a journal, which is a Lease of its own.
     pub journal: Option<Journal>,
+    /// The controllers that work for no driver in particular hold a lease of their own.
+    pub cluster_lease: bool,
 }
 
 /// Whose journal is kept.
@@ -145,6 +152,30 @@ fn reach(kind: Kind) -> Reach {
 }
 
 impl Rights {
+    /// And what these of `longshore controllers` may do.
+    pub fn with_controllers(mut self, controllers: &BTreeSet<ClusterController>) -> Rights {
+        for one in controllers {
+            match one {
+                ClusterController::Binding => self.take::<Binding>(|_| true),
+                ClusterController::AttachDetach => self.take::<AttachDetach>(|_| true),
+                ClusterController::Scheduler => self.take::<Scheduler>(|_| true),
+            }
+            self.speak();
+            self.cluster_lease = true;
+        }
+        self
+    }
+
+    /// And what `longshore node` may do.
+    pub fn with_node(mut self, node: bool) -> Rights {
+        if node {
+            self.take::<Registrar>(|_| true);
+            self.take::<Node>(|_| true);
+            self.speak();
+        }
+        self
+    }
+
     fn take<R: Rules>(&mut self, uses: impl Fn(Kind) -> bool) {
         // The journal is granted by name.
         for kind in R::watches().iter().filter(|kind| **kind != Kind::Lease && uses(**kind)) {

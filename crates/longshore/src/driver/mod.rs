@@ -13,21 +13,16 @@ use anyhow::{Context, Result, anyhow};
 use control::host::{FailureKind, Op, Reply};
 use csi::{Call, Code, Method, Response, Status, registration};
 use io_csi::{Answers, Locks};
-use io_host::{Host, HostError, Workers};
+use io_host::{Host, Workers};
+use io_run::machine::{self, OpFailure};
 use rules_driver::{Config, Facts, METHODS, Run, Step, Trouble};
 
 use crate::args;
-use crate::hands::workers;
 use crate::layout::{DRIVER, Layout, text};
 use crate::out;
 use kernel::Kernel;
 use records::Records;
 use setup::Setup;
-
-/// How long one operation may take before nobody waits for it any more. It goes on in its own thread.
-const DEADLINE: Duration = Duration::from_secs(60);
-/// How often a long copy says how far it has come.
-const PROGRESS: Duration = Duration::from_secs(10);
 
 /// The driver behind its socket.
 #[derive(Clone)]
@@ -183,7 +178,14 @@ impl Works {
         let loaded = records::all(&config).map_err(anyhow::Error::from);
         let facts = loaded.and_then(|files| Facts::load(&files, mounts, loops).map_err(|error| anyhow!(error)));
         let facts = facts.with_context(|| format!("cannot load the volumes in {}", config.state_dir))?;
-        Ok(Works { config, workers: workers(host), facts: Mutex::new(facts), kernel, records, busy: Locks::default() })
+        Ok(Works {
+            config,
+            workers: machine::workers(host),
+            facts: Mutex::new(facts),
+            kernel,
+            records,
+            busy: Locks::default(),
+        })
     }
 
     async fn answer(self: &Arc<Works>, call: Call) -> Result<Response, Status> {
@@ -232,59 +234,34 @@ impl Works {
         }
         let works = self.clone();
         let looking = tokio::task::spawn_blocking(move || works.kernel.look(&works.config, &works.facts, look));
-        match tokio::time::timeout(DEADLINE, looking).await {
+        match tokio::time::timeout(machine::OP_DEADLINE, looking).await {
             Ok(Ok(Ok(()))) => Ok(()),
             Ok(Ok(Err(error))) => Err(format!("cannot look at the mounts of the volume: {error}")),
             Ok(Err(_)) | Err(_) => Err("the mounts of the volume do not answer; call again".into()),
         }
     }
 
-    /// Performs an operation in a thread of its own: a hung filesystem blocks nothing but itself. What takes as long as a
-    /// volume is large has no deadline: its caller may stop waiting, but the volume is held until it has ended, so that it
-    /// is never begun a second time beside itself.
+    /// Performs an operation in a thread of its own: records through their log, everything else in a worker.
     async fn perform(self: &Arc<Works>, op: Op) -> Result<Reply, (String, Trouble)> {
-        let said = format!("{op:?}");
-        let copies = if let Op::CopyTogether { copies } = &op { copies.clone() } else { vec![] };
-        let endless = matches!(op, Op::CopyTogether { .. } | Op::RemoveTree { .. });
-        let refused = |error: HostError| (error.to_string(), trouble(&error));
-        let (say, mut heard) = tokio::sync::oneshot::channel();
-        let pending = if self.records.keep(&op) {
-            let works = self.clone();
-            tokio::task::spawn_blocking(move || drop(say.send(works.records.write(&op))));
-            None
+        let answer = if self.records.keep(&op) {
+            let (works, (say, heard)) = (self.clone(), tokio::sync::oneshot::channel());
+            let written = op.clone();
+            tokio::task::spawn_blocking(move || drop(say.send(works.records.write(&written))));
+            let late = || Err(OpFailure::NoAnswer(format!("{op:?} has not ended after {:?}", machine::OP_DEADLINE)));
+            machine::wait(&op, heard).await.unwrap_or_else(late)
         } else {
-            Some(self.workers.begin(op, move |answer| drop(say.send(answer))).map_err(refused)?)
+            machine::perform(&self.workers, op).await
         };
-        let patience = if endless { PROGRESS } else { DEADLINE };
-        loop {
-            return match tokio::time::timeout(patience, &mut heard).await {
-                Ok(Ok(Ok(reply))) => Ok(reply),
-                Ok(Ok(Err(error))) => Err(refused(error)),
-                Ok(Err(_)) => Err((format!("{said} ended without an answer"), Trouble::Other)),
-                Err(_) if endless => {
-                    for copy in &copies {
-                        match io_host::copied_so_far(&copy.to) {
-                            Some(bytes) => tracing::info!("{bytes} bytes of {} are copied so far", copy.from),
-                            None => tracing::info!("{} is being copied", copy.from),
-                        }
-                    }
-                    continue;
-                }
-                Err(_) => match pending {
-                    Some(pending) => Err(refused(pending.give_up())),
-                    None => Err((format!("{said} has not ended after {} s", DEADLINE.as_secs()), Trouble::Other)),
-                },
-            };
-        }
+        answer.map_err(|failure| match failure {
+            OpFailure::Host(error) if error.kind() == FailureKind::NoSpace => (error.to_string(), Trouble::DiskFull),
+            OpFailure::Host(error) => (error.to_string(), Trouble::Other),
+            OpFailure::NoAnswer(text) => (text, Trouble::Other),
+        })
     }
 
     fn facts(&self) -> MutexGuard<'_, Facts> {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn trouble(error: &HostError) -> Trouble {
-    if error.kind() == FailureKind::NoSpace { Trouble::DiskFull } else { Trouble::Other }
 }
 
 impl Answers for Registration {

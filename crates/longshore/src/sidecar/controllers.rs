@@ -1,32 +1,25 @@
-//! The roles that work on the cluster's objects: provisioner, attacher, resizer, and what the registrar writes on its Node.
+//! The controllers that work for one driver: provisioner, attacher, resizer, and what the registrar writes on its Node. Every
+//! process that serves a driver adds them here: `sidecar`, `controllers` and `up`.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::pin::Pin;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
 
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
 use api::{Kind, ObjectKey};
-use control::{Narrate, Rules};
-use io_csi::{Driver, Profile};
-use io_kube::{Kube, LeaderElector, LeaderStatus, Scope, WatchEvent};
-use io_run::{Clock, Controller, Events, Facts, Hands, Metrics, Parts};
+use control::Tick;
+use csi::{Call, Response, v1};
+use io_csi::Profile;
+use io_kube::{Kube, LeaderElector, Scope};
+use io_run::{Leadership, Manager, Observer};
 use rules_attacher::Attacher;
-use rules_provisioner::{Capacity, Provisioner, Sources};
+use rules_provisioner::{
+    AttemptGoal, AttemptTally, Capacity, CapacityTally, EndedAttempt, Local as ProvisionerLocal, OwnNode, Provisioner,
+    Sources,
+};
 use rules_registrar::{Marker, MarkerLocal};
 use rules_resizer::Resizer;
-use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
 
-use super::hands::RoleHands;
-use super::run::Shared;
-use super::secrets::Waiting;
-use super::settings::Cluster;
-use super::tally::Tally;
-use super::{Role, locals};
-
-/// News of watches waiting to be taken in. The watches wait when it is full; a piece may be a whole page of a list.
-const NEWS: usize = 4;
+use super::settings::{Cluster, Settings};
+use super::{Role, capacity, locals};
 
 /// Keys at once where nobody gave a number: far more than requests are ever under way, and still a bound.
 const UNLIMITED: usize = 512;
@@ -35,183 +28,8 @@ const UNLIMITED: usize = 512;
 /// make while the next ones are written down.
 const MADE_AT_ONCE: usize = 192;
 
-/// A controller, whatever its rules.
-trait Worker: Send + Sync {
-    fn wait_at_end(&self, longest: Duration);
-    fn lead(&self, leads: bool);
-    fn stop(&self);
-    fn start_over(&self);
-    fn run(self: Arc<Self>) -> Pin<Box<dyn Future<Output = ()> + Send>>;
-}
-
-impl<R: Narrate> Worker for Controller<R> {
-    fn wait_at_end(&self, longest: Duration) {
-        Controller::wait_at_end(self, longest);
-    }
-
-    fn lead(&self, leads: bool) {
-        Controller::lead(self, leads);
-    }
-
-    fn stop(&self) {
-        Controller::stop(self);
-    }
-
-    fn start_over(&self) {
-        Controller::start_over(self);
-    }
-
-    fn run(self: Arc<Self>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        Box::pin(Controller::run(self))
-    }
-}
-
-/// The marker, which asks a driver that is back where its node is.
-struct Marking(Arc<Controller<Marker>>);
-
-impl Worker for Marking {
-    fn wait_at_end(&self, longest: Duration) {
-        self.0.wait_at_end(longest);
-    }
-
-    fn lead(&self, leads: bool) {
-        self.0.lead(leads);
-    }
-
-    fn stop(&self) {
-        self.0.stop();
-    }
-
-    fn start_over(&self) {
-        self.0.update_local(|local| local.place = None);
-        self.0.start_over();
-    }
-
-    fn run(self: Arc<Self>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        Box::pin(self.0.clone().run())
-    }
-}
-
-/// The controllers of one role.
-struct Team {
-    /// Leaders are found for this role, by the Lease of this name.
-    lease: Option<String>,
-    workers: Vec<Arc<dyn Worker>>,
-}
-
-/// What the teams watch.
-#[derive(Default)]
-struct Sight {
-    /// What they name, whether they need it or not: it counts as listed.
-    named: BTreeSet<Kind>,
-    /// What they need, and of which objects.
-    needed: BTreeMap<Kind, Scope>,
-}
-
-impl Sight {
-    fn see(&mut self, named: &[Kind], unseen: &[Kind]) {
-        self.named.extend(named);
-        let needed = named.iter().filter(|kind| !unseen.contains(kind));
-        self.needed.extend(needed.map(|kind| (*kind, Scope::default())));
-    }
-
-    /// Only these objects are needed, unless somebody needs more.
-    fn narrow(&mut self, kind: Kind, scope: Scope) {
-        self.named.insert(kind);
-        self.needed.entry(kind).or_insert(scope);
-    }
-}
-
-/// What the parts of the controllers are made of.
-struct Workshop {
-    shared: Arc<Shared>,
-    driver: Arc<Driver>,
-    profile: Profile,
-    kube: Kube,
-    facts: Arc<Facts>,
-    clock: Arc<Clock>,
-    waiting: Arc<Waiting>,
-    events: Events,
-    sight: Sight,
-}
-
-/// Runs the controllers until everything is to end; `lives` counts lives of the driver.
-pub async fn work(
-    shared: &Arc<Shared>,
-    kube: Kube,
-    driver: Arc<Driver>,
-    profile: &Profile,
-    mut lives: watch::Receiver<u64>,
-) -> Result<()> {
-    let limited = match shared.settings.cluster.limit {
-        Some((rate, burst)) => kube.throttled(rate, burst),
-        None => kube.paced(),
-    };
-    let waiting = Arc::<Waiting>::default();
-    let speaking: Arc<dyn Hands> = Arc::new(RoleHands {
-        kube: limited.clone(),
-        driver: driver.clone(),
-        timeout: shared.settings.timeout(Role::Provisioner),
-        waiting: waiting.clone(),
-    });
-    let mut workshop = Workshop {
-        shared: shared.clone(),
-        driver,
-        profile: profile.clone(),
-        kube: limited.clone(),
-        facts: Arc::default(),
-        clock: Arc::new(Clock::default()),
-        waiting: waiting.clone(),
-        events: Events::start(speaking),
-        sight: Sight::default(),
-    };
-    let mut teams = Vec::new();
-    for role in shared.settings.controllers() {
-        teams.push(workshop.team(role).await?);
-    }
-    if shared.settings.marks_node() {
-        teams.push(workshop.marker());
-    }
-    let Workshop { facts, events, sight, .. } = workshop;
-    feed(&limited, &facts, sight);
-    let (working, worked) = watch::channel(true);
-    let (mut workers, mut campaigns) = (JoinSet::new(), JoinSet::new());
-    for team in &teams {
-        for worker in &team.workers {
-            workers.spawn(worker.clone().run());
-        }
-        if let (Some(election), Some(name)) = (&shared.settings.election, &team.lease) {
-            team.workers.iter().for_each(|worker| worker.lead(false));
-            let lease = ObjectKey::new(&*shared.settings.home, &**name);
-            let elector = LeaderElector { lease, labels: election.labels.clone(), config: election.config.clone() };
-            let metrics = shared.metrics.clone();
-            campaigns.spawn(campaigning(metrics, kube.clone(), elector, team.workers.clone(), worked.clone()));
-        }
-    }
-    let everybody: Vec<Arc<dyn Worker>> = teams.iter().flat_map(|team| team.workers.iter().cloned()).collect();
-    let again = everybody.clone();
-    let looking = tokio::spawn(waiting.look(limited, move || again.iter().for_each(|worker| worker.start_over())));
-    loop {
-        tokio::select! {
-            () = shared.stopped() => break,
-            changed = lives.changed() => {
-                if changed.is_err() {
-                    break;
-                }
-                // The driver is back: what failed before says nothing any more.
-                everybody.iter().for_each(|worker| worker.start_over());
-            }
-        }
-    }
-    looking.abort();
-    everybody.iter().for_each(|worker| worker.stop());
-    while workers.join_next().await.is_some() {}
-    // Only now: whoever leads next must not begin while something of ours is under way.
-    let _ = working.send(false);
-    while campaigns.join_next().await.is_some() {}
-    events.settle().await;
-    Ok(())
-}
+/// Looks how far published capacities are from what they should be.
+pub type Capacities = Box<dyn Fn() -> CapacityTally + Send + Sync>;
 
 /// The cluster, as far as what was given says where it is: nobody is asked yet.
 pub async fn connect(cluster: &Cluster) -> Result<Kube> {
@@ -222,87 +40,50 @@ pub async fn connect(cluster: &Cluster) -> Result<Kube> {
     })
 }
 
-/// Watches what the rules need, and nothing else.
-fn feed(kube: &Kube, facts: &Arc<Facts>, sight: Sight) {
-    let (send, mut news) = mpsc::channel(NEWS);
-    for kind in sight.named.iter().filter(|kind| !sight.needed.contains_key(kind)) {
-        facts.replace(*kind, 0, Vec::new());
-    }
-    for (kind, scope) in sight.needed {
-        tokio::spawn(kube.clone().watch_within(kind, scope, send.clone()));
-    }
-    let facts = facts.clone();
-    tokio::spawn(async move {
-        while let Some(feed) = news.recv().await {
-            match feed {
-                WatchEvent::InitApply(objects) => facts.part(objects),
-                WatchEvent::InitDone { kind, version, objects, before } => {
-                    facts.replace_rest(kind, version, objects, before);
-                }
-                WatchEvent::Apply(object) => facts.set(object),
-                WatchEvent::Delete(object) => facts.remove(&object),
-            }
+/// Adds the controllers of the roles that the settings name, for the driver with this profile. They are the group of the
+/// driver's name. Answers with the count of capacity objects, where there are any to count.
+pub async fn add(manager: &Manager, settings: &Settings, profile: &Profile) -> Result<Option<Capacities>> {
+    let roles = Roles { manager, settings, profile };
+    let mut capacities = None;
+    for role in settings.controllers() {
+        match role {
+            Role::Provisioner => capacities = roles.provisioner().await?,
+            Role::Attacher => roles.attacher(),
+            Role::Resizer => roles.resizer()?,
+            Role::Registrar | Role::Liveness => {}
         }
-    });
+    }
+    if settings.marks_node() {
+        roles.marker();
+    }
+    Ok(capacities)
 }
 
-/// Lets the controllers of a role work while this process leads; gives the lease up when `worked` says no.
-async fn campaigning(
-    metrics: Arc<Metrics>,
-    kube: Kube,
-    elector: LeaderElector,
-    workers: Vec<Arc<dyn Worker>>,
-    mut worked: watch::Receiver<bool>,
-) {
-    let (tell, mut standing) = watch::channel(LeaderStatus::default());
-    let name = elector.lease.name.clone();
-    metrics.leads(&name, false);
-    let follow = async move {
-        let mut leads = false;
-        while standing.changed().await.is_ok() {
-            let now = standing.borrow_and_update().clone();
-            if let Some(failure) = &now.failure {
-                tracing::warn!("the lease {name}: {failure}");
-            }
-            if now.leads != leads {
-                leads = now.leads;
-                metrics.leads(&name, leads);
-                tracing::info!("{} under the lease {name}", if leads { "leading" } else { "no longer leading" });
-                workers.iter().for_each(|worker| worker.lead(leads));
-            }
-        }
-    };
-    let end = async move {
-        let _ = worked.wait_for(|working| !working).await;
-    };
-    tokio::join!(kube.elect(&elector, tell, end), follow);
+struct Roles<'a> {
+    manager: &'a Manager,
+    settings: &'a Settings,
+    profile: &'a Profile,
 }
 
-impl Workshop {
-    fn parts(&self, role: Role) -> Parts {
-        self.parts_by(role, self.kube.clone())
+impl Roles<'_> {
+    fn group(&self) -> &str {
+        &self.profile.name
     }
 
-    fn parts_by(&self, role: Role, kube: Kube) -> Parts {
-        let hands: Arc<dyn Hands> = Arc::new(RoleHands {
-            kube,
-            driver: self.driver.clone(),
-            timeout: self.shared.settings.timeout(role),
-            waiting: self.waiting.clone(),
-        });
-        Parts {
-            facts: self.facts.clone(),
-            clock: self.clock.clone(),
-            // What an attacher has to say it says in the attachment, as upstream's does.
-            events: (role != Role::Attacher).then(|| self.events.clone()),
-            hands,
-            metrics: self.shared.metrics.clone(),
-        }
+    /// The Lease of a role, if leaders are found for it.
+    fn lease(&self, role: Role) -> Option<Leadership> {
+        // Every node has a provisioner where there is one per node: none of them waits for another.
+        let alone = role == Role::Provisioner && self.settings.per_node();
+        let name = role.lease(&self.profile.name).filter(|_| !alone)?;
+        let election = self.settings.election.as_ref()?;
+        let lease = ObjectKey::new(&*self.settings.home, name);
+        let elector = LeaderElector { lease, labels: election.labels.clone(), config: election.config.clone() };
+        Some(self.manager.elect(self.group(), elector))
     }
 
     /// Not told how many, there is no limit to speak of: the pace of the requests adapts to the server's answers.
     fn limit(&self, role: Role, name: &str) -> usize {
-        let flags = &self.shared.settings.flags;
+        let flags = &self.settings.flags;
         match role {
             _ if flags.is_given(name) => usize::try_from(flags.int(role, name)).unwrap_or(1),
             Role::Provisioner => MADE_AT_ONCE,
@@ -310,78 +91,125 @@ impl Workshop {
         }
     }
 
-    /// The controllers of a role, and what they watch.
-    async fn team(&mut self, role: Role) -> Result<Team> {
-        let workers: Vec<Arc<dyn Worker>> = match role {
-            Role::Provisioner => self.provisioners().await?,
-            Role::Attacher => {
-                self.sight.see(Attacher::watches(), &[]);
-                let local = locals::attacher(&self.shared, &self.profile);
-                let attacher = Controller::<Attacher>::new(&self.parts(role), local);
-                attacher.at_once(self.limit(role, "worker-threads"));
-                vec![attacher]
-            }
-            Role::Resizer => {
-                let local = locals::resizer(&self.shared, &self.profile)?;
-                self.sight.see(Resizer::watches(), &locals::unseen_by_resizer(&local));
-                let resizer = Controller::<Resizer>::new(&self.parts(role), local);
-                resizer.at_once(self.limit(role, "workers"));
-                vec![resizer]
-            }
-            Role::Registrar | Role::Liveness => vec![],
-        };
-        workers.iter().for_each(|worker| worker.wait_at_end(self.shared.settings.timeout(role)));
-        // Every node has a provisioner where there is one per node: none of them waits for another.
-        let alone = role == Role::Provisioner && self.shared.settings.per_node();
-        Ok(Team { lease: role.lease(&self.profile.name).filter(|_| !alone), workers })
+    fn attacher(&self) {
+        let (role, local) = (Role::Attacher, locals::attacher(self.settings, self.profile));
+        let attacher = self.manager.add::<Attacher>(self.group(), local);
+        let attacher = attacher.lease(self.lease(role).as_ref()).limit(self.limit(role, "worker-threads"));
+        // What an attacher has to say it says in the attachment, as upstream's does.
+        attacher.timeout(self.settings.timeout(role)).without_events().start();
     }
 
-    async fn provisioners(&mut self) -> Result<Vec<Arc<dyn Worker>>> {
+    fn resizer(&self) -> Result<()> {
+        let (role, local) = (Role::Resizer, locals::resizer(self.settings, self.profile)?);
+        let unseen = locals::unseen_by_resizer(&local);
+        let resizer = self.manager.add::<Resizer>(self.group(), local).without(&unseen);
+        let resizer = resizer.lease(self.lease(role).as_ref()).limit(self.limit(role, "workers"));
+        resizer.timeout(self.settings.timeout(role)).start();
+        Ok(())
+    }
+
+    async fn provisioner(&self) -> Result<Option<Capacities>> {
         let role = Role::Provisioner;
-        let local = locals::provisioner(&self.shared, &self.profile, &self.kube).await?;
-        let unseen = locals::unseen_by_provisioner(&local);
-        let journal = local.journal();
-        self.sight.narrow(Kind::Lease, Scope { namespace: journal.namespace, name: journal.name, ..Scope::default() });
-        self.sight.see(Provisioner::watches(), &[&unseen[..], &[Kind::Lease]].concat());
-        self.sight.see(Sources::watches(), &[&unseen[..], &[Kind::Lease]].concat());
-        let parts = self.parts(role);
-        self.shared.metrics.counted_by(Arc::new(Tally::new(self.facts.clone())));
-        let provisioner = Controller::<Provisioner>::new(&parts, local.clone());
-        provisioner.at_once(self.limit(role, "worker-threads"));
-        let mut all: Vec<Arc<dyn Worker>> = vec![provisioner, Controller::<Sources>::new(&parts, local.clone())];
-        let Some(capacity) = &local.settings.capacity else { return Ok(all) };
-        let mine = Scope { namespace: capacity.namespace.clone(), labels: local.capacity_labels(), ..Scope::default() };
-        self.sight.narrow(Kind::CSIStorageCapacity, mine);
-        self.sight.see(Capacity::watches(), &[unseen, vec![Kind::CSIStorageCapacity]].concat());
-        let flags = &self.shared.settings.flags;
+        let node = if self.settings.per_node() { Some(self.own_node().await?) } else { None };
+        let kube = self.manager.kube();
+        let local = locals::provisioner(self.settings, self.profile, node, kube).await?;
+        let (unseen, journal) = (locals::unseen_by_provisioner(&local), local.journal());
+        let journal = Scope { namespace: journal.namespace, name: journal.name, ..Scope::default() };
+        let (lease, timeout) = (self.lease(role), self.settings.timeout(role));
+        let provisioner = self.manager.add::<Provisioner>(self.group(), local.clone()).lease(lease.as_ref());
+        let provisioner = provisioner.limit(self.limit(role, "worker-threads")).timeout(timeout).without(&unseen);
+        provisioner.within(Kind::Lease, journal.clone()).observe(self.tally()).start();
+        let sources = self.manager.add::<Sources>(self.group(), local.clone()).lease(lease.as_ref());
+        sources.timeout(timeout).without(&unseen).within(Kind::Lease, journal).start();
+        Ok(self.capacity(local, lease.as_ref(), &unseen))
+    }
+
+    /// Publishes capacities, where that was asked for.
+    fn capacity(&self, local: ProvisionerLocal, lease: Option<&Leadership>, unseen: &[Kind]) -> Option<Capacities> {
+        let (role, flags) = (Role::Provisioner, &self.settings.flags);
+        let namespace = local.settings.capacity.as_ref()?.namespace.clone();
+        let mine = Scope { namespace, labels: local.capacity_labels(), ..Scope::default() };
         let limited = ["kube-api-capacity-qps", "kube-api-capacity-burst"].iter().any(|name| flags.is_given(name));
         let kube = if limited {
             let burst = u32::try_from(flags.int(role, "kube-api-capacity-burst")).unwrap_or(1);
-            self.kube.throttled(flags.float(role, "kube-api-capacity-qps"), burst)
+            self.manager.kube().throttled(flags.float(role, "kube-api-capacity-qps"), burst)
         } else {
-            self.kube.clone()
+            self.manager.kube().clone()
         };
-        let parts = Parts { events: None, ..self.parts_by(role, kube) };
-        let (facts, counted) = (self.facts.clone(), local.clone());
-        let look = move || facts.look(|cache| rules_provisioner::tally(cache, &counted));
-        let _ = self.shared.capacities.set(Box::new(look));
-        let capacity = Controller::<Capacity>::new(&parts, local);
-        capacity.at_once(usize::try_from(flags.int(role, "capacity-threads")).unwrap_or(1));
-        all.push(capacity);
-        Ok(all)
+        let capacity = self.manager.add::<Capacity>(self.group(), local.clone()).lease(lease).kube(kube);
+        let threads = usize::try_from(flags.int(role, "capacity-threads")).unwrap_or(1);
+        let capacity = capacity.limit(threads).timeout(self.settings.timeout(role)).without_events();
+        capacity.without(unseen).within(Kind::CSIStorageCapacity, mine).start();
+        let cache = self.manager.cache().clone();
+        Some(Box::new(move || cache.look(|cache| rules_provisioner::tally(cache, &local))))
+    }
+
+    /// Counts attempts to make and delete volumes.
+    fn tally(&self) -> Observer<Provisioner> {
+        let (cache, metrics) = (self.manager.cache().clone(), self.manager.metrics().clone());
+        let (tally, started) = (Mutex::new(AttemptTally::default()), std::time::Instant::now());
+        let tick = |since: std::time::Duration| Tick(u64::try_from(since.as_millis()).unwrap_or(u64::MAX));
+        Box::new(move |key, action, acted| {
+            let now = started.elapsed();
+            let times = (tick(now.saturating_sub(acted.took)), tick(now));
+            let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
+            let ended = cache.look(|cache| tally.ended(times, key, action, acted.failed, cache));
+            let Some(EndedAttempt { goal, took }) = ended else { return };
+            let took = took.map(std::time::Duration::from_millis);
+            match goal {
+                AttemptGoal::Provision { class, source } => metrics.provisioned(&class, &source, took),
+                AttemptGoal::Delete { class } => metrics.deleted(&class, took),
+            }
+        })
+    }
+
+    /// P93: this node, as the driver on it describes it.
+    async fn own_node(&self) -> Result<OwnNode> {
+        let (settings, role) = (self.settings, Role::Provisioner);
+        let client = &self.manager.drivers().at(&settings.socket).client;
+        let call = Call::NodeGetInfo(v1::NodeGetInfoRequest {});
+        let said = match client.call(&settings.socket, call, settings.timeout(role)).await {
+            Ok(Response::NodeGetInfo(said)) => said,
+            Ok(_) => bail!("the driver at {} does not say where its node is", settings.socket),
+            Err(status) => bail!("the driver at {} does not say where its node is: {status}", settings.socket),
+        };
+        let millis = |name: &str| {
+            let given = settings.flags.duration(role, name).as_millis();
+            u64::try_from(given).with_context(|| format!("--{name} is too long"))
+        };
+        Ok(OwnNode {
+            name: settings.own.node.clone(),
+            segments: said.accessible_topology.map(|place| place.segments).unwrap_or_default(),
+            immediate_binding: settings.flags.is(role, "node-deployment-immediate-binding"),
+            base_delay_millis: millis("node-deployment-base-delay")?,
+            max_delay_millis: millis("node-deployment-max-delay")?,
+        })
     }
 
     /// The node's id and topology, written by us where nobody else does.
-    fn marker(&mut self) -> Team {
-        let settings = &self.shared.settings;
+    fn marker(&self) {
         let local = MarkerLocal {
-            node: settings.own.node.clone(),
+            node: self.settings.own.node.clone(),
             driver: self.profile.name.clone(),
-            socket: settings.socket.clone(),
+            socket: self.settings.socket.clone(),
             place: None,
         };
-        self.sight.narrow(Kind::Node, Scope { name: local.node.clone(), ..Scope::default() });
-        let marker = Controller::<Marker>::new(&self.parts(Role::Registrar), local);
-        Team { lease: None, workers: vec![Arc::new(Marking(marker))] }
+        let scope = Scope { name: local.node.clone(), ..Scope::default() };
+        let marker = self.manager.add::<Marker>(self.group(), local).within(Kind::Node, scope);
+        // A driver that is back may say something else of its node.
+        marker.timeout(self.settings.timeout(Role::Registrar)).refresh(|local| local.place = None).start();
     }
+}
+
+/// Who owns the capacity objects, and how they are kept: asked of the cluster.
+pub async fn capacity_settings(settings: &Settings, kube: &Kube) -> Result<rules_provisioner::CapacitySettings> {
+    capacity::served(kube).await?;
+    let every = settings.flags.duration(Role::Provisioner, "capacity-poll-interval");
+    let level = settings.flags.int(Role::Provisioner, "capacity-ownerref-level");
+    Ok(rules_provisioner::CapacitySettings {
+        namespace: settings.own.namespace.clone(),
+        immediate: settings.flags.is(Role::Provisioner, "capacity-for-immediate-binding"),
+        poll_millis: u64::try_from(every.as_millis()).context("--capacity-poll-interval is too long")?,
+        owner: capacity::owner(kube, level, &settings.own).await?,
+    })
 }

@@ -57,7 +57,7 @@ pub async fn name(client: &Arc<CsiClient>, socket: &str, timeout: Duration) -> R
 /// Where the driver says its node is; nothing if it does not say.
 pub async fn place(shared: &Shared) -> Option<NodeInfo> {
     let (socket, timeout) = (&shared.settings.socket, shared.settings.timeout(Role::Registrar));
-    match shared.client.call(socket, Call::NodeGetInfo(v1::NodeGetInfoRequest {}), timeout).await {
+    match shared.line().client.call(socket, Call::NodeGetInfo(v1::NodeGetInfoRequest {}), timeout).await {
         Ok(Response::NodeGetInfo(info)) => Some(NodeInfo::of(&info)),
         Ok(_) | Err(_) => None,
     }

@@ -3,31 +3,35 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use api::Kind;
 use control::Rules;
 use csi::v1::plugin_capability::service::Type as Service;
 use csi::v1::{controller_service_capability::rpc::Type as Can, node_service_capability::rpc::Type as NodeCan};
-use csi::{Call, Response, v1};
 use io_csi::Profile;
 use io_kube::Kube;
-use rules_provisioner::{CapacitySettings, Intent, OwnNode, Provisioner};
+use rules_provisioner::{Intent, OwnNode, Provisioner};
 use rules_resizer::{Expansion, Resizer};
 
-use super::run::Shared;
-use super::{Role, capacity};
+use super::Role;
+use super::controllers::capacity_settings;
+use super::settings::Settings;
 
 /// The provisioner's, with what only the driver or the cluster can say.
-pub async fn provisioner(shared: &Shared, profile: &Profile, kube: &Kube) -> Result<rules_provisioner::Local> {
+pub async fn provisioner(
+    settings: &Settings,
+    profile: &Profile,
+    node: Option<OwnNode>,
+    kube: &Kube,
+) -> Result<rules_provisioner::Local> {
     if !profile.can(Can::CreateDeleteVolume) {
         bail!("the driver {} makes no volumes, so there is nothing to provision", profile.name);
     }
-    let flags = &shared.settings.flags;
+    let flags = &settings.flags;
     let is = |name: &str| flags.is(Role::Provisioner, name);
     let text = |name: &str| flags.text(Role::Provisioner, name).to_string();
     let can = |one: Can| profile.can(one);
-    let node = if shared.settings.per_node() { Some(own_node(shared).await?) } else { None };
-    let settings = rules_provisioner::Settings {
+    let wanted = rules_provisioner::Settings {
         volume_name_prefix: text("volume-name-prefix"),
         volume_name_uuid_length: usize::try_from(flags.int(Role::Provisioner, "volume-name-uuid-length")).ok(),
         strict_topology: is("strict-topology"),
@@ -39,21 +43,21 @@ pub async fn provisioner(shared: &Shared, profile: &Profile, kube: &Kube) -> Res
         topology: flags.gate("Topology").unwrap_or(true),
         cross_namespace_sources: flags.gate("CrossNamespaceVolumeDataSource").unwrap_or(false),
         attributes_classes: flags.gate("VolumeAttributesClass").unwrap_or(true),
-        pauses: shared.settings.pauses(Role::Provisioner),
+        pauses: settings.pauses(Role::Provisioner),
         intent: match text("provisioning-intent").as_str() {
             "memory" => Intent::InMemory,
             "claim" => Intent::OnClaim,
             _journal => Intent::InJournal,
         },
-        namespace: shared.settings.home.clone(),
-        attaches: shared.settings.roles.contains(&Role::Attacher),
+        namespace: settings.home.clone(),
+        attaches: settings.roles.contains(&Role::Attacher),
         identity: identity(&profile.name, node.as_ref()),
         node,
-        capacity: if is("enable-capacity") { Some(capacities(shared, kube).await?) } else { None },
+        capacity: if is("enable-capacity") { Some(capacity_settings(settings, kube).await?) } else { None },
     };
     Ok(rules_provisioner::Local {
         driver: profile.name.as_str().into(),
-        socket: shared.settings.socket.as_str().into(),
+        socket: settings.socket.as_str().into(),
         abilities: rules_provisioner::Abilities {
             controller: profile.can(Service::ControllerService),
             topology: profile.can(Service::VolumeAccessibilityConstraints),
@@ -64,7 +68,7 @@ pub async fn provisioner(shared: &Shared, profile: &Profile, kube: &Kube) -> Res
             publish_unpublish: can(Can::PublishUnpublishVolume),
             single_node_multi_writer: can(Can::SingleNodeMultiWriter),
         },
-        settings: Arc::new(settings),
+        settings: Arc::new(wanted),
         recently_provisioned: rules_provisioner::RecentlyProvisioned::default(),
     })
 }
@@ -74,44 +78,6 @@ fn identity(driver: &str, node: Option<&OwnNode>) -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let node = node.map(|node| format!("-{}", node.name)).unwrap_or_default();
     format!("{}-{}-{driver}{node}", since.as_millis(), since.subsec_nanos() % 10_000)
-}
-
-/// P93: this node, as the driver on it describes it.
-async fn own_node(shared: &Shared) -> Result<OwnNode> {
-    let settings = &shared.settings;
-    let call = Call::NodeGetInfo(v1::NodeGetInfoRequest {});
-    let asked = shared.client.call(&settings.socket, call, settings.timeout(Role::Provisioner)).await;
-    let said = match asked {
-        Ok(Response::NodeGetInfo(said)) => said,
-        Ok(_) => bail!("the driver at {} does not say where its node is", settings.socket),
-        Err(status) => {
-            return Err(anyhow!("the driver at {} does not say where its node is: {status}", settings.socket));
-        }
-    };
-    let millis = |name: &str| {
-        let given = settings.flags.duration(Role::Provisioner, name).as_millis();
-        u64::try_from(given).with_context(|| format!("--{name} is too long"))
-    };
-    Ok(OwnNode {
-        name: settings.own.node.clone(),
-        segments: said.accessible_topology.map(|place| place.segments).unwrap_or_default(),
-        immediate_binding: settings.flags.is(Role::Provisioner, "node-deployment-immediate-binding"),
-        base_delay_millis: millis("node-deployment-base-delay")?,
-        max_delay_millis: millis("node-deployment-max-delay")?,
-    })
-}
-
-async fn capacities(shared: &Shared, kube: &Kube) -> Result<CapacitySettings> {
-    capacity::served(kube).await?;
-    let settings = &shared.settings;
-    let every = settings.flags.duration(Role::Provisioner, "capacity-poll-interval");
-    let level = settings.flags.int(Role::Provisioner, "capacity-ownerref-level");
-    Ok(CapacitySettings {
-        namespace: settings.own.namespace.clone(),
-        immediate: settings.flags.is(Role::Provisioner, "capacity-for-immediate-binding"),
-        poll_millis: u64::try_from(every.as_millis()).context("--capacity-poll-interval is too long")?,
-        owner: capacity::owner(kube, level, &settings.own).await?,
-    })
 }
 
 /// Kinds the provisioner need not see, because the driver or the flags leave no use for them: who runs it need not grant
@@ -130,9 +96,14 @@ pub fn unseen_by_provisioner(local: &rules_provisioner::Local) -> Vec<Kind> {
     Provisioner::watches().iter().copied().filter(|kind| !uses(*kind)).collect()
 }
 
+/// Whether a resizer has anything to do for a driver.
+pub fn resizes(profile: &Profile) -> bool {
+    profile.can(Can::ExpandVolume) || profile.can(NodeCan::ExpandVolume) || profile.can(Can::ModifyVolume)
+}
+
 /// The resizer's.
-pub fn resizer(shared: &Shared, profile: &Profile) -> Result<rules_resizer::Local> {
-    let flags = &shared.settings.flags;
+pub fn resizer(settings: &Settings, profile: &Profile) -> Result<rules_resizer::Local> {
+    let flags = &settings.flags;
     let is = |name: &str| flags.is(Role::Resizer, name);
     let can = |one: Can| profile.can(one);
     let expansion = if can(Can::ExpandVolume) {
@@ -149,7 +120,7 @@ pub fn resizer(shared: &Shared, profile: &Profile) -> Result<rules_resizer::Loca
     let slow = flags.duration(Role::Resizer, "retry-interval-max");
     Ok(rules_resizer::Local {
         driver: profile.name.clone(),
-        socket: shared.settings.socket.clone(),
+        socket: settings.socket.clone(),
         expansion,
         modifies,
         single_node_multi_writer: can(Can::SingleNodeMultiWriter),
@@ -158,7 +129,7 @@ pub fn resizer(shared: &Shared, profile: &Profile) -> Result<rules_resizer::Loca
         asks_pods: is("handle-volume-inuse-error"),
         extra_metadata: is("extra-modify-metadata"),
         slow_millis: u64::try_from(slow.as_millis()).context("--retry-interval-max is too long")?,
-        pauses: shared.settings.pauses(Role::Resizer),
+        pauses: settings.pauses(Role::Resizer),
     })
 }
 
@@ -173,14 +144,14 @@ pub fn unseen_by_resizer(local: &rules_resizer::Local) -> Vec<Kind> {
 }
 
 /// The attacher's.
-pub fn attacher(shared: &Shared, profile: &Profile) -> rules_attacher::Local {
-    let flags = &shared.settings.flags;
+pub fn attacher(settings: &Settings, profile: &Profile) -> rules_attacher::Local {
+    let flags = &settings.flags;
     let can = |one: Can| profile.can(one);
     let lists = can(Can::ListVolumes) && can(Can::ListVolumesPublishedNodes);
     let every = flags.duration(Role::Attacher, "reconcile-sync");
     rules_attacher::Local {
         driver: profile.name.clone(),
-        socket: shared.settings.socket.clone(),
+        socket: settings.socket.clone(),
         publish_unpublish: can(Can::PublishUnpublishVolume),
         publish_readonly: can(Can::PublishReadonly),
         single_node_multi_writer: can(Can::SingleNodeMultiWriter),
@@ -188,8 +159,8 @@ pub fn attacher(shared: &Shared, profile: &Profile) -> rules_attacher::Local {
         // Never unless the driver can say where its volumes are.
         list_every_millis: if lists { u64::try_from(every.as_millis()).unwrap_or(u64::MAX) } else { 0 },
         max_entries: i32::try_from(flags.int(Role::Attacher, "max-entries")).unwrap_or(0),
-        provisions: shared.settings.roles.contains(&Role::Provisioner),
-        pauses: shared.settings.pauses(Role::Attacher),
+        provisions: settings.roles.contains(&Role::Provisioner),
+        pauses: settings.pauses(Role::Attacher),
         ..rules_attacher::Local::default()
     }
 }

@@ -1,28 +1,26 @@
 //! The sidecars of a driver, in one process: `longshore sidecar`, or called by the name of a program it replaces.
 
 mod capacity;
-mod controllers;
+pub mod controllers;
 mod driver;
 mod flags;
-mod hands;
 mod help;
-mod http;
+pub mod http;
 mod liveness;
 mod locals;
 mod registrar;
 mod role;
 mod run;
-mod secrets;
-mod settings;
+pub mod settings;
 mod table;
-mod tally;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::ExitCode;
 
-pub use flags::gates;
+pub use flags::{gates, parse as parse_flags};
+pub use locals::resizes;
 pub use role::Role;
 use settings::{Settings, Surroundings};
 

@@ -5,31 +5,28 @@ use std::sync::{Arc, OnceLock};
 use anyhow::Result;
 use axum::Router;
 use axum::routing::get;
-use io_csi::{CsiClient, Driver, Observation, Observe};
-use io_run::{CallLabels, Metrics};
+use io_csi::Profile;
+use io_kube::Kube;
+use io_run::{DriverLine, Drivers, Manager};
 use rules_provisioner::CapacityTally;
 use rules_registrar::NodeInfo;
 use tokio::sync::{mpsc, watch};
 
+use super::controllers::Capacities;
 use super::registrar::{Registrar, Verdict};
 use super::settings::Settings;
 use super::{Role, controllers, driver, http, liveness};
-
-/// Looks how far published capacities are from what they should be.
-pub type Capacities = Box<dyn Fn() -> CapacityTally + Send + Sync>;
 
 /// What the parts of a process share.
 pub struct Shared {
     /// What it is to do.
     pub settings: Settings,
     /// The way to the driver.
-    pub client: Arc<CsiClient>,
-    /// What is counted.
-    pub metrics: Arc<Metrics>,
+    pub drivers: Arc<Drivers>,
+    /// The controllers, once they are at work.
+    pub manager: OnceLock<Arc<Manager>>,
     /// Counts capacity objects, where there are any to count.
     pub capacities: OnceLock<Capacities>,
-    /// The driver's name, once it has said it.
-    pub name: Arc<OnceLock<String>>,
     /// True when everything is to end.
     pub stop: watch::Receiver<bool>,
 }
@@ -39,9 +36,14 @@ impl Shared {
     fn count(&self) -> String {
         if let Some(look) = self.capacities.get() {
             let CapacityTally { goal, current, obsolete } = look();
-            self.metrics.capacities(goal, current, obsolete);
+            self.drivers.metrics().capacities(goal, current, obsolete);
         }
-        self.metrics.text()
+        self.drivers.metrics().text()
+    }
+
+    /// The way to the driver.
+    pub fn line(&self) -> Arc<DriverLine> {
+        self.drivers.at(&self.settings.socket)
     }
 
     /// Ends when everything is to end.
@@ -50,23 +52,6 @@ impl Shared {
         async move {
             let _ = stop.wait_for(|stop| *stop).await;
         }
-    }
-}
-
-/// Counts calls to the driver.
-struct Counting {
-    metrics: Arc<Metrics>,
-    driver: Arc<OnceLock<String>>,
-}
-
-impl Observe for Counting {
-    fn observed(&self, call: &Observation<'_>) {
-        let labels = CallLabels {
-            driver_name: self.driver.get().cloned().unwrap_or_else(|| "unknown-driver".into()),
-            method_name: call.method.path(),
-            grpc_status_code: if call.code == csi::Code::Ok { "OK".into() } else { format!("{:?}", call.code) },
-        };
-        self.metrics.called(&labels, call.took);
     }
 }
 
@@ -83,10 +68,8 @@ pub fn run(settings: Settings) -> Result<()> {
 
 async fn work(settings: Settings) -> Result<()> {
     let (stopping, stop) = watch::channel(false);
-    let (metrics, name) = (Arc::<Metrics>::default(), Arc::default());
-    let observer = Arc::new(Counting { metrics: metrics.clone(), driver: Arc::clone(&name) });
-    let client = Arc::new(CsiClient::new().observed_by(observer));
-    let shared = Arc::new(Shared { settings, client, metrics, capacities: OnceLock::new(), name, stop });
+    let (drivers, manager, capacities) = (Arc::default(), OnceLock::new(), OnceLock::new());
+    let shared = Arc::new(Shared { settings, drivers, manager, capacities, stop });
     let mut task = tokio::spawn(roles(shared));
     tokio::select! {
         ended = &mut task => ended?,
@@ -116,30 +99,53 @@ async fn roles(shared: Arc<Shared>) -> Result<()> {
         false => None,
     };
     let lives = driver::lives(&settings.socket)?;
-    let driver = Arc::new(Driver::new(shared.client.clone(), settings.socket.clone()));
+    let line = shared.line();
     let meet = async {
-        driver::ready(&shared.client, &settings.socket, timeout).await?;
-        driver::name(&shared.client, &settings.socket, timeout).await
+        driver::ready(&line.client, &settings.socket, timeout).await?;
+        driver::name(&line.client, &settings.socket, timeout).await
     };
     let name = tokio::select! {
         () = shared.stopped() => return Ok(()),
         met = meet => met?,
     };
     tracing::info!("the driver at {} is {name}", settings.socket);
-    let _ = shared.name.set(name.clone());
+    line.named(&name);
     let controlling = async {
         let Some(kube) = kube else {
             shared.stopped().await;
             return Ok(());
         };
         // The first request alone, so that all the others find a connection and none makes one of its own.
-        let (greeted, profile) = tokio::join!(kube.greet(), driver.profile(timeout));
+        let (greeted, profile) = tokio::join!(kube.greet(), line.driver.profile(timeout));
         greeted?;
         let profile = profile.map_err(|status| anyhow::anyhow!("the driver {name}: {status}"))?;
-        controllers::work(&shared, kube, driver.clone(), &profile, lives.clone()).await
+        control(&shared, kube, &profile, lives.clone()).await
     };
     // Either ends early only by failing.
     tokio::try_join!(register(&shared, &name, lives.clone()), controlling)?;
+    Ok(())
+}
+
+/// Runs the controllers until everything is to end; `lives` counts lives of the driver.
+async fn control(shared: &Arc<Shared>, kube: Kube, profile: &Profile, mut lives: watch::Receiver<u64>) -> Result<()> {
+    let settings = &shared.settings;
+    let limited = match settings.cluster.limit {
+        Some((rate, burst)) => kube.throttled(rate, burst),
+        None => kube.paced(),
+    };
+    let manager = Manager::new(limited, kube, shared.drivers.clone(), None);
+    let _ = shared.manager.set(manager.clone());
+    if let Some(capacities) = controllers::add(&manager, settings, profile).await? {
+        let _ = shared.capacities.set(capacities);
+    }
+    loop {
+        tokio::select! {
+            () = shared.stopped() => break,
+            // The driver is back: what failed before says nothing any more.
+            Ok(()) = lives.changed() => manager.start_over(&profile.name),
+        }
+    }
+    manager.stop().await;
     Ok(())
 }
 
@@ -172,14 +178,18 @@ fn health_route(shared: &Arc<Shared>) -> Router {
         let shared = shared.clone();
         async move {
             let settings = &shared.settings;
+            if let Some(Err(panics)) = shared.manager.get().map(|manager| manager.health()) {
+                return http::health(Err((axum::http::StatusCode::INTERNAL_SERVER_ERROR, panics)));
+            }
             if settings.roles.contains(&Role::Liveness) {
                 let timeout = settings.timeout(Role::Liveness);
-                return http::health(liveness::health(&shared.client, &settings.socket, timeout).await);
+                return http::health(liveness::health(&shared.line().client, &settings.socket, timeout).await);
             }
-            match (&settings.registration, shared.name.get()) {
+            let line = shared.line();
+            match (&settings.registration, line.name()) {
                 (Some(registration), Some(name)) => {
                     let registrar = Registrar::new(registration, name);
-                    http::health(registrar.health(&shared.client, settings.timeout(Role::Registrar)).await)
+                    http::health(registrar.health(&line.client, settings.timeout(Role::Registrar)).await)
                 }
                 (Some(_), None) => http::health(Err((
                     axum::http::StatusCode::NOT_FOUND,
@@ -248,6 +258,6 @@ async fn back(
         std::future::pending::<()>().await;
     }
     let settings = &shared.settings;
-    driver::ready(&shared.client, &settings.socket, settings.timeout(Role::Registrar)).await?;
+    driver::ready(&shared.line().client, &settings.socket, settings.timeout(Role::Registrar)).await?;
     Ok((lives, driver::place(shared).await))
 }

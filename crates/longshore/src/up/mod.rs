@@ -1,12 +1,9 @@
 //! `longshore up`: everything on this machine, in one process.
 
 mod bootstrap;
-mod logs;
-mod node;
-mod roles;
-mod routes;
 mod welcome;
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -14,14 +11,18 @@ use anyhow::{Context, Result};
 use io_apiserver::{ApiServer, Config};
 use io_host::Host;
 use io_kube::Kube;
+use io_run::{Manager, machine};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::args::{self, Part};
-use crate::driver;
-use crate::layout::Layout;
-use roles::Roles;
+use crate::commands::controllers::{self, ClusterController};
+use crate::layout::{DRIVER, Layout, text};
+use crate::node::NodeAgent;
+use crate::registered::Registered;
+use crate::sidecar::Role;
+use crate::{driver, logs, routes};
 
 /// How long the greeting waits for the driver to be registered before it is printed all the same.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -43,11 +44,11 @@ pub async fn command(args: args::Up) -> Result<()> {
         format!("cannot use {}; choose a directory you may write to with --data-dir", layout.processes().display())
     })?);
 
-    let roles: Arc<OnceLock<Arc<Roles>>> = Arc::default();
+    let started: Arc<OnceLock<Arc<Manager>>> = Arc::default();
     let server = ApiServer::open(Config {
         data_dir: layout.api(),
         logs: Some(Arc::new(logs::ProcessLogs::new(host.clone()))),
-        extra: routes::router(roles.clone()),
+        extra: routes::router(started.clone()),
         ..Config::default()
     })?;
     server.write_kubeconfig(&layout.kubeconfig(), port)?;
@@ -57,14 +58,23 @@ pub async fn command(args: args::Up) -> Result<()> {
     let stop = Arc::new(Notify::new());
     let (serves, stops) = (server.clone(), wait_for(stop.clone()));
     let serving = tokio::spawn(async move { serves.serve_tls(listener, stops).await });
-    let started = Roles::start(kube, host.clone(), &layout, &node, &args.without)?;
-    let _ = roles.set(started.clone());
+    let manager = Manager::new(kube.clone(), kube, Arc::default(), Some(machine::workers(host.clone())));
+    let _ = started.set(manager.clone());
+    controllers::add(&manager, &ClusterController::ALL.into(), None);
+    let agent = NodeAgent::start(&manager, &host, &layout, &node)?;
+    let mut roles = vec![Role::Provisioner, Role::Attacher, Role::Resizer];
+    roles.retain(|role| !left_out(&args.without, *role));
+    let mut registered = Registered::new(manager.clone(), roles)?;
+    // Claims for the reference driver say why they wait while it is away.
+    registered.expect(DRIVER, &text(&layout.driver_socket()));
+    let known = registered.known();
+    let following = tokio::spawn(registered.follow(agent.registrar.clone()));
     let mut driving = None;
     if !args.without.contains(&Part::Driver) {
         let shutdown = wait_for(stop.clone());
         driving = Some(tokio::spawn(driver::serve(layout.clone(), node.clone(), host, shutdown)));
         tokio::select! {
-            () = started.driver_registered() => {}
+            () = is_known(known, DRIVER) => {}
             () = tokio::time::sleep(PATIENCE) => tracing::warn!("the driver is not registered yet; `longshore explain` says why claims wait"),
             ended = async { match &mut driving { Some(task) => task.await, None => std::future::pending().await } } => ended??,
         }
@@ -72,7 +82,8 @@ pub async fn command(args: args::Up) -> Result<()> {
     welcome::print(&args, &layout, port, began.elapsed());
 
     signalled().await?;
-    started.stop().await;
+    following.abort();
+    manager.stop().await;
     stop.notify_waiters();
     let _ = serving.await;
     if let Some(driving) = driving {
@@ -80,6 +91,22 @@ pub async fn command(args: args::Up) -> Result<()> {
     }
     server.close();
     Ok(())
+}
+
+/// Whether a role is left to another process.
+fn left_out(without: &[Part], role: Role) -> bool {
+    match role {
+        Role::Provisioner => without.contains(&Part::Provisioner),
+        Role::Attacher => without.contains(&Part::Attacher),
+        // Sidecars that make volumes grow them too.
+        Role::Resizer => without.contains(&Part::Provisioner),
+        Role::Registrar | Role::Liveness => true,
+    }
+}
+
+/// Returns when a driver is registered and its controllers are at work.
+async fn is_known(mut known: watch::Receiver<BTreeSet<String>>, driver: &str) {
+    let _ = known.wait_for(|known| known.contains(driver)).await;
 }
 
 async fn wait_for(stop: Arc<Notify>) {

@@ -12,9 +12,11 @@ mod backend;
 #[path = "../interop/cluster/objects.rs"]
 mod objects;
 
+mod apart;
 mod client;
 mod hostile;
 mod life;
+mod own_driver;
 mod rights;
 mod takeover;
 mod world;

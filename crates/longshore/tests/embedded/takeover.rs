@@ -32,7 +32,7 @@ fn claims(world: &World) -> Vec<String> {
 }
 
 fn signal(world: &World, signal: &str) {
-    let number = world.driver.id().to_string();
+    let number = world.driver_id().to_string();
     assert!(std::process::Command::new("kill").args([signal, &number]).status().unwrap().success());
 }
 

@@ -16,13 +16,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub const VOLUMES: &str = "/api/v1/persistentvolumes";
 pub const ATTACHMENTS: &str = "/apis/storage.k8s.io/v1/volumeattachments";
 pub const CONTENTS: &str = "/apis/snapshot.storage.k8s.io/v1/volumesnapshotcontents";
-const CSI_NODES: &str = "/apis/storage.k8s.io/v1/csinodes";
+pub const CSI_NODES: &str = "/apis/storage.k8s.io/v1/csinodes";
 
 /// Dropped, all of its processes end, and nothing of it stays on the machine.
 pub struct World {
     sidecars: Vec<Process>,
-    pub driver: Process,
-    _up: Process,
+    /// The driver, where it is a process of its own.
+    driver: Option<Process>,
+    up: Process,
     pub api: Client,
     pub scratch: Scratch,
     /// The namespace, class and snapshot class of this test.
@@ -34,25 +35,65 @@ pub struct World {
 impl World {
     /// With a class that has these parameters.
     pub fn new(place: &'static str, parameters: &[(&str, &str)]) -> World {
-        let scratch = Scratch::new(place).unwrap();
-        // With everything logged, so that it can be seen who asked for what.
-        let mut up = vec!["up", "-vv", "--listen=127.0.0.1:0", "--node-name=here"];
-        up.extend(["driver", "provisioner", "attacher"].iter().flat_map(|part| ["--without", part]));
-        let mut up = start("up", &up, scratch.path());
-        eventually("the API server", PATIENCE, || {
-            up.check().map_err(|error| error.to_string())?;
-            let said = std::fs::read_to_string(up.log()).unwrap_or_default();
-            if said.contains("Longshore is up") { Ok(()) } else { Err(said) }
-        })
-        .unwrap();
-        let driver = start("driver", &["driver", "--node-id=here"], scratch.path());
-        let api = Client::new(&scratch.path().join("d/kubeconfig"));
-        let world = World { sidecars: Vec::new(), driver, _up: up, api, scratch, place, pod: None };
+        let mut world = World::up(place, &["driver", "provisioner", "attacher"]);
+        world.driver = Some(start("driver", &["driver", "--node-id=here"], world.scratch.path()));
         world.wait("the driver to be registered", CSI_NODES, |nodes| {
             nodes.iter().any(|node| node["spec"]["drivers"][0]["name"] == DRIVER)
         });
         world.api.apply(&objects::place(place, DRIVER, parameters));
         world
+    }
+
+    /// Everything in one process.
+    pub fn all_in_one(place: &'static str) -> World {
+        World::up(place, &[])
+    }
+
+    /// API server, controllers, node agent and driver, each a process of its own; controllers and node agent say at these
+    /// addresses what they count.
+    pub fn apart(place: &'static str, controllers: &str, node: &str) -> World {
+        let scratch = Scratch::new(place).unwrap();
+        let mut server = start("apiserver", &["apiserver", "--listen=127.0.0.1:0"], scratch.path());
+        until_said(&mut server, "The API server is at");
+        let api = Client::new(&scratch.path().join("d/kubeconfig"));
+        let mut world = World { sidecars: Vec::new(), driver: None, up: server, api, scratch, place, pod: None };
+        let kubeconfig = format!("--kubeconfig={}", world.kubeconfig().display());
+        let address = format!("--csi-address={}", world.socket().display());
+        let endpoint = format!("--http-endpoint={controllers}");
+        let flags = ["controllers", "-vv", &kubeconfig, &address, &endpoint];
+        let mut controllers = start("controllers", &flags, world.scratch.path());
+        let endpoint = format!("--http-endpoint={node}");
+        let flags = ["node", "-vv", "--node-name=here", &kubeconfig, &endpoint];
+        let mut agent = start("node", &flags, world.scratch.path());
+        until_said(&mut controllers, "controllers: binding, attachdetach, scheduler");
+        until_said(&mut agent, "drivers register in");
+        world.driver = Some(start("driver", &["driver", "--node-id=here"], world.scratch.path()));
+        world.sidecars.extend([controllers, agent]);
+        world.wait("the driver to be registered", CSI_NODES, |nodes| {
+            nodes.iter().any(|node| node["spec"]["drivers"][0]["name"] == DRIVER)
+        });
+        world
+    }
+
+    fn up(place: &'static str, without: &[&str]) -> World {
+        let scratch = Scratch::new(place).unwrap();
+        // With everything logged, so that it can be seen who asked for what.
+        let mut up = vec!["up", "-vv", "--listen=127.0.0.1:0", "--node-name=here"];
+        up.extend(without.iter().flat_map(|part| ["--without", part]));
+        let mut up = start("up", &up, scratch.path());
+        until_said(&mut up, "Longshore is up");
+        let api = Client::new(&scratch.path().join("d/kubeconfig"));
+        World { sidecars: Vec::new(), driver: None, up, api, scratch, place, pod: None }
+    }
+
+    /// The process number of the driver.
+    pub fn driver_id(&self) -> u32 {
+        self.driver.as_ref().unwrap().id()
+    }
+
+    /// Ends a process together with the world.
+    pub fn keep(&mut self, process: Process) {
+        self.sidecars.push(process);
     }
 
     pub fn kubeconfig(&self) -> PathBuf {
@@ -180,7 +221,7 @@ impl World {
 
     /// For a failure: the last words of everybody.
     pub fn told(&self) -> String {
-        let all = self.sidecars.iter().chain([&self.driver, &self._up]);
+        let all = self.sidecars.iter().chain(&self.driver).chain([&self.up]);
         all.map(|one| format!("--- {}\n{}\n", one.name(), one.log_tail())).collect()
     }
 }
@@ -188,8 +229,8 @@ impl World {
 impl Drop for World {
     fn drop(&mut self) {
         self.sidecars.clear();
-        let _ = self.driver.kill();
-        let _ = self._up.kill();
+        self.driver = None;
+        let _ = self.up.kill();
         // After a failure: what pods left running, mounted or attached.
         for process in self.strays() {
             let _ = std::process::Command::new("kill").args(["-9", &process]).status();
@@ -201,6 +242,16 @@ impl Drop for World {
     }
 }
 
+/// Waits until a process has written something.
+fn until_said(process: &mut Process, words: &str) {
+    eventually(words, PATIENCE, || {
+        process.check().map_err(|error| error.to_string())?;
+        let said = std::fs::read_to_string(process.log()).unwrap_or_default();
+        if said.contains(words) { Ok(()) } else { Err(said) }
+    })
+    .unwrap();
+}
+
 fn start(name: &str, words: &[&str], directory: &Path) -> Process {
     start_in(&[], name, words, directory)
 }
@@ -209,6 +260,19 @@ fn start(name: &str, words: &[&str], directory: &Path) -> Process {
 fn start_in(environment: &[&str], name: &str, words: &[&str], directory: &Path) -> Process {
     let data = format!("LONGSHORE_DATA={}", directory.join("d").display());
     let line = [environment, &[&*data, env!("CARGO_BIN_EXE_longshore")], words].concat();
+    Process::start(name, Path::new("env"), &line, directory).unwrap()
+}
+
+/// Any program, with this environment and no other.
+pub fn start_program(
+    environment: &[String],
+    name: &str,
+    program: &Path,
+    words: &[String],
+    directory: &Path,
+) -> Process {
+    let program = [program.display().to_string()];
+    let line = [environment, &program, words].concat();
     Process::start(name, Path::new("env"), &line, directory).unwrap()
 }
 

@@ -99,7 +99,7 @@ pub enum Stage {
 }
 
 /// A volume as the driver describes it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Made {
     /// The driver's name for it.
     pub volume_id: String,

@@ -17,6 +17,7 @@ mod sources;
 mod states;
 mod storm;
 mod tables;
+mod tally;
 mod topology;
 mod undo;
 mod world;

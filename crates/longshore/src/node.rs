@@ -1,5 +1,5 @@
-//! What the node's rules know outside the API, and how it stays true: records and mounts at start, sockets and
-//! processes as they come and go.
+//! The node agent on this machine: the registrar and the node's controller, and how what they know outside the API stays
+//! true: records and mounts at start, sockets and processes as they come and go.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -9,15 +9,42 @@ use anyhow::{Context, Result};
 use futures::StreamExt;
 use inotify::{EventMask, Inotify, WatchMask};
 use io_host::{Host, Watch};
-use io_run::Controller;
-use rules_node::{DriverFacts, Local as NodeLocal, Node as NodeAgent, Record};
-use rules_registrar::Registrar;
+use io_run::{Controller, Manager};
+use rules_node::{DriverFacts, Local as NodeLocal, Node as NodeRules, Record};
+use rules_registrar::{Local as RegistrarLocal, Registrar};
 use tokio::sync::mpsc;
 
 use crate::layout::{Layout, text};
 
+/// The group of the node's controllers.
+const GROUP: &str = "node";
+
+/// The node agent at work, for as long as it is kept.
+pub struct NodeAgent {
+    /// Speaks with drivers that register.
+    pub registrar: Arc<Controller<Registrar>>,
+    _processes: Watch,
+}
+
+impl NodeAgent {
+    /// Adds the node's controllers. They work below the layout's node directory, laid out as a kubelet's.
+    pub fn start(manager: &Manager, host: &Host, layout: &Layout, name: &str) -> Result<NodeAgent> {
+        let incarnation = format!("{:x}", manager.clock().now().0);
+        let local = found(host, layout, name, &incarnation)?;
+        let node = manager.add::<NodeRules>(GROUP, local).start();
+        let registrar = manager.add::<Registrar>(GROUP, RegistrarLocal::new(name, incarnation)).start();
+        let registry = layout.registry();
+        std::fs::create_dir_all(&registry).with_context(|| format!("cannot create {}", registry.display()))?;
+        // A driver registers once it can be called: nobody should go on waiting because of what failed before.
+        let waiting = node.clone();
+        follow_sockets(&registry, registrar.clone(), move || waiting.start_over())?;
+        tokio::spawn(follow_drivers(registrar.clone(), node.clone()));
+        Ok(NodeAgent { _processes: follow_processes(host, node)?, registrar })
+    }
+}
+
 /// What this machine knows at start: what may be mounted, and what runs.
-pub fn found(host: &Host, layout: &Layout, node: &str, incarnation: &str) -> Result<NodeLocal> {
+fn found(host: &Host, layout: &Layout, node: &str, incarnation: &str) -> Result<NodeLocal> {
     let root = layout.node();
     let mut local = NodeLocal::new(node, incarnation, text(&root));
     (local.records, local.unreadable) = records(&root)?;
@@ -54,7 +81,7 @@ fn records(root: &Path) -> Result<(BTreeMap<String, Record>, BTreeSet<String>)> 
 }
 
 /// Tells the node's rules of processes that start and end, for as long as the watch is kept.
-pub fn follow_processes(host: &Host, node: Arc<Controller<NodeAgent>>) -> Result<Watch> {
+fn follow_processes(host: &Host, node: Arc<Controller<NodeRules>>) -> Result<Watch> {
     let (send, mut heard) = mpsc::unbounded_channel();
     let watch = host.watch_processes(move |name, state| {
         // The other end goes only with the process.
@@ -71,7 +98,7 @@ pub fn follow_processes(host: &Host, node: Arc<Controller<NodeAgent>>) -> Result
 }
 
 /// Tells the registrar's rules of registration sockets that come and go, and calls `came` for each that comes.
-pub fn follow_sockets(
+fn follow_sockets(
     folder: &Path,
     registrar: Arc<Controller<Registrar>>,
     came: impl Fn() + Send + 'static,
@@ -110,7 +137,7 @@ fn is_socket(path: &str) -> bool {
 }
 
 /// Tells the node's rules which drivers are registered.
-pub async fn follow_drivers(registrar: Arc<Controller<Registrar>>, node: Arc<Controller<NodeAgent>>) {
+async fn follow_drivers(registrar: Arc<Controller<Registrar>>, node: Arc<Controller<NodeRules>>) {
     let mut known = BTreeMap::new();
     let mut learned = registrar.learned();
     loop {

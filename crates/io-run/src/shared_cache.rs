@@ -1,15 +1,15 @@
 use std::collections::BTreeSet;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{PoisonError, RwLock, Weak};
 
 use api::{Kind, Object, ObjectKey};
 use control::{Cache, Change, Fold};
 use tokio::sync::Notify;
 
-/// The API objects this process has seen, and who wants to know of changes.
+/// The API objects this process has seen, and the controllers that hear of changes.
 #[derive(Default)]
-pub struct Facts {
+pub struct SharedCache {
     cache: RwLock<Cache>,
-    listeners: RwLock<Vec<Arc<dyn Listener>>>,
+    listeners: RwLock<Vec<Weak<dyn Listener>>>,
     synced: Notify,
 }
 
@@ -19,10 +19,12 @@ pub trait Listener: Send + Sync {
     fn changed(&self, change: &Change, cache: &Cache);
 }
 
-impl Facts {
-    /// Tells `listener` of every change from now on.
-    pub fn listen(&self, listener: Arc<dyn Listener>) {
-        self.listeners.write().unwrap_or_else(PoisonError::into_inner).push(listener);
+impl SharedCache {
+    /// Tells `listener` of every change from now on, until its last owner drops it.
+    pub fn listen(&self, listener: Weak<dyn Listener>) {
+        let mut listeners = self.listeners.write().unwrap_or_else(PoisonError::into_inner);
+        listeners.retain(|known| known.strong_count() > 0);
+        listeners.push(listener);
     }
 
     /// A watch listed a kind.
@@ -77,7 +79,7 @@ impl Facts {
         let changes = change(&mut cache);
         let listeners = self.listeners.read().unwrap_or_else(PoisonError::into_inner);
         for change in &changes {
-            for listener in listeners.iter() {
+            for listener in listeners.iter().filter_map(Weak::upgrade) {
                 listener.changed(change, &cache);
             }
         }

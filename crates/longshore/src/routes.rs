@@ -9,11 +9,12 @@ use axum::extract::Query;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use io_run::Manager;
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::explain;
-use crate::up::roles::Roles;
+use crate::sidecar::http;
 
 /// What to explain.
 #[derive(Deserialize)]
@@ -24,43 +25,61 @@ struct About {
     name: String,
 }
 
-/// The routes. They answer once the roles have started.
-pub fn router(roles: Arc<OnceLock<Arc<Roles>>>) -> Router {
-    let counting = roles.clone();
+/// The routes. They answer once the controllers have started.
+pub fn router(manager: Arc<OnceLock<Arc<Manager>>>) -> Router {
+    let (counting, well) = (manager.clone(), manager.clone());
     Router::new()
-        .route(explain::PATH, get(move |about: Query<About>| async move { explained(roles.get(), &about) }))
+        .route(explain::PATH, get(move |about: Query<About>| async move { explained(manager.get(), &about) }))
         .route(
             "/longshore/v1/counts",
-            get(move || async move { counting.get().map(|roles| counts(roles)).unwrap_or_default() }),
+            get(move || async move { counting.get().map(|manager| counts(manager)).unwrap_or_default() }),
         )
+        .route("/longshore/v1/healthz", get(move || async move { health(well.get()) }))
 }
 
-fn explained(roles: Option<&Arc<Roles>>, about: &About) -> Response {
+/// `/healthz` and `/metrics`, for a process that serves nothing else there.
+pub fn health_and_metrics(manager: Arc<OnceLock<Arc<Manager>>>) -> Router {
+    let well = manager.clone();
+    let count = move || manager.get().map(|manager| manager.metrics().text()).unwrap_or_default();
+    Router::new()
+        .route("/healthz", get(move || async move { health(well.get()) }))
+        .route("/metrics", get(move || async move { http::metrics(count()) }))
+}
+
+/// `ok`, or which tasks panicked.
+fn health(manager: Option<&Arc<Manager>>) -> Response {
+    match manager.map_or(Ok(()), |manager| manager.health()) {
+        Ok(()) => (StatusCode::OK, "ok").into_response(),
+        Err(panics) => (StatusCode::INTERNAL_SERVER_ERROR, panics).into_response(),
+    }
+}
+
+fn explained(manager: Option<&Arc<Manager>>, about: &About) -> Response {
     let refuse = |status: StatusCode, message: String| {
         (status, axum::Json(json!({ "message": message, "reason": "NotFound", "details": { "longshore": true } })))
             .into_response()
     };
-    let Some(roles) = roles else {
+    let Some(manager) = manager else {
         return refuse(StatusCode::SERVICE_UNAVAILABLE, "longshore is still starting; try again".into());
     };
     let Some(kind) = explain::kind_named(&about.kind) else {
         return refuse(StatusCode::BAD_REQUEST, format!("{} is not a kind that can be explained", about.kind));
     };
     let key = ObjectKey::new(&*about.namespace, &*about.name);
-    match roles.explain(kind, &key) {
+    match explain::explain(manager, kind, &key) {
         Some(said) => axum::Json(explain::answer(kind, &key, &said)).into_response(),
         None => refuse(StatusCode::NOT_FOUND, format!("there is no {kind} {key}; `kubectl get` lists what there is")),
     }
 }
 
 /// Requests made so far, one a line: what a volume's life costs can be read off two of these.
-fn counts(roles: &Roles) -> String {
+fn counts(manager: &Manager) -> String {
     let mut text = String::new();
-    for ((verb, kind, subresource), count) in roles.hands().kube.counts().all() {
+    for ((verb, kind, subresource), count) in manager.kube().counts().all() {
         let slash = if subresource.is_empty() { "" } else { "/" };
         let _ = writeln!(text, "api {verb} {}{slash}{subresource} {count}", kind.plural());
     }
-    for (method, count) in roles.hands().calls.all() {
+    for (method, count) in manager.drivers().calls().all() {
         let _ = writeln!(text, "csi {} {count}", method.name());
     }
     text

@@ -1,0 +1,104 @@
+//! The drivers that a process calls: one careful client for each socket, whoever calls it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use csi::Method;
+use io_csi::{CsiClient, Driver, Observation, Observe};
+
+use crate::{CallLabels, Metrics};
+
+/// The drivers of a process, by socket. All controllers of the process share the locks of a driver, so a second call for a
+/// volume waits here instead of being answered with ABORTED there.
+#[derive(Default)]
+pub struct Drivers {
+    metrics: Arc<Metrics>,
+    calls: Arc<CallCounts>,
+    known: Mutex<BTreeMap<String, Arc<DriverLine>>>,
+}
+
+/// The way to one driver.
+pub struct DriverLine {
+    /// Sends what it is told to, for questions that need no care: probes, names.
+    pub client: Arc<CsiClient>,
+    /// Keeps the rules of CSI.
+    pub driver: Driver,
+    name: Arc<OnceLock<String>>,
+}
+
+/// How many CSI calls were made, by method.
+#[derive(Default)]
+pub struct CallCounts(Mutex<BTreeMap<Method, u64>>);
+
+impl Drivers {
+    /// Where calls are counted.
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.metrics
+    }
+
+    /// The driver at a socket, whether it is there or not.
+    pub fn at(&self, socket: &str) -> Arc<DriverLine> {
+        let mut known = self.lock();
+        if let Some(line) = known.get(socket) {
+            return line.clone();
+        }
+        let name = Arc::<OnceLock<String>>::default();
+        let counting = Counting { metrics: self.metrics.clone(), calls: self.calls.clone(), driver: Arc::clone(&name) };
+        let client = Arc::new(CsiClient::new().observed_by(Arc::new(counting)));
+        let line = Arc::new(DriverLine { driver: Driver::new(client.clone(), socket), client, name });
+        known.insert(socket.to_string(), line.clone());
+        line
+    }
+
+    /// Forgets the driver at a socket, once nobody calls it any more.
+    pub fn forget(&self, socket: &str) {
+        self.lock().remove(socket);
+    }
+
+    /// The calls made so far.
+    pub fn calls(&self) -> &CallCounts {
+        &self.calls
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Arc<DriverLine>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl DriverLine {
+    /// The driver said its name: metrics use it from now on.
+    pub fn named(&self, name: &str) {
+        let _ = self.name.set(name.to_string());
+    }
+
+    /// The driver's name, once it is known.
+    pub fn name(&self) -> Option<&str> {
+        self.name.get().map(String::as_str)
+    }
+}
+
+impl CallCounts {
+    /// Every count.
+    pub fn all(&self) -> Vec<(Method, u64)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|(method, count)| (*method, *count)).collect()
+    }
+}
+
+/// Counts calls to one driver.
+struct Counting {
+    metrics: Arc<Metrics>,
+    calls: Arc<CallCounts>,
+    driver: Arc<OnceLock<String>>,
+}
+
+impl Observe for Counting {
+    fn observed(&self, call: &Observation<'_>) {
+        *self.calls.0.lock().unwrap_or_else(PoisonError::into_inner).entry(call.method).or_default() += 1;
+        let labels = CallLabels {
+            driver_name: self.driver.get().cloned().unwrap_or_else(|| "unknown-driver".into()),
+            method_name: call.method.path(),
+            grpc_status_code: if call.code == csi::Code::Ok { "OK".into() } else { format!("{:?}", call.code) },
+        };
+        self.metrics.called(&labels, call.took);
+    }
+}

@@ -1,0 +1,73 @@
+//! The one set of hands: what rules decide reaches the API, a driver or this machine.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::Kind;
+use control::{Effect, Outcome, Refusal, Reply, host};
+use csi::Call;
+use io_host::Workers;
+use io_kube::Kube;
+
+use crate::Hands;
+use crate::drivers::Drivers;
+use crate::machine::{self, OpFailure};
+use crate::secret_poll::SecretPoll;
+
+/// The hands of one controller. All of a process share drivers, machine and Secrets.
+pub struct SharedHands {
+    /// The API, at the pace of this controller.
+    pub kube: Kube,
+    /// The drivers, by socket.
+    pub drivers: Arc<Drivers>,
+    /// How long a driver may take to answer. What takes longer is unknown, and asked again.
+    pub timeout: Duration,
+    /// Threads for this machine, where the process has one to work on.
+    pub machine: Option<Workers>,
+    /// Hears of Secrets that are missing or wrong.
+    pub secrets: Arc<SecretPoll>,
+}
+
+impl Hands for SharedHands {
+    fn perform(&self, effect: Effect) -> Pin<Box<dyn Future<Output = Outcome> + Send + '_>> {
+        Box::pin(async move {
+            match effect {
+                Effect::Read(target) => {
+                    let got = self.kube.read(&target).await;
+                    if target.kind == Kind::Secret {
+                        self.secrets.read(&target.key, &got);
+                    }
+                    got
+                }
+                Effect::Write(write) => self.kube.write(&write).await,
+                Effect::Call { socket, call } => self.call(&socket, call).await,
+                Effect::Host(op) => self.on_machine(op).await,
+                Effect::Nothing => Outcome::Done(Reply::Nothing),
+            }
+        })
+    }
+}
+
+impl SharedHands {
+    async fn call(&self, socket: &str, call: Call) -> Outcome {
+        let (method, trace) = (call.method(), self.secrets.trace(&call));
+        let got = io_csi::outcome(method, self.drivers.at(socket).driver.call(call, self.timeout).await);
+        self.secrets.answered(trace, &got);
+        got
+    }
+
+    async fn on_machine(&self, op: host::Op) -> Outcome {
+        let Some(workers) = &self.machine else {
+            let text = "this process has no machine to work on; report this as a defect";
+            return Outcome::Refused(Refusal::Host(text.into()));
+        };
+        match machine::perform(workers, op).await {
+            Ok(reply) => Outcome::Done(Reply::Host(reply)),
+            Err(OpFailure::Host(error)) if error.certain() => Outcome::Refused(Refusal::Host(error.to_string())),
+            Err(OpFailure::Host(error)) => Outcome::Unknown(error.to_string()),
+            Err(OpFailure::NoAnswer(text)) => Outcome::Unknown(text),
+        }
+    }
+}
