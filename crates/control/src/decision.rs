@@ -2,7 +2,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use core::fmt;
 
-use crate::{Reason, Tick};
+use crate::{Reason, Timestamp};
 
 /// What a controller wants for one key, now: one of its actions `A`, or nothing, for one of its reasons `C`.
 ///
@@ -12,7 +12,7 @@ pub enum Decision<A, C = &'static str> {
     /// Nothing to do until a fact changes.
     Rest(Why<C>),
     /// Nothing to do until a fact changes or this moment comes.
-    Wait(Tick, Why<C>),
+    Wait(Timestamp, Why<C>),
     /// Do exactly this, then look again.
     Do(A, Why<C>),
     /// Two pieces of work of one key, one action at a time: the first, and while it rests, waits or backs off, the second.
@@ -40,7 +40,7 @@ impl<A, C> Decision<A, C> {
 
 impl<A, C: Reason> Decision<A, C> {
     /// Chooses between two pieces of work. `hold` answers until when an action is held back, and why.
-    pub(crate) fn resolve(self, hold: &mut impl FnMut(&A, &Why<C>) -> Option<(Tick, Why)>) -> Resolved<A, C> {
+    pub(crate) fn resolve(self, hold: &mut impl FnMut(&A, &Why<C>) -> Option<(Timestamp, Why)>) -> Resolved<A, C> {
         match self {
             Decision::Rest(why) => Resolved::Rest(why),
             Decision::Wait(until, why) => Resolved::Wait(until, why.named()),
@@ -59,7 +59,7 @@ impl<A, C: Reason> Decision<A, C> {
 /// A decision on one piece of work, with failures counted. A wait may be the engine's own, so only its name is kept.
 pub(crate) enum Resolved<A, C> {
     Rest(Why<C>),
-    Wait(Tick, Why),
+    Wait(Timestamp, Why),
     Do(A, Why<C>),
 }
 

@@ -12,7 +12,7 @@ use alloc::string::{String, ToString};
 
 use api::{Lease, LeaseSpec, Time};
 
-use crate::Tick;
+use crate::Timestamp;
 
 /// What the candidates agree on, in milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub enum Ask {
         based_on: Option<Lease>,
     },
     /// Nothing before this moment.
-    Wait(Tick),
+    Wait(Timestamp),
 }
 
 /// What a read of the lease brought.
@@ -83,34 +83,34 @@ pub enum LeaseRead {
 pub struct Election {
     config: LeaseConfig,
     /// The lease as last seen, and when it was first seen so.
-    seen: Option<(Lease, Tick)>,
+    seen: Option<(Lease, Timestamp)>,
     /// What was seen is recent enough to write on.
     fresh: bool,
     /// When the last successful write was begun.
-    renewed: Option<Tick>,
+    renewed: Option<Timestamp>,
     /// When the write under way was begun.
-    writing: Option<Tick>,
-    next: Tick,
+    writing: Option<Timestamp>,
+    next: Timestamp,
 }
 
 impl Election {
     /// A candidate who has seen nothing yet.
     pub fn new(config: LeaseConfig) -> Election {
-        Election { config, seen: None, fresh: false, renewed: None, writing: None, next: Tick(0) }
+        Election { config, seen: None, fresh: false, renewed: None, writing: None, next: Timestamp(0) }
     }
 
     /// Whether this candidate leads. It may stop being true merely because time passes.
-    pub fn leads(&self, now: Tick) -> bool {
+    pub fn leads(&self, now: Timestamp) -> bool {
         self.leads_until().is_some_and(|until| now < until)
     }
 
     /// Until when this candidate leads if it renews no more.
-    pub fn leads_until(&self) -> Option<Tick> {
+    pub fn leads_until(&self) -> Option<Timestamp> {
         self.renewed.map(|at| at.after_millis(self.config.renew))
     }
 
     /// When the last successful renewal was begun, while this candidate may still lead.
-    pub fn renewed(&self) -> Option<Tick> {
+    pub fn renewed(&self) -> Option<Timestamp> {
         self.renewed
     }
 
@@ -120,7 +120,7 @@ impl Election {
     }
 
     /// What to do now. `wall` is what clocks on walls show: it is written for people, never compared.
-    pub fn next(&mut self, now: Tick, wall: Time) -> Ask {
+    pub fn next(&mut self, now: Timestamp, wall: Time) -> Ask {
         if self.renewed.is_some() && !self.leads(now) {
             // Led and could not renew in time: from here on a candidate like all others.
             self.renewed = None;
@@ -147,7 +147,7 @@ impl Election {
     }
 
     /// The lease was read.
-    pub fn read(&mut self, now: Tick, read: LeaseRead) {
+    pub fn read(&mut self, now: Timestamp, read: LeaseRead) {
         match read {
             LeaseRead::Failed => self.pause(now),
             LeaseRead::NotFound => {
@@ -159,7 +159,7 @@ impl Election {
     }
 
     /// The write ended: the lease as it is now, or `None` if it was refused or its end is unknown.
-    pub fn wrote(&mut self, now: Tick, lease: Option<Lease>) {
+    pub fn wrote(&mut self, now: Timestamp, lease: Option<Lease>) {
         let begun = self.writing.take();
         self.pause(now);
         match lease {
@@ -192,7 +192,7 @@ impl Election {
         Some((spec, lease))
     }
 
-    fn see(&mut self, lease: Lease, now: Tick) {
+    fn see(&mut self, lease: Lease, now: Timestamp) {
         let same = self.seen.as_ref().is_some_and(|(held, _)| {
             held.metadata.resource_version == lease.metadata.resource_version && held.metadata.uid == lease.metadata.uid
         });
@@ -203,7 +203,7 @@ impl Election {
     }
 
     /// The lease is ours, nobody's, or was left alone for its whole duration.
-    fn may_write(&self, lease: &Lease, since: Tick, now: Tick) -> bool {
+    fn may_write(&self, lease: &Lease, since: Timestamp, now: Timestamp) -> bool {
         match holder(lease) {
             None => true,
             Some(holder) if holder == self.config.identity => true,
@@ -225,7 +225,7 @@ impl Election {
         }
     }
 
-    fn pause(&mut self, now: Tick) {
+    fn pause(&mut self, now: Timestamp) {
         self.next = now.after_millis(self.config.retry);
     }
 }

@@ -35,7 +35,7 @@ impl Server {
 }
 
 /// Does what the machine asks until it waits.
-fn settle(candidate: &mut Election, server: &mut Server, now: Tick) {
+fn settle(candidate: &mut Election, server: &mut Server, now: Timestamp) {
     loop {
         match candidate.next(now, now.to_time()) {
             Ask::Wait(until) => {
@@ -55,17 +55,17 @@ fn settle(candidate: &mut Election, server: &mut Server, now: Tick) {
 fn the_first_to_come_leads_and_the_second_waits_for_the_lease_to_run_out() {
     let mut server = Server::default();
     let (mut a, mut b) = (Election::new(config("a")), Election::new(config("b")));
-    settle(&mut a, &mut server, Tick(0));
-    settle(&mut b, &mut server, Tick(0));
-    assert!(a.leads(Tick(0)) && !b.leads(Tick(0)));
+    settle(&mut a, &mut server, Timestamp(0));
+    settle(&mut b, &mut server, Timestamp(0));
+    assert!(a.leads(Timestamp(0)) && !b.leads(Timestamp(0)));
     assert_eq!(b.holder(), Some("a"));
     // The leader is gone. By the second one's own clock the lease is free after its duration, not before.
-    let mut now = Tick(0);
+    let mut now = Timestamp(0);
     while !b.leads(now) {
         now = now.after_millis(1_000);
         settle(&mut b, &mut server, now);
     }
-    assert!(now >= Tick(15_000) && now <= Tick(17_000), "{now:?}");
+    assert!(now >= Timestamp(15_000) && now <= Timestamp(17_000), "{now:?}");
     assert!(!a.leads(now));
     assert_eq!(server.lease.unwrap().spec.lease_transitions, Some(1));
 }
@@ -74,12 +74,12 @@ fn the_first_to_come_leads_and_the_second_waits_for_the_lease_to_run_out() {
 fn a_leader_renews_without_reading_and_keeps_its_acquire_time() {
     let mut server = Server::default();
     let mut a = Election::new(config("a"));
-    settle(&mut a, &mut server, Tick(0));
+    settle(&mut a, &mut server, Timestamp(0));
     let first = server.lease.clone().unwrap().spec;
-    assert!(matches!(a.next(Tick(2_000), Tick(2_000).to_time()), Ask::Write { .. }));
+    assert!(matches!(a.next(Timestamp(2_000), Timestamp(2_000).to_time()), Ask::Write { .. }));
     let wrote =
-        server.write(a.claim(server.lease.clone().as_ref(), Tick(2_000).to_time()), server.lease.clone().as_ref());
-    a.wrote(Tick(2_000), wrote);
+        server.write(a.claim(server.lease.clone().as_ref(), Timestamp(2_000).to_time()), server.lease.clone().as_ref());
+    a.wrote(Timestamp(2_000), wrote);
     let second = server.lease.unwrap().spec;
     assert_eq!(first.acquire_time, second.acquire_time);
     assert!(first.renew_time < second.renew_time);
@@ -90,8 +90,8 @@ fn a_leader_renews_without_reading_and_keeps_its_acquire_time() {
 fn a_leader_whose_renewals_fail_stops_before_anyone_can_take_over() {
     let mut server = Server::default();
     let mut a = Election::new(config("a"));
-    settle(&mut a, &mut server, Tick(0));
-    let mut now = Tick(0);
+    settle(&mut a, &mut server, Timestamp(0));
+    let mut now = Timestamp(0);
     while a.leads(now) {
         now = now.after_millis(100);
         match a.next(now, now.to_time()) {
@@ -100,21 +100,21 @@ fn a_leader_whose_renewals_fail_stops_before_anyone_can_take_over() {
             Ask::Wait(_) => {}
         }
     }
-    assert_eq!(now, Tick(10_000));
+    assert_eq!(now, Timestamp(10_000));
 }
 
 #[test]
 fn a_released_lease_is_taken_at_the_next_try() {
     let mut server = Server::default();
     let (mut a, mut b) = (Election::new(config("a")), Election::new(config("b")));
-    settle(&mut a, &mut server, Tick(0));
-    settle(&mut b, &mut server, Tick(0));
-    let (spec, based_on) = a.release(Tick(1_000).to_time()).unwrap();
-    assert!(!a.leads(Tick(1_000)), "given up before the write goes out");
+    settle(&mut a, &mut server, Timestamp(0));
+    settle(&mut b, &mut server, Timestamp(0));
+    let (spec, based_on) = a.release(Timestamp(1_000).to_time()).unwrap();
+    assert!(!a.leads(Timestamp(1_000)), "given up before the write goes out");
     assert!(server.write(spec, Some(&based_on)).is_some());
-    settle(&mut b, &mut server, Tick(2_000));
-    assert!(b.leads(Tick(2_000)));
-    assert_eq!(a.release(Tick(3_000).to_time()), None, "nothing to release twice");
+    settle(&mut b, &mut server, Timestamp(2_000));
+    assert!(b.leads(Timestamp(2_000)));
+    assert_eq!(a.release(Timestamp(3_000).to_time()), None, "nothing to release twice");
 }
 
 #[test]
@@ -122,10 +122,10 @@ fn a_holder_with_a_longer_duration_is_given_its_time() {
     let mut server = Server::default();
     let mut a = Election::new(LeaseConfig { duration: 60_000, renew: 40_000, ..config("a") });
     let mut b = Election::new(config("b"));
-    settle(&mut a, &mut server, Tick(0));
+    settle(&mut a, &mut server, Timestamp(0));
     for second in 0..60 {
-        settle(&mut b, &mut server, Tick(second * 1_000));
-        assert!(!b.leads(Tick(second * 1_000)));
+        settle(&mut b, &mut server, Timestamp(second * 1_000));
+        assert!(!b.leads(Timestamp(second * 1_000)));
     }
 }
 
@@ -148,8 +148,8 @@ fn a_configuration_that_cannot_keep_the_law_is_refused() {
 struct Trip {
     who: usize,
     ask: Ask,
-    reaches: Tick,
-    returns: Tick,
+    reaches: Timestamp,
+    returns: Timestamp,
     lost: bool,
     answer: Option<Option<Lease>>,
 }
@@ -163,11 +163,11 @@ fn there_is_never_more_than_one_leader() {
         let mut server = Server::default();
         let mut candidates: Vec<Election> =
             ["a", "b", "c"].into_iter().map(|name| Election::new(config(name))).collect();
-        let mut asleep = [Tick(0); 3];
+        let mut asleep = [Timestamp(0); 3];
         let mut trips: Vec<Trip> = vec![];
         let mut led = None;
         for step in 0..4_000_u64 {
-            let now = Tick(step * 100);
+            let now = Timestamp(step * 100);
             for trip in trips.iter_mut().filter(|trip| trip.reaches == now) {
                 trip.answer = Some(match &trip.ask {
                     Ask::Write { spec, based_on } => server.write(spec.clone(), based_on.as_ref()),

@@ -15,7 +15,7 @@ use api::{Kind, Object, ObjectKey, ObjectRef};
 
 use crate::decision::Resolved;
 use crate::retry::Failures;
-use crate::{Action, Attempt, Cache, Change, Decision, Effect, Outcome, Queue, Reply, Rules, Tick, Why};
+use crate::{Action, Attempt, Cache, Change, Decision, Effect, Outcome, Queue, Reply, Rules, Timestamp, Why};
 
 /// The reason to wait after a failure.
 const BACK_OFF: &str = "BackOff";
@@ -57,7 +57,7 @@ pub enum Next<R: Rules> {
     /// The key is due again later.
     Waiting { key: Arc<R::Key>, why: Why },
     /// No key is due; the next one is due then.
-    Idle(Option<Tick>),
+    Idle(Option<Timestamp>),
 }
 
 /// What an answer to our own write says about the cache.
@@ -113,14 +113,14 @@ impl<R: Rules> Engine<R> {
     }
 
     /// Facts from outside the API changed: every key is looked at.
-    pub fn update_local<T>(&mut self, now: Tick, cache: &Cache, update: impl FnOnce(&mut R::Local) -> T) -> T {
+    pub fn update_local<T>(&mut self, now: Timestamp, cache: &Cache, update: impl FnOnce(&mut R::Local) -> T) -> T {
         let answer = update(&mut self.local);
         self.wake_all(now, cache);
         answer
     }
 
     /// An object changed. Answers how many keys that concerns.
-    pub fn changed(&mut self, now: Tick, change: &Change, cache: &Cache) -> usize {
+    pub fn changed(&mut self, now: Timestamp, change: &Change, cache: &Cache) -> usize {
         let woken = R::wakes(change, cache, &self.local);
         let count = woken.len();
         woken.into_iter().for_each(|key| self.wake(now, key));
@@ -128,24 +128,24 @@ impl<R: Rules> Engine<R> {
     }
 
     /// Looks at a key at this moment, or earlier if it is due earlier.
-    pub fn wake(&mut self, at: Tick, key: R::Key) {
+    pub fn wake(&mut self, at: Timestamp, key: R::Key) {
         self.queue.wake(Arc::new(key), at);
     }
 
     /// Looks at every key there is.
-    pub fn wake_all(&mut self, now: Tick, cache: &Cache) {
+    pub fn wake_all(&mut self, now: Timestamp, cache: &Cache) {
         R::keys(cache, &self.local).into_iter().for_each(|key| self.wake(now, key));
     }
 
     /// Forgets what failed and what was remembered, save for what is under way, and looks at every key: somebody this
     /// controller waits for is back, or another process led in the meantime.
-    pub fn start_over(&mut self, now: Tick, cache: &Cache) {
+    pub fn start_over(&mut self, now: Timestamp, cache: &Cache) {
         self.tracks.retain(|_, track| track.doing.is_some());
         self.wake_all(now, cache);
     }
 
     /// Forgets what is known of one key and looks at it again.
-    pub fn forget(&mut self, now: Tick, key: &R::Key) {
+    pub fn forget(&mut self, now: Timestamp, key: &R::Key) {
         if let Some(track) = self.tracks.get_mut(key) {
             (track.memory, track.failures) = (R::Memory::default(), Failures::default());
         }
@@ -154,7 +154,7 @@ impl<R: Rules> Engine<R> {
     }
 
     /// Takes the key that is due first and decides on it. What was begun goes on before anything new is begun.
-    pub fn next(&mut self, now: Tick, cache: &Cache) -> Next<R> {
+    pub fn next(&mut self, now: Timestamp, cache: &Cache) -> Next<R> {
         if unlisted::<R>(cache).is_some() {
             return Next::Idle(None);
         }
@@ -177,7 +177,7 @@ impl<R: Rules> Engine<R> {
     }
 
     /// What the rules want for a key, once failures have been counted.
-    pub fn decide(&self, now: Tick, key: &R::Key, cache: &Cache) -> Decision<R::Action> {
+    pub fn decide(&self, now: Timestamp, key: &R::Key, cache: &Cache) -> Decision<R::Action> {
         if let Some(kind) = unlisted::<R>(cache) {
             // Reliability 35: what has not been listed cannot be told from what is gone.
             let text = format!("waiting for the first list of {kind} objects");
@@ -186,7 +186,7 @@ impl<R: Rules> Engine<R> {
         self.resolve(now, key, cache).into()
     }
 
-    fn resolve(&self, now: Tick, key: &R::Key, cache: &Cache) -> Resolved<R::Action, R::Reason> {
+    fn resolve(&self, now: Timestamp, key: &R::Key, cache: &Cache) -> Resolved<R::Action, R::Reason> {
         let view = R::view(key, cache, &self.local);
         match self.tracks.get(key) {
             None => R::decide(now, &view, &R::Memory::default()).resolve(&mut |_, _| None),
@@ -238,7 +238,13 @@ impl<R: Rules> Engine<R> {
     }
 
     /// The action under way on a key has ended: local facts, memory and failures follow, and the key is looked at again.
-    pub fn ended(&mut self, now: Tick, key: &R::Key, outcome: &Outcome, cache: &Cache) -> Option<Ended<R::Action>> {
+    pub fn ended(
+        &mut self,
+        now: Timestamp,
+        key: &R::Key,
+        outcome: &Outcome,
+        cache: &Cache,
+    ) -> Option<Ended<R::Action>> {
         let (key, mut track) = self.tracks.remove_entry(key)?;
         let Doing { action, why, .. } = track.doing.take()?;
         let attempt = action.attempt(outcome);
@@ -256,7 +262,7 @@ impl<R: Rules> Engine<R> {
     /// [`Engine::fold`], [`Engine::changed`] and [`Engine::ended`], for an engine that has its cache to itself.
     pub fn finish(
         &mut self,
-        now: Tick,
+        now: Timestamp,
         key: &R::Key,
         outcome: &Outcome,
         cache: &mut Cache,
@@ -268,7 +274,7 @@ impl<R: Rules> Engine<R> {
     }
 
     /// What the rules make of every key that an object concerns.
-    pub fn explain(&self, now: Tick, object: &Object, cache: &Cache) -> Vec<Explanation> {
+    pub fn explain(&self, now: Timestamp, object: &Object, cache: &Cache) -> Vec<Explanation> {
         let change = Change { before: None, after: Some(object.clone()) };
         let mut keys = R::wakes(&change, cache, &self.local);
         keys.sort();
@@ -276,7 +282,7 @@ impl<R: Rules> Engine<R> {
         keys.iter().map(|key| self.explain_key(now, key, cache)).collect()
     }
 
-    fn explain_key(&self, now: Tick, key: &R::Key, cache: &Cache) -> Explanation {
+    fn explain_key(&self, now: Timestamp, key: &R::Key, cache: &Cache) -> Explanation {
         let (verdict, why) = match self.doing(key) {
             Some(doing) => (Verdict::Doing, doing.why.clone()),
             None => match self.decide(now, key, cache) {
@@ -343,7 +349,7 @@ impl<R: Rules> Track<R> {
     }
 
     /// After a failure the next attempt waits its turn, and says what failed.
-    fn hold_back(&self, now: Tick, action: &R::Action, why: &Why<R::Reason>) -> Option<(Tick, Why)> {
+    fn hold_back(&self, now: Timestamp, action: &R::Action, why: &Why<R::Reason>) -> Option<(Timestamp, Why)> {
         if self.failures.is_empty() {
             return None;
         }

@@ -62,7 +62,7 @@ impl Rules for Touch {
     fn view(key: &String, cache: &Cache, _: &u32) -> Option<String> {
         cache.class(&ObjectKey::cluster(key.as_str())).map(|class| class.metadata.uid.clone())
     }
-    fn decide(_: Tick, view: &Option<String>, done: &bool) -> Decision<Act, TouchReason> {
+    fn decide(_: Timestamp, view: &Option<String>, done: &bool) -> Decision<Act, TouchReason> {
         match view {
             Some(uid) if !done => {
                 let why = Why::waiting(TouchReason::Touching, "touching the class");
@@ -71,7 +71,7 @@ impl Rules for Touch {
             Some(_) | None => Decision::Rest(Why::settled(TouchReason::Touched, "nothing to touch")),
         }
     }
-    fn remember(_: Tick, _: bool, _: &Act, got: &Outcome) -> bool {
+    fn remember(_: Timestamp, _: bool, _: &Act, got: &Outcome) -> bool {
         matches!(got, Outcome::Done(_))
     }
     fn learn(touched: &mut u32, _: &Act, _: &Outcome, cache: &Cache) -> Vec<String> {
@@ -97,12 +97,12 @@ fn engine(classes: &[&str]) -> (Engine<Touch>, Cache) {
     cache.replace(Kind::Node, 10, Vec::new());
     cache.replace(Kind::StorageClass, 10, classes.iter().map(|name| class(name, 5)).collect());
     let mut engine = Engine::new(0);
-    engine.wake_all(Tick(100), &cache);
+    engine.wake_all(Timestamp(100), &cache);
     (engine, cache)
 }
 
 fn begin(engine: &mut Engine<Touch>, now: u64, cache: &Cache) -> String {
-    match engine.next(Tick(now), cache) {
+    match engine.next(Timestamp(now), cache) {
         Next::Begin { key, .. } => key.to_string(),
         other => panic!("{other:?}"),
     }
@@ -113,9 +113,9 @@ fn begin(engine: &mut Engine<Touch>, now: u64, cache: &Cache) -> String {
 fn nothing_is_decided_before_everything_watched_was_listed() {
     let (mut engine, mut cache) = (Engine::<Touch>::new(0), Cache::default());
     cache.replace(Kind::StorageClass, 10, vec![class("a", 5)]);
-    engine.wake_all(Tick(1), &cache);
-    assert!(matches!(engine.next(Tick(1), &cache), Next::Idle(None)));
-    assert_eq!(engine.decide(Tick(1), &"a".into(), &cache).why().code, "CacheNotSynced");
+    engine.wake_all(Timestamp(1), &cache);
+    assert!(matches!(engine.next(Timestamp(1), &cache), Next::Idle(None)));
+    assert_eq!(engine.decide(Timestamp(1), &"a".into(), &cache).why().code, "CacheNotSynced");
     cache.replace(Kind::Node, 10, Vec::new());
     assert_eq!(begin(&mut engine, 1, &cache), "a");
 }
@@ -126,10 +126,13 @@ fn a_key_under_way_is_not_begun_again() {
     let (mut engine, mut cache) = engine(&["a"]);
     assert_eq!(begin(&mut engine, 100, &cache), "a");
     let change = cache.set(class("a", 12)).unwrap();
-    assert_eq!(engine.changed(Tick(101), &change, &cache), 1);
-    assert!(matches!(engine.next(Tick(200), &cache), Next::Idle(None)));
-    assert_eq!((engine.busy(), engine.explain(Tick(200), &class("a", 12), &cache)[0].verdict), (1, Verdict::Doing));
-    engine.ended(Tick(300), &"a".into(), &Outcome::Unknown("cut off".into()), &cache);
+    assert_eq!(engine.changed(Timestamp(101), &change, &cache), 1);
+    assert!(matches!(engine.next(Timestamp(200), &cache), Next::Idle(None)));
+    assert_eq!(
+        (engine.busy(), engine.explain(Timestamp(200), &class("a", 12), &cache)[0].verdict),
+        (1, Verdict::Doing)
+    );
+    engine.ended(Timestamp(300), &"a".into(), &Outcome::Unknown("cut off".into()), &cache);
     assert_eq!(begin(&mut engine, 300, &cache), "a", "another uid: what failed was about an earlier one");
 }
 
@@ -137,14 +140,14 @@ fn a_key_under_way_is_not_begun_again() {
 fn what_was_begun_goes_on_first_and_a_failure_backs_off() {
     let (mut engine, cache) = engine(&["a", "b"]);
     assert_eq!(begin(&mut engine, 100, &cache), "a");
-    let ended = engine.ended(Tick(150), &"a".into(), &Outcome::Unknown("cut off".into()), &cache).unwrap();
+    let ended = engine.ended(Timestamp(150), &"a".into(), &Outcome::Unknown("cut off".into()), &cache).unwrap();
     assert_eq!(ended.attempt, Attempt::Failed("cut off".into()));
     // The key that was begun is looked at before `b`, and has to wait.
-    let Next::Waiting { key, why } = engine.next(Tick(150), &cache) else { panic!("it backs off") };
+    let Next::Waiting { key, why } = engine.next(Timestamp(150), &cache) else { panic!("it backs off") };
     assert_eq!((key.as_str(), why.code, why.text.as_str()), ("a", "BackOff", "touching the class: cut off"));
     assert_eq!(begin(&mut engine, 150, &cache), "b");
-    assert!(matches!(engine.next(Tick(150), &cache), Next::Idle(Some(Tick(250)))));
-    assert_eq!(engine.explain(Tick(200), &class("a", 5), &cache)[0].verdict, Verdict::Waits(50));
+    assert!(matches!(engine.next(Timestamp(150), &cache), Next::Idle(Some(Timestamp(250)))));
+    assert_eq!(engine.explain(Timestamp(200), &class("a", 5), &cache)[0].verdict, Verdict::Waits(50));
     assert_eq!(begin(&mut engine, 250, &cache), "a");
 }
 
@@ -153,12 +156,12 @@ fn what_was_begun_goes_on_first_and_a_failure_backs_off() {
 fn an_answer_is_folded_into_the_cache() {
     let (mut engine, mut cache) = engine(&["a", "b"]);
     begin(&mut engine, 100, &cache);
-    engine.finish(Tick(101), &"a".into(), &Outcome::Done(Reply::Gone), &mut cache);
+    engine.finish(Timestamp(101), &"a".into(), &Outcome::Done(Reply::Gone), &mut cache);
     assert!(cache.class(&ObjectKey::cluster("a")).is_none());
-    assert!(matches!(engine.next(Tick(101), &cache), Next::Rested { .. }), "nothing is left to do");
+    assert!(matches!(engine.next(Timestamp(101), &cache), Next::Rested { .. }), "nothing is left to do");
     begin(&mut engine, 101, &cache);
     cache.set(class("b", 20)); // Somebody deleted it and made another of the same name.
-    engine.finish(Tick(102), &"b".into(), &Outcome::Done(Reply::Gone), &mut cache);
+    engine.finish(Timestamp(102), &"b".into(), &Outcome::Done(Reply::Gone), &mut cache);
     assert!(cache.class(&ObjectKey::cluster("b")).is_some());
 }
 
@@ -168,7 +171,7 @@ fn learning_requeues_the_keys_it_names() {
     begin(&mut engine, 100, &cache);
     engine.rest(&"b".into());
     assert_eq!(engine.waiting(), 0);
-    engine.ended(Tick(101), &"a".into(), &Outcome::Done(Reply::Nothing), &cache);
+    engine.ended(Timestamp(101), &"a".into(), &Outcome::Done(Reply::Nothing), &cache);
     assert_eq!((engine.queued().cloned().collect::<Vec<_>>(), *engine.local()), (vec!["a".into(), "b".into()], 1));
 }
 
@@ -177,11 +180,11 @@ fn learning_requeues_the_keys_it_names() {
 fn starting_over_forgets_everything_but_what_is_under_way() {
     let (mut engine, cache) = engine(&["a", "b"]);
     begin(&mut engine, 100, &cache);
-    engine.ended(Tick(101), &"a".into(), &Outcome::Refused(Refusal::Denied("no".into())), &cache);
-    engine.next(Tick(101), &cache);
+    engine.ended(Timestamp(101), &"a".into(), &Outcome::Refused(Refusal::Denied("no".into())), &cache);
+    engine.next(Timestamp(101), &cache);
     assert_eq!(begin(&mut engine, 101, &cache), "b");
     assert_eq!(engine.remembered().count(), 1);
-    engine.start_over(Tick(102), &cache);
+    engine.start_over(Timestamp(102), &cache);
     assert_eq!((engine.remembered().count(), engine.under_way().count()), (0, 1));
     assert_eq!(begin(&mut engine, 102, &cache), "a", "nothing is held back any more");
 }

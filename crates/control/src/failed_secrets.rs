@@ -12,7 +12,7 @@ use core::time::Duration;
 
 use api::{Object, ObjectKey};
 
-use crate::{Outcome, Refusal, Reply, Tick};
+use crate::{Outcome, Refusal, Reply, Timestamp};
 
 /// After so many milliseconds without a failure nobody waits for a Secret any more: longer than any pause between two tries
 /// is by default.
@@ -26,7 +26,7 @@ pub struct FailedSecrets {
     /// Where what calls take along came from: a trace of the contents, and the Secret with its version.
     read: BTreeMap<u64, (ObjectKey, String)>,
     /// Those somebody failed for: the version that failed (none if it could not be had), and when that was last.
-    failed: BTreeMap<ObjectKey, (Option<String>, Tick)>,
+    failed: BTreeMap<ObjectKey, (Option<String>, Timestamp)>,
 }
 
 impl FailedSecrets {
@@ -36,7 +36,7 @@ impl FailedSecrets {
     /// A Secret was read, or could not be; `trace` makes a trace of contents.
     pub fn read(
         &mut self,
-        now: Tick,
+        now: Timestamp,
         key: &ObjectKey,
         got: &Outcome,
         trace: impl FnOnce(&BTreeMap<String, String>) -> u64,
@@ -55,21 +55,21 @@ impl FailedSecrets {
     }
 
     /// The driver answered a call; `trace` is that of the secrets it took along.
-    pub fn answered(&mut self, now: Tick, trace: u64, got: &Outcome) {
+    pub fn answered(&mut self, now: Timestamp, trace: u64, got: &Outcome) {
         let Outcome::Refused(Refusal::Driver(..)) = got else { return };
         if let Some((key, version)) = self.read.get(&trace).cloned() {
             self.failed(now, &key, Some(version));
         }
     }
 
-    fn failed(&mut self, now: Tick, key: &ObjectKey, version: Option<String>) {
+    fn failed(&mut self, now: Timestamp, key: &ObjectKey, version: Option<String>) {
         if self.failed.len() < MOST || self.failed.contains_key(key) {
             self.failed.insert(key.clone(), (version, now));
         }
     }
 
     /// The Secrets to read again.
-    pub fn due(&mut self, now: Tick) -> Vec<ObjectKey> {
+    pub fn due(&mut self, now: Timestamp) -> Vec<ObjectKey> {
         self.failed.retain(|_, (_, at)| now.0.saturating_sub(at.0) < PATIENCE_MILLIS);
         self.failed.keys().cloned().collect()
     }
@@ -95,7 +95,7 @@ mod tests {
     use api::{Meta, Secret, SecretValue};
     use csi::Code;
 
-    const NOW: Tick = Tick(5);
+    const NOW: Timestamp = Timestamp(5);
 
     fn secret(version: &str) -> Outcome {
         let metadata = Meta { resource_version: version.into(), ..Meta::in_namespace("n", "s") };
@@ -137,7 +137,7 @@ mod tests {
         let mut secrets = FailedSecrets::default();
         secrets.read(NOW, &key(), &Outcome::Refused(Refusal::Denied("no".into())), |_| 1);
         secrets.read(NOW, &ObjectKey::new("n", "other"), &Outcome::Unknown("no answer".into()), |_| 1);
-        assert_eq!(secrets.due(Tick(NOW.0 + PATIENCE_MILLIS - 1)), [key()]);
-        assert!(secrets.due(Tick(NOW.0 + PATIENCE_MILLIS)).is_empty());
+        assert_eq!(secrets.due(Timestamp(NOW.0 + PATIENCE_MILLIS - 1)), [key()]);
+        assert!(secrets.due(Timestamp(NOW.0 + PATIENCE_MILLIS)).is_empty());
     }
 }

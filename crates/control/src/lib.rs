@@ -51,13 +51,13 @@ pub use secrets::Secrets;
 
 /// A moment: milliseconds since 1970, as told by whoever runs the rules. It never goes backwards within one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Tick(pub u64);
+pub struct Timestamp(pub u64);
 
-impl Tick {
+impl Timestamp {
     /// The moment so many milliseconds later.
     #[must_use]
-    pub fn after_millis(self, millis: u64) -> Tick {
-        Tick(self.0.saturating_add(millis))
+    pub fn after_millis(self, millis: u64) -> Timestamp {
+        Timestamp(self.0.saturating_add(millis))
     }
 
     /// The moment as Kubernetes writes it.

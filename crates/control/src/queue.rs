@@ -1,17 +1,17 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 
-use crate::Tick;
+use crate::Timestamp;
 
 /// When a key is due that was begun and goes on: before all others.
-pub const BEGUN: Tick = Tick(0);
+pub const BEGUN: Timestamp = Timestamp(0);
 
 /// Which keys to look at, and when. One look at a key at a time; a key woken while it is being looked at is looked at
 /// again afterwards.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Queue<K> {
-    due: BTreeMap<K, Tick>,
-    order: BTreeSet<(Tick, K)>,
-    busy: BTreeMap<K, Option<Tick>>,
+    due: BTreeMap<K, Timestamp>,
+    order: BTreeSet<(Timestamp, K)>,
+    busy: BTreeMap<K, Option<Timestamp>>,
 }
 
 impl<K> Default for Queue<K> {
@@ -22,7 +22,7 @@ impl<K> Default for Queue<K> {
 
 impl<K: Clone + Ord> Queue<K> {
     /// Look at this key at this moment, or earlier if it is due earlier.
-    pub fn wake(&mut self, key: K, at: Tick) {
+    pub fn wake(&mut self, key: K, at: Timestamp) {
         if let Some(again) = self.busy.get_mut(&key) {
             *again = Some(again.map_or(at, |earlier| earlier.min(at)));
             return;
@@ -38,7 +38,7 @@ impl<K: Clone + Ord> Queue<K> {
     }
 
     /// The key that has been due longest, if any is due. It stays taken until [`Queue::done`].
-    pub fn take(&mut self, now: Tick) -> Option<K> {
+    pub fn take(&mut self, now: Timestamp) -> Option<K> {
         let (due, _) = self.order.first()?;
         if *due > now {
             return None;
@@ -77,7 +77,7 @@ impl<K: Clone + Ord> Queue<K> {
     }
 
     /// When the next key is due.
-    pub fn next(&self) -> Option<Tick> {
+    pub fn next(&self) -> Option<Timestamp> {
         self.order.first().map(|(due, _)| *due)
     }
 
@@ -100,14 +100,14 @@ mod tests {
     #[test]
     fn a_key_woken_while_busy_comes_again_once() {
         let mut queue = Queue::default();
-        queue.wake("a", Tick(1));
-        queue.wake("a", Tick(1));
-        assert_eq!(queue.take(Tick(1)), Some("a"));
-        queue.wake("a", Tick(1));
-        queue.wake("a", Tick(2));
-        assert_eq!(queue.take(Tick(9)), None);
+        queue.wake("a", Timestamp(1));
+        queue.wake("a", Timestamp(1));
+        assert_eq!(queue.take(Timestamp(1)), Some("a"));
+        queue.wake("a", Timestamp(1));
+        queue.wake("a", Timestamp(2));
+        assert_eq!(queue.take(Timestamp(9)), None);
         queue.done("a");
-        assert_eq!(queue.take(Tick(9)), Some("a"));
+        assert_eq!(queue.take(Timestamp(9)), Some("a"));
         queue.done("a");
         assert_eq!((queue.waiting(), queue.busy()), (0, 0));
     }
@@ -115,25 +115,25 @@ mod tests {
     #[test]
     fn what_was_begun_goes_on_before_anything_is_begun() {
         let mut queue = Queue::default();
-        queue.wake("a", Tick(1));
-        queue.wake("b", Tick(1));
-        assert_eq!(queue.take(Tick(5)), Some("a"));
-        queue.wake("a", Tick(9));
+        queue.wake("a", Timestamp(1));
+        queue.wake("b", Timestamp(1));
+        assert_eq!(queue.take(Timestamp(5)), Some("a"));
+        queue.wake("a", Timestamp(9));
         queue.go_on("a");
-        assert_eq!(queue.take(Tick(5)), Some("a"));
+        assert_eq!(queue.take(Timestamp(5)), Some("a"));
         queue.done("a");
-        assert_eq!(queue.take(Tick(5)), Some("b"));
+        assert_eq!(queue.take(Timestamp(5)), Some("b"));
     }
 
     #[test]
     fn the_earliest_wake_wins_and_nothing_comes_early() {
         let mut queue = Queue::default();
-        queue.wake("a", Tick(50));
-        queue.wake("b", Tick(20));
-        queue.wake("a", Tick(10));
-        assert_eq!(queue.next(), Some(Tick(10)));
-        assert_eq!(queue.take(Tick(9)), None);
-        assert_eq!(queue.take(Tick(30)), Some("a"));
-        assert_eq!(queue.take(Tick(30)), Some("b"));
+        queue.wake("a", Timestamp(50));
+        queue.wake("b", Timestamp(20));
+        queue.wake("a", Timestamp(10));
+        assert_eq!(queue.next(), Some(Timestamp(10)));
+        assert_eq!(queue.take(Timestamp(9)), None);
+        assert_eq!(queue.take(Timestamp(30)), Some("a"));
+        assert_eq!(queue.take(Timestamp(30)), Some("b"));
     }
 }

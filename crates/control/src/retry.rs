@@ -2,7 +2,7 @@ use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::{Outcome, Refusal, Tick};
+use crate::{Outcome, Refusal, Timestamp};
 
 /// How an attempt counts in its row of failures.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -97,7 +97,7 @@ struct Row {
     lane: u8,
     subject: String,
     count: u32,
-    not_before: Tick,
+    not_before: Timestamp,
     last: String,
 }
 
@@ -108,7 +108,7 @@ impl Failures {
     }
 
     /// Counts an attempt.
-    pub fn count(&mut self, now: Tick, lane: &Lane<'_>, attempt: Attempt, back_off: BackOff) {
+    pub fn count(&mut self, now: Timestamp, lane: &Lane<'_>, attempt: Attempt, back_off: BackOff) {
         let (first, last) = match attempt {
             Attempt::Neutral => return,
             Attempt::Succeeded => return self.0.retain(|row| row.lane != lane.number),
@@ -126,7 +126,7 @@ impl Failures {
     }
 
     /// The end of the pause that this lane is in, with what failed last; `None` if an attempt may be made.
-    pub fn hold(&self, now: Tick, lane: &Lane<'_>) -> Option<(Tick, &str)> {
+    pub fn hold(&self, now: Timestamp, lane: &Lane<'_>) -> Option<(Timestamp, &str)> {
         let row = self.row(lane).filter(|row| now < row.not_before)?;
         Some((row.not_before, &row.last))
     }
@@ -147,7 +147,7 @@ mod tests {
     }
 
     fn pauses(times: usize, attempt: &Attempt, back_off: BackOff) -> Vec<u64> {
-        let (mut failures, mut now, lane) = (Failures::default(), Tick(1_000), Lane::default());
+        let (mut failures, mut now, lane) = (Failures::default(), Timestamp(1_000), Lane::default());
         let mut pauses = Vec::new();
         for _ in 0..times {
             failures.count(now, &lane, attempt.clone(), back_off);
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn success_ends_a_row_and_a_read_leaves_it_as_it_is() {
-        let (now, lane, back_off) = (Tick(5), Lane::default(), BackOff::default());
+        let (now, lane, back_off) = (Timestamp(5), Lane::default(), BackOff::default());
         let mut failures = Failures::default();
         failures.count(now, &lane, failed(), back_off);
         let read = Attempt::of_read(&Outcome::Done(crate::Reply::Gone));
@@ -191,7 +191,7 @@ mod tests {
     // Reliability 13: what failed for a namesake says nothing.
     #[test]
     fn failures_of_another_lane_or_subject_hold_nothing_back() {
-        let (now, back_off) = (Tick(5), BackOff::default());
+        let (now, back_off) = (Timestamp(5), BackOff::default());
         let mut failures = Failures::default();
         failures.count(now, &Lane::about("uid-1/5/"), failed(), back_off);
         assert!(failures.hold(now, &Lane::about("uid-1/")).is_some(), "a shorter subject covers it");

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use api::{CSIDriver, Kind, Meta, Node, Object, ObjectKey, ObjectRef, StorageClass};
 
 use super::*;
-use crate::{Action, BackOff, Decision, Effect, Outcome, Permission, Tick, Why};
+use crate::{Action, BackOff, Decision, Effect, Outcome, Permission, Timestamp, Why};
 
 /// Rules that look at a class and at the driver of the same name. `HONEST` ones say so.
 struct Look<const HONEST: bool>;
@@ -55,10 +55,10 @@ impl<const HONEST: bool> Rules for Look<HONEST> {
         let key = ObjectKey::cluster(key.as_str());
         cache.class(&key).is_some() && cache.driver(&key).is_some()
     }
-    fn decide(_: Tick, _: &bool, (): &()) -> Decision<Nothing, LookReason> {
+    fn decide(_: Timestamp, _: &bool, (): &()) -> Decision<Nothing, LookReason> {
         Decision::Rest(Why::settled(LookReason::Looked, "that was all"))
     }
-    fn remember(_: Tick, (): (), _: &Nothing, _: &Outcome) {}
+    fn remember(_: Timestamp, (): (), _: &Nothing, _: &Outcome) {}
     fn learn((): &mut (), _: &Nothing, _: &Outcome, _: &Cache) -> Vec<String> {
         Vec::new()
     }

@@ -6,7 +6,7 @@ use core::hash::Hash;
 use api::{Kind, ObjectRef};
 
 use crate::route::{self, Kinds, Route};
-use crate::{Attempt, BackOff, Cache, Change, Decision, Effect, Lane, Outcome, Reason, Tick, Why};
+use crate::{Attempt, BackOff, Cache, Change, Decision, Effect, Lane, Outcome, Reason, Timestamp, Why};
 
 /// A controller, as pure functions.
 ///
@@ -55,10 +55,10 @@ pub trait Rules: Sized + 'static {
     fn view(key: &Self::Key, cache: &Cache, local: &Self::Local) -> Self::View;
 
     /// What to do about them.
-    fn decide(now: Tick, view: &Self::View, memory: &Self::Memory) -> Decision<Self::Action, Self::Reason>;
+    fn decide(now: Timestamp, view: &Self::View, memory: &Self::Memory) -> Decision<Self::Action, Self::Reason>;
 
     /// What to keep in mind of an action's outcome.
-    fn remember(now: Tick, memory: Self::Memory, did: &Self::Action, got: &Outcome) -> Self::Memory;
+    fn remember(now: Timestamp, memory: Self::Memory, did: &Self::Action, got: &Outcome) -> Self::Memory;
 
     /// Updates the facts outside the API after an action, and answers with the other keys whose views read what changed.
     fn learn(local: &mut Self::Local, did: &Self::Action, got: &Outcome, cache: &Cache) -> Vec<Self::Key>;

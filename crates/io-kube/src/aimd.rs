@@ -1,7 +1,7 @@
 //! Additive increase, multiplicative decrease: how many requests to one server may be under way at once. A pure state
 //! machine that its caller tells the time.
 
-use control::Tick;
+use control::Timestamp;
 
 /// A concurrency limit that adapts to the server, as TCP's congestion window adapts to the network. The limit starts high
 /// and grows while the server keeps up. It stays where requests begin to queue at the server, and shrinks when the server
@@ -12,9 +12,9 @@ pub(crate) struct Aimd {
     most: f64,
     in_flight: usize,
     /// The server asked for no request before this moment.
-    hold_until: Tick,
+    hold_until: Timestamp,
     /// When the limit was last cut. Requests that began earlier say nothing about the new limit.
-    cut_at: Tick,
+    cut_at: Timestamp,
     /// The limit has been cut at least once, so it is near what the server can take and grows slowly.
     careful: bool,
 }
@@ -38,7 +38,7 @@ pub(crate) enum Admission {
     /// It may begin when a request that is in flight ends.
     Full,
     /// It may begin at this moment.
-    Hold(Tick),
+    Hold(Timestamp),
 }
 
 /// The limit to begin with.
@@ -55,11 +55,11 @@ impl Aimd {
     pub(crate) fn new(most: usize) -> Aimd {
         let most = (most as f64).max(LEAST);
         let limit = FIRST.min(most);
-        Aimd { limit, most, in_flight: 0, hold_until: Tick(0), cut_at: Tick(0), careful: false }
+        Aimd { limit, most, in_flight: 0, hold_until: Timestamp(0), cut_at: Timestamp(0), careful: false }
     }
 
     /// Whether one more request may begin.
-    pub(crate) fn admit(&self, now: Tick) -> Admission {
+    pub(crate) fn admit(&self, now: Timestamp) -> Admission {
         if now < self.hold_until {
             return Admission::Hold(self.hold_until);
         }
@@ -72,7 +72,7 @@ impl Aimd {
     }
 
     /// A request that began at `begun` ends.
-    pub(crate) fn end(&mut self, begun: Tick, now: Tick, feedback: Feedback) {
+    pub(crate) fn end(&mut self, begun: Timestamp, now: Timestamp, feedback: Feedback) {
         let was_full = self.in_flight >= self.limit();
         self.in_flight = self.in_flight.saturating_sub(1);
         let took = now.0.saturating_sub(begun.0);
@@ -106,7 +106,7 @@ impl Aimd {
     }
 
     /// Cuts the limit, once for all requests that were in flight together: their fate is one piece of news.
-    fn cut(&mut self, begun: Tick, now: Tick, factor: f64) {
+    fn cut(&mut self, begun: Timestamp, now: Timestamp, factor: f64) {
         if begun < self.cut_at {
             return;
         }
@@ -121,7 +121,7 @@ impl Aimd {
 mod tests {
     use super::*;
 
-    fn fill(aimd: &mut Aimd, now: Tick) -> usize {
+    fn fill(aimd: &mut Aimd, now: Timestamp) -> usize {
         let mut begun = 0;
         while aimd.admit(now) == Admission::Now {
             aimd.begin();
@@ -133,15 +133,15 @@ mod tests {
     #[test]
     fn it_grows_while_it_is_used_in_full_and_answered_in_time() {
         let mut aimd = Aimd::new(200);
-        assert_eq!(fill(&mut aimd, Tick(0)), 64);
+        assert_eq!(fill(&mut aimd, Timestamp(0)), 64);
         for _ in 0..64 {
-            aimd.end(Tick(0), Tick(5), Feedback::Answered);
-            fill(&mut aimd, Tick(5));
+            aimd.end(Timestamp(0), Timestamp(5), Feedback::Answered);
+            fill(&mut aimd, Timestamp(5));
         }
         assert_eq!(aimd.limit(), 128);
         for _ in 0..500 {
-            aimd.end(Tick(5), Tick(10), Feedback::Answered);
-            fill(&mut aimd, Tick(10));
+            aimd.end(Timestamp(5), Timestamp(10), Feedback::Answered);
+            fill(&mut aimd, Timestamp(10));
         }
         assert_eq!(aimd.limit(), 200);
     }
@@ -149,10 +149,10 @@ mod tests {
     #[test]
     fn it_does_not_grow_while_requests_queue_at_the_server() {
         let mut aimd = Aimd::new(200);
-        fill(&mut aimd, Tick(0));
+        fill(&mut aimd, Timestamp(0));
         for now in 60..1000 {
-            aimd.end(Tick(now - 60), Tick(now), Feedback::Answered);
-            fill(&mut aimd, Tick(now));
+            aimd.end(Timestamp(now - 60), Timestamp(now), Feedback::Answered);
+            fill(&mut aimd, Timestamp(now));
         }
         assert_eq!(aimd.limit(), 64);
     }
@@ -162,7 +162,7 @@ mod tests {
         let mut aimd = Aimd::new(200);
         for now in 0..1000 {
             aimd.begin();
-            aimd.end(Tick(now), Tick(now + 1), Feedback::Answered);
+            aimd.end(Timestamp(now), Timestamp(now + 1), Feedback::Answered);
         }
         assert_eq!(aimd.limit(), 64);
     }
@@ -170,21 +170,21 @@ mod tests {
     #[test]
     fn a_busy_server_is_left_alone_for_as_long_as_it_asks_and_then_asked_less() {
         let mut aimd = Aimd::new(200);
-        fill(&mut aimd, Tick(0));
+        fill(&mut aimd, Timestamp(0));
         // All that were in flight together are refused together: one cut.
         for _ in 0..64 {
-            aimd.end(Tick(0), Tick(10), Feedback::TooManyRequests(1000));
+            aimd.end(Timestamp(0), Timestamp(10), Feedback::TooManyRequests(1000));
         }
         assert_eq!(aimd.limit(), 32);
-        assert_eq!(aimd.admit(Tick(11)), Admission::Hold(Tick(1010)));
-        assert_eq!(fill(&mut aimd, Tick(1010)), 32);
-        aimd.end(Tick(1010), Tick(1020), Feedback::TooManyRequests(0));
+        assert_eq!(aimd.admit(Timestamp(11)), Admission::Hold(Timestamp(1010)));
+        assert_eq!(fill(&mut aimd, Timestamp(1010)), 32);
+        aimd.end(Timestamp(1010), Timestamp(1020), Feedback::TooManyRequests(0));
         assert_eq!(aimd.limit(), 16);
         // Afterwards it grows by one for a whole round of answers.
         let mut aimd = Aimd { in_flight: 16, ..aimd };
         for _ in 0..17 {
-            aimd.end(Tick(1100), Tick(1110), Feedback::Answered);
-            fill(&mut aimd, Tick(1110));
+            aimd.end(Timestamp(1100), Timestamp(1110), Feedback::Answered);
+            fill(&mut aimd, Timestamp(1110));
         }
         assert_eq!(aimd.limit(), 17);
     }
@@ -193,14 +193,14 @@ mod tests {
     fn late_and_missing_answers_slow_it_down_but_never_to_a_stop() {
         let mut aimd = Aimd::new(200);
         aimd.begin();
-        aimd.end(Tick(0), Tick(LATE_MILLIS + 1), Feedback::Answered);
+        aimd.end(Timestamp(0), Timestamp(LATE_MILLIS + 1), Feedback::Answered);
         assert_eq!(aimd.limit(), 48);
         for round in 1..50 {
-            let now = Tick(10_000 * round);
+            let now = Timestamp(10_000 * round);
             aimd.begin();
             aimd.end(now, now, Feedback::NoAnswer);
         }
         assert_eq!(aimd.limit(), 2);
-        assert_eq!(aimd.admit(Tick(u64::MAX)), Admission::Now);
+        assert_eq!(aimd.admit(Timestamp(u64::MAX)), Admission::Now);
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use control::Tick;
+use control::Timestamp;
 use tokio::sync::Notify;
 
 use crate::aimd::{Admission, Aimd, Feedback};
@@ -22,7 +22,7 @@ pub(crate) struct ConcurrencyLimit {
 /// Permission to send one request. Dropping it without [`Permit::end`] counts as a request without an answer.
 pub(crate) struct Permit<'a> {
     limit: &'a ConcurrencyLimit,
-    begun: Tick,
+    begun: Timestamp,
     ended: bool,
 }
 
@@ -55,7 +55,7 @@ impl ConcurrencyLimit {
         }
     }
 
-    fn end(&self, begun: Tick, feedback: Feedback) {
+    fn end(&self, begun: Timestamp, feedback: Feedback) {
         let now = self.now();
         let free = {
             let mut aimd = self.aimd();
@@ -66,8 +66,8 @@ impl ConcurrencyLimit {
         (0..free).for_each(|_| self.freed.notify_one());
     }
 
-    fn now(&self) -> Tick {
-        Tick(u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX))
+    fn now(&self) -> Timestamp {
+        Timestamp(u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX))
     }
 
     fn aimd(&self) -> MutexGuard<'_, Aimd> {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use api::{Kind, Lease, LeaseSpec, Object, ObjectKey, Time};
 use bytes::Bytes;
-use control::{Ask, Election, LeaseConfig, LeaseRead, Tick};
+use control::{Ask, Election, LeaseConfig, LeaseRead, Timestamp};
 use http::{Method, StatusCode};
 use serde_json::json;
 use tokio::sync::watch;
@@ -53,7 +53,7 @@ impl Kube {
         stop: impl Future<Output = ()>,
     ) {
         let began = Instant::now();
-        let now = || Tick(u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX));
+        let now = || Timestamp(u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX));
         let mut election = Election::new(elector.config.clone());
         let mut failure = None;
         tokio::pin!(stop);
@@ -96,7 +96,7 @@ impl Kube {
         &self,
         elector: &LeaderElector,
         election: &mut Election,
-        now: impl Fn() -> Tick,
+        now: impl Fn() -> Timestamp,
         failure: &mut Option<String>,
     ) {
         // A leader must have time for another try after a request that got no answer.
@@ -192,7 +192,7 @@ async fn within<T>(
 fn publish(
     status: &watch::Sender<LeaderStatus>,
     election: &Election,
-    now: Tick,
+    now: Timestamp,
     began: Instant,
     failure: Option<String>,
 ) {
@@ -207,7 +207,7 @@ fn publish(
 }
 
 /// Ends at this moment after `began`, or never.
-async fn at(began: Instant, end: Option<Tick>) {
+async fn at(began: Instant, end: Option<Timestamp>) {
     match end {
         Some(end) => tokio::time::sleep_until((began + Duration::from_millis(end.0)).into()).await,
         None => std::future::pending().await,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use api::Object;
-use control::{Action, Cache, Change, Effect, Engine, Explanation, Narrate, Next, Outcome, Reason, Rules, Tick};
+use control::{Action, Cache, Change, Effect, Engine, Explanation, Narrate, Next, Outcome, Reason, Rules, Timestamp};
 use futures::FutureExt;
 use tokio::sync::{Notify, watch};
 
@@ -183,7 +183,7 @@ impl<R: Narrate> Controller<R> {
 
     /// Changes the engine in the light of the cache, and looks at what is due. Locks are always taken in this order, the
     /// cache's before the state's.
-    fn with_engine<T>(&self, change: impl FnOnce(&mut Engine<R>, Tick, &Cache) -> T) -> T {
+    fn with_engine<T>(&self, change: impl FnOnce(&mut Engine<R>, Timestamp, &Cache) -> T) -> T {
         let now = self.parts.clock.now();
         let answer = self.parts.cache.look(|cache| change(&mut self.state().engine, now, cache));
         self.woken.notify_one();
@@ -191,7 +191,7 @@ impl<R: Narrate> Controller<R> {
     }
 
     /// Looks at every key that is due and begins what is to be done. Answers when the next one is due.
-    fn start_due(self: &Arc<Self>) -> Option<Tick> {
+    fn start_due(self: &Arc<Self>) -> Option<Timestamp> {
         loop {
             let now = self.parts.clock.now();
             let next = self.parts.cache.look(|cache| {

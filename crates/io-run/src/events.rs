@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use api::{Kind, Object, ObjectRef, Patch, Precondition, Write};
-use control::{Effect, EventType, Outcome, Tick};
+use control::{Effect, EventType, Outcome, Timestamp};
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -21,7 +21,7 @@ struct Said {
     tone: EventType,
     reason: &'static str,
     message: String,
-    at: Tick,
+    at: Timestamp,
     by: &'static str,
 }
 
@@ -70,7 +70,7 @@ impl Events {
         tone: EventType,
         reason: &'static str,
         message: String,
-        at: Tick,
+        at: Timestamp,
     ) {
         if self.queue.try_send(Said { object, tone, reason, message, at, by }).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
@@ -96,7 +96,7 @@ impl Events {
 /// The last words about an object, and the event that says them.
 struct Last {
     message: String,
-    at: Tick,
+    at: Timestamp,
     event: ObjectRef,
     times: u64,
 }

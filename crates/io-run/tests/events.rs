@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use api::{Meta, Object, PersistentVolumeClaim, Value, Write};
-use control::{Effect, EventType, Outcome, Reply, Tick};
+use control::{Effect, EventType, Outcome, Reply, Timestamp};
 use io_run::{Events, Hands};
 
 /// Takes down what is written; writes nothing while `hangs`.
@@ -49,7 +49,7 @@ async fn settle() {
 async fn what_is_said_again_is_counted_on_the_event_that_is_there() {
     let desk = Arc::new(Desk::default());
     let events = Events::start(desk.clone());
-    let say = |tone, words: &str, at| events.say("p", claim("c"), tone, "Reason", words.to_string(), Tick(at));
+    let say = |tone, words: &str, at| events.say("p", claim("c"), tone, "Reason", words.to_string(), Timestamp(at));
     say(EventType::Normal, "begun", 0);
     say(EventType::Warning, "failed", 1);
     say(EventType::Warning, "failed", 2);
@@ -75,7 +75,14 @@ async fn a_storm_is_bounded_and_the_rest_is_counted() {
     let events = Events::start(desk.clone());
     for round in 0..20 {
         for number in 0..100 {
-            events.say("p", claim(&format!("c{round}-{number}")), EventType::Normal, "Reason", "words".into(), Tick(0));
+            events.say(
+                "p",
+                claim(&format!("c{round}-{number}")),
+                EventType::Normal,
+                "Reason",
+                "words".into(),
+                Timestamp(0),
+            );
         }
         settle().await;
     }
@@ -88,7 +95,7 @@ async fn a_storm_is_bounded_and_the_rest_is_counted() {
 async fn a_server_that_hangs_holds_up_nobody() {
     let events = Events::start(Arc::new(Desk { hangs: true, ..Desk::default() }));
     for number in 0..1_000 {
-        events.say("p", claim(&format!("c{number}")), EventType::Normal, "Reason", "words".into(), Tick(0));
+        events.say("p", claim(&format!("c{number}")), EventType::Normal, "Reason", "words".into(), Timestamp(0));
     }
     settle().await;
     assert!(events.dropped() > 500);

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use api::{Kind, Object, ObjectRef, Patch, PatchBody, Value, Write};
 use control::{
-    Action, Cache, Change, Decision, Effect, Ended, Engine, Next, Outcome, Refusal, Reply, Rules, Tick, Why,
+    Action, Cache, Change, Decision, Effect, Ended, Engine, Next, Outcome, Refusal, Reply, Rules, Timestamp, Why,
 };
 use rules_store::{Context, EventType, Failure, Request, Store};
 
@@ -14,7 +14,7 @@ pub struct Lab<R: Rules> {
     /// What the rules have seen of the store.
     pub cache: Cache,
     pub engine: Engine<R>,
-    pub now: Tick,
+    pub now: Timestamp,
     /// The namespace of objects that name none.
     pub namespace: &'static str,
     /// Kinds whose watch delivers nothing until [`Lab::sync`].
@@ -61,7 +61,7 @@ impl<R: Rules> Lab<R> {
             store: Store::new(),
             cache: Cache::default(),
             engine: Engine::new(local),
-            now: Tick(1_900_000_000_000),
+            now: Timestamp(1_900_000_000_000),
             namespace,
             frozen: BTreeSet::new(),
             forbidden: BTreeSet::new(),

@@ -6,7 +6,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use api::{Kind, ObjectKey};
-use control::{Action, Cache, Change, Decision, Effect, Engine, Fold, Outcome, Permission, Rules, Tick, Why};
+use control::{Action, Cache, Change, Decision, Effect, Engine, Fold, Outcome, Permission, Rules, Timestamp, Why};
 
 use crate::canon::{Canon, Piece};
 use crate::cluster::{Cluster, Event, Held, NOW_MILLIS};
@@ -14,8 +14,8 @@ use crate::truth::Truth;
 
 /// Outcomes are remembered at this moment, and decisions are taken a day later: every pause is over when a key is
 /// looked at. Being slow to decide is a schedule of its own, so no behaviour is lost.
-const REMEMBER: Tick = Tick(NOW_MILLIS);
-pub(crate) const DECIDE: Tick = Tick(NOW_MILLIS + 86_400_000);
+const REMEMBER: Timestamp = Timestamp(NOW_MILLIS);
+pub(crate) const DECIDE: Timestamp = Timestamp(NOW_MILLIS + 86_400_000);
 
 pub use control::Rules as Actor;
 

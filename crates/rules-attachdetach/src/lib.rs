@@ -45,7 +45,7 @@ pub use view::{Attachment, Holder, Key, NodeFacts, Pair, Rival, Unwanted, View, 
 use alloc::vec::Vec;
 
 use api::{Kind, ObjectRef};
-use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Tick};
+use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Timestamp};
 
 /// The attach/detach controller.
 pub struct AttachDetach;
@@ -70,11 +70,11 @@ impl Rules for AttachDetach {
         build::view(key, cache)
     }
 
-    fn decide(_now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
+    fn decide(_now: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         decide::decide(view, memory)
     }
 
-    fn remember(_now: Tick, memory: Memory, did: &Action, got: &Outcome) -> Memory {
+    fn remember(_now: Timestamp, memory: Memory, did: &Action, got: &Outcome) -> Memory {
         memory::remember(memory, did, got)
     }
 

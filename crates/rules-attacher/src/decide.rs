@@ -3,7 +3,7 @@ use alloc::format;
 use alloc::string::String;
 
 use api::{SecretReference, VolumeError};
-use control::{Decision, Secrets, Tick, Why};
+use control::{Decision, Secrets, Timestamp, Why};
 
 use crate::action::{PublishRequest, Side, Stamp, VolumeOnNode};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
     RivalAttachment, View, VolumeUse,
 };
 
-pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
+pub(crate) fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
     match view {
         View::Gone(Key::Attachment(name)) => {
             settled(Reason::AttachmentGone, format!("attachment {name} does not exist"))
@@ -34,12 +34,12 @@ pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action
 }
 
 /// Every so often the driver is asked what it has published, page by page.
-fn decide_listing(now: Tick, listing: &ListingView, memory: &Memory) -> Decision<Action, Reason> {
+fn decide_listing(now: Timestamp, listing: &ListingView, memory: &Memory) -> Decision<Action, Reason> {
     let ListingView::On { driver, socket, token, max_entries, every_millis } = listing else {
         return settled(Reason::NotListed, "the driver is not asked what it has published".into());
     };
     let next = memory.listed_at.after_millis(*every_millis);
-    if token.is_empty() && memory.listed_at > Tick(0) && now < next {
+    if token.is_empty() && memory.listed_at > Timestamp(0) && now < next {
         let text = format!("what driver {driver} has published was compared with the attachments");
         return Decision::Wait(next, Why::settled(Reason::Listed, text));
     }
@@ -52,7 +52,7 @@ fn decide_listing(now: Tick, listing: &ListingView, memory: &Memory) -> Decision
     Decision::Do(act, Why::waiting(Reason::Listing, format!("asking driver {driver} what it has published")))
 }
 
-fn decide_attach(now: Tick, attach: &Attach, memory: &Memory) -> Decision<Action, Reason> {
+fn decide_attach(now: Timestamp, attach: &Attach, memory: &Memory) -> Decision<Action, Reason> {
     if let Some(told) = &attach.attached
         && attach.listed != Listed::Unpublished
     {
@@ -237,7 +237,7 @@ fn undo(
     )
 }
 
-fn decide_detach(now: Tick, detach: &Detach, memory: &Memory) -> Decision<Action, Reason> {
+fn decide_detach(now: Timestamp, detach: &Detach, memory: &Memory) -> Decision<Action, Reason> {
     match detach {
         Detach::Unmarked { attachment, attached: false } => settled(
             Reason::NothingToUndo,
@@ -300,7 +300,7 @@ fn confirm(attachment: &Stamp, context: &PublishContext) -> Decision<Action, Rea
 }
 
 fn report(
-    now: Tick,
+    now: Timestamp,
     attachment: &Stamp,
     side: Side,
     attached: bool,

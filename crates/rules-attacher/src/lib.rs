@@ -58,7 +58,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{Kind, ObjectRef};
-use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Tick};
+use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Timestamp};
 
 /// The attacher of one driver.
 pub struct Attacher;
@@ -112,11 +112,11 @@ impl Rules for Attacher {
         build::view(key, cache, local)
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
+    fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         decide::decide(now, view, memory)
     }
 
-    fn remember(now: Tick, memory: Memory, did: &Action, got: &Outcome) -> Memory {
+    fn remember(now: Timestamp, memory: Memory, did: &Action, got: &Outcome) -> Memory {
         memory::remember(now, memory, did, got)
     }
 

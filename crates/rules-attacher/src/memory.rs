@@ -2,7 +2,7 @@ use alloc::format;
 use alloc::string::String;
 
 use api::{Object, VolumeAttachment, names};
-use control::{Outcome, Refusal, Reply, Secrets, Tick};
+use control::{Outcome, Refusal, Reply, Secrets, Timestamp};
 use csi::Response;
 
 use crate::{Action, PublishContext, Stamp};
@@ -21,7 +21,7 @@ pub struct Memory {
     /// What is secret about the next call for the attachment with this uid; forgotten after it.
     pub secrets: Option<(String, Secrets)>,
     /// When the driver last listed everything it has published.
-    pub listed_at: Tick,
+    pub listed_at: Timestamp,
 }
 
 /// What the driver said, or what was seen instead of an answer.
@@ -34,7 +34,7 @@ pub struct CallFailure {
 }
 
 /// What an action's outcome adds to or takes from memory.
-pub(crate) fn remember(now: Tick, memory: Memory, did: &Action, got: &Outcome) -> Memory {
+pub(crate) fn remember(now: Timestamp, memory: Memory, did: &Action, got: &Outcome) -> Memory {
     match did {
         Action::AddVolumeFinalizer { .. }
         | Action::AddAttachmentFinalizer { .. }

@@ -40,7 +40,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use api::{Kind, ObjectKey, ObjectRef};
-use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Tick};
+use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Timestamp};
 
 pub use action::Action;
 pub use fit::Fit;
@@ -94,11 +94,11 @@ impl Rules for Binding {
         }
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
+    fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         decide::decide(now, view, memory)
     }
 
-    fn remember(now: Tick, _memory: Memory, did: &Action, got: &Outcome) -> Memory {
+    fn remember(now: Timestamp, _memory: Memory, did: &Action, got: &Outcome) -> Memory {
         Memory::after(now, did, got)
     }
 

@@ -1,7 +1,7 @@
 use alloc::string::String;
 
 use api::Object;
-use control::{Outcome, Reply, Tick};
+use control::{Outcome, Reply, Timestamp};
 
 use crate::Action;
 
@@ -32,7 +32,7 @@ pub enum Looked {
         /// The claim's uid.
         claim: String,
         /// When to look again if the cache has still not shown it.
-        again: Tick,
+        again: Timestamp,
     },
 }
 
@@ -46,7 +46,7 @@ impl Looked {
     }
 
     /// The pair was read, the other half is there, and it is too early to read again.
-    pub(crate) fn says_there(&self, name: &str, uid: &str, now: Tick) -> Option<Tick> {
+    pub(crate) fn says_there(&self, name: &str, uid: &str, now: Timestamp) -> Option<Timestamp> {
         match self {
             Looked::There { volume, claim, again } if volume == name && claim == uid && now < *again => Some(*again),
             Looked::There { .. } | Looked::Gone { .. } | Looked::Nothing => None,
@@ -55,7 +55,7 @@ impl Looked {
 }
 
 impl Memory {
-    pub(crate) fn after(now: Tick, did: &Action, got: &Outcome) -> Memory {
+    pub(crate) fn after(now: Timestamp, did: &Action, got: &Outcome) -> Memory {
         let read = |there: bool, volume: &str, claim: &str| {
             let (volume, claim) = (volume.into(), claim.into());
             match there {

@@ -60,7 +60,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use api::{Kind, ObjectKey, ObjectRef};
-use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Tick};
+use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Timestamp};
 
 use crate::action::There;
 
@@ -107,11 +107,11 @@ impl Rules for Node {
         }
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
+    fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         decide::decide(now, view, memory)
     }
 
-    fn remember(now: Tick, memory: Memory, did: &Action, got: &Outcome) -> Memory {
+    fn remember(now: Timestamp, memory: Memory, did: &Action, got: &Outcome) -> Memory {
         memory.after(now, did, got)
     }
 

@@ -3,7 +3,7 @@ use alloc::string::String;
 
 use api::{Node, Object, names};
 use control::host::ProcessState;
-use control::{Outcome, Refusal, Reply, Tick};
+use control::{Outcome, Refusal, Reply, Timestamp};
 
 use crate::action::{Action, InUse};
 use crate::local::Local;
@@ -24,7 +24,7 @@ pub struct Memory {
     /// Uids of pods that are certainly gone from the API.
     pub gone: BTreeSet<String>,
     /// When the API last said that a pod missing from the cache is not gone: the cache is behind.
-    pub alive_at: Option<Tick>,
+    pub alive_at: Option<Timestamp>,
     /// Processes that were told to end.
     pub stopped: BTreeSet<String>,
 }
@@ -40,12 +40,12 @@ pub struct AttachProof {
 
 impl Memory {
     /// Keeps an outcome in mind.
-    pub fn after(self, now: Tick, did: &Action, got: &Outcome) -> Memory {
+    pub fn after(self, now: Timestamp, did: &Action, got: &Outcome) -> Memory {
         let turn = if matches!(got, Outcome::Done(_)) { 0 } else { self.turn.saturating_add(1) };
         Memory { turn, ..self.with(now, did, got) }
     }
 
-    fn with(mut self, now: Tick, did: &Action, got: &Outcome) -> Memory {
+    fn with(mut self, now: Timestamp, did: &Action, got: &Outcome) -> Memory {
         let done = matches!(got, Outcome::Done(_));
         let refused = matches!(got, Outcome::Refused(Refusal::Driver(..)));
         match did {
@@ -114,7 +114,7 @@ impl Memory {
         }
     }
 
-    fn read_pod(&mut self, now: Tick, uid: &str, got: &Outcome) {
+    fn read_pod(&mut self, now: Timestamp, uid: &str, got: &Outcome) {
         match got {
             Outcome::Done(Reply::Gone) => {
                 self.gone.insert(uid.into());

@@ -9,7 +9,7 @@ use api::{
     Pod, PodStatus, Time, Value,
 };
 use control::host::ProcessState;
-use control::{Reason as _, Tick};
+use control::{Reason as _, Timestamp};
 use serde_json::json;
 
 use crate::Reason;
@@ -41,7 +41,7 @@ pub enum ContainerPlan {
     /// It has ended for good.
     Ended,
     /// It is started again at this moment.
-    PutOff(Tick),
+    PutOff(Timestamp),
 }
 
 /// Why the pod cannot be run, if so.
@@ -106,11 +106,11 @@ fn container_blocked(view: &PodView, container: &Container) -> Option<Blocked> {
 }
 
 /// What is to happen with each container, in order.
-pub fn plans(now: Tick, view: &PodView, pod: &Pod) -> Vec<ContainerPlan> {
+pub fn plans(now: Timestamp, view: &PodView, pod: &Pod) -> Vec<ContainerPlan> {
     pod.spec.containers.iter().zip(&view.containers).map(|(container, seen)| plan(now, pod, container, seen)).collect()
 }
 
-fn plan(now: Tick, pod: &Pod, container: &Container, seen: &ContainerView) -> ContainerPlan {
+fn plan(now: Timestamp, pod: &Pod, container: &Container, seen: &ContainerView) -> ContainerPlan {
     match &seen.latest {
         None => match ran_before(pod, container) {
             None => ContainerPlan::Start(0),
@@ -135,7 +135,7 @@ fn ran_before(pod: &Pod, container: &Container) -> Option<u32> {
     ran.then(|| u32::try_from(status.restart_count).unwrap_or(0))
 }
 
-fn again(now: Tick, pod: &Pod, restarts: u32, ended_millis: u64, failed: bool) -> ContainerPlan {
+fn again(now: Timestamp, pod: &Pod, restarts: u32, ended_millis: u64, failed: bool) -> ContainerPlan {
     let wanted = match pod.spec.restart_policy.as_str() {
         "Never" => false,
         "OnFailure" => failed,
@@ -149,12 +149,12 @@ fn again(now: Tick, pod: &Pod, restarts: u32, ended_millis: u64, failed: bool) -
         0 => 0,
         restarts => FIRST_PAUSE_MILLIS.saturating_mul(1 << (restarts - 1).min(16)).min(LONGEST_PAUSE_MILLIS),
     };
-    let until = Tick(ended_millis).after_millis(pause);
+    let until = Timestamp(ended_millis).after_millis(pause);
     if now < until { ContainerPlan::PutOff(until) } else { ContainerPlan::Start(restarts + 1) }
 }
 
 /// The status the pod should have. Equal to the one it has if nothing is to be said.
-pub fn of(now: Tick, view: &PodView, pod: &Pod, blocked: Option<&Blocked>, plans: &[ContainerPlan]) -> PodStatus {
+pub fn of(now: Timestamp, view: &PodView, pod: &Pod, blocked: Option<&Blocked>, plans: &[ContainerPlan]) -> PodStatus {
     let containers: Vec<ContainerStatus> = pod
         .spec
         .containers
@@ -279,7 +279,7 @@ fn terminated(ended: &ProcessState) -> ContainerState {
 }
 
 /// Ours are set, with the time of their last change kept; those of others stay.
-fn conditions(now: Tick, pod: &Pod, ready: bool) -> Vec<Condition> {
+fn conditions(now: Timestamp, pod: &Pod, ready: bool) -> Vec<Condition> {
     let mut conditions = pod.status.conditions.clone();
     for (name, holds) in [("Initialized", true), ("Ready", ready), ("ContainersReady", ready)] {
         let status = if holds { "True" } else { "False" };

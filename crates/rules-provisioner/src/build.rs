@@ -6,7 +6,7 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 
 use api::{Meta, ObjectKey, PersistentVolume, PersistentVolumeClaim, SecretReference, StorageClass, Time, names};
-use control::{Cache, Tick};
+use control::{Cache, Timestamp};
 
 use crate::intent::{self, Recorded, journal};
 use crate::source::hold;
@@ -129,9 +129,9 @@ fn goal(claim: &PersistentVolumeClaim, class: Option<&StorageClass>, ours: &str,
 
 /// P94: when this node may first try to take a claim that any node could take. Upstream rolls a die for every try; the
 /// claim's uid and the node's name give each node a turn of its own.
-fn turn(claim: &PersistentVolumeClaim, own: &OwnNode) -> Tick {
+fn turn(claim: &PersistentVolumeClaim, own: &OwnNode) -> Timestamp {
     let created = claim.metadata.creation_timestamp.as_ref().and_then(Time::unix_millis).unwrap_or(0);
-    Tick(created).after_millis(own.share(&claim.metadata.uid, own.base_delay_millis))
+    Timestamp(created).after_millis(own.share(&claim.metadata.uid, own.base_delay_millis))
 }
 
 impl OwnNode {
@@ -146,7 +146,7 @@ impl OwnNode {
 enum Found {
     /// The volume made for this very claim.
     Ours {
-        since: Tick,
+        since: Timestamp,
     },
     Other(NameSlot),
 }
@@ -156,7 +156,7 @@ fn name_slot(claim: &PersistentVolumeClaim, name: &str, cache: &Cache) -> Found 
     match &volume.spec.claim_ref {
         Some(holder) if holder.uid == claim.metadata.uid => {
             let recorded = volume.metadata.creation_timestamp.as_ref().and_then(Time::unix_millis);
-            Found::Ours { since: Tick(recorded.unwrap_or(0)) }
+            Found::Ours { since: Timestamp(recorded.unwrap_or(0)) }
         }
         Some(holder) => {
             Found::Other(NameSlot::Taken(format!("claim {}/{} with another uid", holder.namespace, holder.name)))

@@ -67,7 +67,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use api::{Kind, ObjectKey, ObjectRef};
-use control::{BackOff, Cache, Decision, EventType, Narrate, Outcome, Route, Rules, Tick, Why};
+use control::{BackOff, Cache, Decision, EventType, Narrate, Outcome, Route, Rules, Timestamp, Why};
 
 pub use action::Action;
 pub use capacity::{
@@ -137,11 +137,11 @@ impl Rules for Provisioner {
         }
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
+    fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         decide::decide(now, view, memory)
     }
 
-    fn remember(now: Tick, memory: Memory, did: &Action, got: &Outcome) -> Memory {
+    fn remember(now: Timestamp, memory: Memory, did: &Action, got: &Outcome) -> Memory {
         memory.after(now, did, got)
     }
 

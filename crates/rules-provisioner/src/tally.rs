@@ -5,7 +5,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 
 use api::ObjectKey;
-use control::{Cache, Tick};
+use control::{Cache, Timestamp};
 
 use crate::{Action, Key};
 
@@ -15,7 +15,7 @@ const MANY: usize = 1024;
 /// When attempts that are under way began.
 #[derive(Clone, Debug, Default)]
 pub struct AttemptTally {
-    begun: BTreeMap<Key, Tick>,
+    begun: BTreeMap<Key, Timestamp>,
 }
 
 /// An attempt that has ended.
@@ -48,7 +48,7 @@ impl AttemptTally {
     /// An action that began at this moment has ended. Answers with the attempt that ended with it, if one did.
     pub fn ended(
         &mut self,
-        (began, now): (Tick, Tick),
+        (began, now): (Timestamp, Timestamp),
         key: &Key,
         action: &Action,
         failed: bool,

@@ -3,7 +3,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use api::{PersistentVolume, PersistentVolumeClaim, SecretReference};
-use control::Tick;
+use control::Timestamp;
 
 use crate::{InTree, IntentLocation, JournalView, Local, Obstacle, SourceProtection, Terms};
 
@@ -45,7 +45,7 @@ pub enum ClaimView {
         /// What is left of our intent.
         intent: Option<IntentLocation>,
         /// When it was recorded.
-        since: Tick,
+        since: Timestamp,
     },
     /// It is ours to care for.
     Ours(Provision),
@@ -90,7 +90,7 @@ pub enum Goal {
     /// Yes, by whichever node takes the claim first. This one may try from this moment on.
     Contest {
         /// The earliest moment of a first try.
-        from: Tick,
+        from: Timestamp,
     },
     /// No: the claim is being deleted.
     Deleted,

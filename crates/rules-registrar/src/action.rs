@@ -8,7 +8,7 @@ use control::{Attempt, Effect, Lane, Outcome, Permission, Reply};
 use csi::{Call, Response, registration, v1};
 use serde_json::json;
 
-use crate::local::{Driver, Local, NodeInfo, Plugin, Registration, Socket};
+use crate::local::{Driver, Local, NodeInfo, Plugin, RegistrationProgress, Socket};
 
 /// What the registrar does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -255,7 +255,7 @@ pub fn learn(local: &mut Local, did: &Action, got: &Outcome) {
     };
     match (did, answer) {
         (Action::AskWho(_), Some(Response::GetInfo(info))) => {
-            socket.progress = Registration::Introduced(Plugin {
+            socket.progress = RegistrationProgress::Introduced(Plugin {
                 kind: info.r#type.clone(),
                 name: info.name.clone(),
                 endpoint: info.endpoint.clone(),
@@ -279,7 +279,7 @@ pub fn learn(local: &mut Local, did: &Action, got: &Outcome) {
 /// S1-10: a registrar that does not know the question speaks for a driver that does not want to know. An answer that did
 /// not come is asked for again.
 fn optioned(socket: &mut Socket, got: &Outcome) {
-    let Registration::Introduced(plugin) = &mut socket.progress else { return };
+    let RegistrationProgress::Introduced(plugin) = &mut socket.progress else { return };
     plugin.wants_pod = match got {
         Outcome::Done(Reply::Csi(Response::GetCSIDriverInfo(info))) => {
             Some(info.options.as_ref().is_some_and(|options| options.requires_publish_pod))
@@ -290,22 +290,23 @@ fn optioned(socket: &mut Socket, got: &Outcome) {
 }
 
 fn placed(socket: &mut Socket, info: &v1::NodeGetInfoResponse) {
-    let Registration::Introduced(plugin) = &socket.progress else { return };
-    socket.progress = Registration::Placed(plugin.clone(), NodeInfo::of(info));
+    let RegistrationProgress::Introduced(plugin) = &socket.progress else { return };
+    socket.progress = RegistrationProgress::Placed(plugin.clone(), NodeInfo::of(info));
 }
 
 fn able(socket: &mut Socket, answer: &v1::NodeGetCapabilitiesResponse) {
     use v1::node_service_capability::{Type, rpc};
-    let Registration::Placed(plugin, place) = &socket.progress else { return };
+    let RegistrationProgress::Placed(plugin, place) = &socket.progress else { return };
     let stages = answer.capabilities.iter().any(|capability| match &capability.r#type {
         Some(Type::Rpc(rpc)) => rpc.r#type == rpc::Type::StageUnstageVolume as i32,
         None => false,
     });
-    socket.progress = Registration::Able(plugin.clone(), place.clone(), stages);
+    socket.progress = RegistrationProgress::Able(plugin.clone(), place.clone(), stages);
 }
 
 fn welcomed(socket: &mut Socket, path: &str, heard: bool) {
-    let (Registration::Able(plugin, place, stages) | Registration::Told(plugin, place, stages)) = &socket.progress
+    let (RegistrationProgress::Able(plugin, place, stages) | RegistrationProgress::Told(plugin, place, stages)) =
+        &socket.progress
     else {
         return;
     };
@@ -314,6 +315,6 @@ fn welcomed(socket: &mut Socket, path: &str, heard: bool) {
     socket.registered = Some((plugin.name.clone(), driver));
     socket.turned_away = None;
     if heard {
-        socket.progress = Registration::Told(plugin.clone(), place.clone(), *stages);
+        socket.progress = RegistrationProgress::Told(plugin.clone(), place.clone(), *stages);
     }
 }

@@ -8,7 +8,7 @@ use api::{Node, ObjectKey, names};
 use control::Cache;
 
 use crate::Key;
-use crate::local::{Local, Registration};
+use crate::local::{Local, RegistrationProgress};
 use crate::view::{CsiNodeSide, NodeObject, SelfView, SocketView, View};
 
 pub(crate) fn view(key: &Key, cache: &Cache, local: &Local) -> View {
@@ -55,7 +55,7 @@ fn csi_node_side(cache: &Cache, local: &Local, node: Option<&Node>) -> CsiNodeSi
 fn rival(local: &Local, path: &str) -> Option<String> {
     let ours = local.sockets.get(path)?;
     let name = &ours.progress.plugin()?.name;
-    let has_it = |progress: &Registration| matches!(progress, Registration::Told(..));
+    let has_it = |progress: &RegistrationProgress| matches!(progress, RegistrationProgress::Told(..));
     if has_it(&ours.progress) {
         return None;
     }

@@ -5,16 +5,16 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use api::{CSINode, CsiNodeDriver, Node, Precondition, VolumeLimit, names};
-use control::{Decision, Tick, Why};
+use control::{Decision, Timestamp, Why};
 
 use crate::Reason;
 use crate::action::{Action, At, ready};
 use crate::judge;
-use crate::local::{NodeInfo, Plugin, Registration};
+use crate::local::{NodeInfo, Plugin, RegistrationProgress};
 use crate::view::{CsiNodeSide, NodeObject, SelfView, SocketView, View};
 
 /// What to do about the node itself or one of its sockets.
-pub fn decide(now: Tick, view: &View) -> Decision<Action, Reason> {
+pub fn decide(now: Timestamp, view: &View) -> Decision<Action, Reason> {
     match view {
         View::SelfNode(view) => introduce(now, view),
         View::Socket(view) => converse(view),
@@ -22,7 +22,7 @@ pub fn decide(now: Tick, view: &View) -> Decision<Action, Reason> {
     }
 }
 
-fn introduce(now: Tick, view: &SelfView) -> Decision<Action, Reason> {
+fn introduce(now: Timestamp, view: &SelfView) -> Decision<Action, Reason> {
     let name = &view.name;
     let Some(node) = &view.node else {
         let action =
@@ -85,27 +85,27 @@ fn converse(view: &SocketView) -> Decision<Action, Reason> {
     }
     let at = at(view);
     match &view.socket.progress {
-        Registration::Found => {
+        RegistrationProgress::Found => {
             let text = format!("asking the driver behind {} who it is", view.path);
             Decision::Do(Action::AskWho(at), Why::waiting(Reason::DriverUnknown, text))
         }
-        Registration::Introduced(plugin) if plugin.wants_pod.is_none() => {
+        RegistrationProgress::Introduced(plugin) if plugin.wants_pod.is_none() => {
             let text =
                 format!("asking the driver behind {} what else there is to know about {}", view.path, plugin.name);
             Decision::Do(Action::AskOptions(at), Why::waiting(Reason::OptionsUnknown, text))
         }
-        Registration::Introduced(plugin) => {
+        RegistrationProgress::Introduced(plugin) => {
             let text = format!("asking driver {} for its node id", plugin.name);
             Decision::Do(Action::AskPlace(at, plugin.socket(&view.path)), Why::waiting(Reason::NodeIdUnknown, text))
         }
-        Registration::Placed(plugin, _) => {
+        RegistrationProgress::Placed(plugin, _) => {
             let text = format!("asking driver {} what it can do", plugin.name);
             Decision::Do(
                 Action::AskAbilities(at, plugin.socket(&view.path)),
                 Why::waiting(Reason::AbilitiesUnknown, text),
             )
         }
-        Registration::Able(plugin, place, _) => match install(view, plugin, place) {
+        RegistrationProgress::Able(plugin, place, _) => match install(view, plugin, place) {
             Some(decision) => decision,
             None => {
                 let text = format!("telling driver {} that it is registered", plugin.name);
@@ -113,7 +113,7 @@ fn converse(view: &SocketView) -> Decision<Action, Reason> {
             }
         },
         // Reliability 63: the objects stay as the driver said, whoever changes them.
-        Registration::Told(plugin, place, _) => install(view, plugin, place).unwrap_or_else(|| {
+        RegistrationProgress::Told(plugin, place, _) => install(view, plugin, place).unwrap_or_else(|| {
             Decision::Rest(Why::settled(Reason::DriverRegistered, format!("driver {} is registered", plugin.name)))
         }),
     }

@@ -42,7 +42,7 @@ mod wakes;
 
 pub use action::Action;
 pub use helper::{Announced, AtPath, Health, Heard, Helper, HelperFacts, HelperStep, SOCKET_MODE};
-pub use local::{Driver, Local, NodeInfo, Plugin, Registration, Socket};
+pub use local::{Driver, Local, NodeInfo, Plugin, RegistrationProgress, Socket};
 pub use marker::{MarkedNode, Marker, MarkerAction, MarkerLocal, MarkerView};
 pub use reason::Reason;
 pub use view::{CsiNodeSide, NodeObject, SelfView, SocketView, View};
@@ -52,7 +52,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use api::{Kind, ObjectRef};
-use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Tick};
+use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Timestamp};
 
 /// The registrar's rules.
 pub struct Registrar;
@@ -94,11 +94,11 @@ impl Rules for Registrar {
         build::view(key, cache, local)
     }
 
-    fn decide(now: Tick, view: &View, (): &()) -> Decision<Action, Reason> {
+    fn decide(now: Timestamp, view: &View, (): &()) -> Decision<Action, Reason> {
         decide::decide(now, view)
     }
 
-    fn remember(_now: Tick, (): (), _did: &Action, _got: &Outcome) {}
+    fn remember(_now: Timestamp, (): (), _did: &Action, _got: &Outcome) {}
 
     /// What one socket answered decides whether another is a rival.
     fn learn(local: &mut Local, did: &Action, got: &Outcome, cache: &Cache) -> Vec<Key> {

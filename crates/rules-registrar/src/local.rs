@@ -19,7 +19,7 @@ pub struct Socket {
     /// Counts how often a socket was made at this path, so that failures of an earlier one delay nobody.
     pub incarnation: u64,
     /// How far the conversation has come.
-    pub progress: Registration,
+    pub progress: RegistrationProgress,
     /// What the driver was last told to be wrong with it.
     pub turned_away: Option<String>,
     /// The driver as registered. It outlives the socket's replacement until the new one has been heard.
@@ -28,7 +28,7 @@ pub struct Socket {
 
 /// How far the conversation on a registration socket has come.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Registration {
+pub enum RegistrationProgress {
     /// The socket is there.
     #[default]
     Found,
@@ -89,7 +89,7 @@ impl Local {
     pub fn seen(&mut self, path: impl Into<String>) {
         let socket = self.sockets.entry(path.into()).or_default();
         socket.incarnation += 1;
-        socket.progress = Registration::Found;
+        socket.progress = RegistrationProgress::Found;
         socket.turned_away = None;
     }
 
@@ -112,25 +112,25 @@ impl NodeInfo {
     }
 }
 
-impl Registration {
+impl RegistrationProgress {
     /// What GetInfo said, if it was answered.
     pub fn plugin(&self) -> Option<&Plugin> {
         match self {
-            Registration::Found => None,
-            Registration::Introduced(plugin)
-            | Registration::Placed(plugin, _)
-            | Registration::Able(plugin, ..)
-            | Registration::Told(plugin, ..) => Some(plugin),
+            RegistrationProgress::Found => None,
+            RegistrationProgress::Introduced(plugin)
+            | RegistrationProgress::Placed(plugin, _)
+            | RegistrationProgress::Able(plugin, ..)
+            | RegistrationProgress::Told(plugin, ..) => Some(plugin),
         }
     }
 
     /// What NodeGetInfo said, if it was answered.
     pub fn place(&self) -> Option<&NodeInfo> {
         match self {
-            Registration::Found | Registration::Introduced(_) => None,
-            Registration::Placed(_, place) | Registration::Able(_, place, _) | Registration::Told(_, place, _) => {
-                Some(place)
-            }
+            RegistrationProgress::Found | RegistrationProgress::Introduced(_) => None,
+            RegistrationProgress::Placed(_, place)
+            | RegistrationProgress::Able(_, place, _)
+            | RegistrationProgress::Told(_, place, _) => Some(place),
         }
     }
 }

@@ -10,7 +10,7 @@ use core::fmt;
 
 use api::{Kind, Node, ObjectKey, ObjectRef, Patch, Precondition, Write};
 use control::{
-    BackOff, Cache, Decision, Effect, Narrate, Outcome, Permission, Reply, Route, Rules, Tick, Why, Woken, routes,
+    BackOff, Cache, Decision, Effect, Narrate, Outcome, Permission, Reply, Route, Rules, Timestamp, Why, Woken, routes,
 };
 use csi::{Call, Response, v1};
 use serde_json::json;
@@ -123,11 +123,11 @@ impl Rules for Marker {
         MarkerView { local: Box::new(local.clone()), node: cache.node(&ObjectKey::cluster(key.0.clone())) }
     }
 
-    fn decide(_now: Tick, view: &MarkerView, (): &()) -> Decision<MarkerAction, Reason> {
+    fn decide(_now: Timestamp, view: &MarkerView, (): &()) -> Decision<MarkerAction, Reason> {
         next(view)
     }
 
-    fn remember(_now: Tick, (): (), _did: &MarkerAction, _got: &Outcome) {}
+    fn remember(_now: Timestamp, (): (), _did: &MarkerAction, _got: &Outcome) {}
 
     fn learn(local: &mut MarkerLocal, did: &MarkerAction, got: &Outcome, _cache: &Cache) -> Vec<MarkedNode> {
         if let (MarkerAction::AskPlace { .. }, Outcome::Done(Reply::Csi(Response::NodeGetInfo(info)))) = (did, got) {

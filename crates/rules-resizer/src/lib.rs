@@ -56,7 +56,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{Kind, ObjectRef};
-use control::{BackOff, Cache, Decision, EventType, Narrate, Outcome, Route, Rules, Tick, Why};
+use control::{BackOff, Cache, Decision, EventType, Narrate, Outcome, Route, Rules, Timestamp, Why};
 
 /// The resizer of one driver.
 pub struct Resizer;
@@ -108,11 +108,11 @@ impl Rules for Resizer {
         build::view(key, cache, local)
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
+    fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         decide::decide(now, view, memory)
     }
 
-    fn remember(now: Tick, memory: Memory, did: &Action, got: &Outcome) -> Memory {
+    fn remember(now: Timestamp, memory: Memory, did: &Action, got: &Outcome) -> Memory {
         memory::remember(now, memory, did, got)
     }
 

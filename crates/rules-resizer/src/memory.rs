@@ -1,7 +1,7 @@
 use alloc::format;
 use alloc::string::String;
 
-use control::{Outcome, Refusal, Reply, Secrets, Tick};
+use control::{Outcome, Refusal, Reply, Secrets, Timestamp};
 use csi::{Code, Response};
 
 use crate::action::{Action, Work};
@@ -31,7 +31,7 @@ pub struct GrowMemory {
     /// The driver refused this size, and no call for it can have taken effect.
     pub refused: Option<i64>,
     /// The driver, or the node, called this size impossible at this time.
-    pub hopeless: Option<(i64, Tick)>,
+    pub hopeless: Option<(i64, Timestamp)>,
     /// The driver will not do it while the volume is in use.
     pub in_use: bool,
     /// A refusal the claim does not tell yet.
@@ -70,7 +70,7 @@ pub struct ModifyMemory {
     /// The driver's last word about this class was no.
     pub refused: Option<String>,
     /// The driver called this class impossible at this time.
-    pub hopeless: Option<(String, Tick)>,
+    pub hopeless: Option<(String, Timestamp)>,
     /// A failure the claim does not tell yet.
     pub failure: Option<ModifyFailure>,
 }
@@ -96,7 +96,7 @@ impl Memory {
 }
 
 /// What an action's outcome adds to or takes from memory.
-pub(crate) fn remember(now: Tick, memory: Memory, did: &Action, got: &Outcome) -> Memory {
+pub(crate) fn remember(now: Timestamp, memory: Memory, did: &Action, got: &Outcome) -> Memory {
     let known = memory.about(did.claim());
     let uid = did.claim().into();
     let owned = match got {
@@ -112,7 +112,7 @@ pub(crate) fn remember(now: Tick, memory: Memory, did: &Action, got: &Outcome) -
 }
 
 impl GrowMemory {
-    fn after(self, now: Tick, did: &Action, got: &Outcome) -> GrowMemory {
+    fn after(self, now: Timestamp, did: &Action, got: &Outcome) -> GrowMemory {
         let done = matches!(got, Outcome::Done(_));
         match did {
             Action::Begin(begin) if done => {
@@ -147,7 +147,7 @@ impl GrowMemory {
         }
     }
 
-    fn after_expand(self, now: Tick, asked: i64, got: &Outcome) -> GrowMemory {
+    fn after_expand(self, now: Timestamp, asked: i64, got: &Outcome) -> GrowMemory {
         let after = GrowMemory { hopeless: self.hopeless, ..GrowMemory::default() };
         match got {
             Outcome::Done(reply) => match grown(asked, reply) {
@@ -200,7 +200,7 @@ fn said(code: Code, message: &str) -> String {
 }
 
 impl ModifyMemory {
-    fn after(self, now: Tick, did: &Action, got: &Outcome) -> ModifyMemory {
+    fn after(self, now: Timestamp, did: &Action, got: &Outcome) -> ModifyMemory {
         let done = matches!(got, Outcome::Done(_));
         match did {
             Action::BeginModify { .. } if done => ModifyMemory { hopeless: self.hopeless, ..ModifyMemory::default() },
@@ -228,7 +228,7 @@ impl ModifyMemory {
         }
     }
 
-    fn after_modify(self, now: Tick, class: &str, got: &Outcome) -> ModifyMemory {
+    fn after_modify(self, now: Timestamp, class: &str, got: &Outcome) -> ModifyMemory {
         let after = ModifyMemory::default();
         let failure = |infeasible, reason: String, message: String| {
             Some(ModifyFailure { class: class.into(), infeasible, reason, message })

@@ -33,7 +33,7 @@ mod tests;
 use alloc::vec::Vec;
 
 use api::{Kind, ObjectKey, ObjectRef};
-use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Tick};
+use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Timestamp};
 
 pub use action::Action;
 pub use reason::Reason;
@@ -62,11 +62,11 @@ impl Rules for Scheduler {
         build::view(key, cache)
     }
 
-    fn decide(_now: Tick, view: &View, (): &()) -> Decision<Action, Reason> {
+    fn decide(_now: Timestamp, view: &View, (): &()) -> Decision<Action, Reason> {
         decide::decide(view)
     }
 
-    fn remember(_now: Tick, (): (), _did: &Action, _got: &Outcome) {}
+    fn remember(_now: Timestamp, (): (), _did: &Action, _got: &Outcome) {}
 
     fn learn(_local: &mut (), _did: &Action, _got: &Outcome, _cache: &Cache) -> Vec<ObjectKey> {
         Vec::new()

@@ -2,7 +2,7 @@
 
 use api::{Kind, ObjectKey, ObjectRef, Patch, PersistentVolumeClaim, Write};
 use control::{
-    Action, BackOff, Cache, Decision, Effect, Narrate, Outcome, Permission, Route, Rules, Tick, Why, routes,
+    Action, BackOff, Cache, Decision, Effect, Narrate, Outcome, Permission, Route, Rules, Timestamp, Why, routes,
 };
 
 pub const MARK: &str = "test/mark";
@@ -54,7 +54,7 @@ impl Rules for Marking {
     fn view(key: &ObjectKey, cache: &Cache, wanted: &bool) -> Self::View {
         cache.claim(key).filter(|_| *wanted).map(|claim| (*claim).clone())
     }
-    fn decide(_: Tick, view: &Self::View, (): &()) -> Decision<Mark, MarkingReason> {
+    fn decide(_: Timestamp, view: &Self::View, (): &()) -> Decision<Mark, MarkingReason> {
         match view {
             None => Decision::Rest(Why::settled(MarkingReason::Nothing, "nothing to mark")),
             Some(claim) if claim.metadata.has_finalizer(MARK) => {
@@ -63,7 +63,7 @@ impl Rules for Marking {
             Some(claim) => Decision::Do(Mark(claim.clone()), Why::waiting(MarkingReason::Marking, "marking the claim")),
         }
     }
-    fn remember(_: Tick, (): (), _: &Mark, _: &Outcome) {}
+    fn remember(_: Timestamp, (): (), _: &Mark, _: &Outcome) {}
     fn learn(_: &mut bool, _: &Mark, _: &Outcome, _: &Cache) -> Vec<ObjectKey> {
         Vec::new()
     }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use api::{Kind, ObjectKey};
-use control::Tick;
+use control::Timestamp;
 use csi::{Call, Response, v1};
 use io_csi::Profile;
 use io_kube::{Kube, LeaderElector, Scope};
@@ -148,7 +148,7 @@ impl Roles<'_> {
     fn tally(&self) -> Observer<Provisioner> {
         let (cache, metrics) = (self.manager.cache().clone(), self.manager.metrics().clone());
         let (tally, started) = (Mutex::new(AttemptTally::default()), std::time::Instant::now());
-        let tick = |since: std::time::Duration| Tick(u64::try_from(since.as_millis()).unwrap_or(u64::MAX));
+        let tick = |since: std::time::Duration| Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX));
         Box::new(move |key, action, acted| {
             let now = started.elapsed();
             let times = (tick(now.saturating_sub(acted.took)), tick(now));

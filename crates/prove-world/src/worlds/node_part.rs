@@ -9,7 +9,7 @@ use api::{
     Kind, ObjectKey, ObjectRef, Patch, PersistentVolume, PersistentVolumeClaim, Precondition, Quantity, Subresource,
     Write, names,
 };
-use control::{Action, BackOff, Cache, Decision, Effect, Outcome, Permission, Route, Rules, Tick, Why, routes};
+use control::{Action, BackOff, Cache, Decision, Effect, Outcome, Permission, Route, Rules, Timestamp, Why, routes};
 use csi::{Call, v1};
 use serde_json::json;
 
@@ -117,7 +117,7 @@ impl Rules for NodePart {
         (grown && turn == Some(names::NODE_RESIZE_PENDING)).then(|| (claim.clone(), handle, has.clone()))
     }
 
-    fn decide(_: Tick, view: &View, memory: &Option<String>) -> Decision<Act, NodePartReason> {
+    fn decide(_: Timestamp, view: &View, memory: &Option<String>) -> Decision<Act, NodePartReason> {
         let Some((claim, handle, size)) = view else {
             return Decision::Rest(Why::settled(
                 NodePartReason::NothingGrown,
@@ -132,7 +132,7 @@ impl Rules for NodePart {
         Decision::Do(Act::Expand { handle: handle.clone(), size }, why)
     }
 
-    fn remember(_: Tick, memory: Option<String>, did: &Act, got: &Outcome) -> Option<String> {
+    fn remember(_: Timestamp, memory: Option<String>, did: &Act, got: &Outcome) -> Option<String> {
         match (did, got) {
             (Act::Expand { size, .. }, Outcome::Done(_)) => Some(size.clone()),
             (Act::Expand { .. } | Act::Record { .. }, Outcome::Done(_) | Outcome::Refused(_) | Outcome::Unknown(_)) => {

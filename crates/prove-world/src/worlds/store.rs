@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use api::{Kind, ObjectKey, ObjectRef, Patch, PersistentVolumeClaim, Precondition, Write};
-use control::{Action, BackOff, Cache, Decision, Effect, Outcome, Permission, Route, Rules, Tick, Why, routes};
+use control::{Action, BackOff, Cache, Decision, Effect, Outcome, Permission, Route, Rules, Timestamp, Why, routes};
 use serde_json::json;
 
 use crate::cluster::{Cluster, NAMESPACE};
@@ -118,7 +118,7 @@ impl Rules for Writer {
         (cache.claim(&ObjectKey::new(NAMESPACE, CLAIM)), letter.clone())
     }
 
-    fn decide(_: Tick, (claim, letter): &Self::View, (): &()) -> Decision<Entry, WriterReason> {
+    fn decide(_: Timestamp, (claim, letter): &Self::View, (): &()) -> Decision<Entry, WriterReason> {
         let why = Why::waiting(WriterReason::Writing, "writing");
         let Some(claim) = claim else { return Decision::Rest(Why::settled(WriterReason::Gone, "the claim is gone")) };
         let held = claim.metadata.has_finalizer(&finalizer(letter));
@@ -132,7 +132,7 @@ impl Rules for Writer {
         }
     }
 
-    fn remember(_: Tick, (): (), _: &Entry, _: &Outcome) {}
+    fn remember(_: Timestamp, (): (), _: &Entry, _: &Outcome) {}
 
     fn learn(_: &mut String, _: &Entry, _: &Outcome, _: &Cache) -> Vec<Journal> {
         Vec::new()

@@ -4,7 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use api::{AttachedVolume, ObjectKey};
-use control::{Rules, Tick};
+use control::{Rules, Timestamp};
 use prove_lab::{Choices, check_table, verdict};
 
 use crate::{
@@ -101,7 +101,7 @@ fn every_shape_of_a_volume_on_a_node() {
             attachments: attachments(choices),
             rival: rival(choices),
         };
-        verdict(&AttachDetach::decide(Tick(0), &View::Pair(pair), &memory(choices)))
+        verdict(&AttachDetach::decide(Timestamp(0), &View::Pair(pair), &memory(choices)))
     });
 }
 
@@ -113,6 +113,6 @@ fn every_other_shape() {
             "NotCsi" => View::NotCsi(key),
             _missing => View::VolumeMissing { key, attachment: choices.flag("attachment").then(|| "va".into()) },
         };
-        verdict(&AttachDetach::decide(Tick(0), &view, &Memory::default()))
+        verdict(&AttachDetach::decide(Timestamp(0), &view, &Memory::default()))
     });
 }

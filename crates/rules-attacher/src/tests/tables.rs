@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec;
 
 use api::{SecretReference, VolumeError};
-use control::{Access, Capability, Mode, Rules, Secrets, Tick};
+use control::{Access, Capability, Mode, Rules, Secrets, Timestamp};
 use prove_lab::{Choices, check_table, verdict};
 
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
     Rival, Stamp, Target, View, VolumeUse,
 };
 
-const NOW: Tick = Tick(100_000);
+const NOW: Timestamp = Timestamp(100_000);
 
 fn stamp(name: &str) -> Stamp {
     Stamp { name: name.into(), uid: "u".into(), version: "1".into(), finalizers: vec![] }
@@ -184,7 +184,7 @@ fn listing(choices: &mut Choices, memory: &mut Memory) -> ListingView {
     if choices.flag("off") {
         return ListingView::Off;
     }
-    memory.listed_at = choices.one_of("last", &[("never", Tick(0)), ("lately", NOW), ("long-ago", Tick(1))]);
+    memory.listed_at = choices.one_of("last", &[("never", Timestamp(0)), ("lately", NOW), ("long-ago", Timestamp(1))]);
     let token = choices.one_of("page", &[("first", String::new()), ("next", "2".into())]);
     let (driver, socket) = ("d".into(), "/csi.sock".into());
     ListingView::On { driver, socket, token, max_entries: 0, every_millis: 60_000 }

@@ -2,7 +2,7 @@ use alloc::format;
 use alloc::sync::Arc;
 
 use api::{ClaimPhase, PersistentVolume, PersistentVolumeClaim, VolumePhase, names};
-use control::{Decision, Tick, Why};
+use control::{Decision, Timestamp, Why};
 
 use crate::{
     Action, BindingState, Candidate, ClaimFacts, ClaimView, Memory, NamedVolume, Prospect, Reason, View, VolumeView,
@@ -10,7 +10,7 @@ use crate::{
 
 mod volume;
 
-pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
+pub(crate) fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
     match view {
         View::Claim(ClaimView::Gone) => Decision::Rest(Why::settled(Reason::ClaimGone, "the claim does not exist")),
         View::Claim(ClaimView::Here(facts)) => claim(now, facts, memory),
@@ -19,7 +19,7 @@ pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action
     }
 }
 
-fn claim(now: Tick, facts: &ClaimFacts, memory: &Memory) -> Decision<Action, Reason> {
+fn claim(now: Timestamp, facts: &ClaimFacts, memory: &Memory) -> Decision<Action, Reason> {
     let claim = &facts.claim;
     let protected = claim.metadata.has_finalizer(names::PVC_PROTECTION);
     match (claim.metadata.is_deleting(), protected) {
@@ -38,7 +38,7 @@ fn claim(now: Tick, facts: &ClaimFacts, memory: &Memory) -> Decision<Action, Rea
 }
 
 /// The claim's deletion waits for its pods; until then a completed binding is kept in order and no new one is begun.
-fn in_use(now: Tick, facts: &ClaimFacts, memory: &Memory) -> Decision<Action, Reason> {
+fn in_use(now: Timestamp, facts: &ClaimFacts, memory: &Memory) -> Decision<Action, Reason> {
     if let BindingState::Completed(target) = &facts.standing
         && let Decision::Do(action, why) = completed(now, &facts.claim, target, memory)
     {
@@ -51,7 +51,7 @@ fn in_use(now: Tick, facts: &ClaimFacts, memory: &Memory) -> Decision<Action, Re
     ))
 }
 
-fn standing(now: Tick, facts: &ClaimFacts, memory: &Memory) -> Decision<Action, Reason> {
+fn standing(now: Timestamp, facts: &ClaimFacts, memory: &Memory) -> Decision<Action, Reason> {
     match &facts.standing {
         BindingState::Unbound(prospect) => unbound(&facts.claim, prospect),
         BindingState::Named(target) => named(&facts.claim, target),
@@ -141,7 +141,7 @@ fn named(claim: &Arc<PersistentVolumeClaim>, target: &NamedVolume) -> Decision<A
 
 /// The table of orchestrator 2.4.
 fn completed(
-    now: Tick,
+    now: Timestamp,
     claim: &Arc<PersistentVolumeClaim>,
     target: &NamedVolume,
     memory: &Memory,
@@ -175,7 +175,7 @@ fn completed(
 
 /// Declares a claim lost only when a fresh read agrees with the cache that the volume is not the claim's.
 fn surely(
-    now: Tick,
+    now: Timestamp,
     claim: &Arc<PersistentVolumeClaim>,
     volume: &str,
     memory: &Memory,

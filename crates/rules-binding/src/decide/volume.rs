@@ -2,12 +2,12 @@ use alloc::format;
 use alloc::sync::Arc;
 
 use api::{ObjectKey, PersistentVolume, VolumePhase, names};
-use control::{Decision, Tick, Why};
+use control::{Decision, Timestamp, Why};
 
 use crate::{Action, Memory, Reason, VolumeFacts, VolumeOwner};
 
 /// Protection first, then the table of orchestrator 2.5.
-pub(crate) fn volume(now: Tick, facts: &VolumeFacts, memory: &Memory) -> Decision<Action, Reason> {
+pub(crate) fn volume(now: Timestamp, facts: &VolumeFacts, memory: &Memory) -> Decision<Action, Reason> {
     let volume = &facts.volume;
     let protected = volume.metadata.has_finalizer(names::PV_PROTECTION);
     let bound = volume.status.phase == VolumePhase::Bound;
@@ -24,7 +24,7 @@ pub(crate) fn volume(now: Tick, facts: &VolumeFacts, memory: &Memory) -> Decisio
     }
 }
 
-fn phase(now: Tick, facts: &VolumeFacts, memory: &Memory) -> Decision<Action, Reason> {
+fn phase(now: Timestamp, facts: &VolumeFacts, memory: &Memory) -> Decision<Action, Reason> {
     let volume = &facts.volume;
     match &facts.holder {
         VolumeOwner::Nobody => available(volume, Why::settled(Reason::Available, "the volume is free")),
@@ -57,7 +57,7 @@ fn available(volume: &Arc<PersistentVolume>, why: Why<Reason>) -> Decision<Actio
 
 /// The claim is not in the cache. That is not enough to give its volume away: a fresh read must agree.
 fn unseen(
-    now: Tick,
+    now: Timestamp,
     volume: &Arc<PersistentVolume>,
     claim: &ObjectKey,
     uid: &str,

@@ -1,7 +1,7 @@
 use alloc::vec::Vec;
 
 use api::{Kind, ObjectKey, names};
-use control::{Cache, Decision, Engine, Outcome, Reply, Rules, Tick};
+use control::{Cache, Decision, Engine, Outcome, Reply, Rules, Timestamp};
 use serde_json::json;
 
 use super::world::World;
@@ -54,15 +54,15 @@ fn a_claim_only_the_cache_does_not_know_keeps_its_volume() {
         engine.begin(&key, action, why);
     };
 
-    ask(&mut engine, Tick(0), &cache);
-    engine.ended(Tick(0), &key, &Outcome::Done(Reply::Object(claim)), &cache);
-    assert!(matches!(engine.decide(Tick(0), &key, &cache), Decision::Wait(Tick(1_000), _)));
-    ask(&mut engine, Tick(1_000), &cache);
+    ask(&mut engine, Timestamp(0), &cache);
+    engine.ended(Timestamp(0), &key, &Outcome::Done(Reply::Object(claim)), &cache);
+    assert!(matches!(engine.decide(Timestamp(0), &key, &cache), Decision::Wait(Timestamp(1_000), _)));
+    ask(&mut engine, Timestamp(1_000), &cache);
 
     // An unanswered read proves nothing either.
-    engine.ended(Tick(1_000), &key, &Outcome::Unknown("cut off".into()), &cache);
-    assert!(engine.decide(Tick(1_000), &key, &cache).why().text.contains("cut off"));
-    ask(&mut engine, Tick(10_000), &cache);
+    engine.ended(Timestamp(1_000), &key, &Outcome::Unknown("cut off".into()), &cache);
+    assert!(engine.decide(Timestamp(1_000), &key, &cache).why().text.contains("cut off"));
+    ask(&mut engine, Timestamp(10_000), &cache);
 }
 
 // Reliability 19, PV-22, PV-23.

@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec;
 
 use api::{ObjectKey, PersistentVolume, PersistentVolumeClaim, names};
-use control::{Rules, Tick};
+use control::{Rules, Timestamp};
 use prove_lab::{Choices, check_table, verdict};
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use crate::{
     VolumeFacts, VolumeView,
 };
 
-const NOW: Tick = Tick(1_000);
+const NOW: Timestamp = Timestamp(1_000);
 
 fn metadata(choices: &mut Choices, name: &str, finalizer: &str) -> Value {
     let mut meta = json!({ "name": name, "namespace": "n", "uid": name, "annotations": {}, "finalizers": [] });
@@ -33,7 +33,7 @@ fn memory(choices: &mut Choices) -> Memory {
     let (volume, claim) = pair();
     let looked = match choices.word("read", &["nothing", "gone", "there", "there-long-ago", "gone-of-others"]) {
         "gone" => Looked::Gone { volume, claim },
-        "there" => Looked::There { volume, claim, again: Tick(NOW.0 + 1) },
+        "there" => Looked::There { volume, claim, again: Timestamp(NOW.0 + 1) },
         "there-long-ago" => Looked::There { volume, claim, again: NOW },
         "gone-of-others" => Looked::Gone { volume, claim: "other".into() },
         _nothing => Looked::Nothing,

@@ -1,4 +1,4 @@
-use control::{Decision, Tick};
+use control::{Decision, Timestamp};
 
 use crate::Reason;
 use crate::action::Action;
@@ -9,7 +9,7 @@ mod pod;
 mod volume;
 
 /// What to do about a volume or a pod.
-pub fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
+pub fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
     match view {
         View::Volume(view) => volume::decide(view, memory),
         View::Pod(view) => pod::decide(now, view, memory),

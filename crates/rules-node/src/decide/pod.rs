@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use api::{Container, Pod, Precondition};
 use control::host::{Process, ProcessMount, ProcessState};
-use control::{Decision, Tick, Why};
+use control::{Decision, Timestamp, Why};
 
 use crate::Reason;
 use crate::action::Action;
@@ -23,7 +23,7 @@ const GRACE_SECONDS: i64 = 30;
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The next step for a pod.
-pub fn decide(now: Tick, view: &PodView, memory: &Memory) -> Decision<Action, Reason> {
+pub fn decide(now: Timestamp, view: &PodView, memory: &Memory) -> Decision<Action, Reason> {
     let mut resting = None;
     for remains in &view.remains {
         match bury(now, view, remains, memory) {
@@ -43,7 +43,7 @@ pub fn decide(now: Tick, view: &PodView, memory: &Memory) -> Decision<Action, Re
 }
 
 /// What is left of a pod that is no longer in the cache. Only the API itself can say that it is gone.
-fn bury(now: Tick, view: &PodView, remains: &Remains, memory: &Memory) -> Decision<Action, Reason> {
+fn bury(now: Timestamp, view: &PodView, remains: &Remains, memory: &Memory) -> Decision<Action, Reason> {
     let text = format!("an earlier pod {} left something behind", view.key);
     if !remains.sealed && !memory.gone.contains(&remains.uid) {
         if let Some(until) = memory.alive_at.map(|at| at.after_millis(CACHE_PATIENCE_MILLIS)).filter(|at| now < *at) {
@@ -160,7 +160,7 @@ fn directory(volume: &PodVolumeView) -> Option<&String> {
     }
 }
 
-fn run(now: Tick, view: &PodView, pod: &Pod, memory: &Memory) -> Decision<Action, Reason> {
+fn run(now: Timestamp, view: &PodView, pod: &Pod, memory: &Memory) -> Decision<Action, Reason> {
     let blocked = status::blocked(view, pod);
     let plans = status::plans(now, view, pod);
     if let Some(decision) = start(now, view, pod, blocked.as_ref(), &plans, memory) {
@@ -177,7 +177,7 @@ fn run(now: Tick, view: &PodView, pod: &Pod, memory: &Memory) -> Decision<Action
 }
 
 fn start(
-    now: Tick,
+    now: Timestamp,
     view: &PodView,
     pod: &Pod,
     blocked: Option<&Blocked>,

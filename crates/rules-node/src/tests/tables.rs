@@ -8,7 +8,7 @@ use alloc::vec;
 
 use api::{ObjectKey, Pod};
 use control::host::ProcessState;
-use control::{Decision, Rules, Tick};
+use control::{Decision, Rules, Timestamp};
 use prove_lab::{Choices, check_table, verdict};
 use serde_json::json;
 
@@ -18,7 +18,7 @@ use crate::{
     Proof, Publish, Record, RecordSide, Remains, Standing, User, View, VolumeSpec, VolumeView,
 };
 
-const NOW: Tick = Tick(1_000_000);
+const NOW: Timestamp = Timestamp(1_000_000);
 const TARGET: &str = "/r/pods/u/t/mount";
 
 fn decide(view: &View, memory: &Memory) -> String {
@@ -270,7 +270,7 @@ fn every_shape_of_remains() {
         match choices.word("api-says", &["nothing", "gone", "there", "there-long-ago"]) {
             "gone" => drop(memory.gone.insert("old".into())),
             "there" => memory.alive_at = Some(NOW),
-            "there-long-ago" => memory.alive_at = Some(Tick(1)),
+            "there-long-ago" => memory.alive_at = Some(Timestamp(1)),
             _nothing => {}
         }
         let (sealed, recorded) = (choices.flag("sealed"), choices.flag("volumes-recorded"));

@@ -1,7 +1,7 @@
 use alloc::format;
 
 use api::{CSIStorageCapacity, Quantity, StorageClass};
-use control::{Decision, Tick, Why};
+use control::{Decision, Timestamp, Why};
 
 use super::memory::Said;
 use super::{CapacityAction, CapacityMemory, CapacityReason, CapacityView};
@@ -13,7 +13,7 @@ const FRESH_MILLIS: u64 = 1_000;
 const ANSWER_MILLIS: u64 = 50;
 
 pub(super) fn decide(
-    now: Tick,
+    now: Timestamp,
     view: &CapacityView,
     memory: &CapacityMemory,
 ) -> Decision<CapacityAction, CapacityReason> {
@@ -40,7 +40,7 @@ pub(super) fn decide(
 
 #[allow(clippy::too_many_arguments, reason = "the parts of one view")]
 fn wanted(
-    now: Tick,
+    now: Timestamp,
     class: &StorageClass,
     segments: &Segments,
     published: Option<&CSIStorageCapacity>,

@@ -1,4 +1,4 @@
-use control::{Outcome, Reply, Tick};
+use control::{Outcome, Reply, Timestamp};
 use csi::Response;
 
 use super::CapacityAction;
@@ -14,7 +14,7 @@ pub struct CapacityMemory {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Said {
     /// When.
-    pub at: Tick,
+    pub at: Timestamp,
     /// How much there is.
     pub available: i64,
     /// The largest volume, if there is such a limit.
@@ -24,7 +24,7 @@ pub struct Said {
 }
 
 impl CapacityMemory {
-    pub(super) fn after(self, now: Tick, did: &CapacityAction, got: &Outcome) -> CapacityMemory {
+    pub(super) fn after(self, now: Timestamp, did: &CapacityAction, got: &Outcome) -> CapacityMemory {
         match did {
             CapacityAction::Ask { .. } => match got {
                 Outcome::Done(Reply::Csi(Response::GetCapacity(answer))) => {

@@ -23,7 +23,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use api::{CSIStorageCapacity, Kind, ObjectKey, ObjectRef, StorageClass};
-use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Tick};
+use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Timestamp};
 
 pub use action::CapacityAction;
 pub(crate) use index::labels;
@@ -103,11 +103,15 @@ impl Rules for Capacity {
         index::view(key, cache, local)
     }
 
-    fn decide(now: Tick, view: &CapacityView, memory: &CapacityMemory) -> Decision<CapacityAction, CapacityReason> {
+    fn decide(
+        now: Timestamp,
+        view: &CapacityView,
+        memory: &CapacityMemory,
+    ) -> Decision<CapacityAction, CapacityReason> {
         decide::decide(now, view, memory)
     }
 
-    fn remember(now: Tick, memory: CapacityMemory, did: &CapacityAction, got: &Outcome) -> CapacityMemory {
+    fn remember(now: Timestamp, memory: CapacityMemory, did: &CapacityAction, got: &Outcome) -> CapacityMemory {
         memory.after(now, did, got)
     }
 

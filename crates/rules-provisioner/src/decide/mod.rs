@@ -10,7 +10,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use api::PersistentVolumeClaim;
-use control::{Decision, Tick, Why};
+use control::{Decision, Timestamp, Why};
 
 use crate::build::selected_node;
 use crate::intent;
@@ -25,7 +25,7 @@ pub use volume::is_condemned;
 /// How long an entry that has served stays in a journal that is not crowded.
 const LINGER_MILLIS: u64 = 1_000;
 
-pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
+pub(crate) fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
     match view {
         View::Claim(view) => claim(now, view, memory),
         View::Volume(VolumeView::Gone) => Decision::Rest(Why::settled(Reason::VolumeGone, "the volume does not exist")),
@@ -41,7 +41,7 @@ pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action
     }
 }
 
-fn claim(now: Tick, view: &ClaimView, memory: &Memory) -> Decision<Action, Reason> {
+fn claim(now: Timestamp, view: &ClaimView, memory: &Memory) -> Decision<Action, Reason> {
     if let Some(in_flight) = in_memory::left_over(view, memory) {
         return in_memory::ours(&Step { now, work: &in_flight, memory });
     }
@@ -99,10 +99,10 @@ fn ours(step: &Step) -> Decision<Action, Reason> {
 /// A volume that a PersistentVolume accounts for needs no intent any more, whatever becomes of the claim. An entry of the
 /// journal leaves it with those that serve about the same time, in one write.
 fn served(
-    now: Tick,
+    now: Timestamp,
     claim: &Arc<PersistentVolumeClaim>,
     place: &IntentLocation,
-    since: Tick,
+    since: Timestamp,
 ) -> Decision<Action, Reason> {
     let until = since.after_millis(LINGER_MILLIS);
     match place {

@@ -4,14 +4,14 @@ use alloc::format;
 use alloc::sync::Arc;
 
 use api::SecretReference;
-use control::{Decision, Secrets, Tick, Why};
+use control::{Decision, Secrets, Timestamp, Why};
 
 use crate::source::protection;
 use crate::{Action, Fresh, Headroom, InFlight, Made, Memory, Provision, Reason, SourceProtection, Terms};
 
 /// One look at a claim.
 pub(crate) struct Step<'a> {
-    pub(crate) now: Tick,
+    pub(crate) now: Timestamp,
     pub(crate) work: &'a Provision,
     pub(crate) memory: &'a Memory,
 }
@@ -124,7 +124,7 @@ impl Step<'_> {
     }
 
     /// P93 to P96: a claim that any node may take is taken by one, when its turn has come and there is room.
-    pub(crate) fn contest(&self, from: Tick, terms: &Terms) -> Decision<Action, Reason> {
+    pub(crate) fn contest(&self, from: Timestamp, terms: &Terms) -> Decision<Action, Reason> {
         let Some(own) = &self.work.local.settings.node else {
             return Decision::Rest(Why::settled(Reason::NotForNodes, "no node is known that could take the claim"));
         };
@@ -157,7 +157,7 @@ impl Step<'_> {
     }
 
     /// After a conflict the next turn comes later, as many times as there were conflicts, up to the longest delay.
-    fn turn(&self, from: Tick) -> Tick {
+    fn turn(&self, from: Timestamp) -> Timestamp {
         let conflicts = self.memory.conflicts;
         match &self.work.local.settings.node {
             Some(own) if conflicts > 0 => {

@@ -3,7 +3,7 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 
 use api::{PersistentVolume, SecretReference, VolumePhase, names};
-use control::{Decision, Tick, Why};
+use control::{Decision, Timestamp, Why};
 
 use super::step::read_secret;
 use crate::{Action, Fresh, Local, Memory, Obstacle, Reason, Stage, pv};
@@ -18,7 +18,7 @@ pub fn is_condemned(volume: &PersistentVolume) -> bool {
 }
 
 pub(crate) fn volume(
-    now: Tick,
+    now: Timestamp,
     volume: &Arc<PersistentVolume>,
     local: &Local,
     attachments: &[String],
@@ -102,7 +102,7 @@ fn kept(volume: &Arc<PersistentVolume>, as_it_should_be: bool) -> Decision<Actio
 }
 
 fn destroy(
-    now: Tick,
+    now: Timestamp,
     volume: &Arc<PersistentVolume>,
     handle: &str,
     local: &Local,

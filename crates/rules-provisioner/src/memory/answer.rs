@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 
 use api::{Object, PersistentVolume};
-use control::{Attempt, Outcome, Refusal, Reply, Secrets, Tick};
+use control::{Attempt, Outcome, Refusal, Reply, Secrets, Timestamp};
 use csi::{Code, Response};
 
 use super::{Headroom, Made};
@@ -90,7 +90,7 @@ pub(super) fn made(reply: &Reply, request: &Request, in_tree: Option<InTree>) ->
 }
 
 /// P95: a driver that does not know is taken to have room; CreateVolume will tell.
-pub(super) fn room(now: Tick, request: &Request, got: &Outcome) -> Headroom {
+pub(super) fn room(now: Timestamp, request: &Request, got: &Outcome) -> Headroom {
     let Outcome::Done(Reply::Csi(Response::GetCapacity(answer))) = got else { return Headroom::Enough };
     let asked = request.required_bytes;
     let largest = answer.maximum_volume_size.is_none_or(|largest| largest >= asked);

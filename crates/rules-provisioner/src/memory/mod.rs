@@ -9,7 +9,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use api::{Object, PersistentVolumeClaim};
-use control::{Outcome, Refusal, Reply, Secrets, Tick};
+use control::{Outcome, Refusal, Reply, Secrets, Timestamp};
 use csi::Code;
 
 use crate::topology::Segments;
@@ -40,7 +40,7 @@ pub struct Memory {
     /// What the volume is made from need not be held, because we may not hold it.
     pub hold_waived: bool,
     /// The driver called the request impossible, in these words: it is not asked again before this moment.
-    pub infeasible: Option<(Tick, String)>,
+    pub infeasible: Option<(Timestamp, String)>,
     /// How often another node was faster to take the claim.
     pub conflicts: u32,
     /// What the driver on this node said about room for the volume.
@@ -73,7 +73,7 @@ pub enum Headroom {
     /// There is not.
     TooLittle {
         /// When to ask again.
-        again: Tick,
+        again: Timestamp,
     },
 }
 
@@ -133,7 +133,7 @@ pub enum Fresh {
     /// It is not, though the cache still says so.
     Spared {
         /// When to look again.
-        again: Tick,
+        again: Timestamp,
     },
 }
 
@@ -148,7 +148,7 @@ impl Memory {
         if self.uid == uid { Cow::Borrowed(self) } else { Cow::Owned(Memory::default()) }
     }
 
-    pub(crate) fn after(self, now: Tick, did: &Action, got: &Outcome) -> Memory {
+    pub(crate) fn after(self, now: Timestamp, did: &Action, got: &Outcome) -> Memory {
         let uid = did.uid();
         let known = if self.uid == uid { self } else { Memory { uid: uid.into(), ..Memory::default() } };
         match did {
@@ -220,7 +220,7 @@ impl Memory {
     /// P46: what each answer means for the volume.
     fn after_create(
         self,
-        now: Tick,
+        now: Timestamp,
         request: &Request,
         in_tree: Option<InTree>,
         in_flight: Option<&Arc<InFlight>>,
@@ -250,7 +250,7 @@ impl Memory {
         }
     }
 
-    fn refused(self, now: Tick, code: Code, text: &str) -> Memory {
+    fn refused(self, now: Timestamp, code: Code, text: &str) -> Memory {
         let impossible = code == Code::InvalidArgument;
         Memory {
             stage: Stage::Refused { exhausted: code == Code::ResourceExhausted },
@@ -294,7 +294,7 @@ impl Memory {
         Memory { fresh: Fresh::Taken { handle }, ..self }
     }
 
-    fn after_look_at_claim(self, now: Tick, got: &Outcome) -> Memory {
+    fn after_look_at_claim(self, now: Timestamp, got: &Outcome) -> Memory {
         let Outcome::Done(reply) = got else { return self };
         let wanted = match reply {
             Reply::Object(Object::PersistentVolumeClaim(claim)) => {
@@ -307,7 +307,7 @@ impl Memory {
         Memory { fresh: if wanted { Fresh::StillWanted } else { Fresh::Spared { again } }, ..self }
     }
 
-    fn after_look_at(self, now: Tick, got: &Outcome) -> Memory {
+    fn after_look_at(self, now: Timestamp, got: &Outcome) -> Memory {
         let Outcome::Done(reply) = got else { return self };
         let fresh = match reply {
             Reply::Object(Object::PersistentVolume(volume))

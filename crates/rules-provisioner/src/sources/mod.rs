@@ -21,7 +21,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use api::{Kind, Object, ObjectKey, ObjectRef};
-use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Tick};
+use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Timestamp};
 
 pub use action::RemoveSourceFinalizer;
 pub use reason::SourceReason;
@@ -89,11 +89,11 @@ impl Rules for Sources {
         index::view(key, cache, local)
     }
 
-    fn decide(_now: Tick, view: &SourceView, (): &()) -> Decision<RemoveSourceFinalizer, SourceReason> {
+    fn decide(_now: Timestamp, view: &SourceView, (): &()) -> Decision<RemoveSourceFinalizer, SourceReason> {
         decide::decide(view)
     }
 
-    fn remember(_now: Tick, (): (), _did: &RemoveSourceFinalizer, _got: &Outcome) {}
+    fn remember(_now: Timestamp, (): (), _did: &RemoveSourceFinalizer, _got: &Outcome) {}
 
     fn learn(_local: &mut Local, _did: &RemoveSourceFinalizer, _got: &Outcome, _cache: &Cache) -> Vec<SourceKey> {
         Vec::new()

@@ -2,7 +2,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use api::{Kind, Object, names};
-use control::{Decision, Outcome, Reply, Rules, Tick};
+use control::{Decision, Outcome, Reply, Rules, Timestamp};
 use serde_json::{Value, json};
 
 use super::driver::Mood;
@@ -120,7 +120,7 @@ fn a_stale_cache_does_not_destroy_data() {
     cache.set(cached(&world.volume(&name)));
     let key = Key::Volume(name.clone());
     let decide = |now, memory: &Memory| Provisioner::decide(now, &Provisioner::view(&key, &cache, &local()), memory);
-    let Decision::Do(look, _) = decide(Tick(0), &Memory::default()) else { panic!() };
+    let Decision::Do(look, _) = decide(Timestamp(0), &Memory::default()) else { panic!() };
     assert!(matches!(look, Action::LookAtPv { .. }));
 
     let mut retained = world.volume(&name);
@@ -132,12 +132,12 @@ fn a_stale_cache_does_not_destroy_data() {
     for reply in
         [Reply::Object(cached(&retained)), Reply::Object(cached(&bound)), Reply::Object(cached(&namesake)), Reply::Gone]
     {
-        let memory = Provisioner::remember(Tick(0), Memory::default(), &look, &Outcome::Done(reply));
-        assert!(matches!(decide(Tick(0), &memory), Decision::Wait(..)));
-        assert!(matches!(decide(Tick(5_000), &memory), Decision::Do(Action::LookAtPv { .. }, _)));
+        let memory = Provisioner::remember(Timestamp(0), Memory::default(), &look, &Outcome::Done(reply));
+        assert!(matches!(decide(Timestamp(0), &memory), Decision::Wait(..)));
+        assert!(matches!(decide(Timestamp(5_000), &memory), Decision::Do(Action::LookAtPv { .. }, _)));
     }
     let unknown = Outcome::Unknown("cut off".into());
-    let memory = Provisioner::remember(Tick(0), Memory::default(), &look, &unknown);
+    let memory = Provisioner::remember(Timestamp(0), Memory::default(), &look, &unknown);
     assert_eq!(memory.fresh, Fresh::Unread);
 }
 

@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::Object;
-use control::{Cache, Decision, Engine, Next, Rules, Tick};
+use control::{Cache, Decision, Engine, Next, Rules, Timestamp};
 use rules_store::Store;
 
 use super::world::World;
@@ -29,12 +29,12 @@ impl<R: Rules<Local = Local>> Side<R> {
         Side { engine: Engine::new(local), cache: Cache::default() }
     }
 
-    pub(super) fn update_local(&mut self, now: Tick, change: impl FnOnce(&mut Local)) {
+    pub(super) fn update_local(&mut self, now: Timestamp, change: impl FnOnce(&mut Local)) {
         self.engine.update_local(now, &self.cache, change);
     }
 
     /// Its watches catch up.
-    fn sync(&mut self, now: Tick, store: &Store) {
+    fn sync(&mut self, now: Timestamp, store: &Store) {
         for kind in Object::KINDS {
             let list = store.list(kind, None);
             let objects = list.map(|stored| Object::from_json(kind, stored.value.clone()).unwrap()).collect();
@@ -45,7 +45,7 @@ impl<R: Rules<Local = Local>> Side<R> {
     }
 
     /// Nothing is left to do now that nobody woke it for.
-    fn check_woken(&self, now: Tick) {
+    fn check_woken(&self, now: Timestamp) {
         let asleep: BTreeSet<&R::Key> = self.engine.queued().collect(); // Until a later moment.
         for key in R::keys(&self.cache, self.engine.local()).into_iter().filter(|key| !asleep.contains(key)) {
             let decision = self.engine.decide(now, &key, &self.cache);

@@ -6,7 +6,7 @@ use alloc::sync::Arc;
 use alloc::vec;
 
 use api::{PersistentVolumeClaim, SecretReference, names};
-use control::{Mode, Rules, Secrets, Tick};
+use control::{Mode, Rules, Secrets, Timestamp};
 use prove_lab::{Choices, check_table, verdict};
 use serde_json::json;
 
@@ -16,7 +16,7 @@ use crate::{
     Place, Provisioner, Request, SecretRefs, Settings, Slot, SourceKind, Stage, Terms, View, VolumeView, Work,
 };
 
-const NOW: Tick = Tick(1_000_000);
+const NOW: Timestamp = Timestamp(1_000_000);
 
 fn decide(view: &View, memory: &Memory) -> String {
     verdict(&Provisioner::decide(NOW, view, memory))
@@ -102,7 +102,7 @@ fn fresh(choices: &mut Choices) -> Fresh {
             ("another-volume", Fresh::Taken { handle: "x".into() }),
             ("condemned", Fresh::Condemned),
             ("still-wanted", Fresh::StillWanted),
-            ("spared-lately", Fresh::Spared { again: Tick(NOW.0 + 1) }),
+            ("spared-lately", Fresh::Spared { again: Timestamp(NOW.0 + 1) }),
             ("spared-long-ago", Fresh::Spared { again: NOW }),
         ],
     )
@@ -187,7 +187,7 @@ fn every_shape_of_what_a_call_needs() {
         let infeasible = |until| Some((until, String::from("no")));
         memory.infeasible = choices.one_of(
             "infeasible",
-            &[("no", None), ("lately", infeasible(Tick(NOW.0 + 1))), ("long-ago", infeasible(NOW))],
+            &[("no", None), ("lately", infeasible(Timestamp(NOW.0 + 1))), ("long-ago", infeasible(NOW))],
         );
         if choices.flag("source") {
             let (kind, namespace, name) = (SourceKind::Volume, "n".into(), "from".into());
@@ -241,7 +241,7 @@ fn every_other_shape_of_a_claim() {
                 let places = [("none", None), ("claim", Some(Place::Claim)), ("journal", Some(page(false)))];
                 let places = [&places[..], &[("crowded-journal", Some(page(true)))]].concat();
                 let intent = choices.one_of("intent", &places);
-                let since = choices.one_of("since", &[("now", NOW), ("long", Tick(1)), ("later", Tick(NOW.0 + 1))]);
+                let since = choices.one_of("since", &[("now", NOW), ("long", Timestamp(1)), ("later", Timestamp(NOW.0 + 1))]);
                 ClaimView::Recorded { claim: claim(choices.flag("deleting")), intent, since }
             }
         };

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use api::{Kind, Object, ObjectKey, SecretReference};
-use control::{Cache, Secrets, Tick};
+use control::{Cache, Secrets, Timestamp};
 use serde_json::json;
 
 use crate::{Action, AttemptGoal, AttemptTally, EndedAttempt, Key, Local, Made, Request, Terms};
@@ -48,7 +48,7 @@ fn delete() -> Action {
 /// Each step takes ten milliseconds.
 fn counted(key: &Key, steps: &[(Action, bool)]) -> Vec<EndedAttempt> {
     let (mut tally, cache) = (AttemptTally::default(), cache());
-    let times = (0..).map(|step| (Tick(step * 10), Tick(step * 10 + 10)));
+    let times = (0..).map(|step| (Timestamp(step * 10), Timestamp(step * 10 + 10)));
     let mut ended = |(times, (action, failed)): (_, &(Action, bool))| tally.ended(times, key, action, *failed, &cache);
     times.zip(steps).filter_map(&mut ended).collect()
 }

@@ -4,7 +4,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use api::{Kind, Node, Object, names};
-use control::{Action as _, Cache, Decision, Effect, Outcome, Reply, Rules, Tick};
+use control::{Action as _, Cache, Decision, Effect, Outcome, Reply, Rules, Timestamp};
 use csi::{Response, registration, v1};
 use serde_json::json;
 
@@ -199,7 +199,7 @@ fn marker() -> (MarkerLocal, Cache) {
 
 fn look(local: &MarkerLocal, cache: &Cache) -> Decision<MarkerAction, Reason> {
     let view = Marker::view(&MarkedNode("n".into()), cache, local);
-    Marker::decide(Tick(1), &view, &())
+    Marker::decide(Timestamp(1), &view, &())
 }
 
 fn answered(local: &mut MarkerLocal, id: &str, topology: &[(&str, &str)]) {

@@ -6,7 +6,7 @@ use alloc::sync::Arc;
 use alloc::vec;
 
 use api::{CSINode, Node, Value, names};
-use control::{Rules, Tick};
+use control::{Rules, Timestamp};
 use prove_lab::{Choices, check_table, verdict};
 use serde_json::json;
 
@@ -43,7 +43,7 @@ fn every_shape_of_the_node_itself() {
         });
         let csi_node = sides(choices, |_| json!([]));
         let view = SelfView { name: "n".into(), life: "life-1".into(), node, csi_node };
-        verdict(&Registrar::decide(Tick(0), &View::SelfNode(view), &()))
+        verdict(&Registrar::decide(Timestamp(0), &View::SelfNode(view), &()))
     });
 }
 
@@ -136,6 +136,6 @@ fn every_shape_of_a_socket() {
         let csi_node = sides(choices, entry);
         let socket = Socket { incarnation: 1, progress, turned_away: None, registered: None };
         let view = SocketView { path: "/reg/d.sock".into(), socket, rival, node, csi_node };
-        verdict(&Registrar::decide(Tick(0), &View::Socket(Box::new(view)), &()))
+        verdict(&Registrar::decide(Timestamp(0), &View::Socket(Box::new(view)), &()))
     });
 }

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use control::{Decision, Tick, Why};
+use control::{Decision, Timestamp, Why};
 
 use api::names;
 
@@ -15,11 +15,11 @@ use crate::decide::target::{ResizeTarget, target, target_without_recovery};
 use crate::memory::{GrowFailure, GrowMemory, Grown};
 use crate::view::{BeforeSize, Bound, Expansion, Grow, ResizeProgress, told};
 
-pub(crate) fn decide(now: Tick, bound: &Bound, memory: &GrowMemory) -> Decision<Action, Reason> {
+pub(crate) fn decide(now: Timestamp, bound: &Bound, memory: &GrowMemory) -> Decision<Action, Reason> {
     unreported(now, bound, memory).unwrap_or_else(|| next_step(now, bound, memory))
 }
 
-fn next_step(now: Tick, bound: &Bound, memory: &GrowMemory) -> Decision<Action, Reason> {
+fn next_step(now: Timestamp, bound: &Bound, memory: &GrowMemory) -> Decision<Action, Reason> {
     let (grow, claim) = (&bound.grow, &bound.claim.key);
     let sizes = &grow.sizes;
     if grow.before == BeforeSize::Present && sizes.had >= sizes.volume {
@@ -53,7 +53,7 @@ fn next_target(grow: &Grow, memory: &GrowMemory) -> ResizeTarget {
 }
 
 /// Record the size, ask the driver, record what it did.
-fn towards(now: Tick, bound: &Bound, memory: &GrowMemory, size: i64) -> Decision<Action, Reason> {
+fn towards(now: Timestamp, bound: &Bound, memory: &GrowMemory, size: i64) -> Decision<Action, Reason> {
     let grow = &bound.grow;
     if let Some(grown) = memory.grown.as_ref().filter(|grown| grown.asked == size) {
         return record(now, bound, grown);
@@ -72,7 +72,7 @@ fn towards(now: Tick, bound: &Bound, memory: &GrowMemory, size: i64) -> Decision
 }
 
 /// What was called impossible is left alone for a while, unless something else is asked for.
-fn hopeless(now: Tick, bound: &Bound, memory: &GrowMemory, size: i64) -> Option<Decision<Action, Reason>> {
+fn hopeless(now: Timestamp, bound: &Bound, memory: &GrowMemory, size: i64) -> Option<Decision<Action, Reason>> {
     let (_, since) = memory.hopeless.filter(|(hopeless, _)| *hopeless == size)?;
     let until = since.after_millis(bound.slow_millis);
     let claim = &bound.claim.key;
@@ -98,7 +98,7 @@ fn is_begun(grow: &Grow, size: i64) -> bool {
     }
 }
 
-fn begin(now: Tick, bound: &Bound, size: i64) -> Decision<Action, Reason> {
+fn begin(now: Timestamp, bound: &Bound, size: i64) -> Decision<Action, Reason> {
     let grow = &bound.grow;
     let act = Action::Begin(Begin {
         claim: bound.claim.clone(),
@@ -149,7 +149,7 @@ fn ask(bound: &Bound, memory: &GrowMemory, size: i64) -> Decision<Action, Reason
 }
 
 /// Reliability 55 and 56: the volume first, then the claim; and the claim's size only when nothing is left to do.
-fn record(now: Tick, bound: &Bound, grown: &Grown) -> Decision<Action, Reason> {
+fn record(now: Timestamp, bound: &Bound, grown: &Grown) -> Decision<Action, Reason> {
     let grow = &bound.grow;
     let (claim, volume) = (&bound.claim, &bound.volume);
     if grow.sizes.volume < grown.size {
@@ -178,7 +178,7 @@ fn record(now: Tick, bound: &Bound, grown: &Grown) -> Decision<Action, Reason> {
 }
 
 /// A refusal of the size under way that the claim does not tell yet.
-fn unreported(now: Tick, bound: &Bound, memory: &GrowMemory) -> Option<Decision<Action, Reason>> {
+fn unreported(now: Timestamp, bound: &Bound, memory: &GrowMemory) -> Option<Decision<Action, Reason>> {
     let grow = &bound.grow;
     let failure = memory.failure.as_ref()?;
     if grow.recovers && grow.sizes.allocated != Some(failure.size) || is_told(grow, failure) {

@@ -1,7 +1,7 @@
 use alloc::format;
 use alloc::string::String;
 
-use control::{Decision, Tick, Why};
+use control::{Decision, Timestamp, Why};
 
 use crate::Reason;
 use crate::action::Action;
@@ -12,7 +12,7 @@ mod grow;
 mod modify;
 pub(crate) mod target;
 
-pub(crate) fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
+pub(crate) fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
     match view {
         View::Gone(claim) => settled(Reason::ClaimGone, format!("claim {claim} does not exist")),
         View::NotBound(claim) => settled(Reason::NotBound, format!("claim {claim} has no volume to resize yet")),

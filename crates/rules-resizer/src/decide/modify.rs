@@ -7,7 +7,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::names;
-use control::{Decision, Tick, Why};
+use control::{Decision, Timestamp, Why};
 
 use crate::Reason;
 use crate::action::{Action, ModifyReport, Work};
@@ -15,14 +15,14 @@ use crate::decide::settled;
 use crate::memory::ModifyMemory;
 use crate::view::{Bound, Class, ModifyState, told};
 
-pub(crate) fn decide(now: Tick, bound: &Bound, memory: &ModifyMemory) -> Decision<Action, Reason> {
+pub(crate) fn decide(now: Timestamp, bound: &Bound, memory: &ModifyMemory) -> Decision<Action, Reason> {
     if !bound.modify.supported {
         return settled(Reason::ModifyUnsupported, format!("driver {} changes no attributes", bound.place.driver));
     }
     unreported(now, bound, memory).unwrap_or_else(|| next_step(now, bound, memory))
 }
 
-fn next_step(now: Tick, bound: &Bound, memory: &ModifyMemory) -> Decision<Action, Reason> {
+fn next_step(now: Timestamp, bound: &Bound, memory: &ModifyMemory) -> Decision<Action, Reason> {
     let (modify, claim) = (&bound.modify, &bound.claim.key);
     match (&modify.status, &modify.wanted) {
         (ModifyState::Nothing, wanted) if *wanted == modify.current => {
@@ -64,7 +64,7 @@ fn go_on(bound: &Bound, memory: &ModifyMemory, class: &str) -> Decision<Action, 
 }
 
 /// Towards the class asked for, with nothing uncertain behind.
-fn turn_to(now: Tick, bound: &Bound, memory: &ModifyMemory, class: &str) -> Decision<Action, Reason> {
+fn turn_to(now: Timestamp, bound: &Bound, memory: &ModifyMemory, class: &str) -> Decision<Action, Reason> {
     let modify = &bound.modify;
     let parameters = match &modify.wanted_class {
         Class::Ready(parameters) => parameters,
@@ -142,7 +142,7 @@ fn record(bound: &Bound, class: &str) -> Decision<Action, Reason> {
 }
 
 /// A failure of the class under way that the claim does not tell yet.
-fn unreported(now: Tick, bound: &Bound, memory: &ModifyMemory) -> Option<Decision<Action, Reason>> {
+fn unreported(now: Timestamp, bound: &Bound, memory: &ModifyMemory) -> Option<Decision<Action, Reason>> {
     let failure = memory.failure.as_ref()?;
     let modify = &bound.modify;
     let under_way = modify.status == ModifyState::InProgress(failure.class.clone());

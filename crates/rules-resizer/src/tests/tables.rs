@@ -8,7 +8,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use api::{ObjectKey, SecretReference, names};
-use control::{Access, Capability, Decision, Mode, Rules, Secrets, Tick};
+use control::{Access, Capability, Decision, Mode, Rules, Secrets, Timestamp};
 use prove_lab::{Choices, check_table, verdict};
 
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
     ModifyMemory, ModifyState, Place, Progress, Resizer, Sizes, Stamp, Told, View,
 };
 
-const NOW: Tick = Tick(1_000_000);
+const NOW: Timestamp = Timestamp(1_000_000);
 const SLOW: u64 = 300_000;
 
 fn stamp(name: &str) -> Stamp {
@@ -151,7 +151,7 @@ fn answers(choices: &mut Choices, memory: &mut GrowMemory) {
     );
     memory.hopeless = choices.one_of(
         "hopeless",
-        &[("no", None), ("lately", Some((10, NOW))), ("long-ago", Some((10, Tick(1)))), ("another", Some((7, NOW)))],
+        &[("no", None), ("lately", Some((10, NOW))), ("long-ago", Some((10, Timestamp(1)))), ("another", Some((7, NOW)))],
     );
     memory.in_use = choices.flag("driver-says-in-use");
 }
@@ -213,7 +213,7 @@ fn modify_memory(choices: &mut Choices) -> ModifyMemory {
     let refused = choices.one_of("refused", &[("no", None), ("x", Some("x".into()))]);
     let hopeless = |since| Some((String::from("x"), since));
     let hopeless =
-        choices.one_of("hopeless", &[("no", None), ("x-lately", hopeless(NOW)), ("x-long-ago", hopeless(Tick(1)))]);
+        choices.one_of("hopeless", &[("no", None), ("x-lately", hopeless(NOW)), ("x-long-ago", hopeless(Timestamp(1)))]);
     ModifyMemory { modified, refused, hopeless, failure, ..ModifyMemory::default() }
 }
 

@@ -3,7 +3,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use api::{Kind, Object, ObjectKey, Value, names};
-use control::{Cache, Decision, Engine, Outcome, Reason as _, Rules, Tick};
+use control::{Cache, Decision, Engine, Outcome, Reason as _, Rules, Timestamp};
 use serde_json::json;
 
 use crate::Scheduler;
@@ -71,7 +71,7 @@ impl Scene {
     /// What is done about pod `p`, or the code of the reason why nothing is.
     fn check(&self, expected: &str) {
         let view = Scheduler::view(&ObjectKey::new("n", "p"), &self.cache, &());
-        let said = match Scheduler::decide(Tick(0), &view, &()) {
+        let said = match Scheduler::decide(Timestamp(0), &view, &()) {
             Decision::Do(action, _) => format!("{action:?}"),
             other => other.why().code.name().into(),
         };
@@ -103,7 +103,7 @@ fn a_pod_waits_until_every_claim_is_bound() {
 fn the_reason_names_the_claim() {
     let scene = scene().claim("c", "", "Pending", json!({}));
     let view = Scheduler::view(&ObjectKey::new("n", "p"), &scene.cache, &());
-    let decision = Scheduler::decide(Tick(0), &view, &());
+    let decision = Scheduler::decide(Timestamp(0), &view, &());
     assert_eq!(decision.why().text, "waiting for claim c to be bound");
 }
 
@@ -236,10 +236,10 @@ fn a_failed_attempt_is_waited_out_and_told() {
         let listed: Vec<Object> = cache.all(*kind).collect();
         cache.replace(*kind, 1_000, listed);
     });
-    let Decision::Do(action, why) = engine.decide(Tick(0), &pod, &cache) else { panic!() };
+    let Decision::Do(action, why) = engine.decide(Timestamp(0), &pod, &cache) else { panic!() };
     engine.begin(&pod, action, why);
-    engine.ended(Tick(0), &pod, &Outcome::Unknown("cut off".into()), &cache);
-    let Decision::Wait(until, why) = engine.decide(Tick(0), &pod, &cache) else { panic!() };
+    engine.ended(Timestamp(0), &pod, &Outcome::Unknown("cut off".into()), &cache);
+    let Decision::Wait(until, why) = engine.decide(Timestamp(0), &pod, &cache) else { panic!() };
     assert!(why.text.ends_with("cut off"));
     assert!(matches!(engine.decide(until, &pod, &cache), Decision::Do(..)));
 }

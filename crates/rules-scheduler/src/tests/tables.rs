@@ -7,14 +7,14 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use api::{ObjectKey, PersistentVolumeClaim, VolumeNodeAffinity};
-use control::{Rules, Tick};
+use control::{Rules, Timestamp};
 use prove_lab::{Choices, check_table, verdict_with};
 use serde_json::json;
 
 use crate::{ClaimState, NodeView, Pending, Scheduler, View};
 
 fn decide(view: &View) -> String {
-    verdict_with(&Scheduler::decide(Tick(0), view, &()), |action| format!("{action:?}"))
+    verdict_with(&Scheduler::decide(Timestamp(0), view, &()), |action| format!("{action:?}"))
 }
 
 fn claim(name: &str) -> Arc<PersistentVolumeClaim> {

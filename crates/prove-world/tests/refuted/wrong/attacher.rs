@@ -1,6 +1,6 @@
 //! Attachers that take a call for answered before it is made.
 
-use control::{Decision, Rules, Tick};
+use control::{Decision, Rules, Timestamp};
 use rules_attacher::{Action, Attacher, Local, Memory, PublishContext, Reason, View};
 
 use super::Astray;
@@ -16,7 +16,7 @@ impl Astray for SaysAttached {
         local
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
+    fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         match Attacher::decide(now, view, memory) {
             Decision::Do(Action::Publish { attachment, .. }, _) => {
                 let published = Some((attachment, PublishContext::default()));
@@ -38,7 +38,7 @@ impl Astray for SaysDetached {
         local
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
+    fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         match Attacher::decide(now, view, memory) {
             Decision::Do(Action::Unpublish { attachment, .. }, _) => {
                 Attacher::decide(now, view, &Memory { unpublished: Some(attachment), ..memory.clone() })

@@ -1,6 +1,6 @@
 //! Binding controllers that give away what has an owner.
 
-use control::{Decision, Rules, Tick, Why};
+use control::{Decision, Rules, Timestamp, Why};
 use rules_binding::{Action, Binding, BindingState, ClaimView, Memory, Reason, View, VolumeOwner, VolumeView};
 
 use super::Astray;
@@ -16,7 +16,7 @@ impl Astray for ReleasesBound {
         local
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
+    fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         match view {
             View::Volume(VolumeView::Here(facts))
                 if matches!(facts.holder, VolumeOwner::Bound(_)) && facts.volume.status.phase == "Bound" =>
@@ -42,7 +42,7 @@ impl Astray for BindsTwice {
         local
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
+    fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         match view {
             View::Claim(ClaimView::Here(facts)) if matches!(facts.standing, BindingState::Unbound(_)) => {
                 let action = Action::PointClaim { claim: facts.claim.clone(), volume: "data-volume".into() };

@@ -1,5 +1,5 @@
 use api::{Kind, Object, ObjectRef};
-use control::{BackOff, Cache, Change, Decision, Effect, Outcome, Permission, Reply, Route, Rules, Tick};
+use control::{BackOff, Cache, Change, Decision, Effect, Outcome, Permission, Reply, Route, Rules, Timestamp};
 use rules_attachdetach::{Action, AttachDetach, Key, Memory, Proof, Reason, Stamp, View};
 
 use super::Astray;
@@ -27,7 +27,7 @@ impl Astray for CachedInUse {
         local
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
+    fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         match AttachDetach::decide(now, view, memory) {
             Decision::Do(act, why) => match sought(&act).first() {
                 Some(attachment) => Decision::Do(Action::Delete(attachment.clone()), why),
@@ -95,7 +95,7 @@ impl Rules for FreshReadOnly {
         AttachDetach::view(key, cache, local)
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Wrong, Reason> {
+    fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<Wrong, Reason> {
         match AttachDetach::decide(now, view, memory) {
             Decision::Do(Action::Unreport { node, unique_name, attachments, .. }, why)
             | Decision::Do(Action::Fence { node, unique_name, attachments }, why)
@@ -112,7 +112,7 @@ impl Rules for FreshReadOnly {
         }
     }
 
-    fn remember(now: Tick, mut memory: Memory, did: &Wrong, got: &Outcome) -> Memory {
+    fn remember(now: Timestamp, mut memory: Memory, did: &Wrong, got: &Outcome) -> Memory {
         match (did, got) {
             (Wrong::Real(act), _) => AttachDetach::remember(now, memory, act, got),
             (Wrong::Read { unique_name, attachments, .. }, Outcome::Done(Reply::Object(Object::Node(node)))) => {

@@ -13,7 +13,7 @@ use std::hash::Hash;
 use std::marker::PhantomData;
 
 use api::{Kind, ObjectRef};
-use control::{BackOff, Cache, Change, Decision, Outcome, Route, Rules, Tick};
+use control::{BackOff, Cache, Change, Decision, Outcome, Route, Rules, Timestamp};
 
 pub use attacher::{SaysAttached, SaysDetached};
 pub use binding::{BindsTwice, ReleasesBound};
@@ -37,7 +37,7 @@ pub trait Astray: 'static {
     }
 
     fn decide(
-        now: Tick,
+        now: Timestamp,
         view: &<Self::Real as Rules>::View,
         memory: &<Self::Real as Rules>::Memory,
     ) -> Decision<<Self::Real as Rules>::Action, <Self::Real as Rules>::Reason> {
@@ -45,7 +45,7 @@ pub trait Astray: 'static {
     }
 
     fn remember(
-        now: Tick,
+        now: Timestamp,
         memory: <Self::Real as Rules>::Memory,
         did: &<Self::Real as Rules>::Action,
         got: &Outcome,
@@ -93,11 +93,11 @@ impl<A: Astray> Rules for Led<A> {
         A::view(key, cache, local)
     }
 
-    fn decide(now: Tick, view: &Self::View, memory: &Self::Memory) -> Decision<Self::Action, Self::Reason> {
+    fn decide(now: Timestamp, view: &Self::View, memory: &Self::Memory) -> Decision<Self::Action, Self::Reason> {
         A::decide(now, view, memory)
     }
 
-    fn remember(now: Tick, memory: Self::Memory, did: &Self::Action, got: &Outcome) -> Self::Memory {
+    fn remember(now: Timestamp, memory: Self::Memory, did: &Self::Action, got: &Outcome) -> Self::Memory {
         A::remember(now, memory, did, got)
     }
 

@@ -1,6 +1,6 @@
 //! Agents that believe too much, or do things in the wrong order.
 
-use control::{Cache, Decision, Outcome, Rules, Tick};
+use control::{Cache, Decision, Outcome, Rules, Timestamp};
 use rules_node::{Action, AttachProof, Key, Local, Memory, Node, NodeSide, Reason, UserState, View};
 
 use super::Astray;
@@ -36,7 +36,7 @@ impl<M: Misled> Astray for Agent<M> {
         view
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
+    fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         let mut memory = memory.clone();
         M::recalls(&mut memory);
         match Node::decide(now, view, &memory) {

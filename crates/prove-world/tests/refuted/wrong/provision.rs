@@ -1,4 +1,4 @@
-use control::{Decision, Tick};
+use control::{Decision, Timestamp};
 use rules_provisioner::{Action, Local, Memory, Provisioner, Reason, View};
 
 use super::Astray;
@@ -14,7 +14,7 @@ impl Astray for Trusting {
         local
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
+    fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         use control::Rules;
         Provisioner::decide(now, view, &Memory { owned: true, uid: uid(view), ..memory.clone() })
     }

@@ -1,6 +1,6 @@
 //! A resizer that believes too much.
 
-use control::{Decision, Outcome, Refusal, Rules, Tick, Why};
+use control::{Decision, Outcome, Refusal, Rules, Timestamp, Why};
 use csi::Code;
 use rules_resizer::{Action, Local, Memory, Reason, Resizer, View};
 
@@ -17,7 +17,7 @@ impl Astray for UnknownIsNo {
         local
     }
 
-    fn remember(now: Tick, memory: Memory, did: &Action, got: &Outcome) -> Memory {
+    fn remember(now: Timestamp, memory: Memory, did: &Action, got: &Outcome) -> Memory {
         let no = match got {
             Outcome::Unknown(text) => Outcome::Refused(Refusal::Driver(Code::Internal, text.clone())),
             heard => heard.clone(),
@@ -37,7 +37,7 @@ impl Astray for NodeIsSwift {
         local
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
+    fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         let mut memory = memory.clone();
         if let Some(grown) = &mut memory.grow.grown {
             grown.node_goes_on = false;
@@ -57,7 +57,7 @@ impl Astray for GrowsOnPaper {
         local
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
+    fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         instead(Resizer::decide(now, view, memory), &|action, why| match action {
             Action::Expand { claim, size, .. } => {
                 let mut memory = Memory { uid: claim, ..memory.clone() };
@@ -85,7 +85,7 @@ impl Astray for AsksForLittle {
         local
     }
 
-    fn decide(now: Tick, view: &View, memory: &Memory) -> Decision<Action, Reason> {
+    fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         instead(Resizer::decide(now, view, memory), &|action, why| match action {
             Action::Expand { claim, place, capability, secrets, .. } => {
                 Decision::Do(Action::Expand { claim, place, size: 1, capability, secrets }, why)

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use api::{Kind, ObjectKey, ObjectRef, Patch, PersistentVolumeClaim, Precondition, Write};
-use control::{Action, BackOff, Cache, Decision, Effect, Outcome, Permission, Route, Rules, Tick, Why, routes};
+use control::{Action, BackOff, Cache, Decision, Effect, Outcome, Permission, Route, Rules, Timestamp, Why, routes};
 use serde_json::json;
 
 const SAID: &str = "prove/said";
@@ -93,7 +93,7 @@ impl<H: Habit> Rules for Tiny<H> {
         (cache.claim(&ObjectKey::new(CLAIM[0], CLAIM[1])), *wrote)
     }
 
-    fn decide(_: Tick, (claim, wrote): &Self::View, (): &()) -> Decision<Say<H>, TinyReason> {
+    fn decide(_: Timestamp, (claim, wrote): &Self::View, (): &()) -> Decision<Say<H>, TinyReason> {
         let settled = Decision::Rest(Why::settled(TinyReason::Said, "everything is said"));
         let Some(claim) = claim else { return settled };
         let said = claim.metadata.annotation(SAID).unwrap_or_default();
@@ -105,7 +105,7 @@ impl<H: Habit> Rules for Tiny<H> {
         Decision::Do(Say { text, habit: PhantomData }, Why::waiting(TinyReason::Unsaid, "something is to be said"))
     }
 
-    fn remember(_: Tick, (): (), _: &Say<H>, _: &Outcome) {}
+    fn remember(_: Timestamp, (): (), _: &Say<H>, _: &Outcome) {}
 
     fn learn(wrote: &mut bool, _: &Say<H>, got: &Outcome, _: &Cache) -> Vec<TheClaim> {
         *wrote |= matches!(got, Outcome::Done(_));

@@ -1,7 +1,7 @@
 //! What the Go programs do, or did, where it matters.
 
 use api::{ObjectKey, names};
-use control::{Cache, Decision, Outcome, Rules, Tick, Why};
+use control::{Cache, Decision, Outcome, Rules, Timestamp, Why};
 use rules_attachdetach::{AttachDetach, Rival, View};
 use rules_attacher::{AttachObstacle, Attacher, Detach};
 use rules_provisioner::{Action, Provisioner, Reason, SourceKey, SourceView, Sources, VolumeView};
@@ -100,7 +100,7 @@ impl Astray for NeverHolds {
     }
 
     fn decide(
-        now: Tick,
+        now: Timestamp,
         view: &rules_provisioner::View,
         memory: &rules_provisioner::Memory,
     ) -> Decision<Action, Reason> {
