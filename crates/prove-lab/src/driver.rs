@@ -5,7 +5,7 @@ use csi::{Call, Code, Finality, Method, Response, Status, classify, registration
 
 /// A driver that does what it is asked, unless it was told to answer something else first.
 #[derive(Clone)]
-pub struct Driver {
+pub struct ScriptedDriver {
     /// What is there, a fact an entry: `volume h`, `h published to id-a`, `h staged at /path`.
     pub truth: BTreeSet<String>,
     /// Every call it got.
@@ -21,8 +21,8 @@ pub struct Driver {
     answers: VecDeque<(Method, Outcome)>,
 }
 
-impl Default for Driver {
-    fn default() -> Driver {
+impl Default for ScriptedDriver {
+    fn default() -> ScriptedDriver {
         let plugin = registration::PluginInfo {
             r#type: "CSIPlugin".into(),
             name: "d".into(),
@@ -31,11 +31,11 @@ impl Default for Driver {
         };
         let node = v1::NodeGetInfoResponse { node_id: "node-7".into(), ..Default::default() };
         let (truth, calls, answers) = (BTreeSet::new(), Vec::new(), VecDeque::new());
-        Driver { truth, calls, needs_node: false, plugin, node, wants_pod: None, answers }
+        ScriptedDriver { truth, calls, needs_node: false, plugin, node, wants_pod: None, answers }
     }
 }
 
-impl Driver {
+impl ScriptedDriver {
     /// The next call of a method comes to this instead of being done.
     pub fn answer_next(&mut self, method: Method, outcome: Outcome) {
         self.answers.push_back((method, outcome));
@@ -159,6 +159,6 @@ impl Driver {
 
 fn stages() -> v1::NodeGetCapabilitiesResponse {
     use v1::node_service_capability::{Rpc, Type, rpc};
-    let stage = Rpc { r#type: rpc::Type::StageUnstageVolume as i32 };
-    v1::NodeGetCapabilitiesResponse { capabilities: vec![v1::NodeServiceCapability { r#type: Some(Type::Rpc(stage)) }] }
+    let scene = Rpc { r#type: rpc::Type::StageUnstageVolume as i32 };
+    v1::NodeGetCapabilitiesResponse { capabilities: vec![v1::NodeServiceCapability { r#type: Some(Type::Rpc(scene)) }] }
 }

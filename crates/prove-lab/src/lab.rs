@@ -153,6 +153,19 @@ impl<R: Rules> Lab<R> {
         self.engine.finish(self.now, key, outcome, &mut self.cache)
     }
 
+    /// The rules, which may have begun this action in an earlier step, hear how it ended.
+    pub fn hear(&mut self, key: &R::Key, action: &R::Action, outcome: &Outcome) {
+        if self.engine.doing(key).is_none() {
+            self.engine.begin(key, action.clone(), Why::waiting("Test", "it was begun"));
+        }
+        self.finish(key, outcome);
+    }
+
+    /// Everything that is remembered, printed.
+    pub fn remembered(&self) -> String {
+        format!("{:?}", self.engine.remembered().collect::<Vec<_>>())
+    }
+
     /// One look at a key by rules that act on the API alone; the name of the action, if there was one.
     pub fn step(&mut self, key: &R::Key) -> Option<&'static str> {
         let (action, effect) = self.begin(key)?;

@@ -1,10 +1,11 @@
-//! A laboratory for the tests of rules: the real object store, the real engine, one model of faults, one source of chance,
-//! and golden files of what the rules do in it.
+//! A laboratory for the tests of rules: the real object store, the real engine, one model of faults, one source of
+//! chance, and golden files of what the rules do in it.
 //!
 //! Owns: [`Lab`], which holds a `rules_store::Store`, a [`control::Cache`] that may lag behind it, and a
-//! [`control::Engine`] of the rules under test; [`Fault`], what may happen to an effect; [`Dice`], seeded chance; [`Driver`], a
-//! CSI driver that keeps a list of what is true; [`Machine`], files and processes; [`play_scripts`], which plays the scenarios under `src/tests/scripts` of a
-//! crate; [`check_table`], which prints what is decided on every shape of a view.
+//! [`control::Engine`] of the rules under test; [`Fault`], what may happen to an effect; [`Dice`], seeded chance;
+//! [`ScriptedDriver`], a CSI driver that keeps a list of what is true; [`ScriptedMachine`], files and processes;
+//! [`play_scripts`], which plays the scenarios under `src/tests/scripts` of a crate; [`check_table`], which prints what
+//! is decided on every shape of a view.
 //!
 //! Writes: golden files of the crate under test, only when `LONGSHORE_RECORD` is set.
 //!
@@ -12,6 +13,26 @@
 //!
 //! Does not know: any rules by name, and their laws. A test world adds those.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should stop here")]
+
+/// Makes a test world stand for the [`Lab`] in one of its fields.
+#[macro_export]
+macro_rules! world_of {
+    ($world:ty, $field:tt: $rules:ty) => {
+        impl core::ops::Deref for $world {
+            type Target = $crate::Lab<$rules>;
+
+            fn deref(&self) -> &Self::Target {
+                &self.$field
+            }
+        }
+
+        impl core::ops::DerefMut for $world {
+            fn deref_mut(&mut self) -> &mut Self::Target {
+                &mut self.$field
+            }
+        }
+    };
+}
 
 mod dice;
 mod driver;
@@ -26,10 +47,10 @@ mod short;
 mod user;
 
 pub use dice::Dice;
-pub use driver::Driver;
+pub use driver::ScriptedDriver;
 pub use fault::Fault;
 pub use lab::{Lab, assert_permitted, refusal};
-pub use machine::Machine;
+pub use machine::ScriptedMachine;
 pub use print::{call as print_call, effect as print_effect};
-pub use script::{Stage, play_scripts};
+pub use script::{Scene, play_scripts};
 pub use shapes::{Choices, check_table, verdict, verdict_with};

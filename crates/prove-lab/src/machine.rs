@@ -6,14 +6,14 @@ use control::{Outcome, Refusal, Reply};
 /// A machine with files, directories and processes, as far as pods and their volumes need one. What is mounted is the
 /// driver's to know.
 #[derive(Clone, Debug, Default)]
-pub struct Machine {
+pub struct ScriptedMachine {
     pub files: BTreeMap<String, Vec<u8>>,
     pub dirs: BTreeSet<String>,
     /// How each process fares, and the directories it was given.
     pub processes: BTreeMap<String, (ProcessState, Vec<String>)>,
 }
 
-impl Machine {
+impl ScriptedMachine {
     /// Does something at a moment. `mounted` says whether a path is a mount point.
     pub fn perform(&mut self, now_millis: u64, op: &Op, mounted: impl Fn(&str) -> bool) -> Outcome {
         match op {

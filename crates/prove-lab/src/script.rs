@@ -1,8 +1,8 @@
 //! Golden scripts: scenarios as text.
 //!
 //! A script is a list of blocks: commands, `---`, what they print, and an empty line. Lines that begin with `#` are for
-//! readers. `LONGSHORE_RECORD=1 cargo test -p rules-binding scripts` writes what is printed now; read the difference like
-//! code. The commands:
+//! readers. `LONGSHORE_RECORD=1 cargo test -p rules-binding --lib scripts` writes what is printed now; read the
+//! difference like code. The commands:
 //!
 //! | command | what happens |
 //! |---|---|
@@ -33,37 +33,37 @@ use api::Value;
 use control::{Action as _, Decision, Effect, Next, Outcome, Rules, Verdict};
 use csi::{Code, Method};
 
-use crate::{Driver, Fault, Lab, Machine, golden, print, short};
+use crate::{Fault, Lab, ScriptedDriver, ScriptedMachine, golden, print, short};
 
 /// A look at more keys than this in one `run` is a loop.
 const MOST_LOOKS: usize = 300;
 
 /// Whoever a script plays with: the rules in their laboratory, a driver and a machine.
-pub struct Stage<R: Rules> {
+pub struct Scene<R: Rules> {
     pub lab: Lab<R>,
-    pub driver: Driver,
-    pub machine: Machine,
+    pub driver: ScriptedDriver,
+    pub machine: ScriptedMachine,
     /// What the rules hear of the machine after something was done to it.
-    pub noticed: fn(&mut Stage<R>),
+    pub noticed: fn(&mut Scene<R>),
     /// What the process knows of its surroundings when it starts again.
-    pub reborn: fn(&Stage<R>) -> R::Local,
+    pub reborn: fn(&Scene<R>) -> R::Local,
     /// The commands of these rules alone; `None` if it is none of them.
-    pub command: fn(&mut Stage<R>, &[&str]) -> Option<String>,
+    pub command: fn(&mut Scene<R>, &[&str]) -> Option<String>,
     faults: Vec<(String, Fault)>,
     /// The last reason each key rested for: it is printed when it changes.
     rested: BTreeMap<String, String>,
     under_way: VecDeque<(R::Key, Effect)>,
 }
 
-impl<R: Rules> Stage<R> {
+impl<R: Rules> Scene<R> {
     /// Rules that need nothing but the API and a driver.
-    pub fn new(lab: Lab<R>) -> Stage<R> {
-        Stage {
+    pub fn new(lab: Lab<R>) -> Scene<R> {
+        Scene {
             lab,
-            driver: Driver::default(),
-            machine: Machine::default(),
+            driver: ScriptedDriver::default(),
+            machine: ScriptedMachine::default(),
             noticed: |_| (),
-            reborn: |stage| stage.lab.local().clone(),
+            reborn: |scene| scene.lab.local().clone(),
             command: |_, _| None,
             faults: Vec::new(),
             rested: BTreeMap::new(),
@@ -72,14 +72,14 @@ impl<R: Rules> Stage<R> {
     }
 }
 
-/// Plays every script in `src/tests/scripts` of a crate, or in a folder of it, each on a stage of its own.
-pub fn play_scripts<R: Rules>(manifest: &str, folder: &str, stage: impl Fn() -> Stage<R>) {
+/// Plays every script in `src/tests/scripts` of a crate, or in a folder of it, each on a scene of its own.
+pub fn play_scripts<R: Rules>(manifest: &str, folder: &str, scene: impl Fn() -> Scene<R>) {
     let folder = Path::new(manifest).join("src/tests/scripts").join(folder);
     let (mut played, mut problems) = (0, Vec::new());
     for path in golden::files(&folder) {
         let text = std::fs::read_to_string(&path).unwrap();
         let mut at = String::new();
-        let result = catch_unwind(AssertUnwindSafe(|| play(&text, stage(), &mut at)));
+        let result = catch_unwind(AssertUnwindSafe(|| play(&text, scene(), &mut at)));
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         problems.extend(match result {
             Err(_) => Some(format!("{name}: {at} panics")),
@@ -93,14 +93,14 @@ pub fn play_scripts<R: Rules>(manifest: &str, folder: &str, stage: impl Fn() -> 
 }
 
 /// The script with what it prints now. `at` is where it is.
-fn play<R: Rules>(text: &str, mut stage: Stage<R>, at: &mut String) -> Result<String, String> {
+fn play<R: Rules>(text: &str, mut scene: Scene<R>, at: &mut String) -> Result<String, String> {
     let mut played = String::new();
     for block in text.split("\n\n").map(str::trim_end).filter(|block| !block.is_empty()) {
         let lines: Vec<&str> = block.lines().take_while(|line| *line != "---").collect();
         let mut printed = Vec::new();
         for command in lines.iter().filter(|line| !line.starts_with('#')) {
             *at = (*command).to_string();
-            printed.extend(stage.perform_command(&short::words(command))?);
+            printed.extend(scene.perform_command(&short::words(command))?);
         }
         played += &lines.join("\n");
         if lines.iter().any(|line| !line.starts_with('#')) {
@@ -109,13 +109,13 @@ fn play<R: Rules>(text: &str, mut stage: Stage<R>, at: &mut String) -> Result<St
         }
         played += "\n\n";
     }
-    match (&stage.faults[..], stage.driver.left()) {
+    match (&scene.faults[..], scene.driver.left()) {
         ([], 0) => Ok(format!("{}\n", played.trim_end())),
         (left, answers) => Err(format!("at the end {left:?} and {answers} answers of the driver are left over")),
     }
 }
 
-impl<R: Rules> Stage<R> {
+impl<R: Rules> Scene<R> {
     fn perform_command(&mut self, words: &[String]) -> Result<Vec<String>, String> {
         let mut printed = Vec::new();
         let line: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -268,7 +268,7 @@ impl<R: Rules> Stage<R> {
     }
 
     fn show_machine(&self) -> Vec<String> {
-        let Machine { files, dirs, processes } = &self.machine;
+        let ScriptedMachine { files, dirs, processes } = &self.machine;
         let files =
             files.iter().map(|(path, bytes)| format!("file {path} {}", String::from_utf8_lossy(bytes).trim_end()));
         let dirs = dirs.iter().map(|path| format!("directory {path}"));

@@ -1,7 +1,7 @@
 //! Every shape of something that is built by choosing, and what a function makes of each, as a table.
 //!
-//! A builder asks for one choice after the other; it is called once for every way to answer. It asks only for what matters
-//! after the choices before, so that a table has no rows for fields that a variant does not have.
+//! A builder asks for one choice after the other; it is called once for every way to answer. It asks only for what
+//! matters after the choices before, so that a table has no rows for fields that a variant does not have.
 
 use std::path::Path;
 
@@ -58,8 +58,9 @@ type Row = (Vec<(&'static str, &'static str)>, String);
 /// The same with the values that share it.
 type Merged = (Vec<(&'static str, String)>, String);
 
-/// Calls `build` for every way to choose and compares what it comes to with the table `src/tests/tables/NAME.txt` of a crate.
-/// Fields that make no difference, given the fields before them, are left out; values that come to the same share a row.
+/// Calls `build` for every way to choose, and compares what it comes to with the table `src/tests/tables/NAME.txt` of a
+/// crate. Fields that make no difference, given the fields before them, are left out; values that come to the same
+/// share a row.
 pub fn check_table(manifest: &str, name: &str, mut build: impl FnMut(&mut Choices) -> String) {
     let (mut choices, mut rows) = (Choices::default(), Vec::<Row>::new());
     loop {

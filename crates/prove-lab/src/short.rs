@@ -1,8 +1,8 @@
 //! Objects in a line: `claim data class=fast size=1Gi`.
 //!
 //! A word `field=value` sets a field. Fields have short names, by kind, in `field_at`; any other is a path such as
-//! `spec.volumeMode`; `@name=value` sets an annotation and `%name=value` a label. A value is JSON if it reads as JSON, and text
-//! otherwise.
+//! `spec.volumeMode`; `@name=value` sets an annotation and `%name=value` a label. A value is JSON if it reads as
+//! JSON, and text otherwise.
 
 use api::{Kind, Value, names};
 use control::Rules;

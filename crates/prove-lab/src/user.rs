@@ -62,6 +62,11 @@ impl<R: Rules> Lab<R> {
         self.write(&Write::Delete { target, only_if: Default::default(), grace_seconds: Some(seconds) }).unwrap();
     }
 
+    /// An object as the store keeps it, or null.
+    pub fn json(&self, kind: Kind, name: &str) -> Value {
+        self.get(kind, name).unwrap_or_default()
+    }
+
     /// An object as the store keeps it, if it is there.
     pub fn get(&self, kind: Kind, name: &str) -> Option<Value> {
         self.stored(&self.target(kind, name))

@@ -1,14 +1,14 @@
-//! The scenarios under `scripts`: claim `c` is bound to volume `v` of driver `d`, and nodes `a` and `b` leave their attachments
-//! to the controller.
+//! The scenarios under `scripts`: claim `c` is bound to volume `v` of driver `d`, and nodes `a` and `b` leave their
+//! attachments to the controller.
 
 use alloc::format;
 
 use api::names;
-use prove_lab::{Lab, Stage, play_scripts};
+use prove_lab::{Lab, Scene, play_scripts};
 
 use crate::AttachDetach;
 
-fn stage() -> Stage<AttachDetach> {
+fn scene() -> Scene<AttachDetach> {
     let mut lab = Lab::new("n", ());
     lab.make(r#"claim c class="" volume=v"#);
     lab.change("claim c status.phase=Bound");
@@ -16,32 +16,32 @@ fn stage() -> Stage<AttachDetach> {
     for node in ["a", "b"] {
         lab.make(&format!(r#"node {node} @{}="true""#, names::CONTROLLER_MANAGED_ATTACH));
     }
-    let mut stage = Stage::new(lab);
-    stage.command = |stage, words| match words {
+    let mut scene = Scene::new(lab);
+    scene.command = |scene, words| match words {
         // What the node's agent says of the volume.
-        [node, "uses", "it"] => Some(in_use(stage, node, &format!(r#"["{}"]"#, names::unique_volume_name("d", "h")))),
-        [node, "uses", "nothing"] => Some(in_use(stage, node, "null")),
+        [node, "uses", "it"] => Some(in_use(scene, node, &format!(r#"["{}"]"#, names::unique_volume_name("d", "h")))),
+        [node, "uses", "nothing"] => Some(in_use(scene, node, "null")),
         // What the attacher does with the attachment to a node.
         ["attacher", "attaches", node] => {
             let name = names::attachment_name("h", "d", node);
-            stage.lab.change(&format!(r#"attachment {name} finalizers=["external-attacher/d"] status.attached=true"#));
+            scene.lab.change(&format!(r#"attachment {name} finalizers=["external-attacher/d"] status.attached=true"#));
             Some("".into())
         }
         ["attacher", "detaches", node] => {
-            stage.lab.change(&format!("attachment {} finalizers=null", names::attachment_name("h", "d", node)));
+            scene.lab.change(&format!("attachment {} finalizers=null", names::attachment_name("h", "d", node)));
             Some("".into())
         }
         _ => None,
     };
-    stage
+    scene
 }
 
-fn in_use(stage: &mut Stage<AttachDetach>, node: &str, list: &str) -> alloc::string::String {
-    stage.lab.change(&format!("node {node} status.volumesInUse={list}"));
+fn in_use(scene: &mut Scene<AttachDetach>, node: &str, list: &str) -> alloc::string::String {
+    scene.lab.change(&format!("node {node} status.volumesInUse={list}"));
     "".into()
 }
 
 #[test]
 fn scripts() {
-    play_scripts(env!("CARGO_MANIFEST_DIR"), "", stage);
+    play_scripts(env!("CARGO_MANIFEST_DIR"), "", scene);
 }

@@ -1,11 +1,11 @@
 //! A volume, its claim and two nodes, in the laboratory.
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::ops::{Deref, DerefMut};
 
 use api::{Kind, Node, Object, ObjectRef, VolumeAttachment, names};
-use control::{Action as _, Outcome, Why};
+use control::{Action as _, Outcome};
 use prove_lab::Lab;
 use serde_json::{Value, json};
 
@@ -26,36 +26,17 @@ pub fn on(node: &str) -> Key {
 #[derive(Clone)]
 pub struct World(Lab<AttachDetach>);
 
-impl Deref for World {
-    type Target = Lab<AttachDetach>;
-
-    fn deref(&self) -> &Lab<AttachDetach> {
-        &self.0
-    }
-}
-
-impl DerefMut for World {
-    fn deref_mut(&mut self) -> &mut Lab<AttachDetach> {
-        &mut self.0
-    }
-}
+prove_lab::world_of!(World, 0: AttachDetach);
 
 impl World {
     /// A bound volume with these access modes, and two managed nodes, `a` and `b`.
     pub fn new(modes: &[&str]) -> World {
         let mut world = World(Lab::new("n", ()));
         world.frozen = Object::KINDS.into();
-        let claim = json!({ "metadata": { "name": "c" }, "spec": {
-            "accessModes": modes, "storageClassName": "", "volumeName": "v",
-            "resources": { "requests": { "storage": "1Gi" } } } });
-        world.create(Kind::PersistentVolumeClaim, claim);
-        world.patch_status(Kind::PersistentVolumeClaim, "c", json!({ "phase": "Bound" }));
-        let uid = world.json(Kind::PersistentVolumeClaim, "c")["metadata"]["uid"].clone();
-        let volume = json!({ "metadata": { "name": "v" }, "spec": {
-            "capacity": { "storage": "1Gi" }, "accessModes": modes, "persistentVolumeReclaimPolicy": "Delete",
-            "csi": { "driver": DRIVER, "volumeHandle": HANDLE },
-            "claimRef": { "kind": "PersistentVolumeClaim", "namespace": "n", "name": "c", "uid": uid } } });
-        world.create(Kind::PersistentVolume, volume);
+        let modes = json!(modes);
+        world.make(&format!(r#"claim c class="" volume=v modes={modes}"#));
+        world.change("claim c status.phase=Bound");
+        world.make(&format!("volume v driver={DRIVER} handle={HANDLE} modes={modes} policy=Delete claim=c"));
         world.node("a");
         world.node("b");
         world.sync();
@@ -63,18 +44,11 @@ impl World {
     }
 
     pub fn node(&mut self, name: &str) {
-        let annotations = json!({ names::CONTROLLER_MANAGED_ATTACH: "true" });
-        self.create(Kind::Node, json!({ "metadata": { "name": name, "annotations": annotations } }));
+        self.make(&format!(r#"node {name} @{}="true""#, names::CONTROLLER_MANAGED_ATTACH));
     }
 
     pub fn pod(&mut self, name: &str, node: &str) {
-        self.create(
-            Kind::Pod,
-            json!({ "metadata": { "name": name }, "spec": {
-            "nodeName": node, "terminationGracePeriodSeconds": 0,
-            "containers": [{ "name": "main", "image": "none" }],
-            "volumes": [{ "name": "data", "persistentVolumeClaim": { "claimName": "c" } }] } }),
-        );
+        self.make(&format!("pod {name} node={node} claim=c spec.terminationGracePeriodSeconds=0"));
     }
 
     /// The node agent's report.
@@ -94,10 +68,6 @@ impl World {
     pub fn release(&mut self, node: &str) {
         let body = json!({ "metadata": { "finalizers": null } });
         self.patch(Kind::VolumeAttachment, &attachment_name(node), body);
-    }
-
-    pub fn json(&self, kind: Kind, name: &str) -> Value {
-        self.get(kind, name).unwrap_or_default()
     }
 
     /// The node as it is, not as the controller sees it.
@@ -123,14 +93,6 @@ impl World {
     /// What the API does with an action, whenever it arrives.
     pub fn land(&mut self, act: &Action) -> Outcome {
         self.api(&act.effect()).unwrap()
-    }
-
-    /// The controller, which may have begun this in an earlier step, hears how it ended.
-    pub fn hear(&mut self, key: &Key, act: &Action, outcome: &Outcome) {
-        if self.engine.doing(key).is_none() {
-            self.engine.begin(key, act.clone(), Why::waiting("Test", "it was begun"));
-        }
-        self.finish(key, outcome);
     }
 
     /// The same with a memory that is lost before every look.

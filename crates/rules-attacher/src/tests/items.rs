@@ -405,7 +405,7 @@ fn secrets_are_read_for_every_call_and_never_printed() {
     world.create(Kind::Secret, json!({ "metadata": { "name": "s", "namespace": "n" }, "data": data }));
     world.pass(100_000);
     world.step(&on("a"));
-    assert!(!format!("{} {:?}", remembered(&world), world.decide(&on("a"))).contains("canary"));
+    assert!(!format!("{} {:?}", world.remembered(), world.decide(&on("a"))).contains("canary"));
     assert_eq!(world.run(&on("a")), ["ControllerPublishVolume", "ConfirmAttached"]);
     assert_eq!(publish_request(&world).secrets["password"], "canary");
     assert_eq!(publish_request(&world).secrets["user"], "u");
@@ -414,7 +414,7 @@ fn secrets_are_read_for_every_call_and_never_printed() {
     assert_eq!(world.run(&on("a")), undone);
     let Some(Call::ControllerUnpublishVolume(request)) = world.driver.calls.last() else { panic!() };
     assert_eq!(request.secrets["password"], "canary");
-    assert!(!remembered(&world).contains("canary"));
+    assert!(!world.remembered().contains("canary"));
 }
 
 // S0-48: the volume in the attachment itself; there is no object to put a finalizer on.

@@ -199,7 +199,7 @@ fn contexts_are_not_printed() {
     world.sync();
     let mut printed = String::new();
     while let Decision::Do(act, _) = world.decide(&on("a")) {
-        printed += &alloc::format!("{act:?} {}", remembered(&world));
+        printed += &alloc::format!("{act:?} {}", world.remembered());
         if let Action::Publish { .. } = act {
             assert!(matches!(act.effect(), Effect::Call { .. }));
         }

@@ -3,11 +3,11 @@
 use alloc::format;
 use alloc::string::String;
 
-use prove_lab::{Lab, Stage, play_scripts};
+use prove_lab::{Lab, Scene, play_scripts};
 
 use crate::{Attacher, Listing, Local};
 
-fn stage() -> Stage<Attacher> {
+fn scene() -> Scene<Attacher> {
     let local = Local { driver: "d".into(), socket: "/csi.sock".into(), publishes: true, ..Local::default() };
     let mut lab = Lab::new("n", local);
     lab.make("volume v handle=h spec.csi.fsType=ext4 spec.csi.volumeAttributes.k=v");
@@ -16,19 +16,19 @@ fn stage() -> Stage<Attacher> {
         let driver = format!(r#"{{"name":"d","nodeID":"id-{node}","topologyKeys":null}}"#);
         lab.make(&format!("csinode {node} spec.drivers=[{driver}]"));
     }
-    let mut stage = Stage::new(lab);
-    (stage.reborn, stage.command) = (reborn, command);
-    stage
+    let mut scene = Scene::new(lab);
+    (scene.reborn, scene.command) = (reborn, command);
+    scene
 }
 
 /// What the driver listed is forgotten; flags are not.
-fn reborn(stage: &Stage<Attacher>) -> Local {
-    Local { listing: Listing::default(), ..stage.lab.local().clone() }
+fn reborn(scene: &Scene<Attacher>) -> Local {
+    Local { listing: Listing::default(), ..scene.lab.local().clone() }
 }
 
-fn command(stage: &mut Stage<Attacher>, words: &[&str]) -> Option<String> {
+fn command(scene: &mut Scene<Attacher>, words: &[&str]) -> Option<String> {
     match words {
-        ["driver", "does", "not", "publish"] => stage.lab.update_local(|local| local.publishes = false),
+        ["driver", "does", "not", "publish"] => scene.lab.update_local(|local| local.publishes = false),
         _ => return None,
     }
     Some(String::new())
@@ -36,5 +36,5 @@ fn command(stage: &mut Stage<Attacher>, words: &[&str]) -> Option<String> {
 
 #[test]
 fn scripts() {
-    play_scripts(env!("CARGO_MANIFEST_DIR"), "", stage);
+    play_scripts(env!("CARGO_MANIFEST_DIR"), "", scene);
 }

@@ -56,7 +56,7 @@ fn error(choices: &mut Choices, told: &str) -> Option<VolumeError> {
 }
 
 fn secret(choices: &mut Choices, memory: &mut Memory) -> Option<SecretReference> {
-    let reference = SecretReference { namespace: "n".into(), name: "s".into(), ..SecretReference::default() };
+    let reference = SecretReference { namespace: "n".into(), name: "s".into() };
     match choices.word("secret", &["none", "unread", "read", "read-for-another"]) {
         "none" => return None,
         "read" => memory.secrets = Some(("u".into(), Secrets::default())),

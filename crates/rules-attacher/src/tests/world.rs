@@ -4,10 +4,9 @@ use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::ops::{Deref, DerefMut};
 
 use api::{Kind, Object, ObjectRef, PersistentVolume, VolumeAttachment, names};
-use control::{Action as _, Effect, Outcome, Reply, Why};
+use control::{Action as _, Effect, Outcome, Reply};
 use csi::{Call, Response, v1};
 use prove_lab::Lab;
 use serde_json::{Value, json};
@@ -46,19 +45,7 @@ pub struct Driver {
     pub calls: Vec<Call>,
 }
 
-impl Deref for World {
-    type Target = Lab<Attacher>;
-
-    fn deref(&self) -> &Lab<Attacher> {
-        &self.lab
-    }
-}
-
-impl DerefMut for World {
-    fn deref_mut(&mut self) -> &mut Lab<Attacher> {
-        &mut self.lab
-    }
-}
+prove_lab::world_of!(World, lab: Attacher);
 
 impl World {
     /// A volume with these access modes and two nodes, `a` and `b`, on which the driver is registered.
@@ -109,10 +96,6 @@ impl World {
         self.delete(Kind::VolumeAttachment, &attachment_name(node));
     }
 
-    pub fn json(&self, kind: Kind, name: &str) -> Value {
-        self.get(kind, name).unwrap_or_default()
-    }
-
     /// The attachment as it is, not as the controller sees it.
     pub fn real_attachment(&self, node: &str) -> Option<VolumeAttachment> {
         match self.object(&ObjectRef::cluster(Kind::VolumeAttachment, attachment_name(node)))? {
@@ -133,14 +116,6 @@ impl World {
     pub fn land_effect(&mut self, effect: &Effect) -> Outcome {
         let World { lab, driver } = self;
         driver.land(lab, effect)
-    }
-
-    /// The controller, which may have begun this in an earlier step, hears how it ended.
-    pub fn hear(&mut self, key: &Key, action: &Action, outcome: &Outcome) {
-        if self.engine.doing(key).is_none() {
-            self.engine.begin(key, action.clone(), Why::waiting("Test", "it was begun"));
-        }
-        self.finish(key, outcome);
     }
 
     /// One look, and the action performed; its name, if there was one.
@@ -205,11 +180,6 @@ impl Driver {
         let entries = alloc::vec![Entry { volume: Some(volume), status: Some(status) }];
         v1::ListVolumesResponse { entries, next_token: String::new() }
     }
-}
-
-/// Everything that is remembered, printed.
-pub fn remembered(world: &World) -> String {
-    format!("{:?}", world.engine.remembered().collect::<Vec<_>>())
 }
 
 fn real_volume(lab: &Lab<Attacher>) -> Option<PersistentVolume> {

@@ -2,7 +2,6 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
-use core::ops::{Deref, DerefMut};
 
 use api::{Kind, ObjectKey, Value};
 use prove_lab::Lab;
@@ -12,19 +11,7 @@ use crate::{Binding, Key};
 
 pub(super) struct World(Lab<Binding>);
 
-impl Deref for World {
-    type Target = Lab<Binding>;
-
-    fn deref(&self) -> &Lab<Binding> {
-        &self.0
-    }
-}
-
-impl DerefMut for World {
-    fn deref_mut(&mut self) -> &mut Lab<Binding> {
-        &mut self.0
-    }
-}
+prove_lab::world_of!(World, 0: Binding);
 
 impl World {
     pub(super) fn new() -> World {

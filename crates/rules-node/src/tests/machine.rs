@@ -1,16 +1,12 @@
 //! What the pretend machine, driver and API do, and the laws they are checked against.
 
-use alloc::format;
-use alloc::string::String;
-use alloc::vec::Vec;
-
 use api::{Kind, names};
-use control::host::{Op, ProcessState, Reply as HostReply};
-use control::{Effect, Outcome, Refusal, Reply};
+use control::host::{Op, ProcessState};
+use control::{Effect, Outcome, Reply};
 use csi::{Call, Response, v1};
 use serde_json::json;
 
-use super::world::World;
+use super::world::{Machine, World};
 use crate::Record;
 
 impl World {
@@ -67,46 +63,8 @@ impl World {
     }
 
     fn host(&mut self, op: &Op) -> Outcome {
-        let refuse = |text: String| Outcome::Refused(Refusal::Host(text));
-        let now = self.now.0;
-        match op {
-            Op::MakeDir { path } | Op::MakePlace { path } => drop(self.machine.dirs.insert(path.clone())),
-            Op::RemoveDir { path } => {
-                if self.machine.staged.contains(path) || self.machine.published.contains(path) {
-                    return refuse(format!("{path} is a mount point"));
-                }
-                let inside = format!("{path}/");
-                if self.machine.dirs.iter().chain(self.machine.files.keys()).any(|p| p.starts_with(&inside)) {
-                    return refuse(format!("{path} is not empty"));
-                }
-                self.machine.dirs.remove(path);
-            }
-            Op::WriteFile { path, bytes } => drop(self.machine.files.insert(path.clone(), bytes.clone())),
-            Op::RemoveFile { path } => drop(self.machine.files.remove(path)),
-            Op::StartProcess(process) => {
-                let sources: Vec<String> = process.mounts.iter().map(|mount| mount.source.clone()).collect();
-                let state = if process.command == ["/missing"] {
-                    ProcessState::NotStarted("/missing does not exist on this machine".into())
-                } else {
-                    ProcessState::Running { since_millis: self.now.0 }
-                };
-                self.machine.processes.entry(process.name.clone()).or_insert((state, sources));
-            }
-            Op::StopProcess { name, .. } => {
-                if let Some((state, _)) = self.machine.processes.get_mut(name)
-                    && let ProcessState::Running { since_millis } = state
-                {
-                    *state = ProcessState::Exited { code: 143, since_millis: *since_millis, at_millis: now };
-                }
-            }
-            Op::ForgetProcess { name } => {
-                let runs = |(state, _): &(ProcessState, Vec<String>)| matches!(state, ProcessState::Running { .. });
-                assert!(!self.machine.processes.get(name).is_some_and(runs), "{name} is forgotten while it runs");
-                self.machine.processes.remove(name);
-            }
-            other => panic!("{other:?} is not the node's to do"),
-        }
-        Outcome::Done(Reply::Host(HostReply::Done))
+        let (now, Machine { machine, staged, published }) = (self.now.0, &mut self.machine);
+        machine.perform(now, op, |path| staged.contains(path) || published.contains(path))
     }
 
     /// What must be true of machine and API at every moment.

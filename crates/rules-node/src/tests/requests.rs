@@ -1,5 +1,5 @@
-//! Everything the driver and the disk get for one volume of one pod, compared whole: a field that is left out, or comes from
-//! somewhere else, is a difference.
+//! Everything the driver and the disk get for one volume of one pod, compared whole: a field that is left out, or
+//! comes from somewhere else, is a difference.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -119,7 +119,7 @@ fn the_four_calls_of_a_life_are_complete() {
     compare(&calls, &wanted);
 }
 
-// KL-73: the access mode of the volume; KL-67: read-only where the pod says so; podInfoOnMount (KL-69) adds to the context.
+// Read-only where the pod says so; podInfoOnMount adds to the volume context (KL-78).
 #[test]
 fn what_pod_and_driver_ask_for_is_in_the_request_to_publish() {
     let mut world = World::new();

@@ -5,11 +5,11 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::names;
-use prove_lab::{Lab, Stage, play_scripts};
+use prove_lab::{Lab, Scene, play_scripts};
 
 use crate::{DriverFacts, Local, Node, ProcessName, Record};
 
-fn stage() -> Stage<Node> {
+fn scene() -> Scene<Node> {
     let mut local = Local::new("n", "life-1", "/r");
     local.drivers.insert("d".into(), DriverFacts { socket: "/csi.sock".into(), stages: true });
     let mut lab = Lab::new("ns", local);
@@ -18,63 +18,66 @@ fn stage() -> Stage<Node> {
     lab.make(r#"volume pv1 class="" handle=h claim=data spec.csi.fsType=ext4 spec.mountOptions=["noatime"]"#);
     lab.make("attachment va node=n volume=pv1");
     lab.change("attachment va status.attached=true status.attachmentMetadata.lun=3x");
-    let mut stage = Stage::new(lab);
-    (stage.noticed, stage.reborn, stage.command) = (noticed, reborn, command);
-    report(&mut stage, true);
-    stage
+    let mut scene = Scene::new(lab);
+    (scene.noticed, scene.reborn, scene.command) = (noticed, reborn, command);
+    report(&mut scene, true);
+    scene
 }
 
 /// The machine says how processes fare.
-fn noticed(stage: &mut Stage<Node>) {
-    let states = stage.machine.states();
-    if stage.lab.local().processes != states {
-        stage.lab.update_local(|local| local.processes = states);
+fn noticed(scene: &mut Scene<Node>) {
+    let states = scene.machine.states();
+    if scene.lab.local().processes != states {
+        scene.lab.update_local(|local| local.processes = states);
     }
 }
 
 /// What another life of the agent finds on the machine.
-fn reborn(stage: &Stage<Node>) -> Local {
-    let before = stage.lab.local();
+fn reborn(scene: &Scene<Node>) -> Local {
+    let before = scene.lab.local();
     let number: u32 = before.life.trim_start_matches("life-").parse().unwrap();
     let mut local = Local::new("n", format!("life-{}", number + 1), "/r");
     local.drivers = before.drivers.clone();
-    for (path, bytes) in &stage.machine.files {
+    for (path, bytes) in &scene.machine.files {
         match Record::parse(bytes) {
             Ok(record) => drop(local.records.insert(record.unique_name(), record)),
             Err(_) => drop(local.unreadable.insert(path.clone())),
         }
     }
-    local.mounts = stage.driver.truth.iter().filter_map(|fact| Some(fact.split_once(" at ")?.1.into())).collect();
-    local.processes = stage.machine.states();
+    local.mounts = scene.driver.truth.iter().filter_map(|fact| Some(fact.split_once(" at ")?.1.into())).collect();
+    local.processes = scene.machine.states();
     local
 }
 
 /// The controller's report.
-fn report(stage: &mut Stage<Node>, attached: bool) {
+fn report(scene: &mut Scene<Node>, attached: bool) {
     let name = names::unique_volume_name("d", "h");
     let list = if attached { format!(r#"[{{"name":"{name}","devicePath":""}}]"#) } else { "[]".into() };
-    stage.lab.change(&format!("node n status.volumesAttached={list}"));
+    scene.lab.change(&format!("node n status.volumesAttached={list}"));
 }
 
-fn command(stage: &mut Stage<Node>, words: &[&str]) -> Option<String> {
+fn command(scene: &mut Scene<Node>, words: &[&str]) -> Option<String> {
     match words {
-        ["report", "attached"] => report(stage, true),
-        ["report", "detached"] => report(stage, false),
+        ["report", "attached"] => report(scene, true),
+        ["report", "detached"] => report(scene, false),
         // The registrar writes the life of the agent on its node.
         ["introduce"] => {
-            let life = stage.lab.local().life.clone();
-            stage.lab.change(&format!("node n @{}={life}", names::AGENT_LIFE));
+            let life = scene.lab.local().life.clone();
+            scene.lab.change(&format!("node n @{}={life}", names::AGENT_LIFE));
         }
-        ["user", pod, "arrives"] => stage.lab.make(&format!(
-            r#"pod {pod} node=n claim=data spec.restartPolicy=Never spec.containers=[{{"name":"c","image":"i","command":["/bin/true"],"volumeMounts":[{{"name":"v","mountPath":"/data"}}]}}]"#
-        )),
+        ["user", pod, "arrives"] => {
+            let mount = r#"{"name":"v","mountPath":"/data"}"#;
+            let container = format!(r#"{{"name":"c","image":"i","command":["/bin/true"],"volumeMounts":[{mount}]}}"#);
+            let spec = format!("spec.restartPolicy=Never spec.containers=[{container}]");
+            scene.lab.make(&format!("pod {pod} node=n claim=data {spec}"));
+        }
         ["exit", pod, code] => {
             let of_pod = |name: &&String| ProcessName::parse(name).is_some_and(|name| name.pod.name == *pod);
-            let names: Vec<String> = stage.machine.processes.keys().filter(of_pod).cloned().collect();
-            names.iter().for_each(|name| stage.machine.end(name, code.parse().unwrap(), stage.lab.now.0));
-            noticed(stage);
+            let names: Vec<String> = scene.machine.processes.keys().filter(of_pod).cloned().collect();
+            names.iter().for_each(|name| scene.machine.end(name, code.parse().unwrap(), scene.lab.now.0));
+            noticed(scene);
         }
-        ["driver", "is", "not", "registered"] => stage.lab.update_local(|local| local.drivers.clear()),
+        ["driver", "is", "not", "registered"] => scene.lab.update_local(|local| local.drivers.clear()),
         _ => return None,
     }
     Some(String::new())
@@ -82,5 +85,5 @@ fn command(stage: &mut Stage<Node>, words: &[&str]) -> Option<String> {
 
 #[test]
 fn scripts() {
-    play_scripts(env!("CARGO_MANIFEST_DIR"), "", stage);
+    play_scripts(env!("CARGO_MANIFEST_DIR"), "", scene);
 }

@@ -1,12 +1,11 @@
 //! A node with a machine, a driver and a volume in the laboratory.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeSet;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::ops::{Deref, DerefMut};
 
 use api::{Kind, Object, ObjectKey, Value, names};
-use control::host::ProcessState;
 use control::{Action as _, Cache, Decision, Effect, Engine, Outcome, Rules};
 use prove_lab::{Fault, Lab};
 use serde_json::json;
@@ -21,14 +20,26 @@ pub fn unique() -> String {
     names::unique_volume_name(DRIVER, HANDLE)
 }
 
-/// What the machine really holds.
+/// What the machine really holds, and what the driver mounted on it.
 #[derive(Default)]
 pub struct Machine {
-    pub files: BTreeMap<String, Vec<u8>>,
-    pub dirs: BTreeSet<String>,
+    pub machine: prove_lab::ScriptedMachine,
     pub staged: BTreeSet<String>,
     pub published: BTreeSet<String>,
-    pub processes: BTreeMap<String, (ProcessState, Vec<String>)>,
+}
+
+impl Deref for Machine {
+    type Target = prove_lab::ScriptedMachine;
+
+    fn deref(&self) -> &prove_lab::ScriptedMachine {
+        &self.machine
+    }
+}
+
+impl DerefMut for Machine {
+    fn deref_mut(&mut self) -> &mut prove_lab::ScriptedMachine {
+        &mut self.machine
+    }
 }
 
 pub struct World {
@@ -38,19 +49,7 @@ pub struct World {
     held: Vec<(Key, crate::Action, Effect)>,
 }
 
-impl Deref for World {
-    type Target = Lab<Node>;
-
-    fn deref(&self) -> &Lab<Node> {
-        &self.lab
-    }
-}
-
-impl DerefMut for World {
-    fn deref_mut(&mut self) -> &mut Lab<Node> {
-        &mut self.lab
-    }
-}
+prove_lab::world_of!(World, lab: Node);
 
 impl World {
     /// A node with a registered driver, a bound claim `data`, and its volume attached and reported.
@@ -222,23 +221,18 @@ impl World {
     }
 
     pub fn watch_processes(&mut self) {
-        let running: Vec<_> =
-            self.machine.processes.iter().map(|(name, (state, _))| (name.clone(), state.clone())).collect();
-        if running.iter().any(|(name, state)| self.local().processes.get(name) != Some(state)) {
-            self.update_local(|local| local.processes.extend(running));
+        let states = self.machine.states();
+        if states.iter().any(|(name, state)| self.local().processes.get(name) != Some(state)) {
+            self.update_local(|local| local.processes.extend(states));
         }
     }
 
     /// The pod's process ends by itself.
     pub fn exit(&mut self, pod: &str, code: i32) {
         let now = self.now.0;
-        for (name, (state, _)) in &mut self.machine.processes {
-            if let (true, ProcessState::Running { since_millis }) =
-                (ProcessName::parse(name).unwrap().pod.name == pod, &state)
-            {
-                *state = ProcessState::Exited { code, since_millis: *since_millis, at_millis: now };
-            }
-        }
+        let of_pod = |name: &&String| ProcessName::parse(name).unwrap().pod.name == pod;
+        let names: Vec<String> = self.machine.processes.keys().filter(of_pod).cloned().collect();
+        names.iter().for_each(|name| self.machine.end(name, code, now));
         self.watch_processes();
     }
 

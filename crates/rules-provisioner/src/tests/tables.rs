@@ -206,8 +206,7 @@ fn every_shape_of_what_a_call_needs() {
             (memory.holds, memory.hold_waived) = (choices.flag("held-by-us"), choices.flag("waived"));
         }
         if choices.flag("secret") {
-            terms.secrets.provision =
-                Some(SecretReference { namespace: "n".into(), name: "s".into(), ..SecretReference::default() });
+            terms.secrets.provision = Some(SecretReference { namespace: "n".into(), name: "s".into() });
             memory.secrets = choices.flag("read").then(Secrets::default);
         }
         work.offer = Offer::Standing(terms);
@@ -269,7 +268,7 @@ fn every_shape_of_a_volume() {
         memory.stage = choices.one_of("driver", &[("has-it", Stage::Nothing), ("deleted-it", Stage::Deleted)]);
         let abilities = Abilities { volumes: choices.flag("able"), ..Abilities::plain() };
         let attachments = if choices.flag("attached") { vec!["va".into()] } else { vec![] };
-        let reference = SecretReference { namespace: "n".into(), name: "s".into(), ..SecretReference::default() };
+        let reference = SecretReference { namespace: "n".into(), name: "s".into() };
         let secret = choices.one_of(
             "secret",
             &[

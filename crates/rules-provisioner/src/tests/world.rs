@@ -4,7 +4,6 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::ops::{Deref, DerefMut};
 
 use api::{Kind, ObjectKey, ObjectRef, Value, names};
 use control::{Action, Decision, Effect, Next, Outcome, Rules};
@@ -32,19 +31,7 @@ pub(super) struct World {
     pub(super) lose_answer: Option<usize>,
 }
 
-impl Deref for World {
-    type Target = Lab<Provisioner>;
-
-    fn deref(&self) -> &Lab<Provisioner> {
-        &self.lab
-    }
-}
-
-impl DerefMut for World {
-    fn deref_mut(&mut self) -> &mut Lab<Provisioner> {
-        &mut self.lab
-    }
-}
+prove_lab::world_of!(World, lab: Provisioner);
 
 /// Intents are on the claims; `in_journal` has them in the journal.
 pub(super) fn local() -> Local {

@@ -4,39 +4,39 @@ use alloc::format;
 use alloc::string::{String, ToString};
 
 use csi::v1;
-use prove_lab::{Lab, Stage, play_scripts};
+use prove_lab::{Lab, Scene, play_scripts};
 
 use crate::{Local, Registrar};
 
-fn stage() -> Stage<Registrar> {
-    let mut stage = Stage::new(Lab::new("default", Local::new("n", "life-1")));
-    (stage.reborn, stage.command) = (reborn, command);
-    stage
+fn scene() -> Scene<Registrar> {
+    let mut scene = Scene::new(Lab::new("default", Local::new("n", "life-1")));
+    (scene.reborn, scene.command) = (reborn, command);
+    scene
 }
 
 /// Another life of the agent, which finds the sockets that are there.
-fn reborn(stage: &Stage<Registrar>) -> Local {
-    let before = stage.lab.local();
+fn reborn(scene: &Scene<Registrar>) -> Local {
+    let before = scene.lab.local();
     let number: u32 = before.life.trim_start_matches("life-").parse().unwrap();
     let mut local = Local::new("n", format!("life-{}", number + 1));
     before.sockets.keys().for_each(|path| local.seen(path.as_str()));
     local
 }
 
-fn command(stage: &mut Stage<Registrar>, words: &[&str]) -> Option<String> {
+fn command(scene: &mut Scene<Registrar>, words: &[&str]) -> Option<String> {
     match words {
-        ["start"] => stage.lab.update_local(|_| ()),
-        ["socket", "appears", path] => stage.lab.update_local(|local| local.seen(*path)),
-        ["socket", "vanishes", path] => stage.lab.update_local(|local| local.gone(path)),
-        ["driver", "calls", "the", "node", id] => stage.driver.node.node_id = id.to_string(),
-        ["driver", "is", "named", name] => stage.driver.plugin.name = name.to_string(),
-        ["driver", "speaks", version] => stage.driver.plugin.supported_versions = alloc::vec![version.to_string()],
-        ["driver", "takes", volumes] => stage.driver.node.max_volumes_per_node = volumes.parse().unwrap(),
+        ["start"] => scene.lab.update_local(|_| ()),
+        ["socket", "appears", path] => scene.lab.update_local(|local| local.seen(*path)),
+        ["socket", "vanishes", path] => scene.lab.update_local(|local| local.gone(path)),
+        ["driver", "calls", "the", "node", id] => scene.driver.node.node_id = id.to_string(),
+        ["driver", "is", "named", name] => scene.driver.plugin.name = name.to_string(),
+        ["driver", "speaks", version] => scene.driver.plugin.supported_versions = alloc::vec![version.to_string()],
+        ["driver", "takes", volumes] => scene.driver.node.max_volumes_per_node = volumes.parse().unwrap(),
         ["driver", "is", "in", zone] => {
             let segments = [("zone".to_string(), zone.to_string())].into();
-            stage.driver.node.accessible_topology = Some(v1::Topology { segments });
+            scene.driver.node.accessible_topology = Some(v1::Topology { segments });
         }
-        ["drivers"] => return Some(format!("{:?}", stage.lab.local().drivers())),
+        ["drivers"] => return Some(format!("{:?}", scene.lab.local().drivers())),
         _ => return None,
     }
     Some(String::new())
@@ -44,5 +44,5 @@ fn command(stage: &mut Stage<Registrar>, words: &[&str]) -> Option<String> {
 
 #[test]
 fn scripts() {
-    play_scripts(env!("CARGO_MANIFEST_DIR"), "", stage);
+    play_scripts(env!("CARGO_MANIFEST_DIR"), "", scene);
 }

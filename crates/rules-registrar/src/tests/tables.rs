@@ -111,7 +111,10 @@ fn node(choices: &mut Choices) -> Arc<Node> {
 }
 
 fn entry(choices: &mut Choices) -> Value {
-    let entry = |id: &str, keys: Value, count| json!([{ "name": "d", "nodeID": id, "topologyKeys": keys, "allocatable": { "count": count } }]);
+    let entry = |id: &str, keys: Value, count| {
+        let allocatable = json!({ "count": count });
+        json!([{ "name": "d", "nodeID": id, "topologyKeys": keys, "allocatable": allocatable }])
+    };
     choices.one_of(
         "entry",
         &[

@@ -1,7 +1,6 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::ops::{Deref, DerefMut};
 
 use api::{Kind, Subresource, Value};
 use control::{Action as _, Decision, Effect, Outcome, Refusal, Reply, Rules};
@@ -48,19 +47,7 @@ pub struct World {
     pub lost: BTreeSet<&'static str>,
 }
 
-impl Deref for World {
-    type Target = Lab<Registrar>;
-
-    fn deref(&self) -> &Lab<Registrar> {
-        &self.lab
-    }
-}
-
-impl DerefMut for World {
-    fn deref_mut(&mut self) -> &mut Lab<Registrar> {
-        &mut self.lab
-    }
-}
+prove_lab::world_of!(World, lab: Registrar);
 
 impl World {
     pub fn new() -> World {

@@ -1,30 +1,31 @@
-//! The scenarios under `scripts`: claim `c` of 1Gi, bound to volume `v` of driver `d`, which grows and modifies volumes.
+//! The scenarios under `scripts`: claim `c` of 1Gi, bound to volume `v` of driver `d`, which grows and modifies
+//! volumes.
 
 use alloc::string::String;
 
-use prove_lab::{Lab, Stage, play_scripts};
+use prove_lab::{Lab, Scene, play_scripts};
 
 use crate::{Expansion, Local, Resizer};
 
-fn stage() -> Stage<Resizer> {
+fn scene() -> Scene<Resizer> {
     let local = Local { modifies: true, ..Local::new("d", "/csi.sock", Expansion::Controller) };
     let mut lab = Lab::new("n", local);
     lab.make("class s provisioner=d expand=true");
     lab.make("claim c class=s volume=v");
     lab.make("volume v class=s handle=h spec.csi.fsType=ext4 claim=c policy=Delete");
     lab.change(r#"claim c status.phase=Bound status.capacity={"storage":"1Gi"} status.accessModes=["ReadWriteOnce"]"#);
-    let mut stage = Stage::new(lab);
-    stage.command = command;
-    stage
+    let mut scene = Scene::new(lab);
+    scene.command = command;
+    scene
 }
 
-fn command(stage: &mut Stage<Resizer>, words: &[&str]) -> Option<String> {
+fn command(scene: &mut Scene<Resizer>, words: &[&str]) -> Option<String> {
     match words {
-        ["driver", "needs", "the", "node"] => stage.driver.needs_node = true,
+        ["driver", "needs", "the", "node"] => scene.driver.needs_node = true,
         // What kubelet does when it is its turn.
         ["node", "resizes", "to", size] => {
             let status = alloc::format!(r#"status.capacity={{"storage":"{size}"}}"#);
-            stage.lab.change(&alloc::format!(
+            scene.lab.change(&alloc::format!(
                 "claim c {status} status.allocatedResourceStatuses=null status.conditions=null"
             ));
         }
@@ -35,5 +36,5 @@ fn command(stage: &mut Stage<Resizer>, words: &[&str]) -> Option<String> {
 
 #[test]
 fn scripts() {
-    play_scripts(env!("CARGO_MANIFEST_DIR"), "", stage);
+    play_scripts(env!("CARGO_MANIFEST_DIR"), "", scene);
 }

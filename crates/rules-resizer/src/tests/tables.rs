@@ -1,5 +1,5 @@
-//! What is decided on every shape of a view, as tables. Growing and modifying are two halves of one decision, each with a table
-//! of its own.
+//! What is decided on every shape of a view, as tables. Growing and modifying are two halves of one decision, each
+//! with a table of its own.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -24,7 +24,7 @@ fn stamp(name: &str) -> Stamp {
 }
 
 fn secret(choices: &mut Choices, read: &mut Option<Secrets>) -> Option<SecretReference> {
-    let reference = || SecretReference { namespace: "n".into(), name: "s".into(), ..SecretReference::default() };
+    let reference = || SecretReference { namespace: "n".into(), name: "s".into() };
     match choices.word("secret", &["none", "unread", "read"]) {
         "none" => return None,
         "read" => *read = Some(Secrets::default()),

@@ -2,13 +2,11 @@
 //! what really is, at every step.
 
 use alloc::collections::{BTreeSet, VecDeque};
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::ops::{Deref, DerefMut};
 
 use api::{Kind, Object, ObjectKey, PersistentVolume, PersistentVolumeClaim, Quantity, names};
-use control::{Action as _, Decision, Effect, Outcome, Refusal, Reply, Why};
+use control::{Action as _, Decision, Effect, Outcome, Refusal, Reply};
 use csi::{Call, Code, Response, v1};
 use prove_lab::Lab;
 use serde_json::{Value, json};
@@ -45,19 +43,7 @@ pub struct World {
     pub backend: Backend,
 }
 
-impl Deref for World {
-    type Target = Lab<Resizer>;
-
-    fn deref(&self) -> &Lab<Resizer> {
-        &self.lab
-    }
-}
-
-impl DerefMut for World {
-    fn deref_mut(&mut self) -> &mut Lab<Resizer> {
-        &mut self.lab
-    }
-}
+prove_lab::world_of!(World, lab: Resizer);
 
 pub fn refused(code: Code) -> Outcome {
     Outcome::Refused(Refusal::Driver(code, "no".into()))
@@ -129,10 +115,6 @@ impl World {
         self.patch(Kind::PersistentVolume, "v", json!({ "metadata": { "annotations": map } }));
     }
 
-    pub fn json(&self, kind: Kind, name: &str) -> Value {
-        self.get(kind, name).unwrap_or_default()
-    }
-
     pub fn claim(&self) -> PersistentVolumeClaim {
         claim(&self.lab)
     }
@@ -147,11 +129,6 @@ impl World {
 
     pub fn conditions(&self) -> Vec<String> {
         self.claim().status.conditions.iter().map(|condition| condition.r#type.clone()).collect()
-    }
-
-    /// Everything that is remembered, printed.
-    pub fn remembered(&self) -> String {
-        format!("{:?}", self.engine.remembered().collect::<Vec<_>>())
     }
 
     pub fn look(&self) -> Decision<Action> {
@@ -180,10 +157,7 @@ impl World {
 
     /// The controller, which may have begun this in an earlier step, hears how it ended.
     pub fn hear(&mut self, action: &Action, outcome: &Outcome) {
-        if self.engine.doing(&key()).is_none() {
-            self.engine.begin(&key(), action.clone(), Why::waiting("Test", "it was begun"));
-        }
-        self.finish(&key(), outcome);
+        self.lab.hear(&key(), action, outcome);
     }
 
     /// One look, and the action performed; its name, if there was one.

@@ -1,10 +1,10 @@
 //! The scenarios under `scripts`.
 
-use prove_lab::{Lab, Stage, play_scripts};
+use prove_lab::{Lab, Scene, play_scripts};
 
 use crate::Scheduler;
 
 #[test]
 fn scripts() {
-    play_scripts(env!("CARGO_MANIFEST_DIR"), "", || Stage::new(Lab::<Scheduler>::new("n", ())));
+    play_scripts(env!("CARGO_MANIFEST_DIR"), "", || Scene::new(Lab::<Scheduler>::new("n", ())));
 }
