@@ -83,7 +83,7 @@ async fn controllers_come_and_go_while_the_process_runs() {
     let claim =
         manager.cache().look(|cache| cache.get(Kind::PersistentVolumeClaim, &ObjectKey::new("default", "b")).cloned());
     let said = manager.explain(&[claim.unwrap().clone()], &[]);
-    assert_eq!(said.iter().map(|one| one.why.code).collect::<Vec<_>>(), ["Marked"]);
+    assert_eq!(said.iter().map(|one| one.controller).collect::<Vec<_>>(), ["marking"], "the one that is there");
     manager.stop().await;
 }
 
