@@ -1,9 +1,9 @@
 //! Secrets that somebody failed for.
 //!
 //! A key whose Secret is missing, may not be read, or made the driver refuse a call pauses longer and longer. When the
-//! Secret changes the key should be tried at once. Watching Secrets needs a right that shows all of them. Reading one by its
-//! name is granted anyway: so those that somebody failed for are read again every few seconds, one request for each whatever
-//! the number of keys, and only for as long as somebody fails for them.
+//! Secret changes the key should be tried at once. Watching Secrets needs a right that shows all of them. Reading one
+//! by its name is granted anyway: so those that somebody failed for are read again every few seconds, one request for
+//! each whatever the number of keys, and only for as long as somebody fails for them.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -14,8 +14,8 @@ use api::{Object, ObjectKey};
 
 use crate::{Outcome, Refusal, Reply, Timestamp};
 
-/// After so many milliseconds without a failure nobody waits for a Secret any more: longer than any pause between two tries
-/// is by default.
+/// After so many milliseconds without a failure nobody waits for a Secret any more: longer than any pause between two
+/// tries is by default.
 const PATIENCE_MILLIS: u64 = 15 * 60 * 1000;
 /// Secrets known or waited for at once, to bound the memory of a long life and the requests of a bad day.
 const MOST: usize = 256;

@@ -1,3 +1,4 @@
+use std::any::Any;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
@@ -99,7 +100,7 @@ impl<R: Narrate> Controller<R> {
         }
         self.with_engine(Engine::wake_all);
         while let Err(panic) = AssertUnwindSafe(self.decide_all()).catch_unwind().await {
-            self.parts.panics.tell(format!("{} panicked while it decided: {}", R::NAME, panics::message(&*panic)));
+            self.tell_of_panic("decided", &*panic);
         }
         self.finish().await;
     }
@@ -212,7 +213,12 @@ impl<R: Narrate> Controller<R> {
                 Next::Waiting { why, .. } => metrics.decided(name, "wait", why.code),
                 Next::Begin { key, effect } => {
                     self.tell_of_beginning(&key);
-                    tokio::spawn(self.clone().act(key, effect));
+                    let controller = self.clone();
+                    tokio::spawn(async move {
+                        if let Err(panic) = AssertUnwindSafe(controller.clone().act(key, effect)).catch_unwind().await {
+                            controller.tell_of_panic("took in an outcome", &*panic);
+                        }
+                    });
                 }
             }
         }
@@ -249,12 +255,17 @@ impl<R: Narrate> Controller<R> {
     }
 
     async fn perform(&self, effect: Effect) -> Outcome {
-        let performed = AssertUnwindSafe(self.parts.hands.perform(effect)).catch_unwind().await;
+        // Hands may panic before their future is made, too.
+        let performed = AssertUnwindSafe(async { self.parts.hands.perform(effect).await }).catch_unwind().await;
         performed.unwrap_or_else(|panic| {
             // The words of a panic stay in the log: an outcome reaches events and statuses.
-            self.parts.panics.tell(format!("an action of {} panicked: {}", R::NAME, panics::message(&*panic)));
+            self.tell_of_panic("acted", &*panic);
             Outcome::Unknown("the action ended in a panic; the log says where".into())
         })
+    }
+
+    fn tell_of_panic(&self, did: &str, panic: &(dyn Any + Send)) {
+        self.parts.panics.tell(format!("{} panicked while it {did}: {}", R::NAME, panics::message(panic)));
     }
 
     async fn finish(&self) {

@@ -8,8 +8,8 @@ use io_csi::{CsiClient, Driver, Observation, Observe};
 
 use crate::{CallLabels, Metrics};
 
-/// The drivers of a process, by socket. All controllers of the process share the locks of a driver, so a second call for a
-/// volume waits here instead of being answered with ABORTED there.
+/// The drivers of a process, by socket. All controllers of the process share the locks of a driver, so a second call
+/// for a volume waits here instead of being answered with ABORTED there.
 #[derive(Default)]
 pub struct Drivers {
     metrics: Arc<Metrics>,

@@ -1,12 +1,12 @@
 //! Runs the controllers of a process.
 //!
-//! [`Manager`] is the one way to compose a process. It holds what all controllers share: the [`SharedCache`] that watches
-//! fill, the clock, events, metrics, and the [`SharedHands`] that act. Whoever adds a controller says how it leads, how many
-//! keys it works on at once, and what it need not see; the manager derives the watches, leads, starts over, stops and
-//! explains. Controllers may come and go while it runs, as drivers do.
+//! [`Manager`] is the one way to compose a process. It holds what all controllers share: the [`SharedCache`] that
+//! watches fill, the clock, events, metrics, and the [`SharedHands`] that act. Whoever adds a controller says how it
+//! leads, how many keys it works on at once, and what it need not see; the manager derives the watches, leads, starts
+//! over, stops and explains. Controllers may come and go while it runs, as drivers do.
 //!
-//! A [`Controller`] owns one set of rules: its queue, its memories, its facts from outside the API. It asks the rules, has
-//! [`Hands`] perform what they decide, and tells them how it ended. This crate knows no controller by name.
+//! A [`Controller`] owns one set of rules: its queue, its memories, its facts from outside the API. It asks the rules,
+//! has [`Hands`] perform what they decide, and tells them how it ended. This crate knows no controller by name.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod clock;

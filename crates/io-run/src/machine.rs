@@ -1,4 +1,5 @@
-//! Operations on this machine, each in a worker thread and with a deadline: a hung filesystem blocks nothing but itself.
+//! Operations on this machine, each in a worker thread and with a deadline: a hung filesystem blocks nothing but
+//! itself.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,8 +37,8 @@ pub async fn perform(workers: &Workers, op: Op) -> Result<Reply, OpFailure> {
     wait(&op, heard).await.unwrap_or_else(|| Err(OpFailure::Host(pending.give_up())))
 }
 
-/// Waits for the answer to an operation; `None` when its deadline has passed. What takes as long as a volume is large has no
-/// deadline: its caller may stop waiting, but it is never begun a second time beside itself.
+/// Waits for the answer to an operation; `None` when its deadline has passed. What takes as long as a volume is large
+/// has no deadline: its caller may stop waiting, but it is never begun a second time beside itself.
 pub async fn wait(op: &Op, mut heard: oneshot::Receiver<Result<Reply, HostError>>) -> Option<Result<Reply, OpFailure>> {
     let (patience, endless) = match op {
         Op::CopyTogether { .. } | Op::RemoveTree { .. } => (PROGRESS, true),

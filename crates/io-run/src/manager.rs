@@ -99,8 +99,8 @@ impl<R: Narrate> AnyController for Controller<R> {
 }
 
 impl Manager {
-    /// A process without controllers. `unpaced` is the same connection without a limit, for Leases; `machine` performs what
-    /// is to be done on this machine, if anything is.
+    /// A process without controllers. `unpaced` is the same connection without a limit, for Leases; `machine` performs
+    /// what is to be done on this machine, if anything is.
     pub fn new(kube: Kube, unpaced: Kube, drivers: Arc<Drivers>, machine: Option<Workers>) -> Arc<Manager> {
         let (clock, metrics, cache) = (Arc::new(Clock::default()), drivers.metrics().clone(), Arc::default());
         let secrets = Arc::new(SecretPoll::new(clock.clone()));
@@ -182,8 +182,8 @@ impl Manager {
         members.iter().for_each(|controller| controller.start_over());
     }
 
-    /// Stops the controllers of a group: begins nothing new, waits for what is under way, then gives the Leases up. Whoever
-    /// leads next must not begin while something of ours is under way.
+    /// Stops the controllers of a group: begins nothing new, waits for what is under way, then gives the Leases up.
+    /// Whoever leads next must not begin while something of ours is under way.
     pub async fn stop_group(&self, group: &str) {
         let group = lock(&self.groups).remove(group);
         if let Some(group) = group {

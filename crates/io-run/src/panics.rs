@@ -21,8 +21,8 @@ impl Panics {
         }
     }
 
-    /// What a health check answers: `Err` with the panics once there was one, so that whoever watches the process starts it
-    /// again when that suits.
+    /// What a health check answers: `Err` with the panics once there was one, so that whoever watches the process
+    /// starts it again when that suits.
     pub fn health(&self) -> Result<(), String> {
         let told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &*told {

@@ -13,7 +13,8 @@ pub(crate) struct WatchSet {
 }
 
 impl WatchSet {
-    /// A controller needs the objects of a kind within a scope. Answers with the scope to watch from now on if that changes.
+    /// A controller needs the objects of a kind within a scope. Answers with the scope to watch from now on if that
+    /// changes.
     pub fn need(&mut self, kind: Kind, scope: Scope) -> Option<Scope> {
         let wider = match self.needed.get(&kind) {
             None => scope,

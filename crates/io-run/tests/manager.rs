@@ -80,10 +80,9 @@ async fn controllers_come_and_go_while_the_process_runs() {
     assert!(!world.is_marked("b").await, "its controller is gone");
     manager.add::<Marking>("two", true).start();
     world.until_marked("b").await;
-    let claim =
-        manager.cache().look(|cache| cache.get(Kind::PersistentVolumeClaim, &ObjectKey::new("default", "b")).cloned());
+    let claim = manager.cache().look(|cache| cache.get(Kind::PersistentVolumeClaim, &ObjectKey::new("default", "b")));
     let said = manager.explain(&[claim.unwrap().clone()], &[]);
-    assert_eq!(said.iter().map(|one| one.why.code).collect::<Vec<_>>(), ["Marked"]);
+    assert_eq!(said.iter().map(|one| one.controller).collect::<Vec<_>>(), ["marking"], "the one that is there");
     manager.stop().await;
 }
 

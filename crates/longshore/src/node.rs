@@ -1,5 +1,5 @@
-//! The node agent on this machine: the registrar and the node's controller, and how what they know outside the API stays
-//! true: records and mounts at start, sockets and processes as they come and go.
+//! The node agent on this machine: the registrar and the node's controller, and how what they know outside the API
+//! stays true: records and mounts at start, sockets and processes as they come and go.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Serves drivers: asks each what it can do, and runs the roles of its sidecars. Whoever registers on this machine is served,
-//! or whoever was named.
+//! Serves drivers: asks each what it can do, and runs the roles of its sidecars. Whoever registers on this machine is
+//! served, or whoever was named.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -58,7 +58,8 @@ impl Registered {
         Ok(Registered { serves, expected: None, known: watch::Sender::default(), serving: BTreeMap::new() })
     }
 
-    /// A driver is expected to register. While it has not, its controllers work all the same, and say what they wait for.
+    /// A driver is expected to register. While it has not, its controllers work all the same, and say what they wait
+    /// for.
     pub fn expect(&mut self, name: &str, socket: &str) {
         self.expected = Some((name.into(), socket.into()));
     }
@@ -134,8 +135,8 @@ impl Serves {
         self.serve(name, socket, watch::Sender::default()).await;
     }
 
-    /// Serves one driver for as long as it is registered: adds its controllers when it says what it can do, and again when
-    /// it says something else.
+    /// Serves one driver for as long as it is registered: adds its controllers when it says what it can do, and again
+    /// when it says something else.
     async fn serve(self: Arc<Self>, name: String, socket: String, known: watch::Sender<BTreeSet<String>>) {
         let line = self.manager.drivers().at(&socket);
         line.named(&name);

@@ -79,9 +79,9 @@ pub enum Heard {
 pub enum HelperStep {
     /// Ask the driver for its name.
     AskDriver,
-    /// Remove the socket at this path.
+    /// Stop listening, and remove our socket at this path.
     Remove(String),
-    /// Listen at this path, with [`SOCKET_MODE`].
+    /// Listen at this path, with [`SOCKET_MODE`]; a socket that an earlier process left there makes way.
     Listen(String),
     /// Answer whoever asks. A node that restarts finds the socket by itself.
     Serve,
@@ -139,10 +139,11 @@ impl Helper {
             (Some(_) | None, AtPath::Unreadable(why)) => {
                 HelperStep::End(1, format!("{path} cannot be looked at: {why}"))
             }
-            // Whoever listened there is gone, or we have something new to announce.
-            (None, AtPath::Socket) => HelperStep::Remove(path.into()),
+            // Whoever listened there is gone, and left a socket or not.
+            (None, AtPath::Socket | AtPath::Nothing) => HelperStep::Listen(path.into()),
             // Somebody cleared the directory under us: the node sees a socket that is made anew.
-            (None | Some(_), AtPath::Nothing) => HelperStep::Listen(path.into()),
+            (Some(_), AtPath::Nothing) => HelperStep::Listen(path.into()),
+            // We have something new to announce.
             (Some(announced), AtPath::Socket) if is_outdated(announced, facts) => HelperStep::Remove(path.into()),
             (Some(_), AtPath::Socket) => HelperStep::Serve,
         }

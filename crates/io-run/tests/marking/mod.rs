@@ -27,7 +27,7 @@ impl Action for Mark {
 }
 
 control::reasons! {
-    enum MarkingReason {
+    pub enum MarkingReason {
         Nothing,
         Marked,
         Marking,

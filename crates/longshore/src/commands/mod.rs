@@ -27,7 +27,8 @@ async fn manager(kubeconfig: Option<&Path>, machine: Option<Workers>) -> Result<
     Ok(Manager::new(kube.paced(), kube, Arc::default(), machine))
 }
 
-/// Serves metrics, health, counts and explanations, then waits until the process is told to end, and ends its controllers.
+/// Serves metrics, health, counts and explanations, then waits until the process is told to end, and ends its
+/// controllers.
 async fn until_told(manager: Arc<Manager>, http_endpoint: Option<&str>) -> Result<()> {
     let (stopping, mut stop) = watch::channel(false);
     if let Some(address) = http_endpoint {

@@ -1,7 +1,8 @@
-//! The controllers that work for one driver: provisioner, attacher, resizer, and what the registrar writes on its Node. Every
-//! process that serves a driver adds them here: `sidecar`, `controllers` and `up`.
+//! The controllers that work for one driver: provisioner, attacher, resizer, and what the registrar writes on its
+//! Node. Every process that serves a driver adds them here: `sidecar`, `controllers` and `up`.
 
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use api::{Kind, ObjectKey};
@@ -19,13 +20,14 @@ use rules_registrar::{Marker, MarkerLocal};
 use rules_resizer::Resizer;
 
 use super::settings::{Cluster, Settings};
+use super::table::{self, Flag};
 use super::{Role, capacity, locals};
 
 /// Keys at once where nobody gave a number: far more than requests are ever under way, and still a bound.
 const UNLIMITED: usize = 512;
-/// Volumes made at once where nobody gave a number. Each has an entry in the journal, which the server reads and writes as a
-/// whole: with more of them every write costs it more, and large entries have no room; with fewer there is nothing left to
-/// make while the next ones are written down.
+/// Volumes made at once where nobody gave a number. Each has an entry in the journal, which the server reads and
+/// writes as a whole: with more of them every write costs it more, and large entries have no room; with fewer there is
+/// nothing left to make while the next ones are written down.
 const MADE_AT_ONCE: usize = 192;
 
 /// Looks how far published capacities are from what they should be.
@@ -40,8 +42,8 @@ pub async fn connect(cluster: &Cluster) -> Result<Kube> {
     })
 }
 
-/// Adds the controllers of the roles that the settings name, for the driver with this profile. They are the group of the
-/// driver's name. Answers with the count of capacity objects, where there are any to count.
+/// Adds the controllers of the roles that the settings name, for the driver with this profile. They are the group of
+/// the driver's name. Answers with the count of capacity objects, where there are any to count.
 pub async fn add(manager: &Manager, settings: &Settings, profile: &Profile) -> Result<Option<Capacities>> {
     let roles = Roles { manager, settings, profile };
     let mut capacities = None;
@@ -82,10 +84,10 @@ impl Roles<'_> {
     }
 
     /// Not told how many, there is no limit to speak of: the pace of the requests adapts to the server's answers.
-    fn limit(&self, role: Role, name: &str) -> usize {
+    fn limit(&self, role: Role, flag: Flag<i64>) -> usize {
         let flags = &self.settings.flags;
         match role {
-            _ if flags.is_given(name) => usize::try_from(flags.int(role, name)).unwrap_or(1),
+            _ if flags.is_given(flag) => usize::try_from(flags.int(role, flag)).unwrap_or(1),
             Role::Provisioner => MADE_AT_ONCE,
             Role::Attacher | Role::Resizer | Role::Registrar | Role::Liveness => UNLIMITED,
         }
@@ -94,7 +96,7 @@ impl Roles<'_> {
     fn attacher(&self) {
         let (role, local) = (Role::Attacher, locals::attacher(self.settings, self.profile));
         let attacher = self.manager.add::<Attacher>(self.group(), local);
-        let attacher = attacher.lease(self.lease(role).as_ref()).limit(self.limit(role, "worker-threads"));
+        let attacher = attacher.lease(self.lease(role).as_ref()).limit(self.limit(role, table::WORKER_THREADS));
         // What an attacher has to say it says in the attachment, as upstream's does.
         attacher.timeout(self.settings.timeout(role)).without_events().start();
     }
@@ -103,7 +105,7 @@ impl Roles<'_> {
         let (role, local) = (Role::Resizer, locals::resizer(self.settings, self.profile)?);
         let unseen = locals::unseen_by_resizer(&local);
         let resizer = self.manager.add::<Resizer>(self.group(), local).without(&unseen);
-        let resizer = resizer.lease(self.lease(role).as_ref()).limit(self.limit(role, "workers"));
+        let resizer = resizer.lease(self.lease(role).as_ref()).limit(self.limit(role, table::WORKERS));
         resizer.timeout(self.settings.timeout(role)).start();
         Ok(())
     }
@@ -117,7 +119,7 @@ impl Roles<'_> {
         let journal = Scope { namespace: journal.namespace, name: journal.name, ..Scope::default() };
         let (lease, timeout) = (self.lease(role), self.settings.timeout(role));
         let provisioner = self.manager.add::<Provisioner>(self.group(), local.clone()).lease(lease.as_ref());
-        let provisioner = provisioner.limit(self.limit(role, "worker-threads")).timeout(timeout).without(&unseen);
+        let provisioner = provisioner.limit(self.limit(role, table::WORKER_THREADS)).timeout(timeout).without(&unseen);
         provisioner.within(Kind::Lease, journal.clone()).observe(self.tally()).start();
         let sources = self.manager.add::<Sources>(self.group(), local.clone()).lease(lease.as_ref());
         sources.timeout(timeout).without(&unseen).within(Kind::Lease, journal).start();
@@ -129,15 +131,15 @@ impl Roles<'_> {
         let (role, flags) = (Role::Provisioner, &self.settings.flags);
         let namespace = local.settings.capacity.as_ref()?.namespace.clone();
         let mine = Scope { namespace, labels: local.capacity_labels(), ..Scope::default() };
-        let limited = ["kube-api-capacity-qps", "kube-api-capacity-burst"].iter().any(|name| flags.is_given(name));
+        let limited = flags.is_given(table::KUBE_API_CAPACITY_QPS) || flags.is_given(table::KUBE_API_CAPACITY_BURST);
         let kube = if limited {
-            let burst = u32::try_from(flags.int(role, "kube-api-capacity-burst")).unwrap_or(1);
-            self.manager.kube().throttled(flags.float(role, "kube-api-capacity-qps"), burst)
+            let burst = u32::try_from(flags.int(role, table::KUBE_API_CAPACITY_BURST)).unwrap_or(1);
+            self.manager.kube().throttled(flags.float(role, table::KUBE_API_CAPACITY_QPS), burst)
         } else {
             self.manager.kube().clone()
         };
         let capacity = self.manager.add::<Capacity>(self.group(), local.clone()).lease(lease).kube(kube);
-        let threads = usize::try_from(flags.int(role, "capacity-threads")).unwrap_or(1);
+        let threads = usize::try_from(flags.int(role, table::CAPACITY_THREADS)).unwrap_or(1);
         let capacity = capacity.limit(threads).timeout(self.settings.timeout(role)).without_events();
         capacity.without(unseen).within(Kind::CSIStorageCapacity, mine).start();
         let cache = self.manager.cache().clone();
@@ -147,15 +149,15 @@ impl Roles<'_> {
     /// Counts attempts to make and delete volumes.
     fn tally(&self) -> Observer<Provisioner> {
         let (cache, metrics) = (self.manager.cache().clone(), self.manager.metrics().clone());
-        let (tally, started) = (Mutex::new(AttemptTally::default()), std::time::Instant::now());
-        let tick = |since: std::time::Duration| Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX));
+        let (tally, started) = (Mutex::new(AttemptTally::default()), Instant::now());
+        let tick = |since: Duration| Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX));
         Box::new(move |key, action, acted| {
             let now = started.elapsed();
             let times = (tick(now.saturating_sub(acted.took)), tick(now));
             let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
             let ended = cache.look(|cache| tally.ended(times, key, action, acted.failed, cache));
             let Some(EndedAttempt { goal, took }) = ended else { return };
-            let took = took.map(std::time::Duration::from_millis);
+            let took = took.map(Duration::from_millis);
             match goal {
                 AttemptGoal::Provision { class, source } => metrics.provisioned(&class, &source, took),
                 AttemptGoal::Delete { class } => metrics.deleted(&class, took),
@@ -173,16 +175,16 @@ impl Roles<'_> {
             Ok(_) => bail!("the driver at {} does not say where its node is", settings.socket),
             Err(status) => bail!("the driver at {} does not say where its node is: {status}", settings.socket),
         };
-        let millis = |name: &str| {
-            let given = settings.flags.duration(role, name).as_millis();
-            u64::try_from(given).with_context(|| format!("--{name} is too long"))
+        let millis = |flag: Flag<Duration>| {
+            let given = settings.flags.duration(role, flag).as_millis();
+            u64::try_from(given).with_context(|| format!("--{} is too long", flag.name()))
         };
         Ok(OwnNode {
             name: settings.own.node.clone(),
             segments: said.accessible_topology.map(|place| place.segments).unwrap_or_default(),
-            immediate_binding: settings.flags.is(role, "node-deployment-immediate-binding"),
-            base_delay_millis: millis("node-deployment-base-delay")?,
-            max_delay_millis: millis("node-deployment-max-delay")?,
+            immediate_binding: settings.flags.is(role, table::NODE_DEPLOYMENT_IMMEDIATE_BINDING),
+            base_delay_millis: millis(table::NODE_DEPLOYMENT_BASE_DELAY)?,
+            max_delay_millis: millis(table::NODE_DEPLOYMENT_MAX_DELAY)?,
         })
     }
 
@@ -204,11 +206,11 @@ impl Roles<'_> {
 /// Who owns the capacity objects, and how they are kept: asked of the cluster.
 pub async fn capacity_settings(settings: &Settings, kube: &Kube) -> Result<rules_provisioner::CapacitySettings> {
     capacity::served(kube).await?;
-    let every = settings.flags.duration(Role::Provisioner, "capacity-poll-interval");
-    let level = settings.flags.int(Role::Provisioner, "capacity-ownerref-level");
+    let every = settings.flags.duration(Role::Provisioner, table::CAPACITY_POLL_INTERVAL);
+    let level = settings.flags.int(Role::Provisioner, table::CAPACITY_OWNERREF_LEVEL);
     Ok(rules_provisioner::CapacitySettings {
         namespace: settings.own.namespace.clone(),
-        immediate: settings.flags.is(Role::Provisioner, "capacity-for-immediate-binding"),
+        immediate: settings.flags.is(Role::Provisioner, table::CAPACITY_FOR_IMMEDIATE_BINDING),
         poll_millis: u64::try_from(every.as_millis()).context("--capacity-poll-interval is too long")?,
         owner: capacity::owner(kube, level, &settings.own).await?,
     })

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::Role;
-use super::table::{FLAGS, Flag, GATES, Kind, State};
+use super::table::{self, FLAGS, Flag, FlagRow, GATES, Kind, Labels, State, Text};
 
 /// The flags given, checked against the table.
 #[derive(Debug, Default)]
@@ -51,7 +51,7 @@ fn split(argument: &str) -> Result<(&str, Option<&str>), String> {
     })
 }
 
-fn find(roles: &BTreeSet<Role>, name: &str) -> Result<&'static Flag, String> {
+fn find(roles: &BTreeSet<Role>, name: &str) -> Result<&'static FlagRow, String> {
     let known = FLAGS.iter().find(|flag| flag.name == name);
     match known {
         Some(flag) if flag.defaults.iter().any(|(role, _)| roles.contains(role)) => Ok(flag),
@@ -90,7 +90,7 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-fn check(flag: &Flag, value: &str) -> Result<(), String> {
+fn check(flag: &FlagRow, value: &str) -> Result<(), String> {
     let fine = match flag.kind {
         Kind::Text => true,
         Kind::Bool => boolean(value).is_some(),
@@ -182,51 +182,52 @@ fn labels(value: &str) -> Result<BTreeMap<String, String>, String> {
 
 impl Flags {
     /// Whether it was given on the command line.
-    pub fn is_given(&self, name: &str) -> bool {
-        self.given.contains_key(name)
+    pub fn is_given<T>(&self, flag: Flag<T>) -> bool {
+        self.given.contains_key(flag.name())
     }
 
-    fn value(&self, role: Role, name: &str) -> &str {
+    /// The value for a role: the one that was given, or the role's default; `None` for a role that has no such flag.
+    fn value<T>(&self, role: Role, flag: Flag<T>) -> Option<&str> {
         let default = || {
-            let flag = FLAGS.iter().find(|flag| flag.name == name);
-            flag.and_then(|flag| flag.defaults.iter().find(|(owner, _)| *owner == role)).map_or("", |(_, value)| value)
+            let row = FLAGS.iter().find(|row| row.name == flag.name())?;
+            row.defaults.iter().find(|(owner, _)| *owner == role).map(|(_, value)| *value)
         };
-        self.given.get(name).map_or_else(default, String::as_str)
+        self.given.get(flag.name()).map(String::as_str).or_else(default)
     }
 
-    /// Its text for a role.
-    pub fn text(&self, role: Role, name: &str) -> &str {
-        self.value(role, name)
+    /// Its text for a role; empty for a role without it.
+    pub fn text(&self, role: Role, flag: Flag<Text>) -> &str {
+        self.value(role, flag).unwrap_or_default()
     }
 
-    /// Its truth for a role.
-    pub fn is(&self, role: Role, name: &str) -> bool {
-        boolean(self.value(role, name)).unwrap_or(false)
+    /// Its truth for a role; false for a role without it.
+    pub fn is(&self, role: Role, flag: Flag<bool>) -> bool {
+        self.value(role, flag).and_then(boolean).unwrap_or_default()
     }
 
-    /// Its whole number for a role.
-    pub fn int(&self, role: Role, name: &str) -> i64 {
-        self.value(role, name).parse().unwrap_or(0)
+    /// Its whole number for a role; 0 for a role without it.
+    pub fn int(&self, role: Role, flag: Flag<i64>) -> i64 {
+        self.value(role, flag).and_then(|value| value.parse().ok()).unwrap_or_default()
     }
 
-    /// Its number for a role.
-    pub fn float(&self, role: Role, name: &str) -> f64 {
-        self.value(role, name).parse().unwrap_or(0.0)
+    /// Its number for a role; 0 for a role without it.
+    pub fn float(&self, role: Role, flag: Flag<f64>) -> f64 {
+        self.value(role, flag).and_then(|value| value.parse().ok()).unwrap_or_default()
     }
 
-    /// Its duration for a role.
-    pub fn duration(&self, role: Role, name: &str) -> Duration {
-        duration(self.value(role, name)).unwrap_or_default()
+    /// Its duration for a role; none at all for a role without it.
+    pub fn duration(&self, role: Role, flag: Flag<Duration>) -> Duration {
+        self.value(role, flag).and_then(duration).unwrap_or_default()
     }
 
     /// A gate, if it was given.
     pub fn gate(&self, name: &str) -> Option<bool> {
-        gates(self.given.get("feature-gates")?).ok()?.get(name).copied()
+        gates(self.given.get(table::FEATURE_GATES.name())?).ok()?.get(name).copied()
     }
 
     /// The labels for the Lease.
-    pub fn labels(&self, role: Role) -> BTreeMap<String, String> {
-        labels(self.value(role, "leader-election-labels")).unwrap_or_default()
+    pub fn labels(&self, role: Role) -> Labels {
+        self.value(role, table::LEADER_ELECTION_LABELS).and_then(|value| labels(value).ok()).unwrap_or_default()
     }
 }
 
@@ -243,18 +244,20 @@ mod tests {
     fn one_dash_or_two_and_both_ways_to_give_a_value_are_the_same() {
         for line in ["--timeout 30s", "--timeout=30s", "-timeout 30s", "-timeout=30s"] {
             let flags = read(&[Role::Attacher], line).unwrap();
-            assert_eq!(flags.duration(Role::Attacher, "timeout"), Duration::from_secs(30), "{line}");
+            assert_eq!(flags.duration(Role::Attacher, table::TIMEOUT), Duration::from_secs(30), "{line}");
         }
         let flags = read(&[Role::Provisioner], "--leader-election -v=5 --strict-topology=false").unwrap();
-        assert!(flags.is(Role::Provisioner, "leader-election") && !flags.is(Role::Provisioner, "strict-topology"));
-        assert_eq!(flags.int(Role::Provisioner, "v"), 5);
+        assert!(
+            flags.is(Role::Provisioner, table::LEADER_ELECTION) && !flags.is(Role::Provisioner, table::STRICT_TOPOLOGY)
+        );
+        assert_eq!(flags.int(Role::Provisioner, table::V), 5);
     }
 
     #[test]
     fn each_role_keeps_its_own_default() {
         let flags = read(&[Role::Provisioner, Role::Attacher], "").unwrap();
-        assert_eq!(flags.duration(Role::Provisioner, "timeout"), Duration::from_secs(10));
-        assert_eq!(flags.duration(Role::Attacher, "timeout"), Duration::from_secs(15));
+        assert_eq!(flags.duration(Role::Provisioner, table::TIMEOUT), Duration::from_secs(10));
+        assert_eq!(flags.duration(Role::Attacher, table::TIMEOUT), Duration::from_secs(15));
     }
 
     #[test]

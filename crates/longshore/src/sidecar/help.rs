@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::Role;
-use super::table::{FLAGS, Flag, GATES, State};
+use super::table::{FLAGS, FlagRow, GATES, State};
 
 /// What `--help` prints for a process with these roles.
 pub fn help(roles: &BTreeSet<Role>) -> String {
@@ -52,7 +52,7 @@ pub fn document() -> String {
 }
 
 /// Which programs have it, grouped by default.
-fn owners(flag: &Flag) -> String {
+fn owners(flag: &FlagRow) -> String {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for (role, default) in flag.defaults {
         match groups.iter_mut().find(|(value, _)| value == default) {

@@ -16,6 +16,7 @@ use rules_resizer::{Expansion, Resizer};
 use super::Role;
 use super::controllers::capacity_settings;
 use super::settings::Settings;
+use super::table::{self, Flag, Text};
 
 /// The provisioner's, with what only the driver or the cluster can say.
 pub async fn provisioner(
@@ -28,23 +29,23 @@ pub async fn provisioner(
         bail!("the driver {} makes no volumes, so there is nothing to provision", profile.name);
     }
     let flags = &settings.flags;
-    let is = |name: &str| flags.is(Role::Provisioner, name);
-    let text = |name: &str| flags.text(Role::Provisioner, name).to_string();
+    let is = |flag: Flag<bool>| flags.is(Role::Provisioner, flag);
+    let text = |flag: Flag<Text>| flags.text(Role::Provisioner, flag).to_string();
     let can = |one: Can| profile.can(one);
     let wanted = rules_provisioner::Settings {
-        volume_name_prefix: text("volume-name-prefix"),
-        volume_name_uuid_length: usize::try_from(flags.int(Role::Provisioner, "volume-name-uuid-length")).ok(),
-        strict_topology: is("strict-topology"),
-        immediate_topology: is("immediate-topology"),
-        extra_create_metadata: is("extra-create-metadata"),
-        default_fstype: text("default-fstype"),
-        controller_publish_readonly: is("controller-publish-readonly"),
-        prevent_volume_mode_conversion: is("prevent-volume-mode-conversion"),
+        volume_name_prefix: text(table::VOLUME_NAME_PREFIX),
+        volume_name_uuid_length: usize::try_from(flags.int(Role::Provisioner, table::VOLUME_NAME_UUID_LENGTH)).ok(),
+        strict_topology: is(table::STRICT_TOPOLOGY),
+        immediate_topology: is(table::IMMEDIATE_TOPOLOGY),
+        extra_create_metadata: is(table::EXTRA_CREATE_METADATA),
+        default_fstype: text(table::DEFAULT_FSTYPE),
+        controller_publish_readonly: is(table::CONTROLLER_PUBLISH_READONLY),
+        prevent_volume_mode_conversion: is(table::PREVENT_VOLUME_MODE_CONVERSION),
         topology: flags.gate("Topology").unwrap_or(true),
         cross_namespace_sources: flags.gate("CrossNamespaceVolumeDataSource").unwrap_or(false),
         attributes_classes: flags.gate("VolumeAttributesClass").unwrap_or(true),
         pauses: settings.pauses(Role::Provisioner),
-        intent: match text("provisioning-intent").as_str() {
+        intent: match text(table::PROVISIONING_INTENT).as_str() {
             "memory" => Intent::InMemory,
             "claim" => Intent::OnClaim,
             _journal => Intent::InJournal,
@@ -53,7 +54,7 @@ pub async fn provisioner(
         attaches: settings.roles.contains(&Role::Attacher),
         identity: identity(&profile.name, node.as_ref()),
         node,
-        capacity: if is("enable-capacity") { Some(capacity_settings(settings, kube).await?) } else { None },
+        capacity: if is(table::ENABLE_CAPACITY) { Some(capacity_settings(settings, kube).await?) } else { None },
     };
     Ok(rules_provisioner::Local {
         driver: profile.name.as_str().into(),
@@ -104,7 +105,7 @@ pub fn resizes(profile: &Profile) -> bool {
 /// The resizer's.
 pub fn resizer(settings: &Settings, profile: &Profile) -> Result<rules_resizer::Local> {
     let flags = &settings.flags;
-    let is = |name: &str| flags.is(Role::Resizer, name);
+    let is = |flag: Flag<bool>| flags.is(Role::Resizer, flag);
     let can = |one: Can| profile.can(one);
     let expansion = if can(Can::ExpandVolume) {
         Expansion::Controller
@@ -117,7 +118,7 @@ pub fn resizer(settings: &Settings, profile: &Profile) -> Result<rules_resizer::
     if expansion == Expansion::None && !modifies {
         bail!("the driver {} neither grows nor modifies volumes, so there is nothing to resize", profile.name);
     }
-    let slow = flags.duration(Role::Resizer, "retry-interval-max");
+    let slow = flags.duration(Role::Resizer, table::RETRY_INTERVAL_MAX);
     Ok(rules_resizer::Local {
         driver: profile.name.clone(),
         socket: settings.socket.clone(),
@@ -126,8 +127,8 @@ pub fn resizer(settings: &Settings, profile: &Profile) -> Result<rules_resizer::
         single_node_multi_writer: can(Can::SingleNodeMultiWriter),
         recovers: flags.gate("RecoverVolumeExpansionFailure").unwrap_or(true),
         tells_size_before: flags.gate("AnnotateFsResize").unwrap_or(true),
-        asks_pods: is("handle-volume-inuse-error"),
-        extra_metadata: is("extra-modify-metadata"),
+        asks_pods: is(table::HANDLE_VOLUME_INUSE_ERROR),
+        extra_metadata: is(table::EXTRA_MODIFY_METADATA),
         slow_millis: u64::try_from(slow.as_millis()).context("--retry-interval-max is too long")?,
         pauses: settings.pauses(Role::Resizer),
     })
@@ -148,17 +149,17 @@ pub fn attacher(settings: &Settings, profile: &Profile) -> rules_attacher::Local
     let flags = &settings.flags;
     let can = |one: Can| profile.can(one);
     let lists = can(Can::ListVolumes) && can(Can::ListVolumesPublishedNodes);
-    let every = flags.duration(Role::Attacher, "reconcile-sync");
+    let every = flags.duration(Role::Attacher, table::RECONCILE_SYNC);
     rules_attacher::Local {
         driver: profile.name.clone(),
         socket: settings.socket.clone(),
         publish_unpublish: can(Can::PublishUnpublishVolume),
         publish_readonly: can(Can::PublishReadonly),
         single_node_multi_writer: can(Can::SingleNodeMultiWriter),
-        default_fs_type: flags.text(Role::Attacher, "default-fstype").to_string(),
+        default_fs_type: flags.text(Role::Attacher, table::DEFAULT_FSTYPE).to_string(),
         // Never unless the driver can say where its volumes are.
         list_every_millis: if lists { u64::try_from(every.as_millis()).unwrap_or(u64::MAX) } else { 0 },
-        max_entries: i32::try_from(flags.int(Role::Attacher, "max-entries")).unwrap_or(0),
+        max_entries: i32::try_from(flags.int(Role::Attacher, table::MAX_ENTRIES)).unwrap_or(0),
         provisions: settings.roles.contains(&Role::Provisioner),
         pauses: settings.pauses(Role::Attacher),
         ..rules_attacher::Local::default()

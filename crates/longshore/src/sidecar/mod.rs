@@ -100,7 +100,7 @@ pub fn program(roles: BTreeSet<Role>, arguments: &[String]) -> ExitCode {
         }
     };
     let first = settings.roles.first().copied().unwrap_or(Role::Provisioner);
-    if settings.flags.is(first, "version") {
+    if settings.flags.is(first, table::VERSION) {
         out::say(&format!("{} {}", first.program(), env!("CARGO_PKG_VERSION")));
         return ExitCode::SUCCESS;
     }
@@ -118,12 +118,12 @@ pub fn program(roles: BTreeSet<Role>, arguments: &[String]) -> ExitCode {
 }
 
 fn log(settings: &Settings, role: Role) {
-    let level = match settings.flags.int(role, "v") {
+    let level = match settings.flags.int(role, table::V) {
         ..=1 => tracing::Level::WARN,
         2..=4 => tracing::Level::INFO,
         5.. => tracing::Level::DEBUG,
     };
-    out::log(level, settings.flags.text(role, "logging-format") == "json");
+    out::log(level, settings.flags.text(role, table::LOGGING_FORMAT) == "json");
 }
 
 #[cfg(test)]

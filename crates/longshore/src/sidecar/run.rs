@@ -9,13 +9,11 @@ use io_csi::Profile;
 use io_kube::Kube;
 use io_run::{DriverLine, Drivers, Manager};
 use rules_provisioner::CapacityTally;
-use rules_registrar::NodeInfo;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
 use super::controllers::Capacities;
-use super::registrar::{Registrar, Verdict};
 use super::settings::Settings;
-use super::{Role, controllers, driver, http, liveness};
+use super::{Role, controllers, driver, http, liveness, registrar};
 
 /// What the parts of a process share.
 pub struct Shared {
@@ -122,7 +120,7 @@ async fn roles(shared: Arc<Shared>) -> Result<()> {
         control(&shared, kube, &profile, lives.clone()).await
     };
     // Either ends early only by failing.
-    tokio::try_join!(register(&shared, &name, lives.clone()), controlling)?;
+    tokio::try_join!(registrar::register(&shared, &name, lives.clone()), controlling)?;
     Ok(())
 }
 
@@ -188,8 +186,8 @@ fn health_route(shared: &Arc<Shared>) -> Router {
             let line = shared.line();
             match (&settings.registration, line.name()) {
                 (Some(registration), Some(name)) => {
-                    let registrar = Registrar::new(registration, name);
-                    http::health(registrar.health(&line.client, settings.timeout(Role::Registrar)).await)
+                    let (helper, timeout) = (registrar::helper(registration), settings.timeout(Role::Registrar));
+                    http::health(registrar::health(&helper, name, &line.client, timeout).await)
                 }
                 (Some(_), None) => http::health(Err((
                     axum::http::StatusCode::NOT_FOUND,
@@ -200,64 +198,4 @@ fn health_route(shared: &Arc<Shared>) -> Router {
         }
     };
     Router::new().route("/healthz", get(answer))
-}
-
-/// Offers the driver to kubelet, and anew when it came back as somebody else. One that came back the same is left alone:
-/// a socket that goes takes the driver off the node (reliability 64).
-async fn register(shared: &Arc<Shared>, driver: &str, lives: watch::Receiver<u64>) -> Result<()> {
-    let Some(registration) = &shared.settings.registration else {
-        shared.stopped().await;
-        return Ok(());
-    };
-    let registrar = Registrar::new(registration, driver);
-    let mut place = driver::place(shared).await;
-    let mut returning = Box::pin(back(shared, lives));
-    loop {
-        let (renew, renewed) = tokio::sync::oneshot::channel::<()>();
-        let (tell, mut verdicts) = mpsc::unbounded_channel::<Verdict>();
-        let stopped = shared.stopped();
-        let end = async move {
-            tokio::select! {
-                () = stopped => {}
-                _ = renewed => {}
-            }
-        };
-        let server = registrar.offer(tell, end).await?;
-        let again = loop {
-            tokio::select! {
-                () = shared.stopped() => break false,
-                back_again = &mut returning => {
-                    let (lives, now) = back_again?;
-                    returning = Box::pin(back(shared, lives));
-                    if std::mem::replace(&mut place, now.clone()) != now {
-                        break true;
-                    }
-                }
-                Some(verdict) = verdicts.recv() => match verdict {
-                    Ok(()) => tracing::info!("kubelet registered {driver}"),
-                    // N3: whoever runs us starts us again, which is the next try.
-                    Err(why) => anyhow::bail!("kubelet turned the driver {driver} away: {why}"),
-                },
-            }
-        };
-        drop(renew);
-        server.finished().await?;
-        if !again {
-            return Ok(());
-        }
-    }
-}
-
-/// Waits until the driver is back from another life, and asks it where its node is.
-async fn back(
-    shared: &Arc<Shared>,
-    mut lives: watch::Receiver<u64>,
-) -> Result<(watch::Receiver<u64>, Option<NodeInfo>)> {
-    if lives.changed().await.is_err() {
-        // Nobody counts any more: the process is ending.
-        std::future::pending::<()>().await;
-    }
-    let settings = &shared.settings;
-    driver::ready(&shared.line().client, &settings.socket, settings.timeout(Role::Registrar)).await?;
-    Ok((lives, driver::place(shared).await))
 }

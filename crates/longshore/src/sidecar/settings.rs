@@ -7,6 +7,7 @@ use control::{BackOff, LeaseConfig};
 
 use super::Role;
 use super::flags::Flags;
+use super::table::{self, Flag, Text};
 
 /// What a process is to do.
 #[derive(Debug)]
@@ -104,36 +105,38 @@ impl Settings {
         let Some(first) = roles.first().copied() else {
             return Err("there is no role to play; name some with --roles=provisioner,attacher,…".into());
         };
-        let text = |name: &str| flags.text(first, name).to_string();
-        let some = |name: &str| Some(text(name)).filter(|value| !value.is_empty());
-        if let (Some(_), Some(_)) = (some("metrics-address"), some("http-endpoint")) {
+        let text = |flag: Flag<Text>| flags.text(first, flag).to_string();
+        let some = |flag: Flag<Text>| Some(text(flag)).filter(|value| !value.is_empty());
+        if let (Some(_), Some(_)) = (some(table::METRICS_ADDRESS), some(table::HTTP_ENDPOINT)) {
             return Err("--metrics-address and --http-endpoint are both given; keep --http-endpoint".into());
         }
-        let path = some("metrics-path").unwrap_or_else(|| "/metrics".into());
+        let path = some(table::METRICS_PATH).unwrap_or_else(|| "/metrics".into());
         if !path.starts_with('/') {
             return Err(format!("--metrics-path {path} is no path; write --metrics-path=/metrics"));
         }
-        let socket = text("csi-address");
+        let socket = text(table::CSI_ADDRESS);
         let bare = socket.strip_prefix("unix://").or_else(|| socket.strip_prefix("unix:")).unwrap_or(&socket);
         if !bare.starts_with('/') {
             return Err(format!("--csi-address {socket} is no path of a socket; write --csi-address=/run/csi/socket"));
         }
-        let health = some("http-endpoint").is_some();
-        let address = some("http-endpoint").or_else(|| some("metrics-address"));
+        let health = some(table::HTTP_ENDPOINT).is_some();
+        let address = some(table::HTTP_ENDPOINT).or_else(|| some(table::METRICS_ADDRESS));
         let http = address.map(|address| Http { address, metrics_path: path, health });
-        for (role, name) in
-            [(Role::Provisioner, "worker-threads"), (Role::Attacher, "worker-threads"), (Role::Resizer, "workers")]
-        {
-            if roles.contains(&role) && flags.int(role, name) < 1 {
-                return Err(format!("--{name} must be at least 1, or the {role} does nothing"));
+        for (role, flag) in [
+            (Role::Provisioner, table::WORKER_THREADS),
+            (Role::Attacher, table::WORKER_THREADS),
+            (Role::Resizer, table::WORKERS),
+        ] {
+            if roles.contains(&role) && flags.int(role, flag) < 1 {
+                return Err(format!("--{} must be at least 1, or the {role} does nothing", flag.name()));
             }
         }
         let first_elected = roles.iter().copied().find(|role| role.lease("").is_some());
-        let election = first_elected.filter(|role| flags.is(*role, "leader-election"));
+        let election = first_elected.filter(|role| flags.is(*role, table::LEADER_ELECTION));
         let election = election.map(|role| election_of(role, &flags, around)).transpose()?;
         let registration = if roles.contains(&Role::Registrar) { Some(registration_of(&flags)?) } else { None };
         if roles.contains(&Role::Provisioner) {
-            let given = flags.text(Role::Provisioner, "provisioning-intent");
+            let given = flags.text(Role::Provisioner, table::PROVISIONING_INTENT);
             if !matches!(given, "journal" | "claim" | "memory") {
                 return Err(format!("--provisioning-intent cannot be {given:?}; write journal, claim or memory"));
             }
@@ -160,7 +163,7 @@ impl Settings {
 
     /// The deadline of a role's calls.
     pub fn timeout(&self, role: Role) -> Duration {
-        self.flags.duration(role, if role == Role::Liveness { "probe-timeout" } else { "timeout" })
+        self.flags.duration(role, if role == Role::Liveness { table::PROBE_TIMEOUT } else { table::TIMEOUT })
     }
 
     /// The pauses of a role after failures.
@@ -170,12 +173,12 @@ impl Settings {
 
     /// There is one provisioner per node.
     pub fn per_node(&self) -> bool {
-        self.roles.contains(&Role::Provisioner) && self.flags.is(Role::Provisioner, "node-deployment")
+        self.roles.contains(&Role::Provisioner) && self.flags.is(Role::Provisioner, table::NODE_DEPLOYMENT)
     }
 
     /// The registrar writes on the Node what nobody else writes.
     pub fn marks_node(&self) -> bool {
-        self.roles.contains(&Role::Registrar) && self.flags.is(Role::Registrar, "mark-node")
+        self.roles.contains(&Role::Registrar) && self.flags.is(Role::Registrar, table::MARK_NODE)
     }
 
     /// The roles that work on the cluster's objects.
@@ -187,25 +190,25 @@ impl Settings {
 /// The Go programs wait a second after the first failure, because they see nothing of what would end it. We are woken by
 /// most of that, and wait so long only when told.
 fn pace_of(role: Role, flags: &Flags) -> BackOff {
-    let given = |name: &str| {
-        let millis = u64::try_from(flags.duration(role, name).as_millis()).unwrap_or(u64::MAX);
-        flags.is_given(name).then_some(millis)
+    let given = |flag: Flag<Duration>| {
+        let millis = u64::try_from(flags.duration(role, flag).as_millis()).unwrap_or(u64::MAX);
+        flags.is_given(flag).then_some(millis)
     };
     let usual = BackOff::default();
-    let longest = given("retry-interval-max");
-    let first = given("retry-interval-start").unwrap_or(usual.first.min(longest.unwrap_or(u64::MAX)));
+    let longest = given(table::RETRY_INTERVAL_MAX);
+    let first = given(table::RETRY_INTERVAL_START).unwrap_or(usual.first.min(longest.unwrap_or(u64::MAX)));
     BackOff { first, longest: longest.unwrap_or(usual.longest.max(first)) }
 }
 
 /// What the environment says of pod and node, where a flag needs it.
 fn own_of(roles: &BTreeSet<Role>, flags: &Flags, around: &Surroundings) -> Result<Own, String> {
     let variable = |name: &str| around.variables.get(name).filter(|value| !value.is_empty()).cloned();
-    let asks = |role: Role, name: &str| roles.contains(&role) && flags.is(role, name);
+    let asks = |role: Role, flag: Flag<bool>| roles.contains(&role) && flags.is(role, flag);
     let (capacity, level) =
-        (asks(Role::Provisioner, "enable-capacity"), flags.int(Role::Provisioner, "capacity-ownerref-level"));
-    let node_of = [(Role::Provisioner, "node-deployment"), (Role::Registrar, "mark-node")]
+        (asks(Role::Provisioner, table::ENABLE_CAPACITY), flags.int(Role::Provisioner, table::CAPACITY_OWNERREF_LEVEL));
+    let node_of = [(Role::Provisioner, table::NODE_DEPLOYMENT), (Role::Registrar, table::MARK_NODE)]
         .into_iter()
-        .find(|(role, name)| asks(*role, name));
+        .find(|(role, flag)| asks(*role, *flag));
     let own = Own {
         node: variable("NODE_NAME").unwrap_or_default(),
         namespace: variable("NAMESPACE")
@@ -215,7 +218,7 @@ fn own_of(roles: &BTreeSet<Role>, flags: &Flags, around: &Surroundings) -> Resul
         pod: variable("POD_NAME").unwrap_or_default(),
     };
     if let Some((_, flag)) = node_of.filter(|_| own.node.is_empty()) {
-        return Err(format!("--{flag} needs the node's name; set NODE_NAME in the environment"));
+        return Err(format!("--{} needs the node's name; set NODE_NAME in the environment", flag.name()));
     }
     if capacity && own.namespace.is_empty() {
         return Err("--enable-capacity needs a namespace for its objects; set NAMESPACE in the environment".into());
@@ -225,7 +228,7 @@ fn own_of(roles: &BTreeSet<Role>, flags: &Flags, around: &Surroundings) -> Resul
                     environment, or --capacity-ownerref-level=-1"
             .into());
     }
-    if capacity && flags.duration(Role::Provisioner, "capacity-poll-interval").is_zero() {
+    if capacity && flags.duration(Role::Provisioner, table::CAPACITY_POLL_INTERVAL).is_zero() {
         return Err("--capacity-poll-interval cannot be 0; write --capacity-poll-interval=1m".into());
     }
     Ok(own)
@@ -233,29 +236,29 @@ fn own_of(roles: &BTreeSet<Role>, flags: &Flags, around: &Surroundings) -> Resul
 
 fn cluster_of(roles: &BTreeSet<Role>, flags: &Flags, around: &Surroundings) -> Cluster {
     let role = roles.iter().copied().find(|role| role.lease("").is_some()).unwrap_or(Role::Provisioner);
-    let some = |name: &str| Some(flags.text(role, name).to_string()).filter(|value| !value.is_empty());
+    let some = |flag: Flag<Text>| Some(flags.text(role, flag).to_string()).filter(|value| !value.is_empty());
     let variable = around.variables.get("KUBECONFIG").filter(|value| !value.is_empty()).cloned();
-    let burst = u32::try_from(flags.int(role, "kube-api-burst")).unwrap_or(0);
+    let burst = u32::try_from(flags.int(role, table::KUBE_API_BURST)).unwrap_or(0);
     // The Go programs hold themselves to five requests a second by default; we only do so when told.
-    let limited = flags.is_given("kube-api-qps") || flags.is_given("kube-api-burst");
+    let limited = flags.is_given(table::KUBE_API_QPS) || flags.is_given(table::KUBE_API_BURST);
     Cluster {
         kubeconfig: if roles.contains(&Role::Provisioner) {
-            variable.or_else(|| some("kubeconfig"))
+            variable.or_else(|| some(table::KUBECONFIG))
         } else {
-            some("kubeconfig")
+            some(table::KUBECONFIG)
         },
-        master: some("master"),
-        limit: limited.then(|| (flags.float(role, "kube-api-qps"), burst)),
+        master: some(table::MASTER),
+        limit: limited.then(|| (flags.float(role, table::KUBE_API_QPS), burst)),
     }
 }
 
 fn election_of(role: Role, flags: &Flags, around: &Surroundings) -> Result<Election, String> {
-    let millis = |name: &str| u64::try_from(flags.duration(role, name).as_millis()).unwrap_or(u64::MAX);
+    let millis = |flag: Flag<Duration>| u64::try_from(flags.duration(role, flag).as_millis()).unwrap_or(u64::MAX);
     let config = LeaseConfig {
         identity: super::role::plain(&around.host),
-        duration: millis("leader-election-lease-duration"),
-        renew: millis("leader-election-renew-deadline"),
-        retry: millis("leader-election-retry-period"),
+        duration: millis(table::LEADER_ELECTION_LEASE_DURATION),
+        renew: millis(table::LEADER_ELECTION_RENEW_DEADLINE),
+        retry: millis(table::LEADER_ELECTION_RETRY_PERIOD),
     };
     config.check().map_err(|why| format!("leader election cannot work so: {why}"))?;
     Ok(Election { labels: flags.labels(role), config })
@@ -263,23 +266,23 @@ fn election_of(role: Role, flags: &Flags, around: &Surroundings) -> Result<Elect
 
 /// Where our Leases are, those of leaders and the journal.
 fn home_of(role: Role, flags: &Flags, around: &Surroundings) -> String {
-    let given = Some(flags.text(role, "leader-election-namespace").to_string()).filter(|name| !name.is_empty());
+    let given = Some(flags.text(role, table::LEADER_ELECTION_NAMESPACE).to_string()).filter(|name| !name.is_empty());
     let pod = around.variables.get("POD_NAMESPACE").filter(|name| !name.is_empty()).cloned();
     given.or(pod).or_else(|| around.namespace.clone()).unwrap_or_else(|| "default".into())
 }
 
 fn registration_of(flags: &Flags) -> Result<Registration, String> {
-    let text = |name: &str| flags.text(Role::Registrar, name).to_string();
-    let endpoint = text("kubelet-registration-path");
+    let text = |flag: Flag<Text>| flags.text(Role::Registrar, flag).to_string();
+    let endpoint = text(table::KUBELET_REGISTRATION_PATH);
     // N8.
     if endpoint.is_empty() {
         return Err("--kubelet-registration-path is missing; give the driver's socket as kubelet sees it, such as \
                     /var/lib/kubelet/plugins/<driver>/csi.sock"
             .into());
     }
-    let probe = text("mode") == "kubelet-registration-probe";
-    let requires_publish_pod = flags.is(Role::Registrar, "requires-publish-pod");
-    Ok(Registration { endpoint, folder: text("plugin-registration-path"), probe, requires_publish_pod })
+    let probe = text(table::MODE) == "kubelet-registration-probe";
+    let requires_publish_pod = flags.is(Role::Registrar, table::REQUIRES_PUBLISH_POD);
+    Ok(Registration { endpoint, folder: text(table::PLUGIN_REGISTRATION_PATH), probe, requires_publish_pod })
 }
 
 /// Where health is served besides the HTTP endpoint.
@@ -289,14 +292,14 @@ fn health_of(roles: &BTreeSet<Role>, flags: &Flags) -> Result<Option<String>, St
         (false, true) => Role::Registrar,
         (false, false) => return Ok(None),
     };
-    let both = flags.is_given("health-port") && flags.is_given("http-endpoint");
+    let both = flags.is_given(table::HEALTH_PORT) && flags.is_given(table::HTTP_ENDPOINT);
     if both {
         return Err("--health-port and --http-endpoint are both given; keep --http-endpoint".into());
     }
-    if flags.is_given("http-endpoint") {
+    if flags.is_given(table::HTTP_ENDPOINT) {
         return Ok(None);
     }
-    let port = flags.text(role, "health-port");
+    let port = flags.text(role, table::HEALTH_PORT);
     match port.parse::<u16>() {
         Ok(0) => Ok(None),
         Ok(port) => Ok(Some(format!(":{port}"))),

@@ -1,5 +1,5 @@
-//! API server, controllers, node agent and driver as four processes: the same life of a volume as under `longshore up`, at
-//! the same cost.
+//! API server, controllers, node agent and driver as four processes: the same life of a volume as under `longshore
+//! up`, at the same cost.
 #![allow(clippy::print_stderr, reason = "a test that is not run says why")]
 
 use std::collections::BTreeMap;

@@ -49,8 +49,8 @@ impl World {
         World::up(place, &[])
     }
 
-    /// API server, controllers, node agent and driver, each a process of its own; controllers and node agent say at these
-    /// addresses what they count.
+    /// API server, controllers, node agent and driver, each a process of its own; controllers and node agent say at
+    /// these addresses what they count.
     pub fn apart(place: &'static str, controllers: &str, node: &str) -> World {
         let scratch = Scratch::new(place).unwrap();
         let mut server = start("apiserver", &["apiserver", "--listen=127.0.0.1:0"], scratch.path());
@@ -179,8 +179,8 @@ impl World {
         });
     }
 
-    /// Deletes pods, snapshots and claims, and waits until the API has none of them left, no volume and no attachment, and
-    /// the driver nothing either.
+    /// Deletes pods, snapshots and claims, and waits until the API has none of them left, no volume and no attachment,
+    /// and the driver nothing either.
     pub fn end(&self) {
         for plural in ["pods", "volumesnapshots", "persistentvolumeclaims"] {
             self.api.delete(&self.path(plural));

@@ -8,8 +8,8 @@ use control::{Access, Capability, Mode, Rules, Secrets, Timestamp};
 use prove_lab::{Choices, check_table, verdict};
 
 use crate::{
-    Attach, Attacher, Context, Detach, Failure, Key, Listed, ListingView, Memory, Obstacle, Place, PublishRequest,
-    Rival, Stamp, Target, View, VolumeUse,
+    Attach, AttachObstacle, Attacher, CallFailure, Detach, Key, Listed, ListingView, Memory, PublishContext,
+    PublishRequest, PublishTarget, RivalAttachment, Stamp, View, VolumeOnNode, VolumeUse,
 };
 
 const NOW: Timestamp = Timestamp(100_000);
@@ -18,35 +18,35 @@ fn stamp(name: &str) -> Stamp {
     Stamp { name: name.into(), uid: "u".into(), version: "1".into(), finalizers: vec![] }
 }
 
-fn place() -> Place {
-    Place { driver: "d".into(), socket: "/csi.sock".into(), handle: "h".into(), node_id: "id-a".into() }
+fn place() -> VolumeOnNode {
+    VolumeOnNode { driver: "d".into(), socket: "/csi.sock".into(), handle: "h".into(), node_id: "id-a".into() }
 }
 
 fn request() -> PublishRequest {
     let access = Access::Mount { fs_type: String::new(), flags: vec![] };
     let capability = Capability { mode: Mode::SingleNodeWriter, access };
-    PublishRequest { place: place(), capability, readonly: false, context: Context::default() }
+    PublishRequest { place: place(), capability, readonly: false, context: PublishContext::default() }
 }
 
-fn context(at: &str) -> Context {
-    Context([("at".into(), at.into())].into())
+fn context(at: &str) -> PublishContext {
+    PublishContext([("at".into(), at.into())].into())
 }
 
-fn obstacle(choices: &mut Choices) -> Obstacle {
+fn obstacle(choices: &mut Choices) -> AttachObstacle {
     let text = || String::from("v");
     choices.one_of(
         "missing",
         &[
-            ("volume", Obstacle::VolumeMissing(text())),
-            ("volume-stays", Obstacle::VolumeLeaving(text())),
-            ("volume-in-csi-terms", Obstacle::VolumeUnreadable(text())),
-            ("node-id", Obstacle::NodeIdUnknown(text())),
+            ("volume", AttachObstacle::VolumeMissing(text())),
+            ("volume-stays", AttachObstacle::VolumeLeaving(text())),
+            ("volume-in-csi-terms", AttachObstacle::VolumeUnreadable(text())),
+            ("node-id", AttachObstacle::NodeIdUnknown(text())),
         ],
     )
 }
 
-fn rival(choices: &mut Choices) -> Option<Rival> {
-    let rival = |goes_first| Some(Rival { node: "b".into(), goes_first });
+fn rival(choices: &mut Choices) -> Option<RivalAttachment> {
+    let rival = |goes_first| Some(RivalAttachment { node: "b".into(), goes_first });
     choices.one_of("rival", &[("none", None), ("later", rival(false)), ("first", rival(true))])
 }
 
@@ -79,7 +79,7 @@ fn undone(choices: &mut Choices, memory: &mut Memory) {
 
 fn failed(choices: &mut Choices, memory: &mut Memory) {
     if choices.flag("failed") {
-        memory.failure = Some(Failure { message: "failed".into(), code: Some(13) });
+        memory.failure = Some(CallFailure { message: "failed".into(), code: Some(13) });
     }
 }
 
@@ -96,20 +96,20 @@ fn published(choices: &mut Choices, memory: &mut Memory) {
 }
 
 /// A target that cannot be published, and what the status says of it; `None` for one that can.
-fn no_target(choices: &mut Choices) -> Option<(Target, Option<VolumeError>)> {
+fn no_target(choices: &mut Choices) -> Option<(PublishTarget, Option<VolumeError>)> {
     match choices.word("target", &["Waiting", "Impossible", "Ready"]) {
         "Waiting" => {
             let obstacle = obstacle(choices);
             let told = verdict_text(&obstacle);
-            Some((Target::Waiting(obstacle), error(choices, &told)))
+            Some((PublishTarget::Waiting(obstacle), error(choices, &told)))
         }
-        "Impossible" => Some((Target::Impossible("never".into()), error(choices, "never"))),
+        "Impossible" => Some((PublishTarget::Impossible("never".into()), error(choices, "never"))),
         _ready => None,
     }
 }
 
 /// The words in which an obstacle is reported.
-fn verdict_text(obstacle: &Obstacle) -> String {
+fn verdict_text(obstacle: &AttachObstacle) -> String {
     let detach = Detach::Stuck { attachment: stamp("va"), obstacle: obstacle.clone(), error: None };
     let decision = Attacher::decide(NOW, &View::Detach(detach), &Memory::default());
     decision.why().text.replace("attachment va: ", "")
@@ -136,7 +136,7 @@ fn every_shape_of_an_attachment_that_should_be() {
             let unmarked_volume = choices.flag("unmarked-volume").then(|| stamp("v"));
             let recorded = choices.flag("recorded");
             let secret = secret(choices, &mut memory);
-            (Target::Ready { unmarked_volume, recorded, request: request(), secret }, error.flatten())
+            (PublishTarget::Ready { unmarked_volume, recorded, request: request(), secret }, error.flatten())
         });
         let (attachment, node) = (stamp("va"), "a".into());
         let attach =

@@ -10,8 +10,8 @@ use prove_lab::{Choices, check_table, verdict};
 use serde_json::{Value, json};
 
 use crate::{
-    Binding, Candidate, ClaimFacts, ClaimView, Fit, Holder, Looked, Memory, Prospect, Standing, Target, View,
-    VolumeFacts, VolumeView,
+    Binding, BindingState, Candidate, ClaimFacts, ClaimView, Fit, Looked, Memory, NamedVolume, Prospect, View,
+    VolumeFacts, VolumeOwner, VolumeView,
 };
 
 const NOW: Timestamp = Timestamp(1_000);
@@ -137,26 +137,26 @@ fn prospect(choices: &mut Choices, claim: &mut Value) -> Prospect {
     }
 }
 
-fn target(choices: &mut Choices, claim: &mut Value) -> Target {
+fn target(choices: &mut Choices, claim: &mut Value) -> NamedVolume {
     match choices.word("target", &["Nameless", "Missing", "Foreign", "Free", "Ours"]) {
         "Nameless" => {
             claim_half(choices, claim);
-            Target::Nameless
+            NamedVolume::Nameless
         }
         "Missing" => {
             claim_half(choices, claim);
-            Target::Missing("v".into())
+            NamedVolume::Missing("v".into())
         }
         "Foreign" => {
             claim_half(choices, claim);
-            Target::Foreign { volume: "v".into(), holder: "n/other".into() }
+            NamedVolume::Foreign { volume: "v".into(), holder: "n/other".into() }
         }
         free_or_ours => {
             let fit = fit(choices);
             let volume = candidate(choices, "v");
             claim_half(choices, claim);
             let candidate = Candidate { volume, fit };
-            if free_or_ours == "Free" { Target::Free(candidate) } else { Target::Ours(candidate) }
+            if free_or_ours == "Free" { NamedVolume::Free(candidate) } else { NamedVolume::Ours(candidate) }
         }
     }
 }
@@ -168,9 +168,9 @@ fn every_shape_of_a_claim() {
             "spec": { "accessModes": ["ReadWriteOnce"] }, "status": { "phase": "Pending" } });
         let users = if choices.flag("used") { vec!["app".into()] } else { vec![] };
         let standing = match choices.word("standing", &["Unbound", "Named", "Completed"]) {
-            "Unbound" => Standing::Unbound(prospect(choices, &mut claim)),
-            "Named" => Standing::Named(target(choices, &mut claim)),
-            _completed => Standing::Completed(target(choices, &mut claim)),
+            "Unbound" => BindingState::Unbound(prospect(choices, &mut claim)),
+            "Named" => BindingState::Named(target(choices, &mut claim)),
+            _completed => BindingState::Completed(target(choices, &mut claim)),
         };
         let memory = memory(choices);
         let claim: PersistentVolumeClaim = serde_json::from_value(claim).unwrap();
@@ -179,17 +179,17 @@ fn every_shape_of_a_claim() {
     });
 }
 
-fn holder(choices: &mut Choices) -> Holder {
+fn holder(choices: &mut Choices) -> VolumeOwner {
     let claim = || ObjectKey::new("n", "data");
     choices.one_of(
         "holder",
         &[
-            ("Nobody", Holder::Nobody),
-            ("Reserved", Holder::Reserved(claim())),
-            ("Unseen", Holder::Unseen { claim: claim(), uid: "data".into() }),
-            ("Unbound", Holder::Unbound(claim())),
-            ("Bound", Holder::Bound(claim())),
-            ("Elsewhere", Holder::Elsewhere { claim: claim(), volume: "w".into() }),
+            ("Nobody", VolumeOwner::Nobody),
+            ("Reserved", VolumeOwner::Reserved(claim())),
+            ("Unseen", VolumeOwner::Unseen { claim: claim(), uid: "data".into() }),
+            ("Unbound", VolumeOwner::Unbound(claim())),
+            ("Bound", VolumeOwner::Bound(claim())),
+            ("Elsewhere", VolumeOwner::Elsewhere { claim: claim(), volume: "w".into() }),
         ],
     )
 }

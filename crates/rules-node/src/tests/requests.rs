@@ -14,9 +14,9 @@ use prove_lab::print_call;
 use serde_json::json;
 
 use super::world::{DRIVER, HANDLE, World, unique};
-use crate::act::InUse;
+use crate::action::InUse;
 use crate::paths::{empty_dir, pod_dirs};
-use crate::{Access, Action, Paths, Publish, Record, VolumeSpec, target_path};
+use crate::{Action, Paths, Publish, Record, VolumeSpec, target_path};
 
 const STAGED: &str = "/r/plugins/kubernetes.io/csi/d.example/HASH/globalmount";
 
@@ -153,30 +153,24 @@ fn what_pod_and_driver_ask_for_is_in_the_request_to_publish() {
 // KL-73.
 #[test]
 fn access_modes_become_the_modes_of_csi() {
-    let table = [
-        (Access::OneWriter, Mode::SingleNodeWriter),
-        (Access::ManyReaders, Mode::MultiNodeReaderOnly),
-        (Access::ManyWriters, Mode::MultiNodeMultiWriter),
-    ];
-    for (access, mode) in table {
-        let (fs_type, mount_flags) = ("ext4".into(), alloc::vec!["noatime".into()]);
-        let spec = VolumeSpec { access, fs_type, mount_flags, ..VolumeSpec::default() };
-        assert!(Some(spec.capability()) == capability(mode), "{access:?}");
-    }
     let spec = |modes: &[&str]| {
-        let body = json!({ "metadata": { "name": "v" }, "spec": { "accessModes": modes } });
+        let body = json!({ "metadata": { "name": "v" }, "spec": {
+            "accessModes": modes, "mountOptions": ["noatime"], "csi": { "driver": "d", "volumeHandle": "h", "fsType": "ext4" },
+        } });
         VolumeSpec::of(&serde_json::from_value(body).unwrap())
     };
     let first = [
-        (&["ReadWriteOnce"][..], Access::OneWriter, false),
-        (&["ReadWriteOncePod"], Access::OneWriter, true),
-        (&["ReadOnlyMany", "ReadWriteMany"], Access::ManyReaders, false),
-        (&["ReadWriteMany", "ReadOnlyMany"], Access::ManyWriters, false),
-        (&["ReadWriteOncePod", "ReadWriteOnce"], Access::OneWriter, false),
-        (&[], Access::OneWriter, false),
+        (&["ReadWriteOnce"][..], Mode::SingleNodeWriter, false),
+        (&["ReadWriteOncePod"], Mode::SingleNodeWriter, true),
+        (&["ReadOnlyMany", "ReadWriteMany"], Mode::MultiNodeReaderOnly, false),
+        (&["ReadWriteMany", "ReadOnlyMany"], Mode::MultiNodeMultiWriter, false),
+        (&["ReadWriteOncePod", "ReadWriteOnce"], Mode::SingleNodeWriter, false),
+        (&[], Mode::SingleNodeWriter, false),
     ];
-    for (modes, access, one_pod) in first {
-        assert_eq!((spec(modes).access, spec(modes).one_pod), (access, one_pod), "{modes:?}");
+    for (modes, mode, one_pod) in first {
+        let spec = spec(modes);
+        assert!(Some(spec.capability.to_csi()) == capability(mode), "{modes:?}");
+        assert_eq!(spec.one_pod, one_pod, "{modes:?}");
     }
 }
 
@@ -270,7 +264,7 @@ fn a_process_is_started_with_its_command_and_mounts() {
 fn reports_of_volumes_in_use_test_life_list_and_version() {
     let in_use = |seen: Option<&[&str]>| InUse {
         node: "n".into(),
-        life: "life-1".into(),
+        incarnation: "life-1".into(),
         volume: unique(),
         seen: seen.map(|seen| seen.iter().map(|name| (*name).into()).collect()),
         version: "7".into(),

@@ -13,7 +13,7 @@ fn scene() -> Scene<Node> {
     let mut local = Local::new("n", "life-1", "/r");
     local.drivers.insert("d".into(), DriverFacts { socket: "/csi.sock".into(), stages: true });
     let mut lab = Lab::new("ns", local);
-    lab.make(&format!("node n ready=true @{}=life-1", names::AGENT_LIFE));
+    lab.make(&format!("node n ready=true @{}=life-1", names::AGENT_INCARNATION));
     lab.make(r#"claim data class="" volume=pv1"#);
     lab.make(r#"volume pv1 class="" handle=h claim=data spec.csi.fsType=ext4 spec.mountOptions=["noatime"]"#);
     lab.make("attachment va node=n volume=pv1");
@@ -35,7 +35,7 @@ fn noticed(scene: &mut Scene<Node>) {
 /// What another life of the agent finds on the machine.
 fn reborn(scene: &Scene<Node>) -> Local {
     let before = scene.lab.local();
-    let number: u32 = before.life.trim_start_matches("life-").parse().unwrap();
+    let number: u32 = before.incarnation.trim_start_matches("life-").parse().unwrap();
     let mut local = Local::new("n", format!("life-{}", number + 1), "/r");
     local.drivers = before.drivers.clone();
     for (path, bytes) in &scene.machine.files {
@@ -62,8 +62,8 @@ fn command(scene: &mut Scene<Node>, words: &[&str]) -> Option<String> {
         ["report", "detached"] => report(scene, false),
         // The registrar writes the life of the agent on its node.
         ["introduce"] => {
-            let life = scene.lab.local().life.clone();
-            scene.lab.change(&format!("node n @{}={life}", names::AGENT_LIFE));
+            let life = scene.lab.local().incarnation.clone();
+            scene.lab.change(&format!("node n @{}={life}", names::AGENT_INCARNATION));
         }
         ["user", pod, "arrives"] => {
             let mount = r#"{"name":"v","mountPath":"/data"}"#;

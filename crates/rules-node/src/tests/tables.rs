@@ -14,8 +14,8 @@ use serde_json::json;
 
 use crate::paths::{Paths, pod_dirs};
 use crate::{
-    Action, Attachment, ContainerView, DriverFacts, Memory, Mounted, Node, NodeSide, OnNode, PodView, PodVolumeView,
-    Proof, Publish, Record, RecordSide, Remains, Standing, User, View, VolumeSpec, VolumeView,
+    Action, AttachProof, AttachmentState, ContainerView, DriverFacts, Memory, MountState, Node, NodeSide, OnNode,
+    PodView, PodVolumeView, Publish, Record, RecordSide, Remains, User, UserState, View, VolumeSpec, VolumeView,
 };
 
 const NOW: Timestamp = Timestamp(1_000_000);
@@ -29,17 +29,17 @@ fn decide(view: &View, memory: &Memory) -> String {
 fn volume() -> VolumeView {
     VolumeView {
         node: "n".into(),
-        life: "life-1".into(),
+        incarnation: "life-1".into(),
         name: "v".into(),
         driver: "d".into(),
         handle: "h".into(),
         paths: Paths { dir: "/r/d".into(), staging: "/r/d/globalmount".into(), record: "/r/d/record".into() },
         node_side: NodeSide::Missing,
         spec: None,
-        attachment: Attachment::Attached,
+        attachment: AttachmentState::Attached,
         facts: None,
         record: RecordSide::Missing,
-        staged: Mounted::No,
+        staged: MountState::No,
         staged_by_us: false,
         users: BTreeMap::new(),
         stray: None,
@@ -63,14 +63,14 @@ fn facts(choices: &mut Choices) -> Option<DriverFacts> {
     choices.one_of("driver", &[("stages", facts(true)), ("does-not-stage", facts(false)), ("missing", None)])
 }
 
-fn user(standing: Standing, mounted: bool, recorded: bool) -> User {
+fn user(standing: UserState, mounted: bool, recorded: bool) -> User {
     User {
         pod: ObjectKey::new("ns", "a"),
         service_account: String::new(),
         target: TARGET.into(),
         read_only: false,
         standing,
-        mounted: Mounted::from(mounted),
+        mounted: MountState::from(mounted),
         recorded,
     }
 }
@@ -87,8 +87,8 @@ fn record(staging: bool, published: bool) -> Record {
     record
 }
 
-fn proof(choices: &mut Choices) -> Option<Proof> {
-    let proof = |version, holds| Some(Proof { version, holds });
+fn proof(choices: &mut Choices) -> Option<AttachProof> {
+    let proof = |version, holds| Some(AttachProof { version, holds });
     choices.one_of(
         "proof",
         &[("none", None), ("holds", proof(5, true)), ("fails", proof(5, false)), ("failed-before", proof(4, false))],
@@ -100,7 +100,8 @@ fn proof(choices: &mut Choices) -> Option<Proof> {
 fn every_shape_of_a_volume_that_is_wanted() {
     check_table(env!("CARGO_MANIFEST_DIR"), "mount", |choices| {
         let mut view = volume();
-        let spec = VolumeSpec { volume: "pv".into(), ..VolumeSpec::default() };
+        let body = json!({ "metadata": { "name": "pv" }, "spec": { "accessModes": ["ReadWriteOnce"] } });
+        let spec = VolumeSpec::of(&serde_json::from_value(body).unwrap());
         view.spec = choices.one_of(
             "spec",
             &[
@@ -111,10 +112,14 @@ fn every_shape_of_a_volume_that_is_wanted() {
         );
         view.facts = facts(choices);
         view.node_side = node_side(choices);
-        let waiting = Attachment::Waiting("not yet".into());
+        let waiting = AttachmentState::Waiting("not yet".into());
         view.attachment = choices.one_of(
             "attachment",
-            &[("attached", Attachment::Attached), ("waiting", waiting), ("not-needed", Attachment::NotNeeded)],
+            &[
+                ("attached", AttachmentState::Attached),
+                ("waiting", waiting),
+                ("not-needed", AttachmentState::NotNeeded),
+            ],
         );
         let stages = view.facts.as_ref().is_some_and(|facts| facts.stages);
         let written = choices.word("record", &["none", "without-pod", "with-pod"]);
@@ -123,8 +128,8 @@ fn every_shape_of_a_volume_that_is_wanted() {
             view.record = RecordSide::Present(record(stages, recorded));
         }
         let staged = choices.word("staged", &["no", "found", "by-us"]);
-        (view.staged, view.staged_by_us) = (Mounted::from(staged != "no"), staged == "by-us");
-        view.users.insert("u".into(), user(Standing::Wanted, choices.flag("mounted"), recorded));
+        (view.staged, view.staged_by_us) = (MountState::from(staged != "no"), staged == "by-us");
+        view.users.insert("u".into(), user(UserState::Wanted, choices.flag("mounted"), recorded));
         view.clearing = choices.one_of("clearing", &[("no", None), ("may-land", Some(5)), ("settled", Some(4))]);
         let mut memory = Memory { proof: proof(choices), ..Memory::default() };
         if choices.flag("directories-made") {
@@ -150,11 +155,11 @@ fn every_shape_of_a_volume_that_is_not_wanted() {
         view.facts = facts(choices);
         let mounted = pod != "none" && choices.flag("mounted");
         match pod {
-            "sealed" => drop(view.users.insert("u".into(), user(Standing::Sealed, mounted, true))),
-            "kept" => drop(view.users.insert("u".into(), user(Standing::Kept, mounted, true))),
+            "sealed" => drop(view.users.insert("u".into(), user(UserState::Sealed, mounted, true))),
+            "kept" => drop(view.users.insert("u".into(), user(UserState::Kept, mounted, true))),
             _none => {}
         }
-        view.staged = Mounted::from(choices.flag("staged"));
+        view.staged = MountState::from(choices.flag("staged"));
         if choices.flag("driver-has-nothing") {
             memory.clean = [TARGET.into(), "/r/d/globalmount".into()].into();
         }

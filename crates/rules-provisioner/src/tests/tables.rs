@@ -12,8 +12,9 @@ use serde_json::json;
 
 use super::world::local;
 use crate::{
-    Abilities, ClaimView, ContentSource, Course, Fresh, Hold, Intent, Local, Made, Memory, Obstacle, Offer, Page,
-    Place, Provisioner, Request, SecretRefs, Settings, Slot, SourceKind, Stage, Terms, View, VolumeView, Work,
+    Abilities, ClaimView, ClassTerms, ContentSource, Fresh, Goal, Intent, IntentLocation, JournalView, Local, Made,
+    Memory, NameSlot, Obstacle, Provision, Provisioner, Request, SecretRefs, Settings, SourceKind, SourceProtection,
+    Stage, Terms, View, VolumeView,
 };
 
 const NOW: Timestamp = Timestamp(1_000_000);
@@ -35,7 +36,7 @@ fn terms() -> Terms {
         name: "pvc-u".into(),
         required_bytes: 1,
         modes: vec![Mode::SingleNodeWriter],
-        tells_writers_apart: false,
+        single_node_multi_writer: false,
         block: false,
         fs_type: String::new(),
         mount_options: vec![],
@@ -54,20 +55,20 @@ fn terms() -> Terms {
     }
 }
 
-fn work(intent: Intent) -> Work {
+fn work(intent: Intent) -> Provision {
     let settings = Settings { intent, ..Settings::clone(&local().settings) };
-    Work {
+    Provision {
         claim: claim(false),
         local: Local { settings: settings.into(), ..local() },
-        lately: false,
+        recently_provisioned: false,
         name: "pvc-u".into(),
         intent: None,
         page: Arc::default(),
         journal_full: false,
-        course: Course::Provide,
-        slot: Slot::Empty,
-        offer: Offer::Standing(terms()),
-        hold: Hold::NotNeeded,
+        goal: Goal::Provide,
+        name_slot: NameSlot::Empty,
+        offer: ClassTerms::Standing(terms()),
+        source_protection: SourceProtection::NotNeeded,
         in_tree: None,
     }
 }
@@ -108,28 +109,28 @@ fn fresh(choices: &mut Choices) -> Fresh {
     )
 }
 
-fn course(choices: &mut Choices) -> Course {
+fn goal(choices: &mut Choices) -> Goal {
     choices.one_of(
         "course",
         &[
-            ("provide", Course::Provide),
-            ("await-node", Course::AwaitNode),
-            ("deleted", Course::Deleted),
-            ("bound", Course::Bound("v".into())),
-            ("contest", Course::Contest { from: NOW }),
+            ("provide", Goal::Provide),
+            ("await-node", Goal::AwaitNode),
+            ("deleted", Goal::Deleted),
+            ("bound", Goal::Bound("v".into())),
+            ("contest", Goal::Contest { from: NOW }),
         ],
     )
 }
 
-fn offer(choices: &mut Choices) -> Offer {
-    let withdrawn = |replaced, recorded| Offer::Withdrawn { class: "fast".into(), replaced, recorded };
+fn offer(choices: &mut Choices) -> ClassTerms {
+    let withdrawn = |replaced, recorded| ClassTerms::Withdrawn { class: "fast".into(), replaced, recorded };
     choices.one_of(
         "offer",
         &[
-            ("standing", Offer::Standing(terms())),
-            ("changed", Offer::Changed(terms())),
-            ("unfit", Offer::Unfit(Obstacle { code: "Unfit", text: "no".into() })),
-            ("misplaced", Offer::Misplaced("no".into())),
+            ("standing", ClassTerms::Standing(terms())),
+            ("changed", ClassTerms::Changed(terms())),
+            ("unfit", ClassTerms::Unfit(Obstacle { code: crate::Reason::NoRoom, text: "no".into() })),
+            ("misplaced", ClassTerms::Misplaced("no".into())),
             ("class-gone", withdrawn(false, Some(terms()))),
             ("class-replaced", withdrawn(true, Some(terms()))),
             ("class-gone-unreadable", withdrawn(false, None)),
@@ -143,11 +144,12 @@ fn offer(choices: &mut Choices) -> Offer {
 fn every_shape_of_a_claim_with_an_intent() {
     check_table(env!("CARGO_MANIFEST_DIR"), "with-intent", |choices| {
         let mut work = work(Intent::InJournal);
-        let place = [("claim", Place::Claim), ("journal", Place::Journal(Arc::new(Page::default())))];
+        let place =
+            [("claim", IntentLocation::Claim), ("journal", IntentLocation::Journal(Arc::new(JournalView::default())))];
         work.intent = Some(choices.one_of("intent", &place));
-        work.course = course(choices);
-        let taken = Slot::Taken("claim n/other".into());
-        work.slot = choices.one_of("name", &[("free", Slot::Empty), ("taken", taken)]);
+        work.goal = goal(choices);
+        let taken = NameSlot::Taken("claim n/other".into());
+        work.name_slot = choices.one_of("name", &[("free", NameSlot::Empty), ("taken", taken)]);
         work.offer = offer(choices);
         let stage = stage(choices);
         let fresh = fresh(choices);
@@ -162,12 +164,12 @@ fn every_shape_of_a_claim_without_an_intent() {
     check_table(env!("CARGO_MANIFEST_DIR"), "without-intent", |choices| {
         let intents = [("journal", Intent::InJournal), ("claim", Intent::OnClaim), ("memory", Intent::InMemory)];
         let mut work = work(choices.one_of("recorded-in", &intents));
-        work.course = course(choices);
-        let taken = Slot::Taken("claim n/other".into());
-        work.slot = choices.one_of("name", &[("free", Slot::Empty), ("taken", taken)]);
+        work.goal = goal(choices);
+        let taken = NameSlot::Taken("claim n/other".into());
+        work.name_slot = choices.one_of("name", &[("free", NameSlot::Empty), ("taken", taken)]);
         work.offer = offer(choices);
         work.journal_full = choices.flag("journal-full");
-        work.lately = choices.flag("recorded-lately");
+        work.recently_provisioned = choices.flag("recorded-lately");
         let (stage, fresh) = match work.local.settings.intent {
             Intent::InMemory => (stage(choices), fresh(choices)),
             Intent::InJournal | Intent::OnClaim => (Stage::Nothing, fresh(choices)),
@@ -183,7 +185,7 @@ fn every_shape_of_what_a_call_needs() {
     check_table(env!("CARGO_MANIFEST_DIR"), "create", |choices| {
         let (mut work, mut terms) = (work(Intent::InJournal), terms());
         let mut memory = Memory { uid: "u".into(), owned: true, ..Memory::default() };
-        work.intent = Some(Place::Claim);
+        work.intent = Some(IntentLocation::Claim);
         let infeasible = |until| Some((until, String::from("no")));
         memory.infeasible = choices.one_of(
             "infeasible",
@@ -193,14 +195,14 @@ fn every_shape_of_what_a_call_needs() {
             let (kind, namespace, name) = (SourceKind::Volume, "n".into(), "from".into());
             terms.request.source = Some(ContentSource { kind, namespace, name, handle: "f".into() });
             let source = api::Object::from(PersistentVolumeClaim::clone(&claim(false)));
-            work.hold = choices.one_of(
+            work.source_protection = choices.one_of(
                 "hold",
                 &[
-                    ("not-needed", Hold::NotNeeded),
-                    ("missing", Hold::Missing(source.clone())),
-                    ("found", Hold::Held(source)),
-                    ("lost", Hold::Lost { going: false }),
-                    ("going", Hold::Lost { going: true }),
+                    ("not-needed", SourceProtection::NotNeeded),
+                    ("missing", SourceProtection::Missing(source.clone())),
+                    ("found", SourceProtection::Held(source)),
+                    ("lost", SourceProtection::Lost { going: false }),
+                    ("going", SourceProtection::Lost { going: true }),
                 ],
             );
             (memory.holds, memory.hold_waived) = (choices.flag("held-by-us"), choices.flag("waived"));
@@ -209,7 +211,7 @@ fn every_shape_of_what_a_call_needs() {
             terms.secrets.provision = Some(SecretReference { namespace: "n".into(), name: "s".into() });
             memory.secrets = choices.flag("read").then(Secrets::default);
         }
-        work.offer = Offer::Standing(terms);
+        work.offer = ClassTerms::Standing(terms);
         decide(&View::Claim(ClaimView::Ours(work)), &memory)
     });
 }
@@ -236,11 +238,12 @@ fn every_other_shape_of_a_claim() {
             "NotForNodes" => ClaimView::OnAnotherNode(String::new()),
             "OnAnotherNode" => ClaimView::OnAnotherNode("b".into()),
             _recorded => {
-                let page = |crowded| Place::Journal(Arc::new(Page { crowded, ..Page::default() }));
-                let places = [("none", None), ("claim", Some(Place::Claim)), ("journal", Some(page(false)))];
+                let page = |crowded| IntentLocation::Journal(Arc::new(JournalView { crowded, ..JournalView::default() }));
+                let places = [("none", None), ("claim", Some(IntentLocation::Claim)), ("journal", Some(page(false)))];
                 let places = [&places[..], &[("crowded-journal", Some(page(true)))]].concat();
                 let intent = choices.one_of("intent", &places);
-                let since = choices.one_of("since", &[("now", NOW), ("long", Timestamp(1)), ("later", Timestamp(NOW.0 + 1))]);
+                let since =
+                    choices.one_of("since", &[("now", NOW), ("long", Timestamp(1)), ("later", Timestamp(NOW.0 + 1))]);
                 ClaimView::Recorded { claim: claim(choices.flag("deleting")), intent, since }
             }
         };
@@ -274,7 +277,7 @@ fn every_shape_of_a_volume() {
             &[
                 ("none", Ok(None)),
                 ("named", Ok(Some(reference))),
-                ("unknown", Err(Obstacle { code: "Unfit", text: "no".into() })),
+                ("unknown", Err(Obstacle { code: crate::Reason::NoRoom, text: "no".into() })),
             ],
         );
         memory.secrets = choices.flag("read").then(Secrets::default);

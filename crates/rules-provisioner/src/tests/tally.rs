@@ -32,7 +32,7 @@ fn read() -> Action {
 
 fn create() -> Action {
     let (socket, request, secrets) = ("/s".into(), Request::default(), Secrets::default());
-    Action::CreateVolume { uid: "u".into(), socket, request, secrets, in_tree: None, job: None }
+    Action::CreateVolume { uid: "u".into(), socket, request, secrets, in_tree: None, in_flight: None }
 }
 
 fn record() -> Action {

@@ -90,7 +90,7 @@ fn n4_a_helper_that_ends_removes_its_socket_first() {
 #[test]
 fn n5_a_stale_socket_is_replaced_and_a_plain_file_is_fatal() {
     let stale = HelperFacts { at_path: AtPath::Socket, ..facts() };
-    assert_eq!(helper().step(&stale), HelperStep::Remove(PATH.into()));
+    assert_eq!(helper().step(&stale), HelperStep::Listen(PATH.into()));
     for there in [AtPath::Other, AtPath::Unreadable("no right to".into())] {
         assert_eq!(ends(&helper().step(&HelperFacts { at_path: there, ..facts() })), Some(1));
     }

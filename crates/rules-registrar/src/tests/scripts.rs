@@ -17,7 +17,7 @@ fn scene() -> Scene<Registrar> {
 /// Another life of the agent, which finds the sockets that are there.
 fn reborn(scene: &Scene<Registrar>) -> Local {
     let before = scene.lab.local();
-    let number: u32 = before.life.trim_start_matches("life-").parse().unwrap();
+    let number: u32 = before.incarnation.trim_start_matches("life-").parse().unwrap();
     let mut local = Local::new("n", format!("life-{}", number + 1));
     before.sockets.keys().for_each(|path| local.seen(path.as_str()));
     local

@@ -10,7 +10,9 @@ use control::{Rules, Timestamp};
 use prove_lab::{Choices, check_table, verdict};
 use serde_json::json;
 
-use crate::{CsiNodeSide, NodeSide, Place, Plugin, Progress, Registrar, SelfView, Socket, SocketView, View};
+use crate::{
+    CsiNodeSide, NodeInfo, NodeObject, Plugin, Registrar, RegistrationProgress, SelfView, Socket, SocketView, View,
+};
 
 fn csi_node(drivers: Value) -> Arc<CSINode> {
     let body = json!({ "metadata": { "name": "n", "uid": "c" }, "spec": { "drivers": drivers } });
@@ -31,7 +33,7 @@ fn every_shape_of_the_node_itself() {
         let node = choices.flag("node").then(|| {
             let mut node = json!({ "metadata": { "name": "n", "annotations": {}, "labels": {} }, "status": {} });
             let life = choices.one_of("life", &[("none", None), ("another", Some("life-0")), ("this", Some("life-1"))]);
-            node["metadata"]["annotations"][names::AGENT_LIFE] = json!(life.unwrap_or_default());
+            node["metadata"]["annotations"][names::AGENT_INCARNATION] = json!(life.unwrap_or_default());
             let managed = if choices.flag("managed") { "true" } else { "" };
             node["metadata"]["annotations"][names::CONTROLLER_MANAGED_ATTACH] = managed.into();
             if choices.flag("hostname") {
@@ -42,7 +44,7 @@ fn every_shape_of_the_node_itself() {
             Arc::new(serde_json::from_value(node).unwrap())
         });
         let csi_node = sides(choices, |_| json!([]));
-        let view = SelfView { name: "n".into(), life: "life-1".into(), node, csi_node };
+        let view = SelfView { name: "n".into(), incarnation: "life-1".into(), node, csi_node };
         verdict(&Registrar::decide(Timestamp(0), &View::SelfNode(view), &()))
     });
 }
@@ -64,8 +66,8 @@ fn plugin(choices: &mut Choices) -> Plugin {
     }
 }
 
-fn place(choices: &mut Choices) -> Place {
-    let place = |id: &str, key: &str, limit| Place {
+fn place(choices: &mut Choices) -> NodeInfo {
+    let place = |id: &str, key: &str, limit| NodeInfo {
         node_id: id.into(),
         topology: [(String::from(key), String::from("z"))].into(),
         max_volumes: limit,
@@ -81,13 +83,13 @@ fn place(choices: &mut Choices) -> Place {
     )
 }
 
-fn progress(choices: &mut Choices) -> Progress {
+fn progress(choices: &mut Choices) -> RegistrationProgress {
     match choices.word("progress", &["Found", "Introduced", "Placed", "Able", "Told"]) {
-        "Found" => Progress::Found,
-        "Introduced" => Progress::Introduced(plugin(choices)),
-        "Placed" => Progress::Placed(plugin(choices), place(choices)),
-        "Able" => Progress::Able(plugin(choices), place(choices), true),
-        _told => Progress::Told(plugin(choices), place(choices), true),
+        "Found" => RegistrationProgress::Found,
+        "Introduced" => RegistrationProgress::Introduced(plugin(choices)),
+        "Placed" => RegistrationProgress::Placed(plugin(choices), place(choices)),
+        "Able" => RegistrationProgress::Able(plugin(choices), place(choices), true),
+        _told => RegistrationProgress::Told(plugin(choices), place(choices), true),
     }
 }
 
@@ -133,8 +135,8 @@ fn every_shape_of_a_socket() {
         let progress = progress(choices);
         let rival = choices.flag("rival").then(|| "/reg/other.sock".into());
         let node = match choices.flag("node") {
-            true => NodeSide::Ours(node(choices)),
-            false => NodeSide::NotYet,
+            true => NodeObject::Ours(node(choices)),
+            false => NodeObject::NotYet,
         };
         let csi_node = sides(choices, entry);
         let socket = Socket { incarnation: 1, progress, turned_away: None, registered: None };

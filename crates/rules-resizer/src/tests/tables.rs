@@ -12,8 +12,8 @@ use control::{Access, Capability, Decision, Mode, Rules, Secrets, Timestamp};
 use prove_lab::{Choices, check_table, verdict};
 
 use crate::{
-    BeforeSize, Bound, Class, Expansion, Grow, GrowFailure, GrowMemory, Grown, Memory, Modify, ModifyFailure,
-    ModifyMemory, ModifyState, Place, Progress, Resizer, Sizes, Stamp, Told, View,
+    BeforeSize, Bound, Class, DriverVolume, Expansion, Grow, GrowFailure, GrowMemory, Grown, Memory, Modify,
+    ModifyFailure, ModifyMemory, ModifyState, ResizeProgress, Resizer, Sizes, Stamp, Told, View,
 };
 
 const NOW: Timestamp = Timestamp(1_000_000);
@@ -46,7 +46,7 @@ fn flagged(choices: &mut Choices, of: &'static str, conditions: &mut Vec<Told>) 
 }
 
 fn bound(grow: Grow, modify: Modify) -> View {
-    let place = Place { driver: "d".into(), socket: "/csi.sock".into(), handle: "h".into() };
+    let place = DriverVolume { driver: "d".into(), socket: "/csi.sock".into(), handle: "h".into() };
     let (claim, volume) = (stamp("c"), stamp("v"));
     View::Claim(Box::new(Bound { claim, volume, place, grow, modify, slow_millis: SLOW }))
 }
@@ -58,7 +58,7 @@ fn still() -> (Grow, Modify) {
         by: Expansion::Controller,
         recovers: true,
         sizes: Sizes { requested: 10, volume: 10, had: 10, allocated: None },
-        progress: Progress::None,
+        progress: ResizeProgress::None,
         conditions: vec![],
         not_required: false,
         before: BeforeSize::Unused,
@@ -89,16 +89,16 @@ fn half(view: &View, memory: &Memory, first: bool) -> String {
     }
 }
 
-fn progress(choices: &mut Choices) -> Progress {
+fn progress(choices: &mut Choices) -> ResizeProgress {
     choices.one_of(
         "progress",
         &[
-            ("None", Progress::None),
-            ("ControllerInProgress", Progress::ControllerInProgress),
-            ("ControllerInfeasible", Progress::ControllerInfeasible),
-            ("NodePending", Progress::NodePending),
-            ("NodeInProgress", Progress::NodeInProgress),
-            ("NodeInfeasible", Progress::NodeInfeasible),
+            ("None", ResizeProgress::None),
+            ("ControllerInProgress", ResizeProgress::ControllerInProgress),
+            ("ControllerInfeasible", ResizeProgress::ControllerInfeasible),
+            ("NodePending", ResizeProgress::NodePending),
+            ("NodeInProgress", ResizeProgress::NodeInProgress),
+            ("NodeInfeasible", ResizeProgress::NodeInfeasible),
         ],
     )
 }
@@ -151,7 +151,12 @@ fn answers(choices: &mut Choices, memory: &mut GrowMemory) {
     );
     memory.hopeless = choices.one_of(
         "hopeless",
-        &[("no", None), ("lately", Some((10, NOW))), ("long-ago", Some((10, Timestamp(1)))), ("another", Some((7, NOW)))],
+        &[
+            ("no", None),
+            ("lately", Some((10, NOW))),
+            ("long-ago", Some((10, Timestamp(1)))),
+            ("another", Some((7, NOW))),
+        ],
     );
     memory.in_use = choices.flag("driver-says-in-use");
 }
@@ -171,9 +176,9 @@ fn every_memory_of_a_resize() {
         let ((mut grow, modify), mut memory) = (still(), GrowMemory::default());
         memory.failure = failure(choices);
         grow.recovers = choices.flag("recovers");
-        let (under_way, never) = (Progress::ControllerInProgress, Progress::ControllerInfeasible);
-        grow.progress =
-            choices.one_of("progress", &[("None", Progress::None), ("InProgress", under_way), ("Infeasible", never)]);
+        let (under_way, never) = (ResizeProgress::ControllerInProgress, ResizeProgress::ControllerInfeasible);
+        grow.progress = choices
+            .one_of("progress", &[("None", ResizeProgress::None), ("InProgress", under_way), ("Infeasible", never)]);
         let allocated = choices.one_of("allocated", &[("nothing", None), ("this", Some(10)), ("less", Some(7))]);
         if memory.failure.is_some() {
             condition(choices, names::CONTROLLER_RESIZE_ERROR, &mut grow.conditions);
@@ -212,8 +217,8 @@ fn modify_memory(choices: &mut Choices) -> ModifyMemory {
     let modified = choices.one_of("modified", &[("no", None), ("x", Some("x".into())), ("y", Some("y".into()))]);
     let refused = choices.one_of("refused", &[("no", None), ("x", Some("x".into()))]);
     let hopeless = |since| Some((String::from("x"), since));
-    let hopeless =
-        choices.one_of("hopeless", &[("no", None), ("x-lately", hopeless(NOW)), ("x-long-ago", hopeless(Timestamp(1)))]);
+    let hopeless = choices
+        .one_of("hopeless", &[("no", None), ("x-lately", hopeless(NOW)), ("x-long-ago", hopeless(Timestamp(1)))]);
     ModifyMemory { modified, refused, hopeless, failure, ..ModifyMemory::default() }
 }
 
