@@ -93,7 +93,7 @@ impl<A, C: Reason> From<Resolved<A, C>> for Decision<A> {
 /// Rules say it with a reason of their own type; the engine and everything after it with the reason's name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Why<C = &'static str> {
-    /// The reason.
+    /// One of the rules' reasons, or its name.
     pub code: C,
     /// One clause a person can read, without a capital or a full stop, such as `waiting for the driver's answer`.
     pub text: String,

@@ -82,12 +82,6 @@ impl<R: Rules> Lab<R> {
         self.cache.checked::<R, _>(|cache| self.engine.decide(self.now, key, cache))
     }
 
-    /// What the rules want for a key if nothing failed before, with a reason of their own.
-    pub fn wanted(&self, key: &R::Key) -> Decision<R::Action, R::Reason> {
-        let view = R::view(key, &self.cache, self.engine.local());
-        R::decide(self.now, &view, &self.engine.memory(key))
-    }
-
     /// Why.
     pub fn why(&self, key: &R::Key) -> Why {
         self.decide(key).why().clone()

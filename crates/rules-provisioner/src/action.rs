@@ -142,7 +142,7 @@ pub enum Action {
     },
     /// Adds the finalizer that keeps a PersistentVolume until the driver has deleted its data.
     AddFinalizer(Arc<PersistentVolume>),
-    /// Removes it.
+    /// Removes that finalizer: the data is gone, or is kept by policy.
     RemoveFinalizer {
         /// The volume.
         volume: Arc<PersistentVolume>,

@@ -186,7 +186,8 @@ fn a_full_journal_is_waited_for_and_said() {
     let why = world.why(&world.key());
     assert_eq!(why.code, "JournalFull");
     assert_eq!(why.text, "the journal is full: waiting until entries leave Lease n/longshore-journal-d");
-    let wanted = world.wanted(&world.key());
+    let view = Provisioner::view(&world.key(), &world.cache, world.engine.local());
+    let wanted = Provisioner::decide(world.now, &view, &world.engine.memory(&world.key()));
     assert_eq!(Provisioner::rest_event(&world.key(), wanted.why()), Some((EventType::Warning, "ProvisioningFailed")));
     assert_eq!(world.entries().len(), 2, "what cannot be read is nobody's to take away");
 }

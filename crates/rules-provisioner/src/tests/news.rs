@@ -4,7 +4,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use api::{Kind, names};
-use control::{Action as _, Decision, EventType, Narrate, Outcome, Refusal, Reply};
+use control::{Action as _, Decision, EventType, Narrate, Outcome, Refusal, Reply, Rules};
 use csi::Code;
 use serde_json::json;
 
@@ -23,7 +23,9 @@ fn told(world: &mut World) -> Vec<String> {
 }
 
 fn rest_event(world: &World) -> Option<(EventType, &'static str)> {
-    match world.wanted(&world.key()) {
+    let (key, local) = (world.key(), world.engine.local());
+    let view = Provisioner::view(&key, &world.cache, local);
+    match Provisioner::decide(world.now, &view, &world.engine.memory(&key)) {
         Decision::Rest(why) => Provisioner::rest_event(&world.key(), &why),
         other @ (Decision::Wait(..) | Decision::Do(..) | Decision::Either(..)) => panic!("{other:?}"),
     }
