@@ -4,11 +4,11 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use api::{AttachedVolume, ObjectKey};
-use control::{Rules, Timestamp};
+use control::{Outcome, Reply, Rules, Timestamp};
 use prove_lab::{Choices, check_table, verdict};
 
 use crate::{
-    AttachDetach, Attachment, Holder, Key, Memory, NodeFacts, Pair, Proof, Rival, Stamp, Unwanted, View, Want,
+    Action, AttachDetach, Attachment, Holder, Key, Memory, NodeFacts, Pair, Proof, Rival, Stamp, Unwanted, View, Want,
 };
 
 fn node(choices: &mut Choices) -> Option<NodeFacts> {
@@ -115,4 +115,13 @@ fn every_other_shape() {
         };
         verdict(&AttachDetach::decide(Timestamp(0), &view, &Memory::default()))
     });
+}
+
+// Reliability 28: a proof is about attachments; without any there is nothing it could allow.
+#[test]
+fn an_answer_about_no_attachment_is_no_proof() {
+    let node = Stamp { name: "a".into(), uid: "a".into(), version: "1".into() };
+    let did = Action::Fence { node, unique_name: "v".into(), attachments: vec![] };
+    let got = Outcome::Done(Reply::Object(api::Node::default().into()));
+    assert_eq!(AttachDetach::remember(Timestamp(0), Memory::default(), &did, &got), Memory::default());
 }

@@ -91,7 +91,13 @@ fn proof(choices: &mut Choices) -> Option<AttachProof> {
     let proof = |version, holds| Some(AttachProof { version, holds });
     choices.one_of(
         "proof",
-        &[("none", None), ("holds", proof(5, true)), ("fails", proof(5, false)), ("failed-before", proof(4, false))],
+        &[
+            ("none", None),
+            ("holds", proof(5, true)),
+            ("fails", proof(5, false)),
+            ("failed-before", proof(4, false)),
+            ("held-before", proof(4, true)),
+        ],
     )
 }
 
