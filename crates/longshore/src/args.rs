@@ -24,7 +24,7 @@ pub enum Command {
     /// Run the controllers of a cluster alone: binding, attach/detach, scheduler, and those of some drivers
     Controllers(Controllers),
     /// Run the node agent of this machine alone: registration, mounts, pods
-    Node(Node),
+    Node(RunNode),
     /// Run the reference CSI driver alone
     Driver(Driver),
     /// Say why a claim, volume, attachment or pod is where it is
@@ -142,7 +142,7 @@ pub struct Controllers {
 
 /// `longshore node`.
 #[derive(Args, Clone)]
-pub struct Node {
+pub struct RunNode {
     /// How to reach the cluster [default: the service account of the pod]
     #[arg(long, env = "KUBECONFIG", value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,

@@ -12,7 +12,7 @@ use crate::node::NodeAgent;
 use crate::out;
 
 /// Runs until told to stop. Pods go on without it.
-pub async fn command(args: args::Node) -> Result<()> {
+pub async fn command(args: args::RunNode) -> Result<()> {
     let layout = Layout::new(args.data_dir)?;
     let name = match args.node_name {
         Some(name) => name,

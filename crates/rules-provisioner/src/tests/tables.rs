@@ -238,7 +238,8 @@ fn every_other_shape_of_a_claim() {
             "NotForNodes" => ClaimView::OnAnotherNode(String::new()),
             "OnAnotherNode" => ClaimView::OnAnotherNode("b".into()),
             _recorded => {
-                let page = |crowded| IntentLocation::Journal(Arc::new(JournalView { crowded, ..JournalView::default() }));
+                let page =
+                    |crowded| IntentLocation::Journal(Arc::new(JournalView { crowded, ..JournalView::default() }));
                 let places = [("none", None), ("claim", Some(IntentLocation::Claim)), ("journal", Some(page(false)))];
                 let places = [&places[..], &[("crowded-journal", Some(page(true)))]].concat();
                 let intent = choices.one_of("intent", &places);
