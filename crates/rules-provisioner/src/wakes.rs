@@ -30,7 +30,7 @@ fn key_of(claim: &PersistentVolumeClaim) -> Key {
 
 /// Claims with an entry in the journal, some of which may be gone.
 fn begun(cache: &Cache, local: &Local) -> Vec<Key> {
-    journal::entries(cache, local, |uid, record| key_in(uid, record))
+    journal::entries(cache, local, key_in)
 }
 
 fn key_in(uid: &str, record: &str) -> Option<Key> {
