@@ -33,7 +33,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn no_port_is_given_twice_and_all_can_be_listened_on() {
+    fn no_port_is_given_twice_and_they_can_be_listened_on() {
         let ports: Vec<u16> = (0..50).map(|_| free_port().unwrap()).collect();
         assert_eq!(ports.iter().collect::<BTreeSet<_>>().len(), ports.len());
         // Other programs look for ports too and may hold one for a moment.

@@ -155,7 +155,8 @@ fn what_pod_and_driver_ask_for_is_in_the_request_to_publish() {
 fn access_modes_become_the_modes_of_csi() {
     let spec = |modes: &[&str]| {
         let body = json!({ "metadata": { "name": "v" }, "spec": {
-            "accessModes": modes, "mountOptions": ["noatime"], "csi": { "driver": "d", "volumeHandle": "h", "fsType": "ext4" },
+            "accessModes": modes, "mountOptions": ["noatime"],
+            "csi": { "driver": "d", "volumeHandle": "h", "fsType": "ext4" },
         } });
         VolumeSpec::of(&serde_json::from_value(body).unwrap())
     };
