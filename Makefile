@@ -30,7 +30,7 @@ up: build ## Build and start everything on this machine (ARGS="--help" shows the
 	@exec $(QUICK) up $(ARGS)
 
 .PHONY: build
-build: toolchain ## Build the binary that `make up` starts, in half the time of a release
+build: toolchain ## Build the binary that `make up` starts, in about half the time of a release
 	@cargo build --profile quick --locked --package longshore
 
 .PHONY: release
