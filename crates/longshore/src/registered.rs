@@ -76,10 +76,9 @@ impl Registered {
             let registered = registrar.look_local(|local| local.drivers());
             let sockets = registered.into_iter().map(|(name, driver)| (name, driver.socket)).collect();
             self.update(&sockets).await;
-            let missing = self.expected.clone().filter(|(name, _)| !self.serves.manager.has(name));
             tokio::select! {
                 changed = learned.changed() => if changed.is_err() { return },
-                () = tokio::time::sleep(PATIENCE), if missing.is_some() => self.assume(missing).await,
+                () = tokio::time::sleep(PATIENCE), if self.missing().is_some() => self.assume().await,
             }
         }
     }
@@ -103,14 +102,21 @@ impl Registered {
         }
     }
 
-    /// Sets the controllers of an expected driver to work without it.
-    async fn assume(&self, missing: Option<(String, String)>) {
-        let Some((name, socket)) = missing else { return };
+    /// The expected driver, if it has not registered and has no controllers.
+    fn missing(&self) -> Option<&(String, String)> {
+        let (manager, serving) = (&self.serves.manager, &self.serving);
+        self.expected.as_ref().filter(|(name, _)| !manager.has(name) && !serving.contains_key(name))
+    }
+
+    /// Sets the controllers of the expected driver to work without it. It may have registered by now: then its
+    /// controllers are there already, and a second set would do everything twice.
+    async fn assume(&self) {
+        let Some((name, socket)) = self.missing() else { return };
         let capabilities =
             Capabilities::from_iter([ControllerRpc::CreateDeleteVolume, ControllerRpc::PublishUnpublishVolume]);
         let service = [PluginService::ControllerService];
-        let profile = Profile::assumed(name, capabilities.union(Capabilities::from_iter(service)));
-        if let Err(error) = self.serves.add(&socket, &profile).await {
+        let profile = Profile::assumed(name.as_str(), capabilities.union(Capabilities::from_iter(service)));
+        if let Err(error) = self.serves.add(socket, &profile).await {
             tracing::warn!("{error:#}");
         }
     }

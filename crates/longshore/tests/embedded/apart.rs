@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
 
 use crate::life::pod;
 use crate::objects;
@@ -77,6 +78,8 @@ fn four_processes_cost_no_more_than_one() {
         return;
     }
     let together = World::all_in_one("together");
+    // Longer than `up` waits for the driver that it expects: one that registered must not be served twice.
+    std::thread::sleep(Duration::from_millis(2500));
     let ask = || parse(&together.api.ask("GET", "/longshore/v1/counts", "", "").unwrap());
     let before = ask();
     life(&together);

@@ -69,8 +69,9 @@ impl World {
         until_said(&mut agent, "drivers register in");
         world.driver = Some(start("driver", &["driver", "--node-id=here"], world.scratch.path()));
         world.sidecars.extend([controllers, agent]);
-        world.wait("the driver to be registered", CSI_NODES, |nodes| {
-            nodes.iter().any(|node| node["spec"]["drivers"][0]["name"] == DRIVER)
+        // The last thing that registration writes.
+        world.wait("the driver to be registered", "/api/v1/nodes", |nodes| {
+            nodes.iter().any(|node| node["metadata"]["annotations"].to_string().contains(DRIVER))
         });
         world
     }
