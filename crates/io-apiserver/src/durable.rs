@@ -48,7 +48,7 @@ impl DurableLog {
     /// Opens or creates the database; says what it holds and the highest revision ever given out.
     pub(crate) fn open(path: &Path, max_bytes: Option<u64>) -> Result<(DurableLog, Vec<Found>, u64), Error> {
         let existed = path.exists();
-        let damaged = |error: rusqlite::Error| Error::Damaged { path: path.to_owned(), reason: error.to_string() };
+        let damaged = |error: rusqlite::Error| unusable(path, &error);
         if existed {
             files::narrow_rights(path)?;
             refuse_other_files(path)?;
@@ -180,11 +180,18 @@ fn prepare(connection: &Connection, max_bytes: Option<u64>) -> rusqlite::Result<
     Ok(())
 }
 
+/// Why the database cannot be opened. On a full disk nothing is wrong with it: nobody must be told to throw it away.
+fn unusable(path: &Path, error: &rusqlite::Error) -> Error {
+    if error.sqlite_error_code() == Some(ErrorCode::DiskFull) {
+        let full = "the disk is full; free some space and try again";
+        return Error::file("open", path, std::io::Error::new(std::io::ErrorKind::StorageFull, full));
+    }
+    Error::Damaged { path: path.to_owned(), reason: error.to_string() }
+}
+
 fn check_owner(connection: &Connection, path: &Path) -> Result<(), Error> {
     let read = |name: &str| {
-        connection
-            .pragma_query_value(None, name, |row| row.get::<_, i64>(0))
-            .map_err(|e| Error::Damaged { path: path.to_owned(), reason: e.to_string() })
+        connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(|error| unusable(path, &error))
     };
     let (application, schema) = (read("application_id")?, read("user_version")?);
     match (application, schema) {
@@ -273,6 +280,13 @@ mod tests {
         assert!(size() > 8 << 20);
         log.shrink().unwrap();
         assert!(size() < 2 << 20, "{}", size());
+    }
+
+    #[test]
+    fn a_database_that_cannot_be_opened_for_want_of_room_is_not_called_damaged() {
+        let dir = tempfile::tempdir().unwrap();
+        let Err(error) = DurableLog::open(&dir.path().join("s"), Some(PAGE_BYTES)) else { panic!("it has no room") };
+        assert!(error.to_string().ends_with("the disk is full; free some space and try again"), "{error}");
     }
 
     #[test]
