@@ -210,6 +210,15 @@ part! {
         restart_policy: String,
         service_account_name: String,
         termination_grace_period_seconds: Option<i64>,
+        hostname: String,
+        host_network: bool,
+        #[serde(rename = "hostPID")]
+        host_pid: bool,
+        #[serde(rename = "hostIPC")]
+        host_ipc: bool,
+        host_users: Option<bool>,
+        share_process_namespace: bool,
+        security_context: PodSecurityContext,
     }
 }
 
@@ -244,7 +253,51 @@ part! {
         working_dir: String,
         env: Vec<EnvVar>,
         volume_mounts: Vec<VolumeMount>,
+        resources: Resources,
+        security_context: SecurityContext,
     }
+}
+
+part! {
+    /// What all containers of a pod may do, unless they say otherwise themselves.
+    PodSecurityContext {
+        run_as_user: Option<i64>,
+        run_as_group: Option<i64>,
+        run_as_non_root: Option<bool>,
+        supplemental_groups: Vec<i64>,
+        fs_group: Option<i64>,
+        seccomp_profile: Option<ConfinementProfile>,
+        app_armor_profile: Option<ConfinementProfile>,
+        se_linux_options: Option<Value>,
+        sysctls: Vec<Value>,
+    }
+}
+
+part! {
+    /// What one container may do.
+    SecurityContext {
+        run_as_user: Option<i64>,
+        run_as_group: Option<i64>,
+        run_as_non_root: Option<bool>,
+        privileged: Option<bool>,
+        allow_privilege_escalation: Option<bool>,
+        read_only_root_filesystem: Option<bool>,
+        capabilities: ContainerCapabilities,
+        seccomp_profile: Option<ConfinementProfile>,
+        app_armor_profile: Option<ConfinementProfile>,
+        se_linux_options: Option<Value>,
+        proc_mount: String,
+    }
+}
+
+part! {
+    /// Capabilities of the kernel beside the default ones, and without some of them.
+    ContainerCapabilities { add: Vec<String>, drop: Vec<String> }
+}
+
+part! {
+    /// A seccomp or AppArmor profile: `RuntimeDefault`, `Unconfined` or `Localhost` with the name of one on the node.
+    ConfinementProfile { r#type: String, localhost_profile: String }
 }
 
 part! {

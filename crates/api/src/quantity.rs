@@ -41,6 +41,13 @@ impl Quantity {
         Ok(i64::try_from(whole).unwrap_or(if whole < 0 { i64::MIN } else { i64::MAX }))
     }
 
+    /// Thousandths, rounded up, as processors are counted.
+    pub fn millis(&self) -> Result<i64, BadQuantity> {
+        let nanos = self.nanos()?;
+        let whole = nanos.div_euclid(NANO / 1000) + i128::from(nanos.rem_euclid(NANO / 1000) > 0);
+        Ok(i64::try_from(whole).unwrap_or(if whole < 0 { i64::MIN } else { i64::MAX }))
+    }
+
     /// The exact value in billionths, rounded away from zero where finer.
     fn nanos(&self) -> Result<i128, BadQuantity> {
         parse(&self.0).ok_or_else(|| BadQuantity(self.0.clone()))

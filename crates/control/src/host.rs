@@ -3,10 +3,14 @@
 //!
 //! Every operation may be repeated: doing it again when it is done already succeeds and changes nothing.
 
+mod sandbox;
+
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
+
+pub use sandbox::{Limits, LinuxCapabilities, Sandbox};
 
 /// One operation on this machine. Paths are absolute and never resolve through a symbolic link.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -18,6 +22,11 @@ pub enum Op {
     },
     /// Make a directory to mount at, and the missing ones above it. Not durable, as no mount is.
     MakePlace {
+        /// Which.
+        path: String,
+    },
+    /// Make a directory that every user may write to, and the missing ones above it, which not every user may read.
+    MakeScratch {
         /// Which.
         path: String,
     },
@@ -198,7 +207,7 @@ pub struct Copying {
     pub still: Option<String>,
 }
 
-/// A process to start: the machine's own root filesystem, read-only, with volumes at their places.
+/// A process to start: programs and configuration of the machine, read-only, with volumes at their places.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Process {
     /// A name unique on this machine, and fit for a file name.
@@ -211,6 +220,8 @@ pub struct Process {
     pub environment: BTreeMap<String, String>,
     /// Directories it sees at other places.
     pub mounts: Vec<ProcessMount>,
+    /// What it may do.
+    pub sandbox: Sandbox,
 }
 
 /// A directory a process sees at another place.
@@ -240,6 +251,8 @@ pub enum ProcessState {
         since_millis: u64,
         /// When it ended.
         at_millis: u64,
+        /// The kernel ended it, or something it started, because its limit of memory was reached.
+        out_of_memory: bool,
     },
     /// It could not be started. The text is a sentence for the user.
     NotStarted(String),
@@ -281,6 +294,7 @@ impl fmt::Debug for Op {
         match self {
             Op::MakeDir { path } => write!(f, "MakeDir({path})"),
             Op::MakePlace { path } => write!(f, "MakePlace({path})"),
+            Op::MakeScratch { path } => write!(f, "MakeScratch({path})"),
             Op::RemoveDir { path } => write!(f, "RemoveDir({path})"),
             Op::WriteFile { path, bytes } => write!(f, "WriteFile({path}, {} bytes)", bytes.len()),
             Op::RemoveFile { path } => write!(f, "RemoveFile({path})"),
@@ -323,6 +337,7 @@ impl Op {
         match self {
             Op::MakeDir { path }
             | Op::MakePlace { path }
+            | Op::MakeScratch { path }
             | Op::RemoveDir { path }
             | Op::WriteFile { path, .. }
             | Op::RemoveFile { path }

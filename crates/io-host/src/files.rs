@@ -28,6 +28,13 @@ pub(crate) fn make_place(path: &str) -> Result<(), HostError> {
     make_dirs(path, false)
 }
 
+/// The same for a directory that every user may write to, as an emptyDir of Kubernetes.
+pub(crate) fn make_scratch(path: &str) -> Result<(), HostError> {
+    make_dirs(path, false)?;
+    let dir = path::open_existing(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
+    rustix::fs::fchmod(&dir, Mode::from_raw_mode(0o777)).map_err(begun("open to all", path))
+}
+
 fn make_dirs(path: &str, durable: bool) -> Result<(), HostError> {
     let parts = path::components(path)?;
     let mut dir = path::openat2(rustix::fs::CWD, "/", OFlags::RDONLY | OFlags::DIRECTORY)

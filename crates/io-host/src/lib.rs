@@ -41,7 +41,7 @@ mod numbered;
 mod path;
 mod process;
 mod record;
-mod root;
+mod sandbox;
 mod shim;
 mod sys;
 mod tree;
@@ -81,7 +81,7 @@ pub struct Host {
     /// Where the state of processes is kept, one directory each.
     state_dir: PathBuf,
     /// The program started as supervisor, with [`SHIM_WORD`] and the process's directory as its arguments.
-    shim: PathBuf,
+    shim: process::Shim,
     /// Processes get a root without overlayfs.
     plain_root: bool,
     /// How fast anything is copied.
@@ -99,14 +99,14 @@ impl Host {
     pub fn new(state_dir: PathBuf) -> io::Result<Host> {
         let made = state_dir.to_str().ok_or_else(|| io::Error::other("the state directory's path is not UTF-8"));
         files::make_dir(made?).map_err(io::Error::other)?;
-        let shim = std::env::current_exe()?;
+        let shim = process::Shim::new(std::env::current_exe()?);
         let (names, targets, watchers) = (keyed::Keyed::default(), keyed::Keyed::default(), Arc::default());
         Ok(Host { state_dir, shim, plain_root: false, pace: copy::Pace::default(), names, targets, watchers })
     }
 
     /// The same, with another program as supervisor of processes than the one that is running.
     pub fn with_shim(mut self, program: PathBuf) -> Host {
-        self.shim = program;
+        self.shim = process::Shim::new(program);
         self
     }
 
@@ -128,6 +128,7 @@ impl Host {
         match op {
             Op::MakeDir { path } => files::make_dir(path).map(done),
             Op::MakePlace { path } => files::make_place(path).map(done),
+            Op::MakeScratch { path } => files::make_scratch(path).map(done),
             Op::RemoveDir { path } => files::remove_dir(path).map(done),
             Op::WriteFile { path, bytes } => files::write_file(path, bytes).map(done),
             Op::RemoveFile { path } => files::remove_file(path).map(done),

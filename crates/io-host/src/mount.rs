@@ -230,7 +230,8 @@ pub(crate) fn bind(source: &str, target: &str, read_only: bool) -> Result<(), Ho
     let made = rustix::mount::open_tree(&from, "", flags).map_err(refused("show elsewhere", source))?;
     drop(from);
     if read_only {
-        sys::mount_read_only(&made).map_err(|error| os("make read-only the view of", source, error, false))?;
+        sys::set_mount_attributes(&made, libc::MOUNT_ATTR_RDONLY, false)
+            .map_err(|error| os("make read-only the view of", source, error, false))?;
     }
     attach(made, place, target)?;
     let now = shown(open_dir(target)?, target)?.seen;
@@ -271,7 +272,8 @@ pub(crate) fn bind_device(device: &str, target: &str, read_only: bool) -> Result
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH;
     let made = rustix::mount::open_tree(&node, "", flags).map_err(refused("show elsewhere", device))?;
     if read_only {
-        sys::mount_read_only(&made).map_err(|error| os("make read-only the view of", device, error, false))?;
+        sys::set_mount_attributes(&made, libc::MOUNT_ATTR_RDONLY, false)
+            .map_err(|error| os("make read-only the view of", device, error, false))?;
     }
     attach(made, place, target)?;
     let now = shown(path::open_existing(target, OFlags::PATH)?, target)?;

@@ -2,9 +2,10 @@
 
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,31 @@ pub(crate) const TAKEN_OVER: &[u8] = b"ok";
 const HANDOVER: Duration = Duration::from_secs(30);
 /// How long we wait for a lock that is about to be let go.
 const LETTING_GO: Duration = Duration::from_secs(10);
+
+/// The program that supervises processes. It is started through a mount of its own that is read-only: a process in a
+/// pod can be made to run it (`/proc/self/exe`), and must not get a way to write to it from that (CVE-2019-5736).
+#[derive(Debug)]
+pub(crate) struct Shim {
+    path: PathBuf,
+    /// `None` without the right to mount; then nobody in a pod is root on the machine either.
+    mount: Option<OwnedFd>,
+}
+
+impl Shim {
+    pub(crate) fn new(path: PathBuf) -> Shim {
+        let mount = path.to_str().and_then(|path| crate::sandbox::root::clone_tree(rustix::fs::CWD, path, false).ok());
+        let mount = mount.filter(|mount| sys::set_mount_attributes(mount, libc::MOUNT_ATTR_RDONLY, false).is_ok());
+        Shim { path, mount }
+    }
+
+    fn command(&self) -> Command {
+        let Some(mount) = &self.mount else { return Command::new(&self.path) };
+        // The child has the descriptor until it executes what it leads to.
+        let mut command = Command::new(format!("/proc/self/fd/{}", mount.as_raw_fd()));
+        command.arg0(&self.path);
+        command
+    }
+}
 
 impl Host {
     /// Starts a process, once.
@@ -48,7 +74,7 @@ impl Host {
     /// Hands the lock to a supervisor and waits until it has taken over.
     fn launch(&self, dir: &Path, lock: File, name: &str) -> Result<(), HostError> {
         let failed = |error| os("start the supervisor of process", name, error, false);
-        let mut command = Command::new(&self.shim);
+        let mut command = self.shim.command();
         command.arg(SHIM_WORD).arg(dir).current_dir("/").env_clear();
         command.stdin(Stdio::from(lock)).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().map_err(failed)?;
@@ -110,6 +136,7 @@ impl Host {
             });
         }
         // In this order a crash in the middle leaves either an ended process or one never started, and never a lost one.
+        crate::sandbox::cgroup::forget(name);
         let open = open_dir(&text(&dir)?)?;
         for file in [record::LOG, record::PID, record::SPEC, record::EXIT, record::LOCK] {
             files::drop_at(&open, file, AtFlags::empty())?;

@@ -18,7 +18,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use control::host::{Process, ProcessMount, ProcessState};
+use control::host::{Process, ProcessMount, ProcessState, Sandbox};
 use serde::{Deserialize, Serialize};
 
 use crate::sys;
@@ -40,6 +40,9 @@ pub(crate) struct Spec {
     pub mounts: Vec<SpecMount>,
     /// Build the root without overlayfs.
     pub plain_root: bool,
+    /// What the process may do. Records of before it was kept have none.
+    #[serde(default)]
+    pub sandbox: Sandbox,
 }
 
 /// A directory seen elsewhere.
@@ -62,7 +65,13 @@ pub(crate) struct Started {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Exit {
-    Exited { code: i32, since_millis: u64, at_millis: u64 },
+    Exited {
+        code: i32,
+        since_millis: u64,
+        at_millis: u64,
+        #[serde(default)]
+        out_of_memory: bool,
+    },
     NotStarted(String),
 }
 
@@ -80,6 +89,7 @@ impl Spec {
             environment: process.environment.clone(),
             mounts: process.mounts.iter().map(mount).collect(),
             plain_root,
+            sandbox: process.sandbox.clone(),
         }
     }
 }
@@ -114,8 +124,8 @@ pub(crate) fn state(dir: &Path) -> io::Result<Option<ProcessState>> {
     let started: Option<Started> = read(dir, PID)?;
     let alive = is_alive(dir)?;
     let ended = match read(dir, EXIT)? {
-        Some(Exit::Exited { code, since_millis, at_millis }) => {
-            Some(ProcessState::Exited { code, since_millis, at_millis })
+        Some(Exit::Exited { code, since_millis, at_millis, out_of_memory }) => {
+            Some(ProcessState::Exited { code, since_millis, at_millis, out_of_memory })
         }
         Some(Exit::NotStarted(why)) => Some(ProcessState::NotStarted(why)),
         None => None,

@@ -8,7 +8,7 @@
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -21,14 +21,21 @@ use rustix::thread::UnshareFlags;
 
 use crate::process::TAKEN_OVER;
 use crate::record::{self, Exit, Spec, Started};
+use crate::sandbox::cgroup::ControlGroups;
+use crate::sandbox::confine::{self, Confinement};
+use crate::sandbox::{StartError, namespaces, root, step};
 use crate::sys::{Forked, Signals};
-use crate::{files, root, sys};
+use crate::{files, sys};
 
 /// The entry of the hidden subcommand [`SHIM_WORD`](crate::SHIM_WORD), to be called before any thread is started. The
 /// argument is the process's directory; standard input is its lock, standard output goes to who starts it. Answers the
 /// exit status for the caller.
 pub fn shim_main(args: &[String]) -> i32 {
     let [dir] = args else { return 2 };
+    // Whoever started us may have left descriptors open to its children. None of them is a pod's business.
+    if sys::close_others(&[]).is_err() {
+        return 1;
+    }
     match split_off(Path::new(dir)) {
         Ok(()) => 0,
         Err(error) => {
@@ -53,8 +60,8 @@ fn is_running(state: &control::host::ProcessState) -> bool {
     matches!(state, control::host::ProcessState::Running { .. })
 }
 
-/// The supervisor's life. `_lock` is held to the end of it.
-fn supervise(dir: &Path, _lock: OwnedFd, mut starter: File) -> i32 {
+/// The supervisor's life. The lock is held to the end of it.
+fn supervise(dir: &Path, lock: OwnedFd, mut starter: File) -> i32 {
     let taken_over = (|| {
         rustix::process::setsid()?;
         rustix::process::chdir("/")?;
@@ -63,7 +70,9 @@ fn supervise(dir: &Path, _lock: OwnedFd, mut starter: File) -> i32 {
         let open = open_dir(dir)?;
         let spec: Spec =
             record::read(dir, record::SPEC)?.ok_or_else(|| io::Error::other("its description is missing"))?;
+        let others = namespaces::enter(dir, &spec.sandbox).map_err(step("the pod's namespaces cannot be entered"))?;
         let started = mark(&open)?;
+        drop(others);
         Ok::<_, io::Error>((signals, open, spec, started))
     })();
     let (signals, open, spec, started) = match taken_over {
@@ -75,12 +84,12 @@ fn supervise(dir: &Path, _lock: OwnedFd, mut starter: File) -> i32 {
     };
     let _ = starter.write_all(TAKEN_OVER);
     drop(starter);
-    let end = match run(dir, &spec, signals) {
-        Ok(Ended::With(code)) => {
-            Exit::Exited { code, since_millis: started.since_millis, at_millis: record::now_millis() }
+    let end = match run(dir, &spec, &lock, signals) {
+        Ok(Ended::With { code, out_of_memory }) => {
+            Exit::Exited { code, since_millis: started.since_millis, at_millis: record::now_millis(), out_of_memory }
         }
         Ok(Ended::NotStarted(why)) => Exit::NotStarted(why),
-        Err(error) => Exit::NotStarted(format!("the process could not be supervised: {error}")),
+        Err(error) => Exit::NotStarted(error.to_string()),
     };
     // Nobody is left to hear of a failure here; the process then counts as lost, which it is.
     let written = serde_json::to_vec(&end).map(|bytes| files::put_at(&open, record::EXIT, &bytes));
@@ -111,22 +120,25 @@ fn mark(dir: &OwnedFd) -> io::Result<Started> {
 
 /// How the first process ended.
 enum Ended {
-    With(i32),
+    With { code: i32, out_of_memory: bool },
     NotStarted(String),
 }
 
-fn run(dir: &Path, spec: &Spec, mut signals: Signals) -> io::Result<Ended> {
-    let (problems, report) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-    sys::unshare(UnshareFlags::NEWPID)?;
-    let first = match sys::fork()? {
+fn run(dir: &Path, spec: &Spec, lock: &OwnedFd, mut signals: Signals) -> Result<Ended, StartError> {
+    let failed = || "the process could not be supervised";
+    let (problems, report) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(step(failed()))?;
+    let name = dir.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let groups = ControlGroups::make(name, &spec.sandbox.limits)?;
+    sys::unshare(UnshareFlags::NEWPID).map_err(step(failed()))?;
+    let first = match sys::fork().map_err(step(failed()))? {
         Forked::Parent(first) => first,
         Forked::Child => {
             drop(problems);
-            sys::exit_now(first_process(dir, spec, File::from(report)));
+            sys::exit_now(first_process(dir, spec, &groups, lock, File::from(report)));
         }
     };
     drop(report);
-    let watched = rustix::process::pidfd_open(first, PidfdFlags::empty())?;
+    let watched = rustix::process::pidfd_open(first, PidfdFlags::empty()).map_err(step(failed()))?;
     loop {
         let mut fds = [PollFd::new(&signals, PollFlags::IN), PollFd::new(&watched, PollFlags::IN)];
         let _ = poll(&mut fds, None);
@@ -135,10 +147,13 @@ fn run(dir: &Path, spec: &Spec, mut signals: Signals) -> io::Result<Ended> {
             let passed_on = if signal == libc::SIGUSR1 { Signal::KILL } else { Signal::TERM };
             let _ = rustix::process::pidfd_send_signal(&watched, passed_on);
         }
-        if ended && let Some((_, status)) = rustix::process::waitpid(Some(first), WaitOptions::empty())? {
+        let told = if ended { rustix::process::waitpid(Some(first), WaitOptions::empty()) } else { Ok(None) };
+        if let Some((_, status)) = told.map_err(step(failed()))? {
             let mut said = String::new();
-            File::from(problems).read_to_string(&mut said)?;
-            return Ok(if said.is_empty() { Ended::With(code(status)) } else { Ended::NotStarted(said) });
+            File::from(problems).read_to_string(&mut said).map_err(step(failed()))?;
+            let ended = Ended::With { code: code(status), out_of_memory: groups.ran_out_of_memory() };
+            groups.remove();
+            return Ok(if said.is_empty() { ended } else { Ended::NotStarted(said) });
         }
     }
 }
@@ -153,29 +168,42 @@ fn code(status: WaitStatus) -> i32 {
 }
 
 /// The life of the first process; its exit status is the command's.
-fn first_process(dir: &Path, spec: &Spec, mut report: File) -> i32 {
-    match begin(dir, spec, &report) {
+fn first_process(dir: &Path, spec: &Spec, groups: &ControlGroups, lock: &OwnedFd, mut report: File) -> i32 {
+    let begun = begin(dir, spec, groups, &report).and_then(|begun| {
+        // It is beside the command in its process namespace, so it keeps nothing that the command must not have.
+        confine::give_up_almost_all().map_err(confine::refused)?;
+        Ok(begun)
+    });
+    match begun {
         Ok((signals, command)) => {
             drop(report);
-            attend(signals, command).unwrap_or(255)
+            // All that leads out is closed. The lock stays: it shows that something of the process still lives.
+            match sys::close_others(&[signals.as_fd(), lock.as_fd()]) {
+                Ok(()) => attend(signals, command).unwrap_or(255),
+                Err(_) => 255,
+            }
         }
-        Err(why) => {
-            let _ = report.write_all(why.as_bytes());
+        Err(error) => {
+            let _ = report.write_all(error.to_string().as_bytes());
             127
         }
     }
 }
 
-fn begin(dir: &Path, spec: &Spec, report: &File) -> Result<(Signals, Pid), String> {
-    let plain = |error: io::Error| format!("the process could not be prepared: {error}");
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(|errno| plain(errno.into()))?;
+fn begin(dir: &Path, spec: &Spec, groups: &ControlGroups, report: &File) -> Result<(Signals, Pid), StartError> {
+    let prepared = || "the process could not be prepared";
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(step(prepared()))?;
     if supervisor_is_gone(report) {
-        return Err("its supervisor was killed".to_owned());
+        return Err(StartError::Asked("its supervisor was killed".to_owned()));
     }
     let held = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGCHLD];
-    let signals = Signals::hold(&held).map_err(plain)?;
-    let log = open_log(dir).map_err(|error| format!("the log of the process cannot be opened: {error}"))?;
-    root::enter(dir, &spec.mounts, spec.plain_root)?;
+    let signals = Signals::hold(&held).map_err(step(prepared()))?;
+    let log = open_log(dir).map_err(step("the log of the process cannot be opened"))?;
+    groups.enter()?;
+    sys::unshare(UnshareFlags::NEWCGROUP).map_err(step("no control group namespace can be made"))?;
+    rustix::process::umask(rustix::fs::Mode::empty());
+    root::enter(dir, spec)?;
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     let command = spawn(spec, log)?;
     Ok((signals, command))
 }
@@ -193,23 +221,26 @@ fn open_log(dir: &Path) -> io::Result<File> {
     options.open(dir.join(record::LOG))
 }
 
-fn spawn(spec: &Spec, log: File) -> Result<Pid, String> {
-    let program = spec.command.first().ok_or("the process has no command")?;
+fn spawn(spec: &Spec, log: File) -> Result<Pid, StartError> {
+    let asked = |why: String| StartError::Asked(why);
+    let program = spec.command.first().ok_or_else(|| asked("the process has no command".to_owned()))?;
     let working_dir = if spec.working_dir.is_empty() { "/" } else { &spec.working_dir };
     if !Path::new(working_dir).is_dir() {
-        return Err(format!("the working directory {working_dir} of the process does not exist"));
+        return Err(asked(format!("the working directory {working_dir} of the process does not exist")));
     }
-    let errors = log.try_clone().map_err(|error| format!("the log of the process cannot be used: {error}"))?;
+    let errors = log.try_clone().map_err(step("the log of the process cannot be used"))?;
+    let confinement = Confinement::of(&spec.sandbox)?;
     let mut command = Command::new(program);
     command.args(&spec.command[1..]).env_clear().envs(&spec.environment).current_dir(working_dir);
     command.stdin(Stdio::null()).stdout(log).stderr(errors);
-    sys::with_free_signals(&mut command);
+    sys::before_exec(&mut command, move || confinement.apply());
     match command.spawn() {
-        Ok(child) => Pid::from_raw(child.id().cast_signed()).ok_or_else(|| "the process has no number".to_owned()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(format!("the command {program:?} does not exist on this machine, or the interpreter it names does not"))
-        }
-        Err(error) => Err(format!("the command {program:?} cannot be executed: {error}")),
+        Ok(child) => Pid::from_raw(child.id().cast_signed()).ok_or_else(|| asked("the process has no number".into())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(asked(format!(
+            "the command {program:?} does not exist on this machine where pods look, or the interpreter it names does \
+             not; pods see /usr, /bin, /sbin, /lib and /etc"
+        ))),
+        Err(error) => Err(step(format!("the command {program:?} cannot be executed"))(error)),
     }
 }
 

@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::mem::{size_of, zeroed};
-use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
@@ -193,18 +193,76 @@ pub(crate) fn grow_btrfs(dir: impl AsFd) -> rustix::io::Result<()> {
     unsafe { ioctl(dir, Setter::<BTRFS_IOC_RESIZE, Words>::new(words)) }
 }
 
-/// Sets mount attributes of a mount that need not be attached yet: never a writable instant for a read-only bind.
-pub(crate) fn mount_read_only(mount: impl AsFd) -> io::Result<()> {
+/// Sets `MOUNT_ATTR_…` of a mount that need not be attached yet: there is never an instant without them. Recursively: of
+/// all mounts in the tree.
+pub(crate) fn set_mount_attributes(mount: impl AsFd, attributes: u64, recursive: bool) -> io::Result<()> {
     // SAFETY: the structure is plain numbers, for which zero is a value.
     let mut attr: libc::mount_attr = unsafe { zeroed() };
-    attr.attr_set = libc::MOUNT_ATTR_RDONLY;
+    attr.attr_set = attributes;
     let fd = mount.as_fd().as_raw_fd();
+    let flags = libc::AT_EMPTY_PATH | if recursive { libc::AT_RECURSIVE } else { 0 };
     // SAFETY: the path is a NUL-terminated string and the size is that of the structure.
     let answer = unsafe {
         let (path, size) = (c"".as_ptr(), size_of::<libc::mount_attr>());
-        libc::syscall(libc::SYS_mount_setattr, fd, path, libc::AT_EMPTY_PATH, &raw const attr, size)
+        libc::syscall(libc::SYS_mount_setattr, fd, path, flags, &raw const attr, size)
     };
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Filters the system calls of this thread and of all it starts from now on.
+pub(crate) fn install_filter(program: &[seccompiler::sock_filter]) -> io::Result<()> {
+    #[repr(C)]
+    struct Program {
+        length: libc::c_ushort,
+        filter: *const seccompiler::sock_filter,
+    }
+    let length = libc::c_ushort::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let program = Program { length, filter: program.as_ptr() };
+    // SAFETY: the kernel reads so many instructions from the pointer, which stay where they are during the call.
+    let answer = unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const program) };
+    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Leaves the session's keys behind.
+pub(crate) fn new_session_keyring() -> io::Result<()> {
+    const KEYCTL_JOIN_SESSION_KEYRING: libc::c_int = 1;
+    // SAFETY: without a name the call reads no memory.
+    let answer =
+        unsafe { libc::syscall(libc::SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, std::ptr::null::<libc::c_char>()) };
+    if answer >= 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Brings the loopback device of this network namespace up.
+pub(crate) fn loopback_up() -> io::Result<()> {
+    #[repr(C)]
+    struct Request {
+        name: [u8; 16],
+        flags: i16,
+        padding: [u8; 22],
+    }
+    let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None)?;
+    let flags = (libc::IFF_UP | libc::IFF_RUNNING) as i16;
+    let mut request = Request { name: [0; 16], flags, padding: [0; 22] };
+    request.name[..2].copy_from_slice(b"lo");
+    // SAFETY: SIOCSIFFLAGS reads a name and flags from a structure of 40 bytes.
+    let answer = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request) };
+    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Closes every descriptor but the first three and these.
+pub(crate) fn close_others(keep: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut kept: Vec<u32> = keep.iter().filter_map(|fd| u32::try_from(fd.as_raw_fd()).ok()).collect();
+    kept.sort_unstable();
+    let mut from = 3;
+    for fd in kept.into_iter().filter(|fd| *fd >= 3).map(Some).chain([None]) {
+        let to = fd.map_or(u32::MAX, |fd| fd - 1);
+        // SAFETY: what is closed belongs to values that are never used again: the callers say so by what they keep.
+        if from <= to && unsafe { libc::syscall(libc::SYS_close_range, from, to, 0) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        from = fd.map_or(u32::MAX, |fd| fd + 1);
+    }
+    Ok(())
 }
 
 /// Locks a whole file for an open file description, which children inherit. `false`: another one has it.
@@ -403,7 +461,7 @@ pub(crate) fn exit_now(code: i32) -> ! {
 
 /// Leaves namespaces of the parent.
 pub(crate) fn unshare(what: UnshareFlags) -> io::Result<()> {
-    // SAFETY: only mount and process namespaces are named by our callers; file descriptors stay shared.
+    // SAFETY: only namespaces are named by our callers; file descriptors stay shared.
     Ok(unsafe { rustix::thread::unshare_unsafe(what) }?)
 }
 
@@ -448,17 +506,18 @@ impl AsFd for Signals {
     }
 }
 
-/// Makes a command start with no signal held back, whatever this process holds back.
-pub(crate) fn with_free_signals(command: &mut Command) {
-    // SAFETY: sigemptyset and sigprocmask may be called between fork and exec.
+/// Makes a command start with no signal held back, whatever this process holds back, and after this was done, which must
+/// only make system calls.
+pub(crate) fn before_exec(command: &mut Command, mut last: impl FnMut() -> io::Result<()> + Send + Sync + 'static) {
+    // SAFETY: sigemptyset and sigprocmask may be called between fork and exec, and the callers say the same of `last`.
     unsafe {
-        command.pre_exec(|| {
+        command.pre_exec(move || {
             let mut set: libc::sigset_t = zeroed();
             libc::sigemptyset(&raw mut set);
-            match libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut()) {
-                0 => Ok(()),
-                _ => Err(io::Error::last_os_error()),
+            if libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut()) != 0 {
+                return Err(io::Error::last_os_error());
             }
+            last()
         });
     }
 }

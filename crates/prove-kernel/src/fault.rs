@@ -116,6 +116,7 @@ fn takes_room(op: &Op) -> bool {
     match op {
         Op::MakeDir { .. }
         | Op::MakePlace { .. }
+        | Op::MakeScratch { .. }
         | Op::WriteFile { .. }
         | Op::CreateImage { .. }
         | Op::CopyTogether { .. }

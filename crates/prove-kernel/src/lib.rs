@@ -104,7 +104,7 @@ impl Kernel {
         let done = |()| Reply::Done;
         match op {
             Op::MakeDir { path } => self.make_dir(path).map(|_| Reply::Done),
-            Op::MakePlace { path } => self.make_place(path).map(|_| Reply::Done),
+            Op::MakePlace { path } | Op::MakeScratch { path } => self.make_place(path).map(|_| Reply::Done),
             Op::RemoveDir { path } => self.remove_dir(path).map(done),
             Op::WriteFile { path, bytes } => self.write_file(path, bytes).map(done),
             Op::RemoveFile { path } => self.remove_file(path).map(done),

@@ -62,7 +62,7 @@ impl Kernel {
         if let Some(known) = self.processes.get_mut(name)
             && let ProcessState::Running { since_millis } = known.state
         {
-            known.state = ProcessState::Exited { code, since_millis, at_millis: since_millis };
+            known.state = ProcessState::Exited { code, since_millis, at_millis: since_millis, out_of_memory: false };
         }
     }
 }

@@ -92,6 +92,7 @@ fn power_lost_takes_mounts_loops_and_what_was_not_synced() {
         working_dir: String::new(),
         environment: Default::default(),
         mounts: vec![],
+        sandbox: Default::default(),
     };
     done(&mut kernel, Op::StartProcess(sleep));
     kernel.lose_power();

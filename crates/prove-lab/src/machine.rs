@@ -17,11 +17,17 @@ impl ScriptedMachine {
     /// Does something at a moment. `mounted` says whether a path is a mount point.
     pub fn perform(&mut self, now_millis: u64, op: &Op, mounted: impl Fn(&str) -> bool) -> Outcome {
         match op {
-            Op::MakeDir { path } | Op::MakePlace { path } => drop(self.dirs.insert(path.clone())),
+            Op::MakeDir { path } | Op::MakePlace { path } | Op::MakeScratch { path } => {
+                self.dirs.insert(path.clone());
+            }
             Op::RemoveDir { path } => match self.obstacle(path, mounted) {
                 Some(text) => return Outcome::Refused(Refusal::Host(text)),
                 None => drop(self.dirs.remove(path)),
             },
+            Op::RemoveTree { path } => {
+                let beneath = format!("{path}/");
+                self.dirs.retain(|dir| dir != path && !dir.starts_with(&beneath));
+            }
             Op::WriteFile { path, bytes } => drop(self.files.insert(path.clone(), bytes.clone())),
             Op::RemoveFile { path } => drop(self.files.remove(path)),
             Op::StartProcess(process) => {
@@ -57,7 +63,7 @@ impl ScriptedMachine {
         if let Some((state, _)) = self.processes.get_mut(name)
             && let ProcessState::Running { since_millis } = *state
         {
-            *state = ProcessState::Exited { code, since_millis, at_millis };
+            *state = ProcessState::Exited { code, since_millis, at_millis, out_of_memory: false };
         }
     }
 

@@ -162,7 +162,7 @@ impl Truth {
     pub(crate) fn host_op(&mut self, node: &str, op: &Op) -> Outcome {
         let host = self.hosts.entry(node.to_string()).or_default();
         match op {
-            Op::MakeDir { path } | Op::MakePlace { path } => {
+            Op::MakeDir { path } | Op::MakePlace { path } | Op::MakeScratch { path } => {
                 host.dirs.insert(path.clone());
             }
             Op::RemoveDir { path } => {
@@ -173,6 +173,13 @@ impl Truth {
                     return Outcome::Refused(Refusal::Host(format!("{path} is not empty")));
                 }
                 host.dirs.remove(path);
+            }
+            Op::RemoveTree { path } if host.mounts_beneath(path) => {
+                return Outcome::Refused(Refusal::Host(format!("{path} has a mount in it")));
+            }
+            Op::RemoveTree { path } => {
+                let beneath = format!("{path}/");
+                host.dirs.retain(|dir| dir != path && !dir.starts_with(&beneath));
             }
             Op::WriteFile { path, bytes } => {
                 host.files.insert(path.clone(), bytes.clone());
@@ -225,6 +232,11 @@ impl Host {
         self.staged.iter().chain(&self.published).any(|(_, at)| at == path)
     }
 
+    fn mounts_beneath(&self, path: &str) -> bool {
+        let beneath = format!("{path}/");
+        self.staged.iter().chain(&self.published).any(|(_, at)| at == path || at.starts_with(&beneath))
+    }
+
     fn has_inside(&self, path: &str) -> bool {
         let inside = |other: &String| other.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
         self.files.keys().any(inside) || self.dirs.iter().any(inside)
@@ -238,7 +250,9 @@ impl Host {
             .map(|(name, running)| {
                 let state = match running {
                     true => ProcessState::Running { since_millis },
-                    false => ProcessState::Exited { code: 137, since_millis, at_millis: since_millis },
+                    false => {
+                        ProcessState::Exited { code: 137, since_millis, at_millis: since_millis, out_of_memory: false }
+                    }
                 };
                 (name.clone(), state)
             })

@@ -324,6 +324,7 @@ impl Facts {
             Op::Unmount { target } => self.observe_mount(target, None),
             Op::MakeDir { .. }
             | Op::MakePlace { .. }
+            | Op::MakeScratch { .. }
             | Op::RemoveDir { .. }
             | Op::CreateImage { .. }
             | Op::CopyTogether { .. }

@@ -93,7 +93,9 @@ impl Run {
             return None;
         }
         let doing = match op {
-            Op::MakeDir { path } | Op::MakePlace { path } => format!("make the directory {path}"),
+            Op::MakeDir { path } | Op::MakePlace { path } | Op::MakeScratch { path } => {
+                format!("make the directory {path}")
+            }
             Op::RemoveDir { path } => format!("remove the directory {path}"),
             Op::WriteFile { .. } => "write the volume's record".to_string(),
             Op::RemoveFile { .. } => "remove a file of the volume".to_string(),

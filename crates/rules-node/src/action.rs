@@ -43,6 +43,16 @@ pub enum Action {
         /// Which.
         path: String,
     },
+    /// Make the directory of an `emptyDir` volume.
+    MakeScratch {
+        /// Which.
+        path: String,
+    },
+    /// Remove the `emptyDir` volumes of a pod and all that is in them.
+    RemoveScratch {
+        /// Their directory.
+        path: String,
+    },
     /// Remove an empty directory.
     Sweep {
         /// Which.
@@ -169,6 +179,8 @@ impl control::Action for Action {
             Action::WriteRecord { .. } => "WriteRecord",
             Action::RemoveRecord { .. } => "RemoveRecord",
             Action::MakeDir { .. } => "MakeDir",
+            Action::MakeScratch { .. } => "MakeScratch",
+            Action::RemoveScratch { .. } => "RemoveScratch",
             Action::Sweep { .. } => "Sweep",
             Action::Stage { .. } => "Stage",
             Action::Publish { .. } => "Publish",
@@ -195,6 +207,8 @@ impl control::Action for Action {
             Action::RemoveRecord { path, .. } => Effect::Host(Op::RemoveFile { path: path.clone() }),
             Action::MakeDir { path } => Effect::Host(Op::MakeDir { path: path.clone() }),
             Action::Seal { .. } => Effect::Nothing,
+            Action::MakeScratch { path } => Effect::Host(Op::MakeScratch { path: path.clone() }),
+            Action::RemoveScratch { path } => Effect::Host(Op::RemoveTree { path: path.clone() }),
             Action::Sweep { path, .. } => Effect::Host(Op::RemoveDir { path: path.clone() }),
             Action::Stage { socket, handle, path, spec } => call(socket, stage(handle, path, spec)),
             Action::Publish { socket, .. } => call(socket, self.publish()),

@@ -36,6 +36,7 @@ mod memory;
 mod paths;
 mod reason;
 mod record;
+mod sandbox;
 mod spec;
 mod status;
 #[cfg(test)]
@@ -130,6 +131,8 @@ impl Rules for Node {
             | Action::ClearInUse(_)
             | Action::ReadNode(_)
             | Action::MakeDir { .. }
+            | Action::MakeScratch { .. }
+            | Action::RemoveScratch { .. }
             | Action::Sweep { .. }
             | Action::Stage { .. }
             | Action::Unstage(_)

@@ -67,10 +67,16 @@ impl Memory {
                     return Memory::default();
                 }
             }
-            Action::MakeDir { path } => {
+            Action::MakeDir { path } | Action::MakeScratch { path } => {
                 if done {
                     self.made.insert(path.clone());
                     self.swept.remove(path);
+                }
+            }
+            // What cannot be removed is tried again: nothing else may hold it, since nothing of the pod runs.
+            Action::RemoveScratch { path } => {
+                if done {
+                    self.swept.insert(path.clone());
                 }
             }
             Action::Sweep { path, must } => self.swept(path, *must, got),
@@ -196,6 +202,8 @@ fn learn_done(local: &mut Local, did: &Action) {
         Action::ReportInUse(_)
         | Action::ReadNode(_)
         | Action::MakeDir { .. }
+        | Action::MakeScratch { .. }
+        | Action::RemoveScratch { .. }
         | Action::Sweep { .. }
         | Action::ReadPod { .. }
         | Action::SetStatus { .. }
@@ -224,6 +232,8 @@ fn learn_unknown(local: &mut Local, did: &Action) {
         | Action::WriteRecord { .. }
         | Action::RemoveRecord { .. }
         | Action::MakeDir { .. }
+        | Action::MakeScratch { .. }
+        | Action::RemoveScratch { .. }
         | Action::Sweep { .. }
         | Action::Stage { .. }
         | Action::Publish { .. }

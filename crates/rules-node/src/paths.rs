@@ -50,18 +50,19 @@ pub fn parent(path: &str) -> String {
 
 /// Where an `emptyDir` volume is.
 pub fn empty_dir(root: &str, pod_uid: &str, volume: &str) -> String {
-    format!("{root}/pods/{pod_uid}/volumes/kubernetes.io~empty-dir/{volume}")
+    format!("{}/{volume}", empty_dirs(root, pod_uid))
+}
+
+/// The directory of a pod's `emptyDir` volumes, which goes with all that is in it.
+pub fn empty_dirs(root: &str, pod_uid: &str) -> String {
+    format!("{root}/pods/{pod_uid}/volumes/kubernetes.io~empty-dir")
 }
 
 /// The directories of a pod, innermost first: what is left to remove when its volumes are gone.
-pub fn pod_dirs(root: &str, pod_uid: &str, empty_dirs: &[String]) -> Vec<String> {
+pub fn pod_dirs(root: &str, pod_uid: &str) -> Vec<String> {
     let pod = format!("{root}/pods/{pod_uid}");
-    let mut dirs: Vec<String> = empty_dirs.to_vec();
-    dirs.push(format!("{pod}/volumes/kubernetes.io~empty-dir"));
-    dirs.push(format!("{pod}/volumes/kubernetes.io~csi"));
-    dirs.push(format!("{pod}/volumes"));
-    dirs.push(pod);
-    dirs
+    let csi = format!("{pod}/volumes/kubernetes.io~csi");
+    Vec::from([csi, format!("{pod}/volumes"), pod])
 }
 
 /// The driver and handle in a unique volume name.

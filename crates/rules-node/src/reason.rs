@@ -99,5 +99,9 @@ control::reasons! {
         SubPathNotSupported,
         /// A container mounts a volume that the pod does not have.
         VolumeMountUnknown,
+        /// The security context contradicts itself or names what does not exist.
+        CreateContainerConfigError,
+        /// The pod asks for an isolation that this agent does not offer.
+        SecurityContextNotSupported,
     }
 }

@@ -14,6 +14,7 @@ use serde_json::json;
 
 use crate::Reason;
 use crate::paths;
+use crate::sandbox;
 use crate::view::{ContainerView, PodView, PodVolumeView};
 
 /// The first pause between restarts, and the longest.
@@ -83,10 +84,13 @@ fn not_supported(view: &PodView, pod: &Pod) -> Option<Blocked> {
             format!("volume {name} is of a kind that is not supported yet; use persistentVolumeClaim or emptyDir");
         return blocked(Reason::VolumeKindNotSupported, message);
     }
-    pod.spec.containers.iter().find_map(|container| container_blocked(view, container))
+    pod.spec.containers.iter().find_map(|container| container_blocked(view, pod, container))
 }
 
-fn container_blocked(view: &PodView, container: &Container) -> Option<Blocked> {
+fn container_blocked(view: &PodView, pod: &Pod, container: &Container) -> Option<Blocked> {
+    if let Err(blocked) = sandbox::of(pod, container) {
+        return Some(blocked);
+    }
     let name = &container.name;
     let blocked = |reason, message: String| Some(Blocked { reason, message, fatal: false });
     if let Some(env) = container.env.iter().find(|env| env.value_from.is_some()) {
@@ -255,9 +259,14 @@ fn waiting(reason: &str, message: &str) -> ContainerState {
 
 fn terminated(ended: &ProcessState) -> ContainerState {
     let ended = match ended {
-        ProcessState::Exited { code, since_millis, at_millis } => ContainerTerminated {
+        ProcessState::Exited { code, since_millis, at_millis, out_of_memory } => ContainerTerminated {
             exit_code: i64::from(*code),
-            reason: if *code == 0 { "Completed" } else { "Error" }.into(),
+            reason: match (*code, *out_of_memory) {
+                (0, _) => "Completed",
+                (_, true) => "OOMKilled",
+                (_, false) => "Error",
+            }
+            .into(),
             started_at: time(*since_millis),
             finished_at: time(*at_millis),
             ..ContainerTerminated::default()

@@ -26,7 +26,7 @@ impl Store {
         if !meta::text(&body, "resourceVersion").is_empty() {
             return Err(Failure::bad_request("metadata.resourceVersion must not be set on an object to be created"));
         }
-        let warnings = decode::decode(kind, &mut body, options.field_validation)?;
+        let mut warnings = decode::decode(kind, &mut body, options.field_validation)?;
         let generated = self.choose_name(context, kind, namespace, &mut body);
         strip(kind, &mut body);
         self.check_namespace(kind, namespace, meta::text(&body, "name"))?;
@@ -38,6 +38,7 @@ impl Store {
         }
         meta::tidy(&mut body);
         validate::create(kind, &body)?;
+        warnings.extend((rules(kind).admit_create)(self, &body)?);
         let key = StoreKey::new(kind, namespace, meta::text(&body, "name"));
         if self.get(kind, namespace, &key.name).is_some() {
             let name = String::from(&*key.name);

@@ -9,6 +9,7 @@ mod bench;
 mod copies;
 mod discards;
 mod files;
+mod guests;
 mod hazards;
 mod hung;
 mod measure;
@@ -135,6 +136,19 @@ const TESTS: &[Test] = tests! {
         what_runs_is_not_forgotten,
         the_end_is_heard_without_asking,
         an_environment_is_given_exactly_and_kept_private,
+    },
+    guests::{
+        a_guest_has_the_default_capabilities_and_a_filter,
+        a_guest_is_the_user_it_is_asked_to_be,
+        capabilities_follow_what_is_asked,
+        what_leads_to_the_machine_is_not_there,
+        the_first_process_gives_nothing_away,
+        a_program_of_ours_cannot_be_written_through_a_guest,
+        containers_of_a_pod_share_network_and_name,
+        limits_are_enforced_and_groups_go,
+        a_root_may_be_written_in_memory,
+        a_privileged_process_has_the_devices,
+        descriptors_of_the_starter_stay_with_it,
     },
 };
 

@@ -56,6 +56,7 @@ fn one_round(bench: &Bench, round: u32, note: &mut dyn FnMut(&'static str, f64))
         working_dir: String::new(),
         environment: Default::default(),
         mounts: vec![],
+        sandbox: Default::default(),
     };
     let begin = Instant::now();
     timed("process start", Op::StartProcess(process));

@@ -16,21 +16,22 @@ use crate::bench::{Bench, owned};
 /// Long enough for any machine; nothing is measured by it.
 const LONG: Duration = Duration::from_secs(30);
 
-fn process(name: &str, command: &[&str]) -> Process {
+pub fn process(name: &str, command: &[&str]) -> Process {
     Process {
         name: name.into(),
         command: command.iter().map(|word| (*word).to_owned()).collect(),
         working_dir: String::new(),
         environment: BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]),
         mounts: vec![],
+        sandbox: Default::default(),
     }
 }
 
-fn shell(name: &str, script: &str) -> Process {
+pub fn shell(name: &str, script: &str) -> Process {
     process(name, &["/bin/sh", "-c", script])
 }
 
-fn seeing(mut process: Process, source: &str, target: &str, read_only: bool) -> Process {
+pub fn seeing(mut process: Process, source: &str, target: &str, read_only: bool) -> Process {
     process.mounts.push(ProcessMount { source: source.into(), target: target.into(), read_only });
     process
 }
@@ -74,7 +75,7 @@ fn run(bench: &Bench, process: Process) -> (ProcessState, String) {
 
 /// The exit status and the log of a process that ran.
 #[track_caller]
-fn ran(bench: &Bench, process: Process) -> (i32, String) {
+pub fn ran(bench: &Bench, process: Process) -> (i32, String) {
     match run(bench, process) {
         (ProcessState::Exited { code, .. }, log) => (code, log),
         (other, log) => panic!("{other:?}: {log}"),
@@ -82,7 +83,7 @@ fn ran(bench: &Bench, process: Process) -> (i32, String) {
 }
 
 #[track_caller]
-fn not_started(bench: &Bench, process: Process) -> String {
+pub fn not_started(bench: &Bench, process: Process) -> String {
     match run(bench, process) {
         (ProcessState::NotStarted(why), _) => why,
         (other, log) => panic!("{other:?}: {log}"),
@@ -91,7 +92,7 @@ fn not_started(bench: &Bench, process: Process) -> String {
 
 /// Waits for something that another process does.
 #[track_caller]
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     for _ in 0..6000 {
         if is_so() {
             return;
@@ -101,7 +102,7 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     panic!("{what} did not come about");
 }
 
-fn log_has(host: &Host, name: &str, text: &str) -> bool {
+pub fn log_has(host: &Host, name: &str, text: &str) -> bool {
     std::fs::read_to_string(host.process_log_path(name)).is_ok_and(|log| log.contains(text))
 }
 
@@ -237,10 +238,15 @@ pub fn without_overlay_mount_points_must_exist() {
     start(seeing(shell("there", "touch /etc/io-host-test || echo x > /mnt/file"), &volume, "/mnt", false));
     assert!(matches!(news.end_of("there"), ProcessState::Exited { code: 0, .. }));
     assert_eq!(std::fs::read_to_string(bench.path("volume/file")).unwrap(), "x\n");
-    start(seeing(process("nowhere", &["true"]), &volume, "/no-such-place-on-this-machine", false));
+    start(seeing(process("new", &["test", "-e", "/new/file"]), &volume, "/new", false));
+    assert!(matches!(news.end_of("new"), ProcessState::Exited { code: 0, .. }), "the root itself is in memory");
+    start(seeing(process("nowhere", &["true"]), &volume, "/usr/no-such-place", false));
     let ProcessState::NotStarted(why) = news.end_of("nowhere") else { panic!("it started") };
-    assert!(why.contains("/no-such-place-on-this-machine") && why.contains("overlayfs"), "{why}");
-    assert!(!owned("/no-such-place-on-this-machine").exists());
+    assert!(why.contains("/usr/no-such-place") && why.contains("read-only"), "{why}");
+    assert!(!owned("/usr/no-such-place").exists());
+    // H1: what is hidden is hidden without overlayfs too.
+    start(shell("shadow", "test ! -s /etc/shadow"));
+    assert!(matches!(news.end_of("shadow"), ProcessState::Exited { code: 0, .. }));
 }
 
 pub fn no_mount_of_the_machine_is_kept_busy() {

@@ -169,7 +169,14 @@ pub fn tour(world: &World) -> Vec<Op> {
     let process = |name: &str, word: &str| {
         let (working_dir, environment, mounts) = (String::new(), Default::default(), vec![]);
         let command = vec!["sleep".to_owned(), word.to_owned()];
-        Op::StartProcess(Process { name: name.to_owned(), command, working_dir, environment, mounts })
+        Op::StartProcess(Process {
+            name: name.to_owned(),
+            command,
+            working_dir,
+            environment,
+            mounts,
+            sandbox: Default::default(),
+        })
     };
     let (stop, forget) = (
         |name: &str| Op::StopProcess { name: name.to_owned(), grace_millis: 20_000 },
@@ -276,7 +283,7 @@ fn process(dice: &mut Dice) -> Op {
             let command = [&["sleep", "1000"][..], &["sleep", "1000"], &["sleep", "2000"], &[]][dice.roll(4)];
             let command = command.iter().map(|word| (*word).to_owned()).collect();
             let (working_dir, environment, mounts) = (String::new(), Default::default(), vec![]);
-            Op::StartProcess(Process { name, command, working_dir, environment, mounts })
+            Op::StartProcess(Process { name, command, working_dir, environment, mounts, sandbox: Default::default() })
         }
         2 => Op::StopProcess { name, grace_millis: 20_000 },
         _ => Op::ForgetProcess { name },

@@ -13,6 +13,7 @@ use crate::Reason;
 use crate::action::Action;
 use crate::memory::Memory;
 use crate::paths;
+use crate::sandbox;
 use crate::status::{self, Blocked, ContainerPlan};
 use crate::view::{PodView, PodVolumeView, Remains};
 
@@ -63,12 +64,8 @@ fn bury(now: Timestamp, view: &PodView, remains: &Remains, memory: &Memory) -> D
     match remains.processes.first() {
         // The process is forgotten last: as long as it is remembered, so is that the directories are to go.
         Some((name, _)) => {
-            let dirs = paths::pod_dirs(&view.root, &remains.uid, &[]);
-            if let Some(path) = dirs.into_iter().find(|path| !memory.swept.contains(path)) {
-                return Decision::Do(
-                    Action::Sweep { path, must: false },
-                    Why::waiting(Reason::DirectoriesNotRemoved, text),
-                );
+            if let Some(action) = clear(view, &remains.uid, memory) {
+                return Decision::Do(action, Why::waiting(Reason::DirectoriesNotRemoved, text));
             }
             Decision::Do(Action::Forget { name: name.clone() }, Why::waiting(Reason::ProcessNotForgotten, text))
         }
@@ -144,13 +141,21 @@ fn finish(view: &PodView, pod: &Pod, memory: &Memory, text: String) -> Decision<
     if let Some(name) = processes.next() {
         return Decision::Do(Action::Forget { name: name.clone() }, Why::waiting(Reason::ProcessNotForgotten, text));
     }
-    let empty_dirs: Vec<String> = view.volumes.values().filter_map(directory).cloned().collect();
-    let dirs = paths::pod_dirs(&view.root, &pod.metadata.uid, &empty_dirs);
-    if let Some(path) = dirs.into_iter().find(|path| !memory.swept.contains(path)) {
-        return Decision::Do(Action::Sweep { path, must: false }, Why::waiting(Reason::DirectoriesNotRemoved, text));
+    if let Some(action) = clear(view, &pod.metadata.uid, memory) {
+        return Decision::Do(action, Why::waiting(Reason::DirectoriesNotRemoved, text));
     }
     let action = Action::DeletePod { pod: view.key.clone(), uid: pod.metadata.uid.clone() };
     Decision::Do(action, Why::waiting(Reason::PodNotDeleted, text))
+}
+
+/// What is left to remove of a pod's directories.
+fn clear(view: &PodView, uid: &str, memory: &Memory) -> Option<Action> {
+    let scratch = paths::empty_dirs(&view.root, uid);
+    if !memory.swept.contains(&scratch) {
+        return Some(Action::RemoveScratch { path: scratch });
+    }
+    let path = paths::pod_dirs(&view.root, uid).into_iter().find(|path| !memory.swept.contains(path))?;
+    Some(Action::Sweep { path, must: false })
 }
 
 fn directory(volume: &PodVolumeView) -> Option<&String> {
@@ -202,7 +207,7 @@ fn start(
     let text = format!("container {} of pod {} is started", container.name, view.key);
     let mut dirs = view.volumes.values().filter_map(directory);
     let action = match dirs.find(|path| !memory.made.contains(*path)) {
-        Some(path) => Action::MakeDir { path: path.clone() },
+        Some(path) => Action::MakeScratch { path: path.clone() },
         None => Action::Start { process: process(view, pod, container, restart)?, at_millis: now.0 },
     };
     Some(Decision::Do(action, Why::waiting(Reason::ContainerNotStarted, text)))
@@ -236,6 +241,7 @@ fn process(view: &PodView, pod: &Pod, container: &Container, restart: u32) -> Op
         working_dir: container.working_dir.clone(),
         environment,
         mounts,
+        sandbox: sandbox::of(pod, container).ok()?,
     })
 }
 

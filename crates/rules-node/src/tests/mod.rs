@@ -5,6 +5,7 @@ mod machine;
 mod pods;
 mod records;
 mod requests;
+mod sandbox;
 mod scripts;
 mod storms;
 mod tables;

@@ -135,6 +135,9 @@ fn an_empty_dir_is_a_directory_of_the_pod() {
     let mut world = running(json!({ "volumes": volumes }));
     assert_eq!(world.status("a")["phase"], "Running");
     assert!(world.machine.dirs.iter().any(|dir| dir.ends_with("/volumes/kubernetes.io~empty-dir/v")));
+    // H9: what the pod left in it goes too.
+    let left = world.machine.dirs.iter().find(|dir| dir.ends_with("/v")).unwrap().clone() + "/left";
+    world.machine.dirs.insert(left);
     world.delete_pod("a");
     world.settle();
     assert!(world.machine.dirs.is_empty(), "{:?}", world.machine.dirs);

@@ -183,16 +183,7 @@ fn paths_are_where_kubernetes_has_them() {
     assert_eq!(paths, Paths { staging: staging(), record: alloc::format!("{dir}/vol_data.json"), dir });
     assert_eq!(target_path("/r", "u", "a/b"), "/r/pods/u/volumes/kubernetes.io~csi/a~b/mount");
     assert_eq!(empty_dir("/r", "u", "tmp"), "/r/pods/u/volumes/kubernetes.io~empty-dir/tmp");
-    assert_eq!(
-        pod_dirs("/r", "u", &["/r/x".into()]),
-        [
-            "/r/x",
-            "/r/pods/u/volumes/kubernetes.io~empty-dir",
-            "/r/pods/u/volumes/kubernetes.io~csi",
-            "/r/pods/u/volumes",
-            "/r/pods/u"
-        ]
-    );
+    assert_eq!(pod_dirs("/r", "u"), ["/r/pods/u/volumes/kubernetes.io~csi", "/r/pods/u/volumes", "/r/pods/u"]);
 }
 
 // Reliability 41, 48: the record says everything before it may exist, and goes last.

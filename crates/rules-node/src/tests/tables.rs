@@ -12,7 +12,7 @@ use control::{Decision, Rules, Timestamp};
 use prove_lab::{Choices, check_table, verdict};
 use serde_json::json;
 
-use crate::paths::{Paths, pod_dirs};
+use crate::paths::{Paths, empty_dirs, pod_dirs};
 use crate::{
     Action, AttachProof, AttachmentState, ContainerView, DriverFacts, Memory, MountState, Node, NodeSide, OnNode,
     PodView, PodVolumeView, Publish, Record, RecordSide, Remains, User, UserState, View, VolumeSpec, VolumeView,
@@ -187,7 +187,7 @@ fn every_shape_of_a_volume_that_is_not_wanted() {
 }
 
 fn process(choices: &mut Choices, field: &'static str) -> Option<ProcessState> {
-    let exited = |code| Some(ProcessState::Exited { code, since_millis: 1, at_millis: 2 });
+    let exited = |code| Some(ProcessState::Exited { code, since_millis: 1, at_millis: 2, out_of_memory: false });
     choices.one_of(
         field,
         &[
@@ -265,7 +265,7 @@ fn every_shape_of_a_pod() {
             memory.made.insert("/r/e".into());
         }
         if choices.flag("directories-swept") {
-            memory.swept = pod_dirs("/r", "u", &["/r/e".into()]).into_iter().collect();
+            memory.swept = pod_dirs("/r", "u").into_iter().chain([empty_dirs("/r", "u")]).collect();
         }
         let (key, root) = (ObjectKey::new("ns", "a"), "/r".into());
         let pod = pod.map(Arc::new);
@@ -290,7 +290,7 @@ fn every_shape_of_remains() {
             memory.stopped.insert("p".into());
         }
         if choices.flag("directories-swept") {
-            memory.swept = pod_dirs("/r", "old", &[]).into_iter().collect();
+            memory.swept = pod_dirs("/r", "old").into_iter().chain([empty_dirs("/r", "old")]).collect();
         }
         let remains = vec![Remains { uid: "old".into(), sealed, recorded, processes }];
         let (key, root) = (ObjectKey::new("ns", "a"), "/r".into());

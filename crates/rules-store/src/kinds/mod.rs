@@ -26,6 +26,7 @@ mod volume;
 mod volume_attachment;
 
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use api::Kind;
 use serde_json::{Map, Value};
@@ -42,6 +43,8 @@ pub(crate) struct KindRules {
     pub names: Names,
     /// Adds what a new object gets and later writes do not.
     pub admit: fn(&Store, &mut Value),
+    /// Refuses a new object for what other objects say; answers warnings for the sender.
+    pub admit_create: fn(&Store, &Value) -> Result<Vec<String>, Failure>,
     /// Refuses an update that depends on other objects.
     pub admit_update: fn(&Store, old: &Value, new: &Value) -> Result<(), Failure>,
     /// Fills in fields that were left out, on every write.
@@ -83,6 +86,7 @@ impl KindRules {
             schema,
             names: Names::SUBDOMAIN,
             admit: |_, _| {},
+            admit_create: |_, _| Ok(Vec::new()),
             admit_update: |_, _, _| Ok(()),
             defaults: |_| {},
             validate: |_, _| {},

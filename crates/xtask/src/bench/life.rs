@@ -141,7 +141,9 @@ fn memory(server: &Child) -> io::Result<(f64, f64)> {
 fn steps(log: &str) -> Vec<(f64, String)> {
     let mut steps: Vec<(f64, String)> = Vec::new();
     let mut first = None;
-    for line in log.lines().filter(|line| line.contains("action=") && !line.contains("\"registrar\"")) {
+    // What is asked and written at every start is about no claim.
+    let at_start = |line: &str| line.contains("\"registrar\"") || line.contains("what it has published");
+    for line in log.lines().filter(|line| line.contains("action=") && !at_start(line)) {
         let Some((time, rest)) = line.split_once('Z') else { continue };
         let Some(seconds) = time.split_once('T').and_then(|(_, clock)| seconds(clock)) else { continue };
         let since = *first.get_or_insert(seconds);

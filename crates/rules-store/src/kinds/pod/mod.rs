@@ -1,4 +1,5 @@
 mod defaults;
+mod security;
 mod table;
 mod validate;
 
@@ -14,6 +15,7 @@ pub(super) static RULES: KindRules = KindRules {
         default(status, "phase", "Pending");
         default(status, "qosClass", class);
     },
+    admit_create: security::admit,
     defaults: |pod: &mut Value| defaults::spec(meta::object_at(pod, "spec")),
     validate: validate::pod,
     validate_update: validate::update,
