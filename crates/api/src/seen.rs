@@ -23,6 +23,11 @@ impl Seen {
         }
     }
 
+    /// The object's name, without its namespace.
+    pub fn name(&self) -> &str {
+        &self.object.key.name
+    }
+
     /// It is the very object, however it may have changed.
     pub fn same(&self) -> Precondition {
         Precondition { uid: Some(self.uid.clone()), resource_version: None }
@@ -43,6 +48,11 @@ impl Seen {
         self.write(Some(Subresource::Status), Patch::merge(self.unchanged(), body))
     }
 
+    /// A strategic merge patch of the object: finalizers merge one by one. Not for kinds of a CustomResourceDefinition.
+    pub fn merge(&self, body: Value) -> Write {
+        self.write(None, Patch::strategic(self.unchanged(), body))
+    }
+
     /// A strategic merge patch of its status: conditions merge by type. Not for kinds of a CustomResourceDefinition.
     pub fn merge_status(&self, body: Value) -> Write {
         self.write(Some(Subresource::Status), Patch::strategic(self.unchanged(), body))
@@ -55,14 +65,12 @@ impl Seen {
 
     /// Adds a finalizer to those it has. Not for kinds of a CustomResourceDefinition.
     pub fn add_finalizer(&self, finalizer: &str) -> Write {
-        let body = json!({ "metadata": { "finalizers": [finalizer] } });
-        self.write(None, Patch::strategic(self.unchanged(), body))
+        self.merge(json!({ "metadata": { "finalizers": [finalizer] } }))
     }
 
     /// Takes a finalizer away and leaves the others. Not for kinds of a CustomResourceDefinition.
     pub fn remove_finalizer(&self, finalizer: &str) -> Write {
-        let body = json!({ "metadata": { "$deleteFromPrimitiveList/finalizers": [finalizer] } });
-        self.write(None, Patch::strategic(self.unchanged(), body))
+        self.merge(json!({ "metadata": { "$deleteFromPrimitiveList/finalizers": [finalizer] } }))
     }
 
     fn write(&self, subresource: Option<Subresource>, patch: Patch) -> Write {
@@ -82,6 +90,7 @@ mod tests {
         for write in [
             seen.patch(json!({})),
             seen.patch_status(json!({})),
+            seen.merge(json!({})),
             seen.merge_status(json!({})),
             seen.delete(),
             seen.add_finalizer("f"),

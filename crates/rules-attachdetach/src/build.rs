@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use api::{ClaimPhase, CsiSource, Node, ObjectKey, PersistentVolume, Pod, VolumeAttachment, names};
+use api::{ClaimPhase, CsiSource, Node, ObjectKey, PersistentVolume, Pod, Seen, VolumeAttachment, names};
 use control::Cache;
 
 use crate::{Attachment, Holder, Key, NodeFacts, Pair, Rival, Unwanted, View, Want};
@@ -15,7 +15,7 @@ use crate::{Attachment, Holder, Key, NodeFacts, Pair, Rival, Unwanted, View, Wan
 pub(crate) fn view(key: &Key, cache: &Cache) -> View {
     let attachments = attachments(key, cache);
     let Some(volume) = cache.volume(&ObjectKey::cluster(key.volume.clone())) else {
-        let attachment = attachments.first().map(|attachment| attachment.name.clone());
+        let attachment = attachments.first().map(|attachment| attachment.seen.name().into());
         return View::VolumeMissing { key: key.clone(), attachment };
     };
     match &volume.spec.csi {
@@ -47,9 +47,7 @@ fn pair(key: &Key, cache: &Cache, volume: &PersistentVolume, csi: &CsiSource, at
 
 fn node_facts(node: &Node, unique_name: &str) -> NodeFacts {
     NodeFacts {
-        name: node.metadata.name.clone(),
-        uid: node.metadata.uid.clone(),
-        version: node.metadata.resource_version.clone(),
+        seen: Seen::of::<Node>(&node.metadata),
         managed: is_managed(node),
         reported: node.status.volumes_attached.clone().unwrap_or_default(),
         in_use: node.reports_in_use(unique_name),
@@ -72,9 +70,7 @@ fn attachments(key: &Key, cache: &Cache) -> Vec<Attachment> {
 
 fn attachment_facts(attachment: &VolumeAttachment) -> Attachment {
     Attachment {
-        name: attachment.metadata.name.clone(),
-        uid: attachment.metadata.uid.clone(),
-        version: attachment.metadata.resource_version.clone(),
+        seen: Seen::of::<VolumeAttachment>(&attachment.metadata),
         deleting: attachment.metadata.is_deleting(),
         attached: attachment.status.attached,
         error: attachment.status.attach_error.as_ref().map(|error| error.message.clone()),

@@ -37,7 +37,7 @@ mod wakes;
 #[cfg(test)]
 mod tests;
 
-pub use action::{Action, Stamp};
+pub use action::Action;
 pub use memory::{Memory, Proof};
 pub use reason::Reason;
 pub use view::{Attachment, Holder, Key, NodeFacts, Pair, Rival, Unwanted, View, Want};

@@ -45,7 +45,7 @@ mod wakes;
 #[cfg(test)]
 mod tests;
 
-pub use action::{Action, PublishRequest, Side, Stamp, VolumeOnNode};
+pub use action::{Action, PublishRequest, Side, VolumeOnNode};
 pub use listing::Listing;
 pub use memory::{CallFailure, Memory};
 pub use reason::Reason;

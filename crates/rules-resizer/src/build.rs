@@ -8,13 +8,13 @@ use alloc::vec::Vec;
 
 use api::{
     ClaimPhase, Condition, CsiSource, ModifyVolumeStatus, ObjectKey, PersistentVolume, PersistentVolumeClaim, Quantity,
-    ResourceList, SecretReference, names,
+    ResourceList, SecretReference, Seen, names,
 };
 use control::{Cache, Capability, Mode};
 
 use crate::view::{
-    BeforeSize, Bound, Class, DriverVolume, Expansion, Grow, Key, Modify, ModifyState, ResizeProgress, Sizes, Stamp,
-    Told, View,
+    BeforeSize, Bound, Class, DriverVolume, Expansion, Grow, Key, Modify, ModifyState, ResizeProgress, Sizes, Told,
+    View,
 };
 use crate::{Local, wakes};
 
@@ -72,8 +72,8 @@ fn bound(
     local: &Local,
 ) -> Bound {
     Bound {
-        claim: Stamp::of(&claim.metadata),
-        volume: Stamp::of(&volume.metadata),
+        claim: Seen::of::<PersistentVolumeClaim>(&claim.metadata),
+        volume: Seen::of::<PersistentVolume>(&volume.metadata),
         place: DriverVolume {
             driver: local.driver.clone(),
             socket: local.socket.clone(),

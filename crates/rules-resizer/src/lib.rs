@@ -48,8 +48,8 @@ pub use action::{Action, Begin, GrowthReport, ModifyReport, Work};
 pub use memory::{GrowFailure, GrowMemory, Grown, Memory, ModifyFailure, ModifyMemory};
 pub use reason::Reason;
 pub use view::{
-    BeforeSize, Bound, Class, DriverVolume, Expansion, Grow, Key, Modify, ModifyState, ResizeProgress, Sizes, Stamp,
-    Told, View,
+    BeforeSize, Bound, Class, DriverVolume, Expansion, Grow, Key, Modify, ModifyState, ResizeProgress, Sizes, Told,
+    View,
 };
 
 use alloc::string::String;
