@@ -105,8 +105,6 @@ pub enum Action {
     List {
         /// The driver's name.
         driver: String,
-        /// The driver's socket.
-        socket: String,
         /// The page; empty for the first.
         token: String,
         /// The longest page; 0 leaves it to the driver.
@@ -128,8 +126,6 @@ pub enum Side {
 pub struct VolumeOnNode {
     /// The driver's name.
     pub driver: String,
-    /// The driver's socket.
-    pub socket: String,
     /// The volume's handle.
     pub handle: String,
     /// The node's id.
@@ -215,9 +211,9 @@ impl control::Action for Action {
                 let status = json!({ "attached": false, "attachmentMetadata": null, "detachError": null });
                 Effect::Write(attachment.patch_status(json!({ "status": status })))
             }
-            Action::List { socket, token, max_entries, .. } => {
+            Action::List { driver, token, max_entries } => {
                 let request = v1::ListVolumesRequest { max_entries: *max_entries, starting_token: token.clone() };
-                Effect::Call { socket: socket.clone(), call: Call::ListVolumes(request) }
+                Effect::call_driver(driver.as_str(), Call::ListVolumes(request))
             }
         }
     }
@@ -272,7 +268,7 @@ fn publish(request: &PublishRequest, secrets: &Secrets) -> Effect {
         volume_context: request.context.0.clone(),
         secrets: secrets.0.clone(),
     });
-    Effect::Call { socket: place.socket.clone(), call }
+    Effect::call_driver(place.driver.as_str(), call)
 }
 
 fn unpublish(place: &VolumeOnNode, secrets: &Secrets) -> Effect {
@@ -281,7 +277,7 @@ fn unpublish(place: &VolumeOnNode, secrets: &Secrets) -> Effect {
         node_id: place.node_id.clone(),
         secrets: secrets.0.clone(),
     });
-    Effect::Call { socket: place.socket.clone(), call }
+    Effect::call_driver(place.driver.as_str(), call)
 }
 
 fn confirmed(context: &PublishContext) -> Value {

@@ -36,7 +36,6 @@ fn listing_view(local: &Local) -> ListingView {
     }
     ListingView::On {
         driver: local.driver.clone(),
-        socket: local.socket.clone(),
         token: local.listing.token.clone(),
         max_entries: local.max_entries,
         every_millis: local.list_every_millis,
@@ -259,12 +258,7 @@ fn is_let_go_early(volume: &PersistentVolume, local: &Local) -> bool {
 }
 
 fn place(csi: &CsiSource, node_id: String, local: &Local) -> VolumeOnNode {
-    VolumeOnNode {
-        driver: local.driver.clone(),
-        socket: local.socket.clone(),
-        handle: csi.volume_handle.clone(),
-        node_id,
-    }
+    VolumeOnNode { driver: local.driver.clone(), handle: csi.volume_handle.clone(), node_id }
 }
 
 /// Attachments of the same volume, this one among them.

@@ -35,7 +35,7 @@ pub(crate) fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<A
 
 /// Every so often the driver is asked what it has published, page by page.
 fn decide_listing(now: Timestamp, listing: &ListingView, memory: &Memory) -> Decision<Action, Reason> {
-    let ListingView::On { driver, socket, token, max_entries, every_millis } = listing else {
+    let ListingView::On { driver, token, max_entries, every_millis } = listing else {
         return settled(Reason::NotListed, "the driver is not asked what it has published".into());
     };
     let next = memory.listed_at.after_millis(*every_millis);
@@ -43,12 +43,7 @@ fn decide_listing(now: Timestamp, listing: &ListingView, memory: &Memory) -> Dec
         let text = format!("what driver {driver} has published was compared with the attachments");
         return Decision::Wait(next, Why::settled(Reason::Listed, text));
     }
-    let act = Action::List {
-        driver: driver.clone(),
-        socket: socket.clone(),
-        token: token.clone(),
-        max_entries: *max_entries,
-    };
+    let act = Action::List { driver: driver.clone(), token: token.clone(), max_entries: *max_entries };
     Decision::Do(act, Why::waiting(Reason::Listing, format!("asking driver {driver} what it has published")))
 }
 

@@ -68,8 +68,6 @@ pub struct Attacher;
 pub struct Local {
     /// Its name.
     pub driver: String,
-    /// The path of its socket.
-    pub socket: String,
     /// It has the controller capability PUBLISH_UNPUBLISH_VOLUME.
     pub publish_unpublish: bool,
     /// It has the controller capability PUBLISH_READONLY.

@@ -63,8 +63,6 @@ pub enum ListingView {
     On {
         /// The driver's name.
         driver: String,
-        /// The driver's socket.
-        socket: String,
         /// The page to ask for; empty for the first.
         token: String,
         /// The longest page; 0 leaves it to the driver.

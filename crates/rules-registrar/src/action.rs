@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{Condition, CsiNodeDriver, Kind, ObjectRef, Patch, Precondition, Subresource, Time, Write, names};
-use control::{Attempt, Effect, Lane, Outcome, Permission, Reply};
+use control::{Attempt, Effect, Endpoint, Lane, Outcome, Permission, Reply};
 use csi::{Call, Response, registration, v1};
 use serde_json::json;
 
@@ -214,7 +214,7 @@ fn patch(
 }
 
 fn call(socket: &str, call: Call) -> Effect {
-    Effect::Call { socket: socket.into(), call }
+    Effect::Call { to: Endpoint::Socket(socket.into()), call }
 }
 
 fn notify(at: &At, plugin_registered: bool, error: &str) -> Effect {

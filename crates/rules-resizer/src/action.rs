@@ -357,7 +357,7 @@ fn expand(place: &DriverVolume, size: i64, capability: &Capability, secrets: &Se
         secrets: secrets.0.clone(),
         volume_capability: Some(capability.to_csi()),
     });
-    Effect::Call { socket: place.socket.clone(), call }
+    Effect::call_driver(place.driver.as_str(), call)
 }
 
 fn modify(place: &DriverVolume, parameters: &BTreeMap<String, String>, secrets: &Secrets) -> Effect {
@@ -366,5 +366,5 @@ fn modify(place: &DriverVolume, parameters: &BTreeMap<String, String>, secrets: 
         secrets: secrets.0.clone(),
         mutable_parameters: parameters.clone(),
     });
-    Effect::Call { socket: place.socket.clone(), call }
+    Effect::call_driver(place.driver.as_str(), call)
 }

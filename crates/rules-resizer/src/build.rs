@@ -74,11 +74,7 @@ fn bound(
     Bound {
         claim: Seen::of::<PersistentVolumeClaim>(&claim.metadata),
         volume: Seen::of::<PersistentVolume>(&volume.metadata),
-        place: DriverVolume {
-            driver: local.driver.clone(),
-            socket: local.socket.clone(),
-            handle: csi.volume_handle.clone(),
-        },
+        place: DriverVolume { driver: local.driver.clone(), handle: csi.volume_handle.clone() },
         grow: grow(claim, volume, csi, sizes, cache, local),
         modify: modify(claim, volume, csi, cache, local),
         slow_millis: local.slow_millis,
@@ -227,10 +223,9 @@ fn extra(claim: &PersistentVolumeClaim, volume: &PersistentVolume) -> BTreeMap<S
 
 impl Local {
     /// A driver whose volumes grow by its controller, with everything else as the Go resizer has it by default.
-    pub fn new(driver: impl Into<String>, socket: impl Into<String>, expansion: Expansion) -> Local {
+    pub fn new(driver: impl Into<String>, expansion: Expansion) -> Local {
         Local {
             driver: driver.into(),
-            socket: socket.into(),
             expansion,
             modifies: false,
             single_node_multi_writer: false,

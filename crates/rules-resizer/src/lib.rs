@@ -66,8 +66,6 @@ pub struct Resizer;
 pub struct Local {
     /// Its name.
     pub driver: String,
-    /// The path of its socket.
-    pub socket: String,
     /// Who expands its volumes: EXPAND_VOLUME of the controller, or else of the node.
     pub expansion: Expansion,
     /// It has the controller capability MODIFY_VOLUME, and the cluster has attributes classes.

@@ -196,8 +196,6 @@ pub enum Class {
 pub struct DriverVolume {
     /// The driver's name.
     pub driver: String,
-    /// The driver's socket.
-    pub socket: String,
     /// The volume's handle.
     pub handle: String,
 }

@@ -46,7 +46,7 @@ fn flagged(choices: &mut Choices, of: &'static str, conditions: &mut Vec<Told>) 
 }
 
 fn bound(grow: Grow, modify: Modify) -> View {
-    let place = DriverVolume { driver: "d".into(), socket: "/csi.sock".into(), handle: "h".into() };
+    let place = DriverVolume { driver: "d".into(), handle: "h".into() };
     let (claim, volume) = (seen(Kind::PersistentVolumeClaim, "c"), seen(Kind::PersistentVolume, "v"));
     View::Claim(Box::new(Bound { claim, volume, place, grow, modify, slow_millis: SLOW }))
 }
