@@ -2,7 +2,7 @@ use alloc::string::String;
 
 use serde_json::json;
 
-use crate::{Meta, Narrow, ObjectRef, Patch, Precondition, Subresource, Value, Write};
+use crate::{Meta, Narrow, ObjectRef, Patch, Precondition, ResourceVersion, Subresource, Value, Write};
 
 /// An object as somebody saw it. Its writes apply only while it is still that object, unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -10,7 +10,7 @@ use crate::{Meta, Narrow, ObjectRef, Patch, Precondition, Subresource, Value, Wr
 pub struct Seen {
     pub object: ObjectRef,
     pub uid: String,
-    pub version: String,
+    pub version: ResourceVersion,
 }
 
 impl Seen {

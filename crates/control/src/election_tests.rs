@@ -28,7 +28,7 @@ impl Server {
         self.version += 1;
         let mut lease = Lease { spec, ..Lease::default() };
         lease.metadata.uid = "u".into();
-        lease.metadata.resource_version = format!("{}", self.version);
+        lease.metadata.resource_version = api::ResourceVersion(format!("{}", self.version));
         self.lease = Some(lease.clone());
         Some(lease)
     }

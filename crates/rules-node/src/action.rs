@@ -3,7 +3,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use api::{JsonOp, Kind, ObjectKey, ObjectRef, Patch, PodStatus, Precondition, Subresource, Write};
+use api::{JsonOp, Kind, ObjectKey, ObjectRef, Patch, PodStatus, Precondition, ResourceVersion, Subresource, Write};
 use control::host::{Op, Process};
 use control::{Effect, Permission};
 use csi::{Call, v1};
@@ -144,7 +144,7 @@ pub struct InUse {
     /// The list as seen.
     pub seen: Option<Vec<String>>,
     /// The object's version as seen.
-    pub version: String,
+    pub version: ResourceVersion,
     /// The volume must be reported attached as well.
     pub attach_needed: bool,
 }

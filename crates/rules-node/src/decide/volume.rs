@@ -145,7 +145,7 @@ fn is_established(view: &VolumeView, record: &Record) -> bool {
 /// Reliability 29: what must still happen before the first node call; `None` when the proof is there.
 fn prove(view: &VolumeView, volume: &str, node: &OnNode, memory: &Memory) -> Option<Decision<Action, Reason>> {
     let rest = |code, text: String| Some(Decision::Rest(Why::waiting(code, text)));
-    let version: u64 = node.version.parse().unwrap_or(0);
+    let version = node.version.number().unwrap_or(0);
     let attach_needed = view.attachment != AttachmentState::NotNeeded;
     if attach_needed && !node.attached {
         return rest(
