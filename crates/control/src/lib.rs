@@ -38,7 +38,7 @@ pub use cache::{Cache, Change};
 pub use capability::{Access, Capability, Mode};
 pub use decision::{Decision, Why};
 pub use effect::{Effect, Endpoint, Outcome, Refusal, Reply};
-pub use election::{Ask, Election, LeaseConfig, LeaseRead};
+pub use election::{Election, ElectionStep, LeaseConfig, LeaseRead};
 pub use engine::{Doing, Ended, Engine, Explanation, Fold, Next, Verdict};
 pub use failed_secrets::FailedSecrets;
 pub use index::Index;

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use api::{ClaimPhase, CsiSource, Node, ObjectKey, PersistentVolume, Pod, Seen, VolumeAttachment, names};
 use control::Cache;
 
-use crate::{Attachment, Holder, Key, NodeFacts, Pair, Rival, Unwanted, View, Want};
+use crate::{Attachment, HolderEvidence, Key, NodeFacts, Pair, Rival, Unwanted, View, Want};
 
 /// The facts about one volume on one node.
 pub(crate) fn view(key: &Key, cache: &Cache) -> View {
@@ -165,12 +165,12 @@ impl Waiting {
     /// A node says "in use" as soon as it wants a volume, so that alone does not make it a holder: two nodes waiting
     /// for the same volume would block each other for ever. It holds the volume if it was told that it is attached, if
     /// a pod runs with it, or if no pod wants it there any more (it is being taken down).
-    fn holder(&self, node: &Node, unique_name: &str) -> Option<Holder> {
+    fn holder(&self, node: &Node, unique_name: &str) -> Option<HolderEvidence> {
         let merely_waits = self.0.get(&node.metadata.name) == Some(&false);
         if node.reports_attached(unique_name) {
-            Some(Holder::Reported)
+            Some(HolderEvidence::Reported)
         } else if node.reports_in_use(unique_name) && !merely_waits {
-            Some(Holder::InUse)
+            Some(HolderEvidence::InUse)
         } else {
             None
         }

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use api::{AttachedVolume, ObjectKey, Seen};
 use control::{Decision, Why};
 
-use crate::{Action, Attachment, Holder, Memory, NodeFacts, Pair, Reason, Rival, Unwanted, View, Want};
+use crate::{Action, Attachment, HolderEvidence, Memory, NodeFacts, Pair, Reason, Rival, Unwanted, View, Want};
 
 pub(crate) fn decide(view: &View, memory: &Memory) -> Decision<Action, Reason> {
     match view {
@@ -117,11 +117,11 @@ fn exclusive(pair: &Pair, rival: &Rival) -> Why<Reason> {
             Reason::AttachedElsewhere,
             format!("volume {volume} may be on one node only and has an attachment to node {node}"),
         ),
-        Rival::Holder { node, holder: Holder::Reported } => Why::waiting(
+        Rival::Holder { node, holder: HolderEvidence::Reported } => Why::waiting(
             Reason::ReportedElsewhere,
             format!("volume {volume} may be on one node only and is reported as attached to node {node}"),
         ),
-        Rival::Holder { node, holder: Holder::InUse } => Why::waiting(
+        Rival::Holder { node, holder: HolderEvidence::InUse } => Why::waiting(
             Reason::InUseElsewhere,
             format!("volume {volume} may be on one node only and node {node} says it is in use there"),
         ),

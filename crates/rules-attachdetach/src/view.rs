@@ -125,7 +125,7 @@ pub enum Rival {
         /// That node.
         node: String,
         /// How we know.
-        holder: Holder,
+        holder: HolderEvidence,
     },
     /// Another node wants the volume as well and comes first by name.
     Earlier {
@@ -136,7 +136,7 @@ pub enum Rival {
 
 /// How we know that a node may have a volume mounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Holder {
+pub enum HolderEvidence {
     /// Its status still reports the volume as attached.
     Reported,
     /// It says it uses the volume, and is not merely waiting for it.

@@ -11,7 +11,7 @@ use csi::Call;
 use csi::v1::{self, DeleteVolumeRequest, GetCapacityRequest};
 use serde_json::json;
 
-use crate::{InFlight, InTree, IntentLocation, Local, Made, OwnNode, Request, Terms, intent, pv};
+use crate::{InFlight, InTree, IntentLocation, Local, Made, OwnNode, Terms, VolumeRequest, intent, pv};
 
 /// The things this controller does.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -58,7 +58,7 @@ pub enum Action {
         /// The driver's name.
         driver: Arc<str>,
         /// The request.
-        request: Request,
+        request: VolumeRequest,
         /// What goes with it.
         secrets: Secrets,
         /// The volume is to be recorded as an in-tree plugin would have done it.
@@ -95,7 +95,7 @@ pub enum Action {
         /// The driver's name.
         driver: Arc<str>,
         /// The request it would get.
-        request: Request,
+        request: VolumeRequest,
         /// This node.
         node: OwnNode,
     },
@@ -297,7 +297,7 @@ fn patch(target: ObjectRef, patch: Patch) -> Effect {
 }
 
 /// P95: the parameters as the driver would get them, for this node.
-fn capacity_request(request: &Request, node: &OwnNode) -> GetCapacityRequest {
+fn capacity_request(request: &VolumeRequest, node: &OwnNode) -> GetCapacityRequest {
     let whole = request.to_csi(&Secrets::default());
     GetCapacityRequest {
         volume_capabilities: whole.volume_capabilities,

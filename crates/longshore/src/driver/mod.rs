@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, anyhow, bail};
 use control::host::{Op, Reply};
 use csi::{Call, Code, Method, Response, Status, registration};
-use io_csi::{Answers, Locks};
+use io_csi::{Answers, CallLocks};
 use io_host::{Host, Workers};
 use io_run::machine::{self, OpFailure};
 use rules_driver::{Config, Facts, METHODS, Run, Step, Trouble};
@@ -40,7 +40,7 @@ struct Works {
     kernel: Kernel,
     records: Records,
     /// What calls under way work on.
-    busy: Locks,
+    busy: CallLocks,
 }
 
 /// The driver's registration, for the node agent.
@@ -184,7 +184,7 @@ impl Works {
             facts: Mutex::new(facts),
             kernel,
             records,
-            busy: Locks::default(),
+            busy: CallLocks::default(),
         })
     }
 

@@ -16,7 +16,7 @@ use crate::cluster::{Cluster, NAMESPACE};
 use crate::explore::Scenario;
 use crate::laws::Violation;
 use crate::member::{Actor, Instance, Member, Seat};
-use crate::truth::{Host, Truth};
+use crate::truth::{PretendHost, Truth};
 use crate::world::{UserMove, World};
 use crate::worlds::{DRIVER, incarnation_write, put};
 
@@ -82,7 +82,7 @@ pub fn start_all<R: Actor, A: Actor, N: Actor>(seat: Seat<R>, attacher: Seat<A>,
     furnish(&mut cluster, &NODES);
     let mut truth = Truth::default();
     for (node, incarnation) in NODES.iter().zip(INCARNATIONS) {
-        truth.hosts.insert((*node).into(), Host { incarnation, ..Host::default() });
+        truth.hosts.insert((*node).into(), PretendHost { incarnation, ..PretendHost::default() });
     }
     let truth = Arc::new(truth);
     let mut members: Vec<Arc<dyn Member>> = vec![
@@ -189,7 +189,7 @@ pub fn agent_seat<N: Rules<Local = rules_node::Local>>() -> Seat<N> {
     Seat {
         build: agent_local,
         refresh: |local, truth, node| {
-            let now = truth.hosts.get(node).map(Host::process_states).unwrap_or_default();
+            let now = truth.hosts.get(node).map(PretendHost::process_states).unwrap_or_default();
             let news = local.processes != now;
             local.processes = now;
             news

@@ -8,7 +8,7 @@ use control::{Outcome, Reply, Rules, Timestamp};
 use prove_lab::{Choices, check_table, verdict};
 
 use crate::{
-    Action, AttachDetach, Attachment, Holder, Key, Memory, NodeFacts, Pair, Proof, Rival, Unwanted, View, Want,
+    Action, AttachDetach, Attachment, HolderEvidence, Key, Memory, NodeFacts, Pair, Proof, Rival, Unwanted, View, Want,
 };
 
 fn seen(kind: Kind, name: &str, version: &str) -> Seen {
@@ -56,8 +56,8 @@ fn rival(choices: &mut Choices) -> Option<Rival> {
             ("none", None),
             ("attachment", attachment(false)),
             ("attachment-leaving", attachment(true)),
-            ("reported", holder(Holder::Reported)),
-            ("in-use", holder(Holder::InUse)),
+            ("reported", holder(HolderEvidence::Reported)),
+            ("in-use", holder(HolderEvidence::InUse)),
             ("earlier", Some(Rival::Earlier { node: "b".into() })),
         ],
     )

@@ -7,7 +7,7 @@ use api::{Kind, Object, ObjectKey, SecretReference};
 use control::{Cache, Secrets, Timestamp};
 use serde_json::json;
 
-use crate::{Action, AttemptGoal, AttemptTally, EndedAttempt, Key, Local, Made, Request, Terms};
+use crate::{Action, AttemptGoal, AttemptTally, EndedAttempt, Key, Local, Made, Terms, VolumeRequest};
 
 fn cache() -> Cache {
     let meta = json!({ "name": "c", "namespace": "n", "uid": "u", "resourceVersion": "1" });
@@ -31,7 +31,7 @@ fn read() -> Action {
 }
 
 fn create() -> Action {
-    let (driver, request, secrets) = ("d".into(), Request::default(), Secrets::default());
+    let (driver, request, secrets) = ("d".into(), VolumeRequest::default(), Secrets::default());
     Action::CreateVolume { uid: "u".into(), driver, request, secrets, in_tree: None, in_flight: None }
 }
 
