@@ -38,7 +38,7 @@ pub use core_v1::*;
 pub use grant::*;
 pub use in_tree::*;
 pub use kinds::{GroupVersion, Kind, Qualified};
-pub use meta::{Meta, ObjectKey, ObjectRef, OwnerReference};
+pub use meta::{Meta, ObjectKey, ObjectRef, OwnerReference, ResourceVersion};
 pub use object::{Narrow, Object, ReadError};
 pub use quantity::{BadQuantity, Quantity};
 pub use secret::*;

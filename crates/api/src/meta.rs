@@ -5,7 +5,7 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Kind, Time, names};
+use crate::{Kind, Time, Value, names};
 
 /// The part of `metadata` the rules read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -18,8 +18,8 @@ pub struct Meta {
     pub namespace: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub uid: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub resource_version: String,
+    #[serde(skip_serializing_if = "ResourceVersion::is_empty")]
+    pub resource_version: ResourceVersion,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub creation_timestamp: Option<Time>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,7 +75,42 @@ impl Meta {
     /// The resource version as a number, which Kubernetes guarantees to be comparable within one resource.
     /// Anything else reads as 0, older than every real version.
     pub fn version(&self) -> u64 {
-        self.resource_version.parse().unwrap_or(0)
+        self.resource_version.number().unwrap_or(0)
+    }
+}
+
+/// The version of an object. It travels as it was received; only [`ResourceVersion::number`] looks inside.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ResourceVersion(pub String);
+
+impl ResourceVersion {
+    /// There is none yet: the object was never written.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The version as a number, which orders versions of one resource; `None` if it is none.
+    pub fn number(&self) -> Option<u64> {
+        self.0.parse().ok()
+    }
+}
+
+impl From<&str> for ResourceVersion {
+    fn from(text: &str) -> Self {
+        ResourceVersion(text.into())
+    }
+}
+
+impl From<ResourceVersion> for Value {
+    fn from(version: ResourceVersion) -> Self {
+        version.0.into()
+    }
+}
+
+impl fmt::Display for ResourceVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
 

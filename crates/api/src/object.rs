@@ -6,11 +6,7 @@ use core::fmt;
 use serde::{Deserialize, Deserializer};
 
 use crate::go::AsGo;
-use crate::{
-    CSIDriver, CSINode, CSIStorageCapacity, Kind, Lease, Meta, Node, ObjectRef, PersistentVolume,
-    PersistentVolumeClaim, Pod, ReferenceGrant, Secret, StorageClass, Value, VolumeAttachment, VolumeAttributesClass,
-    VolumeSnapshot, VolumeSnapshotContent, for_each_kind,
-};
+use crate::*;
 
 /// A type that holds what the rules read of one kind.
 pub trait Narrow: Sized {

@@ -2,7 +2,7 @@ use alloc::string::String;
 
 use serde_json::json;
 
-use crate::{Meta, Narrow, ObjectRef, Patch, Precondition, Subresource, Value, Write};
+use crate::{Meta, Narrow, ObjectRef, Patch, Precondition, ResourceVersion, Subresource, Value, Write};
 
 /// An object as somebody saw it. Its writes apply only while it is still that object, unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -10,7 +10,7 @@ use crate::{Meta, Narrow, ObjectRef, Patch, Precondition, Subresource, Value, Wr
 pub struct Seen {
     pub object: ObjectRef,
     pub uid: String,
-    pub version: String,
+    pub version: ResourceVersion,
 }
 
 impl Seen {
@@ -21,6 +21,11 @@ impl Seen {
             uid: meta.uid.clone(),
             version: meta.resource_version.clone(),
         }
+    }
+
+    /// The object's name, without its namespace.
+    pub fn name(&self) -> &str {
+        &self.object.key.name
     }
 
     /// It is the very object, however it may have changed.
@@ -43,6 +48,11 @@ impl Seen {
         self.write(Some(Subresource::Status), Patch::merge(self.unchanged(), body))
     }
 
+    /// A strategic merge patch of the object: finalizers merge one by one. Not for kinds of a CustomResourceDefinition.
+    pub fn merge(&self, body: Value) -> Write {
+        self.write(None, Patch::strategic(self.unchanged(), body))
+    }
+
     /// A strategic merge patch of its status: conditions merge by type. Not for kinds of a CustomResourceDefinition.
     pub fn merge_status(&self, body: Value) -> Write {
         self.write(Some(Subresource::Status), Patch::strategic(self.unchanged(), body))
@@ -55,14 +65,12 @@ impl Seen {
 
     /// Adds a finalizer to those it has. Not for kinds of a CustomResourceDefinition.
     pub fn add_finalizer(&self, finalizer: &str) -> Write {
-        let body = json!({ "metadata": { "finalizers": [finalizer] } });
-        self.write(None, Patch::strategic(self.unchanged(), body))
+        self.merge(json!({ "metadata": { "finalizers": [finalizer] } }))
     }
 
     /// Takes a finalizer away and leaves the others. Not for kinds of a CustomResourceDefinition.
     pub fn remove_finalizer(&self, finalizer: &str) -> Write {
-        let body = json!({ "metadata": { "$deleteFromPrimitiveList/finalizers": [finalizer] } });
-        self.write(None, Patch::strategic(self.unchanged(), body))
+        self.merge(json!({ "metadata": { "$deleteFromPrimitiveList/finalizers": [finalizer] } }))
     }
 
     fn write(&self, subresource: Option<Subresource>, patch: Patch) -> Write {
@@ -82,6 +90,7 @@ mod tests {
         for write in [
             seen.patch(json!({})),
             seen.patch_status(json!({})),
+            seen.merge(json!({})),
             seen.merge_status(json!({})),
             seen.delete(),
             seen.add_finalizer("f"),

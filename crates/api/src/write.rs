@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use serde_json::json;
 
-use crate::{Meta, ObjectRef, Value};
+use crate::{Meta, ObjectRef, ResourceVersion, Value};
 
 /// One write to the API. Every write that touches an existing object says what it believes about that object, and is
 /// refused by the server when the belief is wrong.
@@ -58,14 +58,14 @@ pub struct Note {
     /// Its uid.
     pub uid: String,
     /// The version the writer saw. Other notes may have come in between.
-    pub seen: String,
+    pub seen: ResourceVersion,
     /// The annotations.
     pub annotations: BTreeMap<String, Option<String>>,
 }
 
 impl Note {
     /// The note as a patch of the object at this version, or at any.
-    pub fn patch(&self, version: Option<String>) -> Patch {
+    pub fn patch(&self, version: Option<ResourceVersion>) -> Patch {
         let only_if = Precondition { uid: Some(self.uid.clone()), resource_version: version };
         Patch::merge(only_if, json!({ "metadata": { "annotations": self.annotations } }))
     }
@@ -157,7 +157,7 @@ pub struct Precondition {
     /// It is this very object, not a namesake.
     pub uid: Option<String>,
     /// Nobody has changed it since.
-    pub resource_version: Option<String>,
+    pub resource_version: Option<ResourceVersion>,
 }
 
 impl Precondition {
@@ -191,19 +191,20 @@ impl Patch {
     /// The body as it travels: in a merge patch the precondition is `metadata.uid` and `metadata.resourceVersion`, in a JSON
     /// patch it is `test` operations.
     pub fn to_json(&self) -> Value {
-        let wanted = [("uid", &self.only_if.uid), ("resourceVersion", &self.only_if.resource_version)];
-        let wanted = wanted.into_iter().filter_map(|(field, value)| Some((field, value.as_ref()?)));
+        let version = self.only_if.resource_version.as_ref().map(|version| version.0.as_str());
+        let wanted = [("uid", self.only_if.uid.as_deref()), ("resourceVersion", version)];
+        let wanted = wanted.into_iter().filter_map(|(field, value)| Some((field, value?)));
         match &self.body {
             PatchBody::Merge(body) | PatchBody::Strategic(body) => {
                 let mut body = body.clone();
                 for (field, value) in wanted {
-                    body["metadata"][field] = value.as_str().into();
+                    body["metadata"][field] = value.into();
                 }
                 body
             }
             PatchBody::Json(ops) => {
                 let tests = wanted.map(|(field, value)| {
-                    JsonOp::Test { path: format!("/metadata/{field}"), value: value.as_str().into() }.to_json()
+                    JsonOp::Test { path: format!("/metadata/{field}"), value: value.into() }.to_json()
                 });
                 tests.chain(ops.iter().map(JsonOp::to_json)).collect()
             }

@@ -228,10 +228,14 @@ impl Cache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use api::{Meta, PersistentVolume, StorageClass};
+    use api::{Meta, PersistentVolume, ResourceVersion, StorageClass};
 
     fn class(name: &str, uid: &str, version: u64) -> Object {
-        let metadata = Meta { uid: uid.into(), resource_version: alloc::format!("{version}"), ..Meta::named(name) };
+        let metadata = Meta {
+            uid: uid.into(),
+            resource_version: ResourceVersion(alloc::format!("{version}")),
+            ..Meta::named(name)
+        };
         StorageClass { metadata, ..StorageClass::default() }.into()
     }
 
@@ -242,7 +246,7 @@ mod tests {
         cache.set(class("a", "1", 5));
         assert!(cache.fold(Fold::Set(class("a", "1", 7))).is_some());
         assert!(cache.set(class("a", "1", 6)).is_none());
-        assert_eq!(cache.class(&ObjectKey::cluster("a")).unwrap().metadata.resource_version, "7");
+        assert_eq!(cache.class(&ObjectKey::cluster("a")).unwrap().metadata.resource_version.number(), Some(7));
     }
 
     #[test]
@@ -322,7 +326,7 @@ mod tests {
     fn indexes_follow_changes() {
         let mut cache = Cache::default();
         let volume = |claim: &str, version: u64| -> Object {
-            let metadata = Meta { resource_version: alloc::format!("{version}"), ..Meta::named("v") };
+            let metadata = Meta { resource_version: ResourceVersion(alloc::format!("{version}")), ..Meta::named("v") };
             let mut volume = PersistentVolume { metadata, ..Default::default() };
             volume.spec.claim_ref =
                 Some(api::ClaimRef { namespace: "n".into(), name: claim.into(), ..Default::default() });

@@ -14,10 +14,10 @@ pub enum Effect {
     Read(ObjectRef),
     /// Write to the API.
     Write(Write),
-    /// Call a driver at this socket path.
+    /// Call a driver.
     Call {
-        /// The socket's path.
-        socket: String,
+        /// Which.
+        to: Endpoint,
         /// The request.
         call: Call,
     },
@@ -25,6 +25,30 @@ pub enum Effect {
     Host(host::Op),
     /// Do nothing outside: the action only changes what the rules know themselves.
     Nothing,
+}
+
+/// Whom a call goes to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Endpoint {
+    /// The driver of this name. The hands know where its socket is.
+    Driver(String),
+    /// Whoever listens at this path. Only plugin registration needs it: there the name is what is asked for.
+    Socket(String),
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Endpoint::Driver(name) | Endpoint::Socket(name) => f.write_str(name),
+        }
+    }
+}
+
+impl Effect {
+    /// A call to the driver of this name.
+    pub fn call_driver(name: impl Into<String>, call: Call) -> Effect {
+        Effect::Call { to: Endpoint::Driver(name.into()), call }
+    }
 }
 
 /// How an effect ended.

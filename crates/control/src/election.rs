@@ -52,7 +52,7 @@ impl LeaseConfig {
 /// What the machine asks of whoever has hands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "questions are asked one at a time and never collected")]
-pub enum Ask {
+pub enum ElectionStep {
     /// Read the lease, and tell with [`Election::read`].
     Read,
     /// Make the lease (`based_on` is `None`) or replace the one seen, and tell with [`Election::wrote`].
@@ -120,28 +120,28 @@ impl Election {
     }
 
     /// What to do now. `wall` is what clocks on walls show: it is written for people, never compared.
-    pub fn next(&mut self, now: Timestamp, wall: Time) -> Ask {
+    pub fn next(&mut self, now: Timestamp, wall: Time) -> ElectionStep {
         if self.renewed.is_some() && !self.leads(now) {
             // Led and could not renew in time: from here on a candidate like all others.
             self.renewed = None;
             self.fresh = false;
         }
         if now < self.next {
-            return Ask::Wait(self.next);
+            return ElectionStep::Wait(self.next);
         }
         if !self.fresh {
-            return Ask::Read;
+            return ElectionStep::Read;
         }
         match &self.seen {
             Some((lease, since)) if !self.may_write(lease, *since, now) => {
                 self.pause(now);
                 self.fresh = false;
-                Ask::Wait(self.next)
+                ElectionStep::Wait(self.next)
             }
             seen => {
                 let based_on = seen.as_ref().map(|(lease, _)| lease.clone());
                 self.writing = Some(now);
-                Ask::Write { spec: self.claim(based_on.as_ref(), wall), based_on }
+                ElectionStep::Write { spec: self.claim(based_on.as_ref(), wall), based_on }
             }
         }
     }

@@ -28,7 +28,7 @@ impl Server {
         self.version += 1;
         let mut lease = Lease { spec, ..Lease::default() };
         lease.metadata.uid = "u".into();
-        lease.metadata.resource_version = format!("{}", self.version);
+        lease.metadata.resource_version = api::ResourceVersion(format!("{}", self.version));
         self.lease = Some(lease.clone());
         Some(lease)
     }
@@ -38,12 +38,12 @@ impl Server {
 fn settle(candidate: &mut Election, server: &mut Server, now: Timestamp) {
     loop {
         match candidate.next(now, now.to_time()) {
-            Ask::Wait(until) => {
+            ElectionStep::Wait(until) => {
                 assert!(until > now, "a wait must end later");
                 return;
             }
-            Ask::Read => candidate.read(now, read(server.lease.clone())),
-            Ask::Write { spec, based_on } => {
+            ElectionStep::Read => candidate.read(now, read(server.lease.clone())),
+            ElectionStep::Write { spec, based_on } => {
                 let wrote = server.write(spec, based_on.as_ref());
                 candidate.wrote(now, wrote);
             }
@@ -76,7 +76,7 @@ fn a_leader_renews_without_reading_and_keeps_its_acquire_time() {
     let mut a = Election::new(config("a"));
     settle(&mut a, &mut server, Timestamp(0));
     let first = server.lease.clone().unwrap().spec;
-    assert!(matches!(a.next(Timestamp(2_000), Timestamp(2_000).to_time()), Ask::Write { .. }));
+    assert!(matches!(a.next(Timestamp(2_000), Timestamp(2_000).to_time()), ElectionStep::Write { .. }));
     let wrote =
         server.write(a.claim(server.lease.clone().as_ref(), Timestamp(2_000).to_time()), server.lease.clone().as_ref());
     a.wrote(Timestamp(2_000), wrote);
@@ -95,9 +95,9 @@ fn a_leader_whose_renewals_fail_stops_before_anyone_can_take_over() {
     while a.leads(now) {
         now = now.after_millis(100);
         match a.next(now, now.to_time()) {
-            Ask::Read => a.read(now, LeaseRead::Failed),
-            Ask::Write { .. } => a.wrote(now, None),
-            Ask::Wait(_) => {}
+            ElectionStep::Read => a.read(now, LeaseRead::Failed),
+            ElectionStep::Write { .. } => a.wrote(now, None),
+            ElectionStep::Wait(_) => {}
         }
     }
     assert_eq!(now, Timestamp(10_000));
@@ -147,7 +147,7 @@ fn a_configuration_that_cannot_keep_the_law_is_refused() {
 /// A request on its way: it reaches the server at one moment and its answer comes back at another, or never.
 struct Trip {
     who: usize,
-    ask: Ask,
+    ask: ElectionStep,
     reaches: Timestamp,
     returns: Timestamp,
     lost: bool,
@@ -170,8 +170,8 @@ fn there_is_never_more_than_one_leader() {
             let now = Timestamp(step * 100);
             for trip in trips.iter_mut().filter(|trip| trip.reaches == now) {
                 trip.answer = Some(match &trip.ask {
-                    Ask::Write { spec, based_on } => server.write(spec.clone(), based_on.as_ref()),
-                    Ask::Read | Ask::Wait(_) => server.lease.clone(),
+                    ElectionStep::Write { spec, based_on } => server.write(spec.clone(), based_on.as_ref()),
+                    ElectionStep::Read | ElectionStep::Wait(_) => server.lease.clone(),
                 });
             }
             let (back, rest): (Vec<Trip>, Vec<Trip>) =
@@ -180,7 +180,7 @@ fn there_is_never_more_than_one_leader() {
             for trip in back {
                 let answer = trip.answer.filter(|_| !trip.lost);
                 match (&trip.ask, answer) {
-                    (Ask::Write { .. }, answer) => candidates[trip.who].wrote(now, answer.flatten()),
+                    (ElectionStep::Write { .. }, answer) => candidates[trip.who].wrote(now, answer.flatten()),
                     (_, Some(lease)) => candidates[trip.who].read(now, read(lease)),
                     (_, None) => candidates[trip.who].read(now, LeaseRead::Failed),
                 }
@@ -193,7 +193,7 @@ fn there_is_never_more_than_one_leader() {
                     continue;
                 }
                 let ask = candidates[who].next(now, now.to_time());
-                if !matches!(ask, Ask::Wait(_)) {
+                if !matches!(ask, ElectionStep::Wait(_)) {
                     let reaches = now.after_millis(dice.travel());
                     let returns = reaches.after_millis(dice.travel());
                     trips.push(Trip { who, ask, reaches, returns, lost: dice.one_in(8), answer: None });

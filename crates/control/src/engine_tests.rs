@@ -3,7 +3,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 
-use api::{Kind, Meta, Object, ObjectKey, ObjectRef, Precondition, StorageClass, Write};
+use api::{Kind, Meta, Object, ObjectKey, ObjectRef, Precondition, ResourceVersion, StorageClass, Write};
 
 use super::*;
 use crate::{BackOff, Lane, Permission, Refusal, Route};
@@ -87,7 +87,7 @@ impl Rules for Touch {
 }
 
 fn class(name: &str, version: u64) -> Object {
-    let (uid, resource_version) = (alloc::format!("{name}-{version}"), version.to_string());
+    let (uid, resource_version) = (alloc::format!("{name}-{version}"), ResourceVersion(version.to_string()));
     StorageClass { metadata: Meta { uid, resource_version, ..Meta::named(name) }, ..StorageClass::default() }.into()
 }
 

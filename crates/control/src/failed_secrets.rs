@@ -10,7 +10,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use api::{Object, ObjectKey};
+use api::{Object, ObjectKey, ResourceVersion};
 
 use crate::{Outcome, Refusal, Reply, Timestamp};
 
@@ -24,9 +24,9 @@ const MOST: usize = 256;
 #[derive(Debug, Default)]
 pub struct FailedSecrets {
     /// Where what calls take along came from: a trace of the contents, and the Secret with its version.
-    read: BTreeMap<u64, (ObjectKey, String)>,
+    read: BTreeMap<u64, (ObjectKey, ResourceVersion)>,
     /// Those somebody failed for: the version that failed (none if it could not be had), and when that was last.
-    failed: BTreeMap<ObjectKey, (Option<String>, Timestamp)>,
+    failed: BTreeMap<ObjectKey, (Option<ResourceVersion>, Timestamp)>,
 }
 
 impl FailedSecrets {
@@ -62,7 +62,7 @@ impl FailedSecrets {
         }
     }
 
-    fn failed(&mut self, now: Timestamp, key: &ObjectKey, version: Option<String>) {
+    fn failed(&mut self, now: Timestamp, key: &ObjectKey, version: Option<ResourceVersion>) {
         if self.failed.len() < MOST || self.failed.contains_key(key) {
             self.failed.insert(key.clone(), (version, now));
         }

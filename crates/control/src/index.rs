@@ -58,17 +58,29 @@ fn narrow<T: Narrow>(object: &Object) -> Option<Arc<T>> {
     T::of(object).cloned()
 }
 
+impl Cache {
+    /// One object of a kind.
+    pub fn one<T: Narrow>(&self, key: &ObjectKey) -> Option<Arc<T>> {
+        narrow(&self.get(T::KIND, key)?)
+    }
+
+    /// Every object of a kind, by key.
+    pub fn every<T: Narrow>(&self) -> impl Iterator<Item = Arc<T>> {
+        self.all(T::KIND).filter_map(|object| narrow(&object))
+    }
+}
+
 macro_rules! getters {
     ($($one:ident, $all:ident, $kind:ident;)*) => {
         impl Cache { $(
             #[doc = concat!("One ", stringify!($kind), ".")]
             pub fn $one(&self, key: &ObjectKey) -> Option<Arc<$kind>> {
-                narrow(&self.get(Kind::$kind, key)?)
+                self.one(key)
             }
 
             #[doc = concat!("Every ", stringify!($kind), ", by key.")]
             pub fn $all(&self) -> impl Iterator<Item = Arc<$kind>> {
-                self.all(Kind::$kind).filter_map(|object| narrow(&object))
+                self.every()
             }
         )* }
     };
@@ -165,16 +177,7 @@ pub(crate) fn each_term(object: &Object, mut tell: impl FnMut(Index, &Term<'_>))
                 tell(Index::AttachmentByVolume, &Term(&[volume]));
             }
         }
-        Object::StorageClass(_)
-        | Object::CSIDriver(_)
-        | Object::CSINode(_)
-        | Object::Node(_)
-        | Object::Secret(_)
-        | Object::VolumeAttributesClass(_)
-        | Object::CSIStorageCapacity(_)
-        | Object::VolumeSnapshot(_)
-        | Object::VolumeSnapshotContent(_)
-        | Object::ReferenceGrant(_)
-        | Object::Lease(_) => {}
+        // All others are found by their key alone.
+        _ => {}
     }
 }

@@ -52,7 +52,7 @@ use tokio::net::TcpListener;
 pub use auth::{Identity, MASTERS};
 pub use directory::FORMAT;
 pub use error::Error;
-pub use logs::{LogRequest, LogSource, LogStream, OpeningLog};
+pub use logs::{LogError, LogRequest, LogSource, LogStream, OpeningLog};
 
 /// How to open a server.
 #[derive(Clone, Default)]

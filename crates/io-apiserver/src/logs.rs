@@ -35,8 +35,19 @@ pub struct LogRequest {
 /// The bytes of a log, as they come.
 pub type LogStream = Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>;
 
-/// A log that is being opened; a refusal is one sentence for the client.
-pub type OpeningLog = Pin<Box<dyn Future<Output = Result<LogStream, String>> + Send>>;
+/// Why there is no log; one sentence for the client.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// No run of the container has begun.
+    #[error("container {0} has not started yet")]
+    NotStarted(String),
+    /// The log is there and cannot be read.
+    #[error("cannot read the log: {0}")]
+    Unreadable(#[from] io::Error),
+}
+
+/// A log that is being opened.
+pub type OpeningLog = Pin<Box<dyn Future<Output = Result<LogStream, LogError>> + Send>>;
 
 /// Somebody who can read what containers wrote.
 pub trait LogSource: Send + Sync {

@@ -10,7 +10,7 @@ use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, PKCS_ECDSA_P256_SHA256,
 };
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::auth::{Identity, MASTERS};
@@ -190,15 +190,24 @@ impl Workshop<'_> {
     }
 }
 
+/// Why a certificate or its key is of no use.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PairError {
+    #[error("the certificate cannot be read: {0}")]
+    Certificate(#[from] pem::Error),
+    /// The parser's own words are withheld: they could repeat what stood in the file.
+    #[error("the private key cannot be read")]
+    Key,
+}
+
 /// The certificate of a pair, in the form TLS wants.
-pub(crate) fn certificate_der(pair: &Pair) -> Result<CertificateDer<'static>, String> {
-    CertificateDer::from_pem_slice(pair.certificate.as_bytes()).map_err(|e| e.to_string())
+pub(crate) fn certificate_der(pair: &Pair) -> Result<CertificateDer<'static>, PairError> {
+    Ok(CertificateDer::from_pem_slice(pair.certificate.as_bytes())?)
 }
 
 /// The key of a pair, in the form TLS wants.
-pub(crate) fn key_der(pair: &Pair) -> Result<PrivateKeyDer<'static>, String> {
-    // The parser's own words are withheld: they could repeat what stood in the file.
-    PrivateKeyDer::from_pem_slice(pair.key.as_bytes()).map_err(|_| "the private key cannot be read".to_owned())
+pub(crate) fn key_der(pair: &Pair) -> Result<PrivateKeyDer<'static>, PairError> {
+    PrivateKeyDer::from_pem_slice(pair.key.as_bytes()).map_err(|_| PairError::Key)
 }
 
 /// Whom a client certificate names, and until when (seconds after 1970) it holds.

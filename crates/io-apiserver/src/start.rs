@@ -18,7 +18,8 @@ const NAMESPACES: [&str; 2] = ["default", "kube-system"];
 pub(crate) fn open(config: Config) -> Result<ApiServer, Error> {
     let directory = DataDirectory::open(&config.data_dir)?;
     let pki = Pki::open(&directory.certificates(), &config.extra_names)?;
-    let tls = tls::Tls::new(&pki).map_err(|reason| Error::Certificates { path: directory.certificates(), reason })?;
+    let tls = tls::Tls::new(&pki)
+        .map_err(|error| Error::Certificates { path: directory.certificates(), reason: error.to_string() })?;
     let signer = token::Signer::open(&directory.certificates())?;
     let database = directory.database();
     let (mut log, found, revision) = DurableLog::open(&database, config.max_database_bytes)?;

@@ -11,6 +11,7 @@ use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::server::VerifierBuilderError;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, SignatureScheme};
 use tokio::net::{TcpListener, TcpStream};
@@ -19,7 +20,7 @@ use tokio_rustls::TlsAcceptor;
 use tower::Layer;
 
 use crate::auth::Identity;
-use crate::pki::{self, Pki};
+use crate::pki::{self, PairError, Pki};
 
 /// Connections served at once; more wait in the kernel's queue.
 const MAX_CONNECTIONS: usize = 4096;
@@ -85,6 +86,15 @@ impl ClientCertVerifier for JudgeLater {
     }
 }
 
+/// Why TLS cannot be spoken with the certificates there are.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub(crate) enum TlsError {
+    Pair(#[from] PairError),
+    Rustls(#[from] rustls::Error),
+    Verifier(#[from] VerifierBuilderError),
+}
+
 /// TLS as this server speaks it, and the judge of client certificates.
 pub(crate) struct Tls {
     acceptor: TlsAcceptor,
@@ -92,20 +102,17 @@ pub(crate) struct Tls {
 }
 
 impl Tls {
-    pub(crate) fn new(pki: &Pki) -> Result<Tls, String> {
+    pub(crate) fn new(pki: &Pki) -> Result<Tls, TlsError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut roots = RootCertStore::empty();
-        roots.add(pki::certificate_der(&pki.client_authority)?).map_err(|e| e.to_string())?;
-        let judge = rustls::server::WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
-            .build()
-            .map_err(|e| e.to_string())?;
+        roots.add(pki::certificate_der(&pki.client_authority)?)?;
+        let judge =
+            rustls::server::WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build()?;
         let chain = vec![pki::certificate_der(&pki.server)?];
         let mut config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|e| e.to_string())?
+            .with_safe_default_protocol_versions()?
             .with_client_cert_verifier(Arc::new(JudgeLater(judge.clone())))
-            .with_single_cert(chain, pki::key_der(&pki.server)?)
-            .map_err(|e| e.to_string())?;
+            .with_single_cert(chain, pki::key_der(&pki.server)?)?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(Tls { acceptor: TlsAcceptor::from(Arc::new(config)), judge })
     }

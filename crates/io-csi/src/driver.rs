@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::client::CsiClient;
 use crate::limits::{Limits, TooLarge};
-use crate::locks::{Held, Locks};
+use crate::locks::{CallLocks, Held};
 
 /// Between two attempts to connect, when waiting for a driver that is not there yet.
 const CONNECT_PAUSE: Duration = Duration::from_millis(100);
@@ -61,7 +61,7 @@ pub struct Driver {
     contradictions: watch::Sender<u64>,
     /// Held while the driver is asked, so that only one caller asks.
     asking: tokio::sync::Mutex<()>,
-    busy: Locks,
+    busy: CallLocks,
 }
 
 impl Driver {
@@ -74,7 +74,7 @@ impl Driver {
             profile: Mutex::default(),
             contradictions: watch::Sender::new(0),
             asking: tokio::sync::Mutex::default(),
-            busy: Locks::default(),
+            busy: CallLocks::default(),
         }
     }
 

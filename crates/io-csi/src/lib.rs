@@ -63,7 +63,7 @@ mod wire;
 pub use client::CsiClient;
 pub use driver::{Driver, Profile};
 pub use limits::{Limits, TooLarge};
-pub use locks::{Held, Locks};
+pub use locks::{CallLocks, Held};
 pub use observe::{Latencies, Latency, Observation, Observe};
 pub use outcome::outcome;
 pub use server::{Answers, Caller, Server, caller, serve};

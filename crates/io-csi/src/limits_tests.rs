@@ -19,7 +19,7 @@ const UNBOUNDED: [&str; 8] = [
 ];
 
 /// A field of a message.
-pub struct Field {
+pub(crate) struct Field {
     pub name: String,
     kind: String,
     pub number: u8,

@@ -14,18 +14,18 @@ enum Hold {
 
 /// The table of all locks that are held.
 #[derive(Default)]
-pub struct Locks {
+pub struct CallLocks {
     held: Mutex<BTreeMap<String, Hold>>,
     freed: Notify,
 }
 
 /// The locks of one call. They are released when it is dropped.
 pub struct Held<'a> {
-    locks: &'a Locks,
+    locks: &'a CallLocks,
     keys: Vec<String>,
 }
 
-impl Locks {
+impl CallLocks {
     /// Takes all of the locks, or none if another call holds one of them.
     pub fn take(&self, wanted: &[Lock]) -> Option<Held<'_>> {
         // The same thing may be named twice in one call; held alone once is enough.
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn what_is_held_alone_is_held_once_and_what_is_shared_often() {
-        let locks = Locks::default();
+        let locks = CallLocks::default();
         let first = locks.take(&[alone("a"), shared("s")]).unwrap();
         assert!(locks.take(&[alone("a")]).is_none());
         assert!(locks.take(&[shared("a")]).is_none());
@@ -120,14 +120,14 @@ mod tests {
 
     #[test]
     fn a_thing_named_twice_in_one_call_is_held_in_the_stronger_way() {
-        let locks = Locks::default();
+        let locks = CallLocks::default();
         let _both = locks.take(&[shared("a"), alone("a")]).unwrap();
         assert!(locks.take(&[shared("a")]).is_none());
     }
 
     #[tokio::test]
     async fn who_waits_gets_it_when_it_is_freed() {
-        let locks = std::sync::Arc::new(Locks::default());
+        let locks = std::sync::Arc::new(CallLocks::default());
         let held = locks.take(&[alone("a")]).unwrap();
         let waiting = tokio::spawn({
             let locks = locks.clone();

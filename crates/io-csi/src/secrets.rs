@@ -12,7 +12,7 @@ const TOKENS: &str = "csi.storage.k8s.io/serviceAccount.tokens";
 const COVER: &str = "[secret]";
 
 /// The values of a request that must not be printed. The type has no `Debug`.
-pub struct Secrets(Vec<String>);
+pub(crate) struct Secrets(Vec<String>);
 
 impl Secrets {
     /// The secrets a call carries.

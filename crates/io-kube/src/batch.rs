@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use api::{Note, ObjectRef, Write};
+use api::{Note, ObjectRef, ResourceVersion, Write};
 use control::{Outcome, Refusal, Reply};
 use tokio::sync::{Notify, oneshot};
 
@@ -36,7 +36,7 @@ struct Queue {
     /// A task sends the notes of this queue.
     flushing: bool,
     /// The newest `resourceVersion` that an answer carried.
-    version: Option<String>,
+    version: Option<ResourceVersion>,
     /// Wakes a flush that lingers.
     set: Arc<Notify>,
 }
@@ -53,7 +53,7 @@ struct Batch {
     merged: Note,
     pending: Vec<Pending>,
     /// The newest known `resourceVersion`.
-    version: Option<String>,
+    version: Option<ResourceVersion>,
 }
 
 impl Pending {
@@ -101,7 +101,7 @@ impl AnnotationBatcher {
         Some(Batch { merged, pending, version: queue.version.clone() })
     }
 
-    fn set_version(&self, target: &ObjectRef, version: Option<String>) {
+    fn set_version(&self, target: &ObjectRef, version: Option<ResourceVersion>) {
         if let Some(queue) = self.queues().get_mut(target) {
             queue.version = version;
         }
@@ -148,7 +148,7 @@ impl Kube {
     }
 
     /// Sends notes at the newest known version, and after a conflict again at the version the server has.
-    async fn send_notes(&self, notes: &Note, known: &mut Option<String>) -> Outcome {
+    async fn send_notes(&self, notes: &Note, known: &mut Option<ResourceVersion>) -> Outcome {
         let mut version = newer(known.take(), &notes.seen);
         let mut outcome = Outcome::Refused(Refusal::Conflict);
         for _ in 0..TRIES {
@@ -173,9 +173,8 @@ impl Kube {
 }
 
 /// The newer of two versions of one object. A text that is not a number is older than every number.
-fn newer(known: Option<String>, seen: &str) -> String {
-    let number = |text: &str| text.parse::<u64>().unwrap_or(0);
-    known.filter(|known| number(known) >= number(seen)).unwrap_or_else(|| seen.into())
+fn newer(known: Option<ResourceVersion>, seen: &ResourceVersion) -> ResourceVersion {
+    known.filter(|known| known.number().unwrap_or(0) >= seen.number().unwrap_or(0)).unwrap_or_else(|| seen.clone())
 }
 
 #[cfg(test)]

@@ -105,7 +105,7 @@ fn bookmark(media_type: MediaType, kind: Kind, object: &[u8]) -> Result<String, 
             let bookmark: Bookmark = serde_json::from_slice(object).map_err(malformed)?;
             Ok(bookmark.metadata.resource_version)
         }
-        MediaType::Protobuf => Ok(media_type.object(kind, object)?.meta().resource_version.clone()),
+        MediaType::Protobuf => Ok(media_type.object(kind, object)?.meta().resource_version.0.clone()),
     }
 }
 

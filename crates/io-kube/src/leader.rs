@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use api::{Kind, Lease, LeaseSpec, Object, ObjectKey, Time};
 use bytes::Bytes;
-use control::{Ask, Election, LeaseConfig, LeaseRead, Timestamp};
+use control::{Election, ElectionStep, LeaseConfig, LeaseRead, Timestamp};
 use http::{Method, StatusCode};
 use serde_json::json;
 use tokio::sync::watch;
@@ -102,10 +102,10 @@ impl Kube {
         // A leader must have time for another try after a request that got no answer.
         let timeout = Duration::from_millis(elector.config.renew - elector.config.retry);
         match election.next(now(), wall()) {
-            Ask::Wait(until) => {
+            ElectionStep::Wait(until) => {
                 tokio::time::sleep(Duration::from_millis(until.0.saturating_sub(now().0))).await;
             }
-            Ask::Read => {
+            ElectionStep::Read => {
                 let found = within(timeout, self.get_lease(&elector.lease)).await;
                 *failure = found.as_ref().err().map(ToString::to_string);
                 election.read(
@@ -117,7 +117,7 @@ impl Kube {
                     },
                 );
             }
-            Ask::Write { spec, based_on } => {
+            ElectionStep::Write { spec, based_on } => {
                 let wrote = within(timeout, self.put_lease(elector, spec, based_on.as_ref())).await;
                 *failure = wrote.as_ref().err().map(ToString::to_string);
                 election.wrote(now(), wrote.ok().flatten());

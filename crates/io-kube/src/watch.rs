@@ -267,8 +267,10 @@ async fn deliver(
     events: &mpsc::Sender<WatchEvent>,
 ) -> Result<(), End> {
     let (at, event) = match event {
-        ServerEvent::Applied(Ok(object)) => (object.meta().resource_version.clone(), Some(WatchEvent::Apply(object))),
-        ServerEvent::Deleted(Ok(object)) => (object.meta().resource_version.clone(), Some(WatchEvent::Delete(object))),
+        ServerEvent::Applied(Ok(object)) => (object.meta().resource_version.0.clone(), Some(WatchEvent::Apply(object))),
+        ServerEvent::Deleted(Ok(object)) => {
+            (object.meta().resource_version.0.clone(), Some(WatchEvent::Delete(object)))
+        }
         ServerEvent::Applied(Err(unreadable)) => {
             warn(kind, &unreadable);
             (unreadable.resource_version, None)

@@ -1,8 +1,9 @@
-//! The drivers that a process calls: one careful client for each socket, whoever calls it.
+//! The drivers that a process calls: where each is, and one careful client for each socket, whoever calls it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use control::Endpoint;
 use csi::Method;
 use io_csi::{CsiClient, Driver, Observation, Observe};
 
@@ -15,6 +16,7 @@ pub struct Drivers {
     metrics: Arc<Metrics>,
     calls: Arc<CallCounts>,
     known: Mutex<BTreeMap<String, Arc<DriverLine>>>,
+    sockets: Mutex<BTreeMap<String, String>>,
 }
 
 /// The way to one driver.
@@ -50,6 +52,25 @@ impl Drivers {
         line
     }
 
+    /// The driver of this name is at this socket: calls by name go there from now on, and metrics use the name.
+    pub fn named(&self, name: &str, socket: &str) -> Arc<DriverLine> {
+        let line = self.at(socket);
+        let _ = line.name.set(name.to_string());
+        self.sockets.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_string(), socket.to_string());
+        line
+    }
+
+    /// Whom a call goes to; `None` for the name of a driver that nobody has met.
+    pub fn to(&self, endpoint: &Endpoint) -> Option<Arc<DriverLine>> {
+        match endpoint {
+            Endpoint::Socket(path) => Some(self.at(path)),
+            Endpoint::Driver(name) => {
+                let socket = self.sockets.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()?;
+                Some(self.at(&socket))
+            }
+        }
+    }
+
     /// Forgets the driver at a socket, once nobody calls it any more.
     pub fn forget(&self, socket: &str) {
         self.lock().remove(socket);
@@ -66,11 +87,6 @@ impl Drivers {
 }
 
 impl DriverLine {
-    /// The driver said its name: metrics use it from now on.
-    pub fn named(&self, name: &str) {
-        let _ = self.name.set(name.to_string());
-    }
-
     /// The driver's name, once it is known.
     pub fn name(&self) -> Option<&str> {
         self.name.get().map(String::as_str)
@@ -100,5 +116,23 @@ impl Observe for Counting {
             grpc_status_code: if call.code == csi::Code::Ok { "OK".into() } else { format!("{:?}", call.code) },
         };
         self.metrics.called(&labels, call.took);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_by_name_go_where_the_driver_was_last_met() {
+        let drivers = Drivers::default();
+        let named = Endpoint::Driver("d".into());
+        assert!(drivers.to(&named).is_none(), "nobody has met it");
+        drivers.named("d", "/old.sock");
+        let line = drivers.named("d", "/new.sock");
+        assert!(Arc::ptr_eq(&drivers.to(&named).unwrap(), &line));
+        assert!(Arc::ptr_eq(&drivers.to(&Endpoint::Socket("/new.sock".into())).unwrap(), &line));
+        assert!(!Arc::ptr_eq(&drivers.at("/old.sock"), &line));
+        assert_eq!(line.name(), Some("d"));
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::Kind;
-use control::{Effect, Outcome, Refusal, Reply, host};
-use csi::Call;
+use control::{Effect, Endpoint, Outcome, Refusal, Reply, host};
+use csi::{Call, Code};
 use io_host::Workers;
 use io_kube::Kube;
 
@@ -20,7 +20,7 @@ use crate::secret_poll::SecretPoll;
 pub struct SharedHands {
     /// The API, at the pace of this controller.
     pub kube: Kube,
-    /// The drivers, by socket.
+    /// The drivers, by name and by socket.
     pub drivers: Arc<Drivers>,
     /// How long a driver may take to answer. What takes longer is unknown, and asked again.
     pub timeout: Duration,
@@ -42,7 +42,7 @@ impl Hands for SharedHands {
                     got
                 }
                 Effect::Write(write) => self.kube.write(&write).await,
-                Effect::Call { socket, call } => self.call(&socket, call).await,
+                Effect::Call { to, call } => self.call(&to, call).await,
                 Effect::Host(op) => self.on_machine(op).await,
                 Effect::Nothing => Outcome::Done(Reply::Nothing),
             }
@@ -51,9 +51,12 @@ impl Hands for SharedHands {
 }
 
 impl SharedHands {
-    async fn call(&self, socket: &str, call: Call) -> Outcome {
+    async fn call(&self, to: &Endpoint, call: Call) -> Outcome {
+        let Some(line) = self.drivers.to(to) else {
+            return Outcome::Refused(Refusal::Driver(Code::Unavailable, format!("driver {to} is not registered here")));
+        };
         let (method, trace) = (call.method(), self.secrets.trace(&call));
-        let got = io_csi::outcome(method, self.drivers.at(socket).driver.call(call, self.timeout).await);
+        let got = io_csi::outcome(method, line.driver.call(call, self.timeout).await);
         self.secrets.answered(trace, &got);
         got
     }

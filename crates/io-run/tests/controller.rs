@@ -71,8 +71,11 @@ impl Hands for Slow {
 }
 
 fn claim(name: &str, version: u64, marked: bool) -> Object {
-    let mut metadata =
-        Meta { uid: name.into(), resource_version: version.to_string(), ..Meta::in_namespace("n", name) };
+    let mut metadata = Meta {
+        uid: name.into(),
+        resource_version: api::ResourceVersion(version.to_string()),
+        ..Meta::in_namespace("n", name)
+    };
     if marked {
         metadata.finalizers.push(MARK.into());
     }

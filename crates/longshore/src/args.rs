@@ -78,7 +78,7 @@ pub struct Up {
 
 /// A part of `up` that can be left out.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub(crate) enum Part {
     /// The reference CSI driver
     Driver,
     /// The provisioner
@@ -162,7 +162,7 @@ pub struct RunNode {
 
 /// `longshore driver`.
 #[derive(Args, Clone)]
-pub struct Driver {
+pub(crate) struct Driver {
     /// The data directory of `longshore up` it belongs to [default: as for `up`]
     #[arg(long, env = "LONGSHORE_DATA", value_name = "DIR")]
     pub data_dir: Option<PathBuf>,

@@ -66,19 +66,7 @@ fn chain(cache: &Cache, kind: Kind, key: &ObjectKey) -> Option<Vec<Object>> {
     let claims: Vec<ObjectKey> = match &first {
         Object::Pod(pod) => pod.claim_names().map(|name| ObjectKey::new(&*pod.metadata.namespace, name)).collect(),
         Object::PersistentVolumeClaim(claim) => vec![claim.metadata.key()],
-        Object::PersistentVolume(_)
-        | Object::VolumeAttachment(_)
-        | Object::StorageClass(_)
-        | Object::CSIDriver(_)
-        | Object::CSINode(_)
-        | Object::Node(_)
-        | Object::Secret(_)
-        | Object::VolumeAttributesClass(_)
-        | Object::CSIStorageCapacity(_)
-        | Object::VolumeSnapshot(_)
-        | Object::VolumeSnapshotContent(_)
-        | Object::ReferenceGrant(_)
-        | Object::Lease(_) => Vec::new(),
+        _ => Vec::new(),
     };
     let mut volumes: Vec<ObjectKey> = match &first {
         Object::PersistentVolume(volume) => vec![volume.metadata.key()],
@@ -159,20 +147,7 @@ fn plain(kind: Kind) -> &'static str {
         Kind::CSIDriver => "driver",
         Kind::CSINode | Kind::Node => "node",
         Kind::VolumeSnapshot | Kind::VolumeSnapshotContent => "snapshot",
-        Kind::Event
-        | Kind::Lease
-        | Kind::Namespace
-        | Kind::Secret
-        | Kind::VolumeAttributesClass
-        | Kind::CSIStorageCapacity
-        | Kind::ReferenceGrant
-        | Kind::ConfigMap
-        | Kind::ServiceAccount
-        | Kind::VolumeSnapshotClass
-        | Kind::ClusterRole
-        | Kind::ClusterRoleBinding
-        | Kind::Role
-        | Kind::RoleBinding => "object",
+        _ => "object",
     }
 }
 

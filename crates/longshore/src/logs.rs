@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use control::host::ProcessState;
 use futures::stream;
-use io_apiserver::{LogRequest, LogSource, LogStream, OpeningLog};
+use io_apiserver::{LogError, LogRequest, LogSource, LogStream, OpeningLog};
 use io_host::Host;
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
@@ -43,14 +43,13 @@ impl LogSource for ProcessLogs {
         let host = self.host.clone();
         Box::pin(async move {
             let Some(process) = process_of(&host, &request) else {
-                return Err(format!("container {} has not started yet", request.container));
+                return Err(LogError::NotStarted(request.container));
             };
             let path = host.process_log_path(&process);
-            let mut file = File::open(&path).await.map_err(|error| format!("cannot read the log: {error}"))?;
+            let mut file = File::open(&path).await?;
             if let Some(lines) = request.tail_lines {
-                let start =
-                    start_of_last_lines(path, lines).await.map_err(|error| format!("cannot read the log: {error}"))?;
-                file.seek(SeekFrom::Start(start)).await.map_err(|error| format!("cannot read the log: {error}"))?;
+                let start = start_of_last_lines(path, lines).await?;
+                file.seek(SeekFrom::Start(start)).await?;
             }
             let left = request.limit_bytes.unwrap_or(u64::MAX);
             let reading = Reading { host, process, file, follow: request.follow, left };

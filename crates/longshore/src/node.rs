@@ -1,16 +1,16 @@
 //! The node agent on this machine: the registrar and the node's controller, and how what they know outside the API
 //! stays true: records and mounts at start, sockets and processes as they come and go.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use futures::StreamExt;
 use inotify::{EventMask, Inotify, WatchMask};
 use io_host::{Host, Watch};
-use io_run::{Controller, Manager};
-use rules_node::{DriverFacts, Local as NodeLocal, Node as NodeRules, Record};
+use io_run::{Controller, Drivers, Manager};
+use rules_node::{DriverFacts, Local as NodeLocal, Node as NodeRules};
 use rules_registrar::{Local as RegistrarLocal, Registrar};
 use tokio::sync::mpsc;
 
@@ -38,7 +38,7 @@ impl NodeAgent {
         // A driver registers once it can be called: nobody should go on waiting because of what failed before.
         let waiting = node.clone();
         follow_sockets(&registry, registrar.clone(), move || waiting.start_over())?;
-        tokio::spawn(follow_drivers(registrar.clone(), node.clone()));
+        tokio::spawn(follow_drivers(manager.drivers().clone(), registrar.clone(), node.clone()));
         Ok(NodeAgent { _processes: follow_processes(host, node)?, registrar })
     }
 }
@@ -47,37 +47,26 @@ impl NodeAgent {
 fn found(host: &Host, layout: &Layout, node: &str, incarnation: &str) -> Result<NodeLocal> {
     let root = layout.node();
     let mut local = NodeLocal::new(node, incarnation, text(&root));
-    (local.records, local.unreadable) = records(&root)?;
+    load_records(&mut local)?;
     let mounted = io_host::mounts_beneath(&text(&root)).context("cannot read the mount table")?;
     local.mounts = mounted.into_iter().map(|mount| mount.target).collect();
     local.processes = host.processes().context("cannot read the state of processes")?;
     Ok(local)
 }
 
-/// Every record below the node's directory; one that cannot be read is named, and its volume left alone.
-fn records(root: &Path) -> Result<(BTreeMap<String, Record>, BTreeSet<String>)> {
-    let (mut records, mut unreadable) = (BTreeMap::new(), BTreeSet::new());
-    let drivers = root.join("plugins/kubernetes.io/csi");
+/// Loads every record below the node's directory, and names those that cannot be used.
+fn load_records(local: &mut NodeLocal) -> Result<()> {
+    let drivers = PathBuf::from(rules_node::volumes_dir(&local.root));
     for driver in io_host::list_dir(&drivers)? {
         for volume in io_host::list_dir(&drivers.join(&driver))? {
-            let path = drivers.join(&driver).join(volume).join("vol_data.json");
-            match io_host::read_file(&path).map(|bytes| bytes.map(|bytes| Record::parse(&bytes))) {
-                Ok(None) => {}
-                Ok(Some(Ok(record))) => {
-                    records.insert(record.unique_name(), record);
-                }
-                Ok(Some(Err(error))) => {
-                    tracing::warn!("{} cannot be used, its volume is left alone: {error}", path.display());
-                    unreadable.insert(text(&path));
-                }
-                Err(error) => {
-                    tracing::warn!("{} cannot be read, its volume is left alone: {error}", path.display());
-                    unreadable.insert(text(&path));
-                }
+            let path = drivers.join(&driver).join(volume).join(rules_node::RECORD_FILE);
+            let Some(read) = io_host::read_file(&path).transpose() else { continue };
+            if let Err(error) = local.load_record(&text(&path), read.map_err(|error| error.to_string())) {
+                tracing::warn!("{} is left alone with its volume: {error}", path.display());
             }
         }
     }
-    Ok((records, unreadable))
+    Ok(())
 }
 
 /// Tells the node's rules of processes that start and end, for as long as the watch is kept.
@@ -136,18 +125,21 @@ fn is_socket(path: &str) -> bool {
     path.ends_with(".sock") && std::fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket())
 }
 
-/// Tells the node's rules which drivers are registered.
-async fn follow_drivers(registrar: Arc<Controller<Registrar>>, node: Arc<Controller<NodeRules>>) {
+/// Tells the hands where registered drivers are, and then the node's rules which there are.
+async fn follow_drivers(
+    drivers: Arc<Drivers>,
+    registrar: Arc<Controller<Registrar>>,
+    node: Arc<Controller<NodeRules>>,
+) {
     let mut known = BTreeMap::new();
     let mut learned = registrar.learned();
     loop {
-        let drivers: BTreeMap<String, DriverFacts> = registrar.look_local(|local| {
-            let facts = |driver: rules_registrar::Driver| DriverFacts { socket: driver.socket, stages: driver.stages };
-            local.drivers().into_iter().map(|(name, driver)| (name, facts(driver))).collect()
-        });
-        if drivers != known {
-            known = drivers.clone();
-            node.update_local(|local| local.drivers = drivers);
+        let registered = registrar.look_local(|local| local.drivers());
+        if registered != known {
+            registered.iter().for_each(|(name, driver)| drop(drivers.named(name, &driver.socket)));
+            let facts = registered.iter().map(|(name, driver)| (name.clone(), DriverFacts { stages: driver.stages }));
+            node.update_local(|local| local.drivers = facts.collect());
+            known = registered;
         }
         if learned.changed().await.is_err() {
             return;

@@ -144,8 +144,7 @@ impl Serves {
     /// Serves one driver for as long as it is registered: adds its controllers when it says what it can do, and again
     /// when it says something else.
     async fn serve(self: Arc<Self>, name: String, socket: String, known: watch::Sender<BTreeSet<String>>) {
-        let line = self.manager.drivers().at(&socket);
-        line.named(&name);
+        let line = self.manager.drivers().named(&name, &socket);
         let (tell, mut heard) = mpsc::unbounded_channel::<Result<Arc<Profile>, Status>>();
         let follow = line.driver.follow(TIMEOUT, move |answer| drop(tell.send(answer)));
         let manage = async {
@@ -187,6 +186,7 @@ impl Serves {
         if roles.is_empty() {
             return Ok(());
         }
+        self.manager.drivers().named(&profile.name, socket);
         let mut flags = vec![format!("--csi-address={socket}"), format!("--timeout={}s", TIMEOUT.as_secs())];
         flags.extend(self.flags.iter().cloned());
         let around = Surroundings { variables: BTreeMap::new(), host: self.host.clone(), namespace: None };

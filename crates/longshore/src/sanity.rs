@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
-use prove_conformance::{Options, Progress, Restart, Suite};
+use prove_conformance::{Progress, Restart, Suite, SuiteOptions};
 
 use crate::args::Output;
 
@@ -100,14 +100,14 @@ pub async fn command(args: Sanity) -> Result<ExitCode> {
     Ok(if report.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn options(args: &Sanity) -> Result<Options> {
+fn options(args: &Sanity) -> Result<SuiteOptions> {
     let scratch = std::env::temp_dir().join(format!("longshore-sanity-{}", std::process::id()));
     let size = api::Quantity(args.size.clone())
         .bytes()
         .ok()
         .filter(|size| *size > 0)
         .ok_or_else(|| anyhow!("{} is no size; write for example 64Mi or 1Gi", args.size))?;
-    Ok(Options {
+    Ok(SuiteOptions {
         controller_endpoint: args.controller_endpoint.clone(),
         staging_dir: args.staging_dir.clone().unwrap_or_else(|| scratch.with_extension("staging")),
         target_dir: args.target_dir.clone().unwrap_or_else(|| scratch.with_extension("target")),
@@ -121,7 +121,7 @@ fn options(args: &Sanity) -> Result<Options> {
         only: args.only.clone(),
         skip: args.skip.clone(),
         root: std::fs::metadata("/proc/self").is_ok_and(|me| me.uid() == 0),
-        ..Options::new(args.endpoint.clone())
+        ..SuiteOptions::new(args.endpoint.clone())
     })
 }
 

@@ -24,5 +24,5 @@ pub use error::{Error, MissingPeer};
 pub use peer::{peer, peers_folder};
 pub use plane::{ControlPlane, Options, eventually};
 pub use ports::free_port;
-pub use process::Process;
+pub use process::PeerProcess;
 pub use scratch::Scratch;

@@ -2,7 +2,7 @@
 
 use crate::process::arguments;
 use crate::setup::{User, make_directory, write_kubeconfig, write_signing_key, write_tokens};
-use crate::{Error, Process, Scratch, free_port, peer};
+use crate::{Error, PeerProcess, Scratch, free_port, peer};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Write;
@@ -58,7 +58,7 @@ impl Default for Options {
 #[derive(Debug)]
 pub struct ControlPlane {
     // in the order they are dropped: the processes before the directory they write to
-    processes: Vec<Process>,
+    processes: Vec<PeerProcess>,
     scratch: Scratch,
     server: String,
     kubeconfigs: BTreeMap<String, PathBuf>,
@@ -101,13 +101,13 @@ impl ControlPlane {
     }
 
     /// The processes, in the order they were started.
-    pub fn processes(&self) -> &[Process] {
+    pub fn processes(&self) -> &[PeerProcess] {
         &self.processes
     }
 
     /// Starts a program that belongs to this control plane and ends with it: a sidecar, a driver.
-    pub fn run(&mut self, name: &str, program: &Path, args: &[&str]) -> Result<&mut Process, Error> {
-        let process = Process::start(name, program, args, self.scratch.path())?;
+    pub fn run(&mut self, name: &str, program: &Path, args: &[&str]) -> Result<&mut PeerProcess, Error> {
+        let process = PeerProcess::start(name, program, args, self.scratch.path())?;
         self.processes.push(process);
         let last = self.processes.len() - 1;
         Ok(&mut self.processes[last])
@@ -115,7 +115,7 @@ impl ControlPlane {
 
     /// Do all programs run still? If not, the error has the end of the log.
     pub fn check(&mut self) -> Result<(), Error> {
-        self.processes.iter_mut().try_for_each(Process::check)
+        self.processes.iter_mut().try_for_each(PeerProcess::check)
     }
 
     /// What kubectl prints, as the administrator.
@@ -197,7 +197,7 @@ impl ControlPlane {
     }
 
     fn add(&mut self, name: &str, args: &[OsString]) -> Result<(), Error> {
-        let process = Process::start(name, &peer(name)?, args, self.scratch.path())?;
+        let process = PeerProcess::start(name, &peer(name)?, args, self.scratch.path())?;
         self.processes.push(process);
         Ok(())
     }
@@ -224,8 +224,8 @@ impl ControlPlane {
             self.check()?;
             if Instant::now() > until {
                 let last = self.processes.last();
-                let what = last.map_or("a program", Process::name).to_string();
-                let log = last.map(Process::log_tail).unwrap_or_default();
+                let what = last.map_or("a program", PeerProcess::name).to_string();
+                let log = last.map(PeerProcess::log_tail).unwrap_or_default();
                 return Err(Error::Late { what, last: format!("{answer}\n{log}") });
             }
             thread::sleep(Duration::from_millis(50));

@@ -17,23 +17,28 @@ const TAIL_BYTES: u64 = 16 * 1024;
 const ONLY_BELOW: &str = r#"[ "$PPID" = "$0" ] && exec "$@""#;
 
 /// A running program. Dropping it kills its whole process group and waits for the end.
-pub struct Process {
+pub struct PeerProcess {
     name: String,
     child: Child,
     log: PathBuf,
     ended: Option<ExitStatus>,
 }
 
-impl fmt::Debug for Process {
+impl fmt::Debug for PeerProcess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} (process {})", self.name, self.child.id())
     }
 }
 
-impl Process {
+impl PeerProcess {
     /// Starts the program with nothing but `HOME` and `PATH` in its environment, its output going to
     /// `<directory>/<name>.log`.
-    pub fn start<A: AsRef<OsStr>>(name: &str, program: &Path, args: &[A], directory: &Path) -> Result<Process, Error> {
+    pub fn start<A: AsRef<OsStr>>(
+        name: &str,
+        program: &Path,
+        args: &[A],
+        directory: &Path,
+    ) -> Result<PeerProcess, Error> {
         let log = directory.join(format!("{name}.log"));
         let output = File::options().create(true).append(true).open(&log);
         let output = output.map_err(Error::io(format!("write {}", log.display())))?;
@@ -46,7 +51,7 @@ impl Process {
         command.env_clear().env("HOME", directory).env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.current_dir(directory).stdin(Stdio::null()).stdout(output).stderr(errors).process_group(0);
         let child = spawn(command).map_err(|source| refused(name, source))?;
-        Ok(Process { name: name.to_string(), child, log, ended: None })
+        Ok(PeerProcess { name: name.to_string(), child, log, ended: None })
     }
 
     /// What it was called at the start.
@@ -127,7 +132,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for PeerProcess {
     fn drop(&mut self) {
         let _ = self.kill();
     }
@@ -197,8 +202,8 @@ mod tests {
     use super::*;
     use crate::Scratch;
 
-    fn shell(script: &str, scratch: &Scratch) -> Process {
-        Process::start("script", Path::new("/bin/sh"), &["-c", script], scratch.path()).unwrap()
+    fn shell(script: &str, scratch: &Scratch) -> PeerProcess {
+        PeerProcess::start("script", Path::new("/bin/sh"), &["-c", script], scratch.path()).unwrap()
     }
 
     fn alive(pid: u32) -> bool {

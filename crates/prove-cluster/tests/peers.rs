@@ -1,7 +1,7 @@
 //! The peers among themselves: what holds for them is the measure that ours is held to.
 #![allow(clippy::unwrap_used)]
 
-use prove_cluster::{ControlPlane, Error, Options, Process, Scratch, eventually, peer};
+use prove_cluster::{ControlPlane, Error, Options, PeerProcess, Scratch, eventually, peer};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -22,7 +22,7 @@ spec: {storageClassName: hostpath, accessModes: [ReadWriteOnce], resources: {req
 ";
 
 /// The Go hostpath driver with its socket and state below the directory.
-fn hostpath(directory: &Path) -> (Process, PathBuf) {
+fn hostpath(directory: &Path) -> (PeerProcess, PathBuf) {
     let socket = directory.join("csi.sock");
     let flags = [
         format!("--endpoint=unix://{}", socket.display()),
@@ -32,7 +32,7 @@ fn hostpath(directory: &Path) -> (Process, PathBuf) {
         "--enable-topology=false".to_string(),
     ];
     std::fs::create_dir(directory.join("state")).unwrap();
-    let mut driver = Process::start("hostpathplugin", &peer("hostpathplugin").unwrap(), &flags, directory).unwrap();
+    let mut driver = PeerProcess::start("hostpathplugin", &peer("hostpathplugin").unwrap(), &flags, directory).unwrap();
     eventually("the driver's socket", PATIENCE, || {
         driver.check().map_err(|error| error.to_string())?;
         socket.exists().then_some(()).ok_or_else(|| "no socket yet".to_string())
@@ -89,7 +89,7 @@ fn expect(plane: &mut ControlPlane, what: &str, args: &[&str], wanted: &str) {
         if printed.trim() == wanted { Ok(()) } else { Err(printed) }
     });
     if let Err(error) = seen {
-        let logs: Vec<String> = plane.processes().iter().skip(3).map(Process::log_tail).collect();
+        let logs: Vec<String> = plane.processes().iter().skip(3).map(PeerProcess::log_tail).collect();
         panic!("{error}\n{}", logs.join("\n"));
     }
 }

@@ -2,10 +2,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::{Context, Need};
+use crate::{CaseContext, Need};
 
 /// The argument of every case.
-pub type T = Arc<Context>;
+pub type T = Arc<CaseContext>;
 
 /// How a case ends before its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub enum Problem {
 }
 
 /// How a case ends.
-pub type Outcome<A = ()> = Result<A, Problem>;
+pub type CaseResult<A = ()> = Result<A, Problem>;
 
 /// One test of the driver.
 pub struct Case {
@@ -30,16 +30,16 @@ pub struct Case {
     /// csi-sanity judges this too.
     pub parity: bool,
     /// Judges.
-    pub run: fn(T) -> Pin<Box<dyn Future<Output = Outcome> + Send>>,
+    pub run: fn(T) -> Pin<Box<dyn Future<Output = CaseResult> + Send>>,
 }
 
 /// Ends the case: the driver broke a promise.
-pub fn fail<A>(what: impl Into<String>) -> Outcome<A> {
+pub fn fail<A>(what: impl Into<String>) -> CaseResult<A> {
     Err(Problem::Failed(what.into()))
 }
 
 /// Ends the case: it cannot be judged here.
-pub fn skip<A>(why: impl Into<String>) -> Outcome<A> {
+pub fn skip<A>(why: impl Into<String>) -> CaseResult<A> {
     Err(Problem::Skipped(why.into()))
 }
 

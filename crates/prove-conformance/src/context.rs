@@ -9,13 +9,13 @@ use csi::{Call, Code, DriverCapability, Response, Status};
 use crate::ask::Ask;
 use crate::case::fail;
 use crate::ledger::Ledger;
-use crate::{Case, Outcome, Suite};
+use crate::{Case, CaseResult, Suite};
 
 /// A driver may answer ABORTED while an earlier call is still being finished; so often is it asked again.
 const ASKED_AGAIN: u32 = 40;
 
 /// What a case works with: typed calls, names and paths of its own, and a memory of all it created.
-pub struct Context {
+pub struct CaseContext {
     /// What the run shares.
     pub suite: Arc<Suite>,
     /// What was created.
@@ -26,10 +26,10 @@ pub struct Context {
     canaries: Mutex<Vec<PathBuf>>,
 }
 
-impl Context {
+impl CaseContext {
     /// For one case of a run.
-    pub fn new(suite: Arc<Suite>, number: usize, _case: &Case) -> Context {
-        Context {
+    pub fn new(suite: Arc<Suite>, number: usize, _case: &Case) -> CaseContext {
+        CaseContext {
             suite,
             ledger: Ledger::default(),
             number,
@@ -80,7 +80,7 @@ impl Context {
     }
 
     /// Asks for something that has to succeed. ABORTED is a promise that it works later.
-    pub async fn ok<R: Ask>(&self, request: R) -> Outcome<R::Answer> {
+    pub async fn ok<R: Ask>(&self, request: R) -> CaseResult<R::Answer> {
         let mut again = 0;
         loop {
             match self.ask(request.clone()).await {
@@ -95,7 +95,7 @@ impl Context {
     }
 
     /// Asks for something that has to be refused with one of these codes.
-    pub async fn refused<R: Ask>(&self, request: R, codes: &[Code], what: &str) -> Outcome {
+    pub async fn refused<R: Ask>(&self, request: R, codes: &[Code], what: &str) -> CaseResult {
         match self.refusal(request, codes, what).await? {
             None => Ok(()),
             Some(finding) => fail(finding),
@@ -103,14 +103,14 @@ impl Context {
     }
 
     /// Asks for something that should be refused with one of these codes; a driver that does otherwise is warned.
-    pub async fn should_refuse<R: Ask>(&self, request: R, codes: &[Code], what: &str) -> Outcome {
+    pub async fn should_refuse<R: Ask>(&self, request: R, codes: &[Code], what: &str) -> CaseResult {
         if let Some(finding) = self.refusal(request, codes, what).await? {
             self.warn(finding);
         }
         Ok(())
     }
 
-    async fn refusal<R: Ask>(&self, request: R, codes: &[Code], what: &str) -> Outcome<Option<String>> {
+    async fn refusal<R: Ask>(&self, request: R, codes: &[Code], what: &str) -> CaseResult<Option<String>> {
         let method = R::METHOD.name();
         let expected = codes.iter().map(|code| grpc_name(*code)).collect::<Vec<_>>().join(" or ");
         match self.ask(request).await {
@@ -122,7 +122,7 @@ impl Context {
     }
 
     /// The driver still answers.
-    pub async fn alive(&self, after: &str) -> Outcome {
+    pub async fn alive(&self, after: &str) -> CaseResult {
         match self.suite.ask(csi::v1::ProbeRequest {}).await {
             Ok(_) => Ok(()),
             Err(status) => fail(format!("the driver does not answer any more after {after}: {}", status.message)),
@@ -130,12 +130,12 @@ impl Context {
     }
 
     /// A directory of this case below the staging directory, made.
-    pub fn staging_path(&self) -> Outcome<String> {
+    pub fn staging_path(&self) -> CaseResult<String> {
         self.make(self.suite.options.staging_dir.join(self.name("stage")))
     }
 
     /// A path of this case below the target directory; its parent is made, it is not.
-    pub fn target_path(&self) -> Outcome<String> {
+    pub fn target_path(&self) -> CaseResult<String> {
         let parent = self.make(self.suite.options.target_dir.join(self.name("pod")))?;
         let target = Path::new(&parent).join("mount");
         self.ledger.path(&target);
@@ -143,7 +143,7 @@ impl Context {
     }
 
     /// A directory beside the targets with one file in it, to see whether a driver strays.
-    pub fn canary(&self) -> Outcome<PathBuf> {
+    pub fn canary(&self) -> CaseResult<PathBuf> {
         let folder = PathBuf::from(self.make(self.suite.options.target_dir.join(self.name("canary")))?);
         let file = folder.join("alive");
         std::fs::write(&file, "untouched")
@@ -154,14 +154,14 @@ impl Context {
     }
 
     /// Nothing appeared in, vanished from or was mounted on the canaries.
-    pub fn canaries_live(&self, after: &str) -> Outcome {
+    pub fn canaries_live(&self, after: &str) -> CaseResult {
         for folder in self.canaries.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             crate::host::untouched(folder).or_else(|what| fail(format!("{after}: {what}")))?;
         }
         Ok(())
     }
 
-    fn make(&self, folder: PathBuf) -> Outcome<String> {
+    fn make(&self, folder: PathBuf) -> CaseResult<String> {
         std::fs::create_dir_all(&folder).or_else(|error| fail(format!("cannot make {}: {error}", folder.display())))?;
         self.ledger.path(&folder);
         Ok(folder.to_string_lossy().into_owned())
@@ -173,7 +173,7 @@ impl Context {
     }
 
     /// Restarts the driver.
-    pub async fn restart(&self) -> Outcome {
+    pub async fn restart(&self) -> CaseResult {
         self.suite.restart().await.or_else(fail)
     }
 
@@ -184,7 +184,7 @@ impl Context {
 }
 
 /// Two answers of the same method must be equal.
-pub fn same<A: PartialEq>(first: &A, second: &A, what: &str) -> Outcome {
+pub fn same<A: PartialEq>(first: &A, second: &A, what: &str) -> CaseResult {
     if first == second { Ok(()) } else { fail(format!("{what} is answered differently the second time")) }
 }
 

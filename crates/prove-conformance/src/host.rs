@@ -6,7 +6,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::Outcome;
+use crate::CaseResult;
 use crate::case::fail;
 
 /// Commands of the system that look or unmount get so long.
@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// One line of the mount table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mount {
+pub(crate) struct Mount {
     /// Where.
     pub target: PathBuf,
     /// Its options and those of its filesystem.
@@ -92,7 +92,7 @@ pub async fn output(program: &str, args: &[&str]) -> Result<String, String> {
 }
 
 /// The size of the filesystem at a path, in bytes.
-pub async fn filesystem_size(path: &str) -> Outcome<i64> {
+pub async fn filesystem_size(path: &str) -> CaseResult<i64> {
     let text = output("stat", &["-f", "-c", "%b %S", path]).await.or_else(fail)?;
     let numbers: Vec<i64> = text.split(' ').filter_map(|n| n.parse().ok()).collect();
     match numbers[..] {
@@ -122,7 +122,7 @@ fn may(status: &str, capability: u32) -> Option<bool> {
 }
 
 /// Writes a file through to the disk.
-pub fn write(path: &Path, bytes: &[u8]) -> Outcome {
+pub fn write(path: &Path, bytes: &[u8]) -> CaseResult {
     let write = || {
         let mut file = File::create(path)?;
         file.write_all(bytes)?;
@@ -132,7 +132,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Outcome {
 }
 
 /// The file holds exactly these bytes.
-pub fn holds(path: &Path, bytes: &[u8], after: &str) -> Outcome {
+pub fn holds(path: &Path, bytes: &[u8], after: &str) -> CaseResult {
     match fs::read(path) {
         Ok(found) if found == bytes => Ok(()),
         Ok(found) => fail(format!(
@@ -146,7 +146,7 @@ pub fn holds(path: &Path, bytes: &[u8], after: &str) -> Outcome {
 }
 
 /// Names in a directory, without what a fresh filesystem has by itself.
-pub fn names(path: &Path) -> Outcome<Vec<String>> {
+pub fn names(path: &Path) -> CaseResult<Vec<String>> {
     let entries = fs::read_dir(path).or_else(|error| fail(format!("cannot list {}: {error}", path.display())))?;
     let mut names: Vec<String> =
         entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
@@ -156,7 +156,7 @@ pub fn names(path: &Path) -> Outcome<Vec<String>> {
 }
 
 /// Writes to a block volume at an offset, through to the device.
-pub fn write_at(path: &Path, offset: u64, bytes: &[u8]) -> Outcome {
+pub fn write_at(path: &Path, offset: u64, bytes: &[u8]) -> CaseResult {
     let write = || {
         let mut device = OpenOptions::new().read(true).write(true).open(path)?;
         device.seek(SeekFrom::Start(offset))?;
@@ -167,7 +167,7 @@ pub fn write_at(path: &Path, offset: u64, bytes: &[u8]) -> Outcome {
 }
 
 /// Reads from a block volume at an offset.
-pub fn read_at(path: &Path, offset: u64, length: usize) -> Outcome<Vec<u8>> {
+pub fn read_at(path: &Path, offset: u64, length: usize) -> CaseResult<Vec<u8>> {
     let read = || {
         let mut device = File::open(path)?;
         device.seek(SeekFrom::Start(offset))?;
@@ -178,7 +178,7 @@ pub fn read_at(path: &Path, offset: u64, length: usize) -> Outcome<Vec<u8>> {
 }
 
 /// The size of a block volume, and whether it is a device at all.
-pub fn device_size(path: &Path) -> Outcome<i64> {
+pub fn device_size(path: &Path) -> CaseResult<i64> {
     let kind = fs::metadata(path).or_else(|error| fail(format!("cannot look at {}: {error}", path.display())))?;
     if !kind.file_type().is_block_device() && !kind.is_file() {
         return fail(format!("{} is neither a block device nor a file", path.display()));

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use crate::{Report, Verdict};
+use crate::{CaseVerdict, SuiteReport};
 
 /// The whole document.
-pub fn write(report: &Report) -> String {
+pub fn write(report: &SuiteReport) -> String {
     let count = report.count();
     let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let _ = writeln!(
@@ -27,10 +27,10 @@ pub fn write(report: &Report) -> String {
             done.took.as_secs_f64()
         );
         let inside = match &done.verdict {
-            Verdict::Passed => String::new(),
-            Verdict::Warned(why) => format!("<system-out>warning: {}</system-out>", escape(why)),
-            Verdict::Skipped(why) => format!("<skipped message=\"{}\"/>", escape(why)),
-            Verdict::Failed(why) => {
+            CaseVerdict::Passed => String::new(),
+            CaseVerdict::Warned(why) => format!("<system-out>warning: {}</system-out>", escape(why)),
+            CaseVerdict::Skipped(why) => format!("<skipped message=\"{}\"/>", escape(why)),
+            CaseVerdict::Failed(why) => {
                 format!("<failure message=\"{}\">{}</failure>", escape(why), escape(done.case.why))
             }
         };

@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 type Group = (String, Vec<String>);
 
 #[derive(Default)]
-pub struct Ledger(Mutex<Memory>);
+pub(crate) struct Ledger(Mutex<Memory>);
 
 /// What exists, as far as is known. A request is entered before it is sent: it may be done without our hearing of it.
 #[derive(Default)]

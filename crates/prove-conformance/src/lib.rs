@@ -27,9 +27,9 @@ mod runner;
 mod suite;
 
 pub use ask::Ask;
-pub use case::{Case, Outcome, Problem};
-pub use context::Context;
+pub use case::{Case, CaseResult, Problem};
+pub use context::CaseContext;
 pub use need::Need;
-pub use report::{Report, Verdict, Verdicts};
+pub use report::{CaseVerdict, SuiteReport, Verdicts};
 pub use runner::{Progress, run};
-pub use suite::{Options, Reported, Restart, Suite};
+pub use suite::{Reported, Restart, Suite, SuiteOptions};

@@ -8,12 +8,12 @@ use csi::{Code, ControllerRpc, NodeRpc, v1};
 use crate::case::{fail, skip};
 use crate::context::said;
 use crate::requests::{detach, unpublish, unstage};
-use crate::{Context, Outcome};
+use crate::{CaseContext, CaseResult};
 
 /// A volume that a case created.
 #[derive(Clone)]
 #[allow(missing_docs, reason = "the names say it all")]
-pub struct Volume {
+pub(crate) struct Volume {
     pub id: String,
     pub context: BTreeMap<String, String>,
     /// The size that the driver reported.
@@ -27,7 +27,7 @@ pub struct Volume {
 /// A volume that is attached, staged or published. A field is empty as long as its step is not done.
 #[derive(Clone)]
 #[allow(missing_docs, reason = "the names say it all")]
-pub struct Life {
+pub(crate) struct Life {
     pub volume: Volume,
     pub publish_context: BTreeMap<String, String>,
     /// The staging path, if the driver stages volumes.
@@ -38,24 +38,24 @@ pub struct Life {
 
 impl Life {
     /// A path in the published volume.
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         Path::new(&self.target).join(name)
     }
 
     /// The published path.
-    pub fn target(&self) -> &Path {
+    pub(crate) fn target(&self) -> &Path {
         Path::new(&self.target)
     }
 }
 
-impl Context {
+impl CaseContext {
     /// A new volume of files.
-    pub async fn volume(&self) -> Outcome<Volume> {
+    pub(crate) async fn volume(&self) -> CaseResult<Volume> {
         self.volume_from(self.create_request()).await
     }
 
     /// A new volume.
-    pub async fn volume_from(&self, request: v1::CreateVolumeRequest) -> Outcome<Volume> {
+    pub(crate) async fn volume_from(&self, request: v1::CreateVolumeRequest) -> CaseResult<Volume> {
         let capability = request.volume_capabilities.first().cloned().unwrap_or_default();
         let Some(answer) = self.ok(request).await?.volume else {
             return fail("CreateVolume was answered OK without a volume");
@@ -67,7 +67,7 @@ impl Context {
     }
 
     /// A new volume of a kind that not every driver has.
-    pub async fn volume_if_offered(&self, request: v1::CreateVolumeRequest, kind: &str) -> Outcome<Volume> {
+    pub(crate) async fn volume_if_offered(&self, request: v1::CreateVolumeRequest, kind: &str) -> CaseResult<Volume> {
         let capability = request.volume_capabilities.first().cloned().unwrap_or_default();
         match self.ask(request).await {
             Ok(v1::CreateVolumeResponse { volume: Some(answer) }) => Ok(volume(answer, capability)),
@@ -80,7 +80,7 @@ impl Context {
     }
 
     /// Attaches, where the driver attaches.
-    pub async fn attach(&self, volume: &Volume) -> Outcome<BTreeMap<String, String>> {
+    pub(crate) async fn attach(&self, volume: &Volume) -> CaseResult<BTreeMap<String, String>> {
         if !self.can(ControllerRpc::PublishUnpublishVolume) {
             return Ok(BTreeMap::new());
         }
@@ -88,7 +88,7 @@ impl Context {
     }
 
     /// Attaches and stages, where the driver does so.
-    pub async fn staged(&self, volume: &Volume) -> Outcome<Life> {
+    pub(crate) async fn staged(&self, volume: &Volume) -> CaseResult<Life> {
         let publish_context = self.attach(volume).await?;
         let staging = if self.can(NodeRpc::StageUnstageVolume) { self.staging_path()? } else { String::new() };
         if !staging.is_empty() {
@@ -98,14 +98,14 @@ impl Context {
     }
 
     /// Publishes a staged volume at a path of its own.
-    pub async fn publish(&self, staged: &Life, readonly: bool) -> Outcome<Life> {
+    pub(crate) async fn publish(&self, staged: &Life, readonly: bool) -> CaseResult<Life> {
         let life = Life { target: self.target_path()?, ..staged.clone() };
         self.ok(v1::NodePublishVolumeRequest { readonly, ..self.publish_request(&life) }).await?;
         Ok(life)
     }
 
     /// How a volume is published at its target.
-    pub fn publish_request(&self, life: &Life) -> v1::NodePublishVolumeRequest {
+    pub(crate) fn publish_request(&self, life: &Life) -> v1::NodePublishVolumeRequest {
         v1::NodePublishVolumeRequest {
             volume_id: life.volume.id.clone(),
             publish_context: life.publish_context.clone(),
@@ -118,25 +118,25 @@ impl Context {
     }
 
     /// Brings an existing volume to a path.
-    pub async fn bring(&self, volume: &Volume) -> Outcome<Life> {
+    pub(crate) async fn bring(&self, volume: &Volume) -> CaseResult<Life> {
         let staged = self.staged(volume).await?;
         self.publish(&staged, false).await
     }
 
     /// A new volume of files at a path.
-    pub async fn published(&self) -> Outcome<Life> {
+    pub(crate) async fn published(&self) -> CaseResult<Life> {
         let volume = self.volume().await?;
         self.bring(&volume).await
     }
 
     /// A new volume of blocks at a path.
-    pub async fn published_blocks(&self) -> Outcome<Life> {
+    pub(crate) async fn published_blocks(&self) -> CaseResult<Life> {
         let volume = self.volume_if_offered(self.create_blocks(), "block volumes").await?;
         self.bring(&volume).await
     }
 
     /// Takes a volume from its path and from the node; it goes on existing.
-    pub async fn take_down(&self, life: &Life) -> Outcome {
+    pub(crate) async fn take_down(&self, life: &Life) -> CaseResult {
         let id = &life.volume.id;
         if !life.target.is_empty() {
             self.ok(unpublish(id, &life.target)).await?;
@@ -148,7 +148,7 @@ impl Context {
     }
 
     /// Detaches, where the driver attaches.
-    pub async fn detached(&self, volume: &Volume) -> Outcome {
+    pub(crate) async fn detached(&self, volume: &Volume) -> CaseResult {
         if self.can(ControllerRpc::PublishUnpublishVolume) {
             self.ok(detach(&volume.id, &self.suite.node.node_id)).await?;
         }
@@ -156,7 +156,7 @@ impl Context {
     }
 
     /// A snapshot of a volume, ready to be used.
-    pub async fn snapshot(&self, volume: &Volume) -> Outcome<v1::Snapshot> {
+    pub(crate) async fn snapshot(&self, volume: &Volume) -> CaseResult<v1::Snapshot> {
         let request = self.snapshot_request(&volume.id);
         for _ in 0..300 {
             let Some(snapshot) = self.ok(request.clone()).await?.snapshot else {

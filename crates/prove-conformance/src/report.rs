@@ -7,7 +7,7 @@ use crate::{Case, junit};
 
 /// How a case ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CaseVerdict {
     /// As promised.
     Passed,
     /// As promised, but not as it should be.
@@ -18,31 +18,31 @@ pub enum Verdict {
     Skipped(String),
 }
 
-impl Verdict {
+impl CaseVerdict {
     /// One word.
     pub fn word(&self) -> &'static str {
         match self {
-            Verdict::Passed => "passed",
-            Verdict::Warned(_) => "warned",
-            Verdict::Failed(_) => "failed",
-            Verdict::Skipped(_) => "skipped",
+            CaseVerdict::Passed => "passed",
+            CaseVerdict::Warned(_) => "warned",
+            CaseVerdict::Failed(_) => "failed",
+            CaseVerdict::Skipped(_) => "skipped",
         }
     }
 
     /// The reason, if there is one.
     pub fn reason(&self) -> Option<&str> {
         match self {
-            Verdict::Passed => None,
-            Verdict::Warned(why) | Verdict::Failed(why) | Verdict::Skipped(why) => Some(why),
+            CaseVerdict::Passed => None,
+            CaseVerdict::Warned(why) | CaseVerdict::Failed(why) | CaseVerdict::Skipped(why) => Some(why),
         }
     }
 
     fn sign(&self) -> char {
         match self {
-            Verdict::Passed => '✓',
-            Verdict::Warned(_) => '!',
-            Verdict::Failed(_) => '✗',
-            Verdict::Skipped(_) => '-',
+            CaseVerdict::Passed => '✓',
+            CaseVerdict::Warned(_) => '!',
+            CaseVerdict::Failed(_) => '✗',
+            CaseVerdict::Skipped(_) => '-',
         }
     }
 }
@@ -53,7 +53,7 @@ pub struct Finished {
     pub case: &'static Case,
     /// The position of the case in the suite.
     pub number: usize,
-    pub verdict: Verdict,
+    pub verdict: CaseVerdict,
     pub took: Duration,
 }
 
@@ -68,7 +68,7 @@ pub struct Verdicts {
 }
 
 /// What a run found.
-pub struct Report {
+pub struct SuiteReport {
     /// Who was judged.
     pub driver: String,
     /// In which version.
@@ -83,9 +83,9 @@ pub struct Report {
     pub interrupted: bool,
 }
 
-impl Report {
+impl SuiteReport {
     /// The verdict on one case.
-    pub fn verdict(&self, name: &str) -> Option<&Verdict> {
+    pub fn verdict(&self, name: &str) -> Option<&CaseVerdict> {
         self.finished.iter().find(|done| done.case.name == name).map(|done| &done.verdict)
     }
 
@@ -94,13 +94,13 @@ impl Report {
         let mut count = Verdicts::default();
         for done in &self.finished {
             match done.verdict {
-                Verdict::Passed => count.passed += 1,
-                Verdict::Warned(_) => {
+                CaseVerdict::Passed => count.passed += 1,
+                CaseVerdict::Warned(_) => {
                     count.passed += 1;
                     count.warned += 1;
                 }
-                Verdict::Failed(_) => count.failed += 1,
-                Verdict::Skipped(_) => count.skipped += 1,
+                CaseVerdict::Failed(_) => count.failed += 1,
+                CaseVerdict::Skipped(_) => count.skipped += 1,
             }
         }
         count
@@ -129,9 +129,9 @@ impl Report {
             let (on, off) = if color { paint(&done.verdict) } else { ("", "") };
             let _ = write!(text, "    {on}{} {what}{off}", done.verdict.sign());
             match &done.verdict {
-                Verdict::Passed => text.push('\n'),
-                Verdict::Warned(why) | Verdict::Skipped(why) => drop(writeln!(text, ": {why}")),
-                Verdict::Failed(why) => drop(writeln!(text, ": {why}\n        {}", done.case.why)),
+                CaseVerdict::Passed => text.push('\n'),
+                CaseVerdict::Warned(why) | CaseVerdict::Skipped(why) => drop(writeln!(text, ": {why}")),
+                CaseVerdict::Failed(why) => drop(writeln!(text, ": {why}\n        {}", done.case.why)),
             }
         }
         text.push('\n');
@@ -186,12 +186,12 @@ impl Report {
     }
 }
 
-fn paint(verdict: &Verdict) -> (&'static str, &'static str) {
+fn paint(verdict: &CaseVerdict) -> (&'static str, &'static str) {
     let on = match verdict {
-        Verdict::Passed => "\x1b[32m",
-        Verdict::Warned(_) => "\x1b[33m",
-        Verdict::Failed(_) => "\x1b[31m",
-        Verdict::Skipped(_) => "\x1b[90m",
+        CaseVerdict::Passed => "\x1b[32m",
+        CaseVerdict::Warned(_) => "\x1b[33m",
+        CaseVerdict::Failed(_) => "\x1b[31m",
+        CaseVerdict::Skipped(_) => "\x1b[90m",
     };
     (on, "\x1b[0m")
 }

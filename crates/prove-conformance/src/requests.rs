@@ -7,7 +7,7 @@ use v1::volume_capability::access_mode::Mode;
 use v1::volume_capability::{AccessMode, AccessType, BlockVolume, MountVolume};
 use v1::volume_content_source::{SnapshotSource, Type as Source, VolumeSource};
 
-use crate::Context;
+use crate::CaseContext;
 use crate::life::Volume;
 
 /// A volume of files, for this access mode.
@@ -96,9 +96,9 @@ pub fn grow(volume: &Volume, bytes: i64) -> v1::ControllerExpandVolumeRequest {
     }
 }
 
-impl Context {
+impl CaseContext {
     /// A new volume of files.
-    pub fn create_request(&self) -> v1::CreateVolumeRequest {
+    pub(crate) fn create_request(&self) -> v1::CreateVolumeRequest {
         v1::CreateVolumeRequest {
             name: self.name("vol"),
             capacity_range: at_least(self.suite.options.size),
@@ -109,17 +109,17 @@ impl Context {
     }
 
     /// A new volume of blocks.
-    pub fn create_blocks(&self) -> v1::CreateVolumeRequest {
+    pub(crate) fn create_blocks(&self) -> v1::CreateVolumeRequest {
         v1::CreateVolumeRequest { volume_capabilities: vec![blocks(Mode::SingleNodeWriter)], ..self.create_request() }
     }
 
     /// A snapshot of a volume.
-    pub fn snapshot_request(&self, volume: &str) -> v1::CreateSnapshotRequest {
+    pub(crate) fn snapshot_request(&self, volume: &str) -> v1::CreateSnapshotRequest {
         v1::CreateSnapshotRequest { source_volume_id: volume.into(), name: self.name("snap"), ..Default::default() }
     }
 
     /// A snapshot of several volumes.
-    pub fn group_request(&self, volumes: &[&Volume]) -> v1::CreateVolumeGroupSnapshotRequest {
+    pub(crate) fn group_request(&self, volumes: &[&Volume]) -> v1::CreateVolumeGroupSnapshotRequest {
         v1::CreateVolumeGroupSnapshotRequest {
             name: self.name("group"),
             source_volume_ids: volumes.iter().map(|volume| volume.id.clone()).collect(),
@@ -128,7 +128,7 @@ impl Context {
     }
 
     /// Attaches a volume to the node.
-    pub fn attach_request(&self, volume: &Volume) -> v1::ControllerPublishVolumeRequest {
+    pub(crate) fn attach_request(&self, volume: &Volume) -> v1::ControllerPublishVolumeRequest {
         v1::ControllerPublishVolumeRequest {
             volume_id: volume.id.clone(),
             node_id: self.suite.node.node_id.clone(),
@@ -139,7 +139,7 @@ impl Context {
     }
 
     /// Asks whether a volume can do what was asked for at its creation.
-    pub fn validate_request(&self, volume: &Volume) -> v1::ValidateVolumeCapabilitiesRequest {
+    pub(crate) fn validate_request(&self, volume: &Volume) -> v1::ValidateVolumeCapabilitiesRequest {
         v1::ValidateVolumeCapabilitiesRequest {
             volume_id: volume.id.clone(),
             volume_context: volume.context.clone(),
@@ -150,7 +150,7 @@ impl Context {
     }
 
     /// Stages a volume.
-    pub fn stage_request(
+    pub(crate) fn stage_request(
         &self,
         volume: &Volume,
         publish_context: &BTreeMap<String, String>,

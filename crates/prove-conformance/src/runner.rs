@@ -7,15 +7,15 @@ use std::time::Instant;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::report::{Finished, Report, Verdict};
-use crate::{Case, Context, Need, Problem, Suite};
+use crate::report::{CaseVerdict, Finished, SuiteReport};
+use crate::{Case, CaseContext, Need, Problem, Suite};
 
 /// Told as the run goes on.
 pub enum Progress<'a> {
     /// A case begins: its name, how many began before it, of how many.
     Begins(&'a str, usize, usize),
     /// A case has ended.
-    Ended(&'a str, &'a Verdict),
+    Ended(&'a str, &'a CaseVerdict),
 }
 
 /// A case that has not begun.
@@ -39,7 +39,7 @@ pub async fn run(
     cases: &[&'static Case],
     interrupted: impl Future<Output = ()>,
     mut progress: impl FnMut(Progress<'_>),
-) -> Report {
+) -> SuiteReport {
     let began = Instant::now();
     let chosen: Vec<&'static Case> = cases.iter().copied().filter(|case| chosen(&suite, case.name)).collect();
     let total = chosen.len();
@@ -48,7 +48,7 @@ pub async fn run(
     for (number, case) in chosen.into_iter().enumerate() {
         match case.needs.iter().find_map(|need| suite.lacks(*need)) {
             Some(why) => {
-                let verdict = Verdict::Skipped(why);
+                let verdict = CaseVerdict::Skipped(why);
                 progress(Progress::Ended(case.name, &verdict));
                 finished.push(Finished { case, number, verdict, took: Default::default() });
             }
@@ -72,14 +72,14 @@ pub async fn run(
             }
             let Waiting { number, case, alone: wants_alone } = next;
             if let Some(since) = suite.gone.get() {
-                let verdict = Verdict::Skipped(format!("the driver crashed in {since} and is gone"));
+                let verdict = CaseVerdict::Skipped(format!("the driver crashed in {since} and is gone"));
                 progress(Progress::Ended(case.name, &verdict));
                 finished.push(Finished { case, number, verdict, took: Default::default() });
                 continue;
             }
             alone = wants_alone;
             progress(Progress::Begins(case.name, finished.len() + running.len(), total));
-            let context = Arc::new(Context::new(suite.clone(), number, case));
+            let context = Arc::new(CaseContext::new(suite.clone(), number, case));
             let judged = judge(number, case, context, stopping.clone());
             let beside_others = !wants_alone && suite.options.parallel > 1;
             running.spawn(async move {
@@ -115,7 +115,7 @@ pub async fn run(
         let _ = std::fs::remove_dir(folder);
     }
     finished.sort_by_key(|done| done.number);
-    Report {
+    SuiteReport {
         driver: suite.driver.name.clone(),
         version: suite.driver.vendor_version.clone(),
         endpoint: suite.options.endpoint.clone(),
@@ -129,7 +129,7 @@ pub async fn run(
 async fn judge(
     number: usize,
     case: &'static Case,
-    context: Arc<Context>,
+    context: Arc<CaseContext>,
     mut stopping: watch::Receiver<bool>,
 ) -> (Finished, bool) {
     let began = Instant::now();
@@ -160,12 +160,12 @@ async fn judge(
         (outcome, false) => outcome,
     };
     let verdict = match outcome {
-        Err(Problem::Failed(why)) => Verdict::Failed(why),
-        Err(Problem::Skipped(why)) => Verdict::Skipped(why),
-        Ok(()) if !left.is_empty() => Verdict::Failed(format!("something was left behind: {}", left.join("; "))),
+        Err(Problem::Failed(why)) => CaseVerdict::Failed(why),
+        Err(Problem::Skipped(why)) => CaseVerdict::Skipped(why),
+        Ok(()) if !left.is_empty() => CaseVerdict::Failed(format!("something was left behind: {}", left.join("; "))),
         Ok(()) => match context.warnings() {
-            warnings if warnings.is_empty() => Verdict::Passed,
-            warnings => Verdict::Warned(warnings.join("; ")),
+            warnings if warnings.is_empty() => CaseVerdict::Passed,
+            warnings => CaseVerdict::Warned(warnings.join("; ")),
         },
     };
     (Finished { case, number, verdict, took }, crashed)

@@ -19,7 +19,7 @@ pub type Restart = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Result<(), String
 
 /// The options of a run.
 #[derive(Clone)]
-pub struct Options {
+pub struct SuiteOptions {
     /// The driver's socket.
     pub endpoint: String,
     /// The controller's socket, if it is another.
@@ -52,10 +52,10 @@ pub struct Options {
     pub root: bool,
 }
 
-impl Options {
+impl SuiteOptions {
     /// The default options for a driver at this socket.
-    pub fn new(endpoint: impl Into<String>) -> Options {
-        Options {
+    pub fn new(endpoint: impl Into<String>) -> SuiteOptions {
+        SuiteOptions {
             endpoint: endpoint.into(),
             controller_endpoint: None,
             staging_dir: std::env::temp_dir().join("csi-staging"),
@@ -88,7 +88,7 @@ pub struct Reported {
 /// What all cases of a run share.
 pub struct Suite {
     /// The options of the run.
-    pub options: Options,
+    pub options: SuiteOptions,
     /// The driver's capabilities.
     pub capabilities: Capabilities,
     /// The same as the driver reported them.
@@ -110,7 +110,7 @@ pub struct Suite {
 
 impl Suite {
     /// Asks the driver for its name, its capabilities and its node.
-    pub async fn meet(options: Options) -> Result<Suite, String> {
+    pub async fn meet(options: SuiteOptions) -> Result<Suite, String> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let prefix = format!("ls{:x}{:x}", since.as_micros() & 0xff_ffff_ffff, std::process::id() & 0xffff);
         let mut suite = Suite {

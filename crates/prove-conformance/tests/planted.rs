@@ -3,7 +3,7 @@
 mod evil;
 
 use evil::{Defect, judge};
-use prove_conformance::Verdict;
+use prove_conformance::CaseVerdict;
 
 #[tokio::test]
 async fn a_driver_that_keeps_its_promises_passes() {
@@ -12,8 +12,8 @@ async fn a_driver_that_keeps_its_promises_passes() {
         .finished
         .iter()
         .filter_map(|done| match &done.verdict {
-            Verdict::Failed(why) => Some(format!("{}: {why}", done.case.name)),
-            Verdict::Passed | Verdict::Warned(_) | Verdict::Skipped(_) => None,
+            CaseVerdict::Failed(why) => Some(format!("{}: {why}", done.case.name)),
+            CaseVerdict::Passed | CaseVerdict::Warned(_) | CaseVerdict::Skipped(_) => None,
         })
         .collect();
     assert!(failed.is_empty(), "\n{}", failed.join("\n"));
@@ -58,9 +58,9 @@ async fn each_broken_promise_is_found_by_its_case() {
     for (defect, case) in PLANTED {
         let report = judge(*defect, &[case]).await;
         match report.verdict(case) {
-            Some(Verdict::Failed(_)) => {}
+            Some(CaseVerdict::Failed(_)) => {}
             // Without root nobody can look into a mount, and the report says so.
-            Some(Verdict::Skipped(why)) if why.contains("root") => {}
+            Some(CaseVerdict::Skipped(why)) if why.contains("root") => {}
             other => missed.push(format!("{defect:?}: {case} was {other:?}")),
         }
     }

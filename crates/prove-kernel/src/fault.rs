@@ -12,7 +12,7 @@ use crate::{Kernel, begun, refused};
 
 /// What is wrong with a path and all beneath it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Fault {
+pub enum KernelFault {
     /// No room: what would take any is refused, and nothing changes.
     NoSpace,
     /// An error of the disk. It is told after the operation was done, or before.
@@ -29,7 +29,7 @@ pub enum Fault {
 
 impl Kernel {
     /// From now on this is wrong with a path and everything beneath it.
-    pub fn break_at(&mut self, path: &str, fault: Fault) {
+    pub fn break_at(&mut self, path: &str, fault: KernelFault) {
         self.faults.insert(path.to_string(), fault);
     }
 
@@ -63,20 +63,20 @@ impl Kernel {
     }
 
     /// What is wrong with anything an operation touches.
-    pub(crate) fn fault_of(&self, op: &Op) -> Option<Fault> {
+    pub(crate) fn fault_of(&self, op: &Op) -> Option<KernelFault> {
         let touches = paths(op);
         let hit = |broken: &str| touches.iter().any(|path| path == broken || path.starts_with(&format!("{broken}/")));
         self.faults.iter().find(|(broken, _)| hit(broken)).map(|(_, fault)| *fault)
     }
 
-    pub(crate) fn fail(&mut self, op: &Op, fault: Fault) -> Result<Reply, Failure> {
+    pub(crate) fn fail(&mut self, op: &Op, fault: KernelFault) -> Result<Reply, Failure> {
         let (path, kind, done, why) = match fault {
-            Fault::NoSpace if takes_room(op) => {
+            KernelFault::NoSpace if takes_room(op) => {
                 return Err(refused(FailureKind::NoSpace, format!("{op:?}: no space left on device")));
             }
-            Fault::NoSpace => return self.whole(op),
-            Fault::Io { done } => (op.works_on(), FailureKind::Kernel, done, "input/output error"),
-            Fault::Hung { done } => (op.works_on(), FailureKind::Hung, done, "has not ended and goes on"),
+            KernelFault::NoSpace => return self.whole(op),
+            KernelFault::Io { done } => (op.works_on(), FailureKind::Kernel, done, "input/output error"),
+            KernelFault::Hung { done } => (op.works_on(), FailureKind::Hung, done, "has not ended and goes on"),
         };
         let why = format!("{path}: {why}");
         if done {

@@ -6,7 +6,7 @@
 //!
 //! Owns: directories, files, loop devices, filesystems, mounts and processes of a machine that does not exist.
 //! Laws: it is deterministic, can be cloned, compared and hashed; what is not synced is lost when power is ([`Kernel::lose_power`]);
-//! an operation is done whole or not at all, also when it [fails](Fault), but for mounts stacked at one place.
+//! an operation is done whole or not at all, also when it [fails](KernelFault), but for mounts stacked at one place.
 //! Does not know: time, any real machine, any rules. Not modelled: slave mounts, users and permissions, what a filesystem
 //! needs for itself, a file with two names in two directories that are moved.
 #![no_std]
@@ -32,7 +32,7 @@ use alloc::vec::Vec;
 
 use control::host::{Failure, FailureKind, Looped, Machine, Mounted, Op, ProcessState, Reply};
 
-pub use fault::Fault;
+pub use fault::KernelFault;
 use loops::Loop;
 use mounts::{Mount, Super};
 use tree::{Ino, Node};
@@ -57,7 +57,7 @@ pub struct Kernel {
     held: BTreeMap<String, u32>,
     processes: BTreeMap<String, process::Known>,
     /// By the path it is at and beneath.
-    faults: BTreeMap<String, Fault>,
+    faults: BTreeMap<String, KernelFault>,
     /// ext4 grows while it is mounted, which takes CAP_SYS_RESOURCE.
     grows_mounted_ext4: bool,
 }

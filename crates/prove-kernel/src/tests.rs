@@ -7,7 +7,7 @@ use core::hash::{Hash, Hasher};
 
 use control::host::{Copying, FailureKind, Machine, Op, Process, ProcessState, Reply, Usage};
 
-use crate::{Fault, Kernel};
+use crate::{Kernel, KernelFault};
 
 const MIB: u64 = 1 << 20;
 
@@ -137,7 +137,7 @@ fn what_was_unmounted_or_held_still_is_durable() {
 #[test]
 fn a_full_disk_refuses_and_changes_nothing() {
     let mut kernel = mounted();
-    kernel.break_at("/pool", Fault::NoSpace);
+    kernel.break_at("/pool", KernelFault::NoSpace);
     let before = kernel.clone();
     let failure = kernel.perform(&Op::WriteFile { path: "/pool/record".into(), bytes: vec![1] }).unwrap_err();
     assert!(failure.kind == FailureKind::NoSpace && failure.certain);
@@ -152,16 +152,16 @@ fn a_full_disk_refuses_and_changes_nothing() {
 #[test]
 fn a_broken_disk_and_a_hung_filesystem_leave_it_open_what_was_done() {
     for (fault, kind) in [
-        (Fault::Io { done: false }, FailureKind::Kernel),
-        (Fault::Io { done: true }, FailureKind::Kernel),
-        (Fault::Hung { done: false }, FailureKind::Hung),
-        (Fault::Hung { done: true }, FailureKind::Hung),
+        (KernelFault::Io { done: false }, FailureKind::Kernel),
+        (KernelFault::Io { done: true }, FailureKind::Kernel),
+        (KernelFault::Hung { done: false }, FailureKind::Hung),
+        (KernelFault::Hung { done: true }, FailureKind::Hung),
     ] {
         let mut kernel = mounted();
         kernel.break_at("/stage", fault);
         let failure = kernel.perform(&Op::Unmount { target: "/stage".into() }).unwrap_err();
         assert!(failure.kind == kind && !failure.certain, "{fault:?}: {failure}");
-        let happened = matches!(fault, Fault::Io { done: true } | Fault::Hung { done: true });
+        let happened = matches!(fault, KernelFault::Io { done: true } | KernelFault::Hung { done: true });
         assert_eq!(kernel.mounts().unwrap().len(), if happened { 2 } else { 3 });
         // Others go on.
         done(&mut kernel, Op::MakeDir { path: "/other".into() });

@@ -23,7 +23,7 @@ pub fn effect(effect: &Effect) -> String {
     match effect {
         Effect::Read(target) => format!("read {}", object_ref(target)),
         Effect::Write(write) => self::write(write),
-        Effect::Call { socket, call } => format!("call {socket} {}", self::call(call)),
+        Effect::Call { to, call } => format!("call {to} {}", self::call(call)),
         Effect::Host(op) => host(op),
         Effect::Nothing => "nothing".into(),
     }

@@ -145,16 +145,7 @@ fn describe_object(object: &api::Object) -> String {
             let claim = volume.spec.claim_ref.as_ref().map_or("", |claim| claim.name.as_str());
             let _ = write!(text, " claim '{claim}' {}", volume.status.phase);
         }
-        api::Object::StorageClass(_)
-        | api::Object::CSIDriver(_)
-        | api::Object::CSINode(_)
-        | api::Object::Secret(_)
-        | api::Object::VolumeAttributesClass(_)
-        | api::Object::CSIStorageCapacity(_)
-        | api::Object::VolumeSnapshot(_)
-        | api::Object::VolumeSnapshotContent(_)
-        | api::Object::ReferenceGrant(_)
-        | api::Object::Lease(_) => {}
+        _ => {}
     }
     text
 }

@@ -37,6 +37,6 @@ pub use explore::{Scenario, explore};
 pub use laws::{Law, Violation};
 pub use member::{Actor, Seat};
 pub use report::{Counterexample, Report};
-pub use truth::{Host, LARGEST, Size, Truth};
+pub use truth::{LARGEST, PretendHost, Size, Truth};
 pub use wander::{Walks, wander};
 pub use worlds::{UnknownWorld, run, worlds};

@@ -24,7 +24,7 @@ pub struct Truth {
     /// The tier of the volumes whose attributes somebody may change.
     pub tiers: BTreeMap<String, String>,
     /// Machines by node name.
-    pub hosts: BTreeMap<String, Host>,
+    pub hosts: BTreeMap<String, PretendHost>,
     /// The driver has called a change of a volume impossible that is possible.
     pub impossible: bool,
 }
@@ -43,7 +43,7 @@ pub const LARGEST: i64 = 2 << 30;
 
 /// One machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Host {
+pub struct PretendHost {
     /// Staging path of each staged volume id.
     pub staged: BTreeSet<(String, String)>,
     /// Target path of each published volume id.
@@ -58,7 +58,7 @@ pub struct Host {
     pub incarnation: u64,
 }
 
-impl Host {
+impl PretendHost {
     /// A volume is staged or published here.
     pub fn holds(&self, volume: &str) -> bool {
         self.staged.iter().chain(&self.published).any(|(id, _)| id == volume)
@@ -227,7 +227,7 @@ impl Truth {
     }
 }
 
-impl Host {
+impl PretendHost {
     fn mounted(&self, path: &str) -> bool {
         self.staged.iter().chain(&self.published).any(|(_, at)| at == path)
     }

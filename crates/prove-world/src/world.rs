@@ -285,7 +285,7 @@ fn hash_effect(effect: &Effect, canon: &mut Canon) {
     match effect {
         Effect::Read(target) => target.hash(canon),
         Effect::Write(write) => write.hash(canon),
-        Effect::Call { socket, call } => (socket, call.method(), arguments(call)).hash(canon),
+        Effect::Call { to, call } => (to, call.method(), arguments(call)).hash(canon),
         Effect::Host(op) => op.hash(canon),
         Effect::Nothing => {}
     }
@@ -314,7 +314,7 @@ mod tests {
             ..v1::ControllerExpandVolumeRequest::default()
         };
         let mut canon = Canon::default();
-        let effect = Effect::Call { socket: "/csi.sock".into(), call: Call::ControllerExpandVolume(request) };
+        let effect = Effect::call_driver("d", Call::ControllerExpandVolume(request));
         hash_effect(&effect, &mut canon);
         canon.state()
     }

@@ -1,7 +1,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use api::{AttachedVolume, Kind, ObjectRef, Patch, Precondition, Subresource, Value, Write, names};
+use api::{AttachedVolume, Kind, ObjectRef, Seen, Value, Write, names};
 use control::{Attempt, Effect, Outcome, Permission, Reply};
 use serde_json::json;
 
@@ -20,61 +20,44 @@ pub enum Action {
         node: String,
     },
     /// Give an attachment a newer version, so that a deletion still on its way fails.
-    Adopt(Stamp),
+    Adopt(Seen),
     /// Tell the node that the volume is attached.
     Report {
         /// The node as it was seen.
-        node: Stamp,
+        node: Seen,
         /// The whole list as it will be.
         list: Vec<AttachedVolume>,
     },
     /// Take the report back. The answer shows whether the node uses the volume.
     Unreport {
         /// The node as it was seen.
-        node: Stamp,
+        node: Seen,
         /// The whole list as it will be.
         list: Vec<AttachedVolume>,
         /// The name under which the node reports the volume.
         unique_name: String,
         /// The attachments the answer may be a proof for.
-        attachments: Vec<Stamp>,
+        attachments: Vec<Seen>,
     },
     /// Give the node a newer version, so that a report still on its way fails. The answer shows whether the node uses
     /// the volume.
     Fence {
         /// The node as it was seen.
-        node: Stamp,
+        node: Seen,
         /// The name under which the node reports the volume.
         unique_name: String,
         /// The attachments the answer may be a proof for.
-        attachments: Vec<Stamp>,
+        attachments: Vec<Seen>,
     },
     /// Make sure that a node is really gone.
     CheckNode {
         /// The node's name.
         node: String,
         /// The attachments the answer may be a proof for.
-        attachments: Vec<Stamp>,
+        attachments: Vec<Seen>,
     },
     /// Ask for the volume to be detached.
-    Delete(Stamp),
-}
-
-/// An object as it was seen: which one, and in which version.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Stamp {
-    /// Its name.
-    pub name: String,
-    /// Its uid.
-    pub uid: String,
-    /// Its resource version.
-    pub version: String,
-}
-
-impl Stamp {
-    fn unchanged(&self) -> Precondition {
-        Precondition { uid: Some(self.uid.clone()), resource_version: Some(self.version.clone()) }
-    }
+    Delete(Seen),
 }
 
 impl control::Action for Action {
@@ -95,19 +78,13 @@ impl control::Action for Action {
             Action::Create { attachment, driver, volume, node } => {
                 Effect::Write(create(attachment, driver, volume, node))
             }
-            Action::Adopt(attachment) => {
-                Effect::Write(mark(Kind::VolumeAttachment, attachment, names::ATTACHMENT_ADOPTED))
-            }
+            Action::Adopt(attachment) => Effect::Write(mark(attachment, names::ATTACHMENT_ADOPTED)),
             Action::Report { node, list } | Action::Unreport { node, list, .. } => {
                 Effect::Write(set_reported(node, list))
             }
-            Action::Fence { node, .. } => Effect::Write(mark(Kind::Node, node, names::DETACH_FENCE)),
+            Action::Fence { node, .. } => Effect::Write(mark(node, names::DETACH_FENCE)),
             Action::CheckNode { node, .. } => Effect::Read(ObjectRef::cluster(Kind::Node, node.clone())),
-            Action::Delete(attachment) => Effect::Write(Write::Delete {
-                target: ObjectRef::cluster(Kind::VolumeAttachment, attachment.name.clone()),
-                only_if: attachment.unchanged(),
-                grace_seconds: None,
-            }),
+            Action::Delete(attachment) => Effect::Write(attachment.delete()),
         }
     }
 
@@ -148,26 +125,18 @@ fn create(attachment: &str, driver: &str, volume: &str, node: &str) -> Write {
 
 /// Writes the version an object has into one of its annotations. Since the object must be unchanged and no earlier
 /// mark can carry its current version, this always makes a newer version.
-fn mark(kind: Kind, object: &Stamp, annotation: &str) -> Write {
+fn mark(object: &Seen, annotation: &str) -> Write {
     let mut annotations = serde_json::Map::new();
     annotations.insert(annotation.into(), object.version.clone().into());
-    Write::Patch {
-        target: ObjectRef::cluster(kind, object.name.clone()),
-        subresource: None,
-        patch: Patch::merge(object.unchanged(), json!({ "metadata": { "annotations": annotations } })),
-    }
+    object.patch(json!({ "metadata": { "annotations": annotations } }))
 }
 
 /// The list goes out whole, under the node's version: a test of the list alone would let a report that was sent long
 /// ago succeed after the list had come and gone.
-fn set_reported(node: &Stamp, list: &[AttachedVolume]) -> Write {
+fn set_reported(node: &Seen, list: &[AttachedVolume]) -> Write {
     let list = match list.is_empty() {
         true => Value::Null,
         false => list.iter().map(AttachedVolume::to_json).collect(),
     };
-    Write::Patch {
-        target: ObjectRef::cluster(Kind::Node, node.name.clone()),
-        subresource: Some(Subresource::Status),
-        patch: Patch::merge(node.unchanged(), json!({ "status": { "volumesAttached": list } })),
-    }
+    node.patch_status(json!({ "status": { "volumesAttached": list } }))
 }

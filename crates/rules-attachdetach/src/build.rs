@@ -6,16 +6,16 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use api::{ClaimPhase, CsiSource, Node, ObjectKey, PersistentVolume, Pod, VolumeAttachment, names};
+use api::{ClaimPhase, CsiSource, Node, ObjectKey, PersistentVolume, Pod, Seen, VolumeAttachment, names};
 use control::Cache;
 
-use crate::{Attachment, Holder, Key, NodeFacts, Pair, Rival, Unwanted, View, Want};
+use crate::{Attachment, HolderEvidence, Key, NodeFacts, Pair, Rival, Unwanted, View, Want};
 
 /// The facts about one volume on one node.
 pub(crate) fn view(key: &Key, cache: &Cache) -> View {
     let attachments = attachments(key, cache);
     let Some(volume) = cache.volume(&ObjectKey::cluster(key.volume.clone())) else {
-        let attachment = attachments.first().map(|attachment| attachment.name.clone());
+        let attachment = attachments.first().map(|attachment| attachment.seen.name().into());
         return View::VolumeMissing { key: key.clone(), attachment };
     };
     match &volume.spec.csi {
@@ -47,9 +47,7 @@ fn pair(key: &Key, cache: &Cache, volume: &PersistentVolume, csi: &CsiSource, at
 
 fn node_facts(node: &Node, unique_name: &str) -> NodeFacts {
     NodeFacts {
-        name: node.metadata.name.clone(),
-        uid: node.metadata.uid.clone(),
-        version: node.metadata.resource_version.clone(),
+        seen: Seen::of::<Node>(&node.metadata),
         managed: is_managed(node),
         reported: node.status.volumes_attached.clone().unwrap_or_default(),
         in_use: node.reports_in_use(unique_name),
@@ -72,9 +70,7 @@ fn attachments(key: &Key, cache: &Cache) -> Vec<Attachment> {
 
 fn attachment_facts(attachment: &VolumeAttachment) -> Attachment {
     Attachment {
-        name: attachment.metadata.name.clone(),
-        uid: attachment.metadata.uid.clone(),
-        version: attachment.metadata.resource_version.clone(),
+        seen: Seen::of::<VolumeAttachment>(&attachment.metadata),
         deleting: attachment.metadata.is_deleting(),
         attached: attachment.status.attached,
         error: attachment.status.attach_error.as_ref().map(|error| error.message.clone()),
@@ -169,12 +165,12 @@ impl Waiting {
     /// A node says "in use" as soon as it wants a volume, so that alone does not make it a holder: two nodes waiting
     /// for the same volume would block each other for ever. It holds the volume if it was told that it is attached, if
     /// a pod runs with it, or if no pod wants it there any more (it is being taken down).
-    fn holder(&self, node: &Node, unique_name: &str) -> Option<Holder> {
+    fn holder(&self, node: &Node, unique_name: &str) -> Option<HolderEvidence> {
         let merely_waits = self.0.get(&node.metadata.name) == Some(&false);
         if node.reports_attached(unique_name) {
-            Some(Holder::Reported)
+            Some(HolderEvidence::Reported)
         } else if node.reports_in_use(unique_name) && !merely_waits {
-            Some(Holder::InUse)
+            Some(HolderEvidence::InUse)
         } else {
             None
         }

@@ -1,10 +1,10 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use api::{AttachedVolume, ObjectKey};
+use api::{AttachedVolume, ObjectKey, Seen};
 use control::{Decision, Why};
 
-use crate::{Action, Attachment, Holder, Memory, NodeFacts, Pair, Reason, Rival, Stamp, Unwanted, View, Want};
+use crate::{Action, Attachment, HolderEvidence, Memory, NodeFacts, Pair, Reason, Rival, Unwanted, View, Want};
 
 pub(crate) fn decide(view: &View, memory: &Memory) -> Decision<Action, Reason> {
     match view {
@@ -37,7 +37,7 @@ fn wanted(pair: &Pair, node: &NodeFacts, pod: &ObjectKey, memory: &Memory) -> De
         return not_reported(pair, node, || {
             waiting(
                 Reason::AttachmentLeaving,
-                format!("waiting for attachment {} to be gone before making it anew", leaving.name),
+                format!("waiting for attachment {} to be gone before making it anew", leaving.seen.name()),
             )
         });
     }
@@ -57,10 +57,10 @@ fn wanted(pair: &Pair, node: &NodeFacts, pod: &ObjectKey, memory: &Memory) -> De
     if let Some(rival) = &pair.rival {
         return Decision::Rest(exclusive(pair, rival));
     }
-    match pair.attachments.iter().find(|attachment| !memory.safe.contains(&attachment.uid)) {
+    match pair.attachments.iter().find(|attachment| !memory.safe.contains(&attachment.seen.uid)) {
         Some(stranger) => adopt(stranger),
         None => Decision::Do(
-            Action::Report { node: node.stamp(), list: with(node, &pair.unique_name) },
+            Action::Report { node: node.seen.clone(), list: with(node, &pair.unique_name) },
             Why::waiting(
                 Reason::Reporting,
                 format!("telling node {} that volume {} is attached", key.node, key.volume),
@@ -117,11 +117,11 @@ fn exclusive(pair: &Pair, rival: &Rival) -> Why<Reason> {
             Reason::AttachedElsewhere,
             format!("volume {volume} may be on one node only and has an attachment to node {node}"),
         ),
-        Rival::Holder { node, holder: Holder::Reported } => Why::waiting(
+        Rival::Holder { node, holder: HolderEvidence::Reported } => Why::waiting(
             Reason::ReportedElsewhere,
             format!("volume {volume} may be on one node only and is reported as attached to node {node}"),
         ),
-        Rival::Holder { node, holder: Holder::InUse } => Why::waiting(
+        Rival::Holder { node, holder: HolderEvidence::InUse } => Why::waiting(
             Reason::InUseElsewhere,
             format!("volume {volume} may be on one node only and node {node} says it is in use there"),
         ),
@@ -148,10 +148,10 @@ fn not_attached(pair: &Pair, attachment: &Attachment) -> Decision<Action, Reason
 
 fn adopt(attachment: &Attachment) -> Decision<Action, Reason> {
     Decision::Do(
-        Action::Adopt(attachment.stamp()),
+        Action::Adopt(attachment.seen.clone()),
         Why::waiting(
             Reason::Adopting,
-            format!("making sure that no earlier deletion of attachment {} can come through", attachment.name),
+            format!("making sure that no earlier deletion of attachment {} can come through", attachment.seen.name()),
         ),
     )
 }
@@ -164,7 +164,7 @@ fn unwanted(pair: &Pair, reason: Unwanted, memory: &Memory) -> Decision<Action, 
         (None, Some(attachment)) => match memory.allows(None, attachment) {
             true => delete(pair, attachment),
             false => Decision::Do(
-                Action::CheckNode { node: pair.key.node.clone(), attachments: pair.stamps() },
+                Action::CheckNode { node: pair.key.node.clone(), attachments: pair.staying() },
                 Why::waiting(Reason::CheckingNode, format!("making sure that node {} is gone", pair.key.node)),
             ),
         },
@@ -173,10 +173,14 @@ fn unwanted(pair: &Pair, reason: Unwanted, memory: &Memory) -> Decision<Action, 
             Reason::InUse,
             format!("waiting for node {} to stop using volume {}", pair.key.node, pair.key.volume),
         ),
-        (Some(node), Some(attachment)) => match memory.allows(Some(node.uid.as_str()), attachment) {
+        (Some(node), Some(attachment)) => match memory.allows(Some(node.seen.uid.as_str()), attachment) {
             true => delete(pair, attachment),
             false => Decision::Do(
-                Action::Fence { node: node.stamp(), unique_name: pair.unique_name.clone(), attachments: pair.stamps() },
+                Action::Fence {
+                    node: node.seen.clone(),
+                    unique_name: pair.unique_name.clone(),
+                    attachments: pair.staying(),
+                },
                 Why::waiting(
                     Reason::Fencing,
                     format!("making sure that node {} does not use volume {}", pair.key.node, pair.key.volume),
@@ -193,7 +197,10 @@ fn nothing_to_ask_for(pair: &Pair, reason: Unwanted) -> Decision<Action, Reason>
             Reason::Detaching,
             format!(
                 "waiting for driver {} to detach volume {} from node {} ({})",
-                pair.driver, key.volume, key.node, leaving.name
+                pair.driver,
+                key.volume,
+                key.node,
+                leaving.seen.name()
             ),
         );
     }
@@ -211,10 +218,10 @@ fn nothing_to_ask_for(pair: &Pair, reason: Unwanted) -> Decision<Action, Reason>
 fn unreport(pair: &Pair, node: &NodeFacts) -> Decision<Action, Reason> {
     Decision::Do(
         Action::Unreport {
-            node: node.stamp(),
+            node: node.seen.clone(),
             list: node.reported.iter().filter(|volume| volume.name != pair.unique_name).cloned().collect(),
             unique_name: pair.unique_name.clone(),
-            attachments: pair.stamps(),
+            attachments: pair.staying(),
         },
         Why::waiting(
             Reason::TakingReportBack,
@@ -225,7 +232,7 @@ fn unreport(pair: &Pair, node: &NodeFacts) -> Decision<Action, Reason> {
 
 fn delete(pair: &Pair, attachment: &Attachment) -> Decision<Action, Reason> {
     Decision::Do(
-        Action::Delete(attachment.stamp()),
+        Action::Delete(attachment.seen.clone()),
         Why::waiting(
             Reason::Detaching,
             format!("asking for volume {} to be detached from node {}", pair.key.volume, pair.key.node),
@@ -243,21 +250,14 @@ fn waiting(code: Reason, text: alloc::string::String) -> Decision<Action, Reason
     Decision::Rest(Why::waiting(code, text))
 }
 
-impl NodeFacts {
-    fn stamp(&self) -> Stamp {
-        Stamp { name: self.name.clone(), uid: self.uid.clone(), version: self.version.clone() }
-    }
-}
-
-impl Attachment {
-    fn stamp(&self) -> Stamp {
-        Stamp { name: self.name.clone(), uid: self.uid.clone(), version: self.version.clone() }
-    }
-}
-
 impl Pair {
-    fn stamps(&self) -> Vec<Stamp> {
-        self.attachments.iter().filter(|attachment| !attachment.deleting).map(Attachment::stamp).collect()
+    /// The attachments nobody has asked to delete.
+    fn staying(&self) -> Vec<Seen> {
+        self.attachments
+            .iter()
+            .filter(|attachment| !attachment.deleting)
+            .map(|attachment| attachment.seen.clone())
+            .collect()
     }
 }
 
@@ -266,6 +266,6 @@ impl Memory {
     fn allows(&self, node: Option<&str>, attachment: &Attachment) -> bool {
         self.proof
             .as_ref()
-            .is_some_and(|proof| proof.node.as_deref() == node && proof.attachments.contains(&attachment.stamp()))
+            .is_some_and(|proof| proof.node.as_deref() == node && proof.attachments.contains(&attachment.seen))
     }
 }

@@ -37,10 +37,10 @@ mod wakes;
 #[cfg(test)]
 mod tests;
 
-pub use action::{Action, Stamp};
+pub use action::Action;
 pub use memory::{Memory, Proof};
 pub use reason::Reason;
-pub use view::{Attachment, Holder, Key, NodeFacts, Pair, Rival, Unwanted, View, Want};
+pub use view::{Attachment, HolderEvidence, Key, NodeFacts, Pair, Rival, Unwanted, View, Want};
 
 use alloc::vec::Vec;
 

@@ -2,10 +2,10 @@ use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use api::{Node, Object};
+use api::{Node, Object, Seen};
 use control::{Outcome, Reply};
 
-use crate::{Action, Stamp};
+use crate::Action;
 
 /// What is kept in mind about a volume on a node. Forgetting it costs an adoption or a fence, nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -23,7 +23,7 @@ pub struct Proof {
     /// The node's uid; `None` if it was gone.
     pub node: Option<String>,
     /// The attachments that may go, in the versions they were in before the proof was sought.
-    pub attachments: Vec<Stamp>,
+    pub attachments: Vec<Seen>,
 }
 
 /// What an action's outcome adds to or takes from memory.
@@ -64,7 +64,7 @@ pub(crate) fn remember(memory: Memory, did: &Action, got: &Outcome) -> Memory {
     Memory { safe, proof }
 }
 
-fn proof_from_answer(got: &Outcome, unique_name: &str, attachments: &[Stamp]) -> Option<Proof> {
+fn proof_from_answer(got: &Outcome, unique_name: &str, attachments: &[Seen]) -> Option<Proof> {
     let Outcome::Done(Reply::Object(Object::Node(node))) = got else { return None };
     let node: &Node = node;
     let free = !attachments.is_empty() && !node.reports_attached(unique_name) && !node.reports_in_use(unique_name);

@@ -2,7 +2,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use api::{AttachedVolume, ObjectKey};
+use api::{AttachedVolume, ObjectKey, Seen};
 
 /// One volume on one node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -87,12 +87,8 @@ pub enum Unwanted {
 /// What matters about a node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NodeFacts {
-    /// The node's name.
-    pub name: String,
-    /// Its uid.
-    pub uid: String,
-    /// Its resource version.
-    pub version: String,
+    /// The node as it was seen.
+    pub seen: Seen,
     /// Its attachments are this controller's business.
     pub managed: bool,
     /// All that is reported as attached to it.
@@ -104,12 +100,8 @@ pub struct NodeFacts {
 /// One attachment of the volume to the node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Attachment {
-    /// Its name.
-    pub name: String,
-    /// Its uid.
-    pub uid: String,
-    /// Its resource version.
-    pub version: String,
+    /// The attachment as it was seen.
+    pub seen: Seen,
     /// Its deletion was asked for.
     pub deleting: bool,
     /// The attacher says the volume is attached.
@@ -133,7 +125,7 @@ pub enum Rival {
         /// That node.
         node: String,
         /// How we know.
-        holder: Holder,
+        holder: HolderEvidence,
     },
     /// Another node wants the volume as well and comes first by name.
     Earlier {
@@ -144,7 +136,7 @@ pub enum Rival {
 
 /// How we know that a node may have a volume mounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Holder {
+pub enum HolderEvidence {
     /// Its status still reports the volume as attached.
     Reported,
     /// It says it uses the volume, and is not merely waiting for it.
@@ -159,6 +151,6 @@ impl Pair {
 
     /// The attachment that carries the proper name.
     pub fn proper(&self) -> Option<&Attachment> {
-        self.attachments.iter().find(|attachment| attachment.name == self.attachment_name)
+        self.attachments.iter().find(|attachment| attachment.seen.name() == self.attachment_name)
     }
 }

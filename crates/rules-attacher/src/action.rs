@@ -1,7 +1,6 @@
 use alloc::string::String;
-use alloc::vec::Vec;
 
-use api::{Kind, Meta, ObjectRef, Patch, Precondition, SecretReference, Subresource, Time, Value, Write, names};
+use api::{Kind, Patch, SecretReference, Seen, Time, Value, Write, names};
 use control::{Attempt, Capability, Effect, Lane, Outcome, Permission, Secrets};
 use csi::{Call, v1};
 use serde_json::{Map, json};
@@ -15,14 +14,14 @@ pub enum Action {
     /// Adds our finalizer to the volume.
     AddVolumeFinalizer {
         /// The volume as it was seen.
-        volume: Stamp,
+        volume: Seen,
         /// Our finalizer.
         finalizer: String,
     },
     /// Adds our finalizer and the node's id to the attachment.
     AddAttachmentFinalizer {
         /// The attachment as it was seen.
-        attachment: Stamp,
+        attachment: Seen,
         /// Our finalizer.
         finalizer: String,
         /// The driver's id of the node.
@@ -47,14 +46,14 @@ pub enum Action {
     /// Say that it is attached.
     Confirm {
         /// The attachment as it was seen.
-        attachment: Stamp,
+        attachment: Seen,
         /// What the driver told.
         context: PublishContext,
     },
     /// Say what went wrong.
     ReportError {
         /// The attachment as it was seen.
-        attachment: Stamp,
+        attachment: Seen,
         /// Attaching or detaching.
         side: Side,
         /// Its status says it is attached, which stays.
@@ -67,11 +66,11 @@ pub enum Action {
         time: Time,
     },
     /// Give way to another attachment: from here on this one is not published.
-    GiveWay(Stamp),
+    GiveWay(Seen),
     /// Read the attachment past the cache before undoing anything.
     Recheck {
         /// The attachment as it was seen.
-        attachment: Stamp,
+        attachment: Seen,
         /// Our finalizer.
         finalizer: String,
     },
@@ -87,27 +86,25 @@ pub enum Action {
     /// Take our finalizer and the give-way mark off the attachment.
     RemoveAttachmentFinalizer {
         /// The attachment as it was seen.
-        attachment: Stamp,
+        attachment: Seen,
         /// Our finalizer.
         finalizer: String,
     },
     /// Take our finalizer off the volume.
     RemoveVolumeFinalizer {
         /// The volume as it was seen.
-        volume: Stamp,
+        volume: Seen,
         /// Our finalizer.
         finalizer: String,
         /// It is being deleted, so that nobody can put a finalizer on it any more.
         leaving: bool,
     },
     /// Say that it is not attached any more, where somebody else's finalizer keeps the attachment.
-    Detached(Stamp),
+    Detached(Seen),
     /// Ask the driver what it has published, one page.
     List {
         /// The driver's name.
         driver: String,
-        /// The driver's socket.
-        socket: String,
         /// The page; empty for the first.
         token: String,
         /// The longest page; 0 leaves it to the driver.
@@ -124,26 +121,11 @@ pub enum Side {
     Detach,
 }
 
-/// An object as it was seen.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Stamp {
-    /// Its name.
-    pub name: String,
-    /// Its uid.
-    pub uid: String,
-    /// Its resource version.
-    pub version: String,
-    /// Its finalizers.
-    pub finalizers: Vec<String>,
-}
-
 /// A volume and a node as the driver knows them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct VolumeOnNode {
     /// The driver's name.
     pub driver: String,
-    /// The driver's socket.
-    pub socket: String,
     /// The volume's handle.
     pub handle: String,
     /// The node's id.
@@ -170,40 +152,6 @@ impl VolumeOnNode {
     }
 }
 
-impl Stamp {
-    /// An object's metadata, as far as a later write needs it.
-    pub fn of(meta: &Meta) -> Stamp {
-        Stamp {
-            name: meta.name.clone(),
-            uid: meta.uid.clone(),
-            version: meta.resource_version.clone(),
-            finalizers: meta.finalizers.clone(),
-        }
-    }
-
-    fn unchanged(&self) -> Precondition {
-        Precondition { uid: Some(self.uid.clone()), resource_version: Some(self.version.clone()) }
-    }
-
-    fn patch(&self, kind: Kind, subresource: Option<Subresource>, body: Value) -> Effect {
-        let target = ObjectRef::cluster(kind, self.name.clone());
-        Effect::Write(Write::Patch { target, subresource, patch: Patch::merge(self.unchanged(), body) })
-    }
-
-    fn finalizers_with(&self, finalizer: &str) -> Value {
-        let mut all = self.finalizers.clone();
-        if !all.iter().any(|f| f == finalizer) {
-            all.push(finalizer.into());
-        }
-        json!(all)
-    }
-
-    fn finalizers_without(&self, finalizer: &str) -> Value {
-        let rest: Vec<&String> = self.finalizers.iter().filter(|f| *f != finalizer).collect();
-        if rest.is_empty() { Value::Null } else { json!(rest) }
-    }
-}
-
 impl control::Action for Action {
     fn name(&self) -> &'static str {
         match self {
@@ -225,59 +173,47 @@ impl control::Action for Action {
     }
 
     fn effect(&self) -> Effect {
-        let (attachments, volumes) = (Kind::VolumeAttachment, Kind::PersistentVolume);
         match self {
-            Action::AddVolumeFinalizer { volume, finalizer } => {
-                volume.patch(volumes, None, json!({ "metadata": { "finalizers": volume.finalizers_with(finalizer) } }))
-            }
+            Action::AddVolumeFinalizer { volume, finalizer } => Effect::Write(volume.add_finalizer(finalizer)),
             Action::AddAttachmentFinalizer { attachment, finalizer, node_id } => {
-                let finalizers = attachment.finalizers_with(finalizer);
                 let annotations = annotation(names::ATTACHMENT_NODE_ID, json!(node_id));
-                let body = json!({ "metadata": { "finalizers": finalizers, "annotations": annotations } });
-                attachment.patch(attachments, None, body)
+                let body = json!({ "metadata": { "finalizers": [finalizer], "annotations": annotations } });
+                Effect::Write(attachment.merge(body))
             }
             Action::ReadSecret { secret, .. } => Secrets::read(secret),
             Action::Publish { request, secrets, .. } => publish(request, secrets),
             Action::Confirm { attachment, context } => {
-                attachment.patch(attachments, Some(Subresource::Status), json!({ "status": confirmed(context) }))
+                Effect::Write(attachment.patch_status(json!({ "status": confirmed(context) })))
             }
             Action::ReportError { attachment, side, attached, message, code, time } => {
-                let body = failed(*side, *attached, message, *code, time);
-                attachment.patch(attachments, Some(Subresource::Status), body)
+                Effect::Write(attachment.patch_status(failed(*side, *attached, message, *code, time)))
             }
             Action::GiveWay(attachment) => {
                 let annotations = annotation(names::ATTACHMENT_GIVES_WAY, json!("true"));
-                attachment.patch(attachments, None, json!({ "metadata": { "annotations": annotations } }))
+                Effect::Write(attachment.patch(json!({ "metadata": { "annotations": annotations } })))
             }
-            Action::Recheck { attachment, .. } => {
-                Effect::Read(ObjectRef::cluster(attachments, attachment.name.clone()))
-            }
+            Action::Recheck { attachment, .. } => Effect::Read(attachment.object.clone()),
             Action::Unpublish { place, secrets, .. } => unpublish(place, secrets),
             Action::RemoveAttachmentFinalizer { attachment, finalizer } => {
-                let finalizers = attachment.finalizers_without(finalizer);
                 let annotations = annotation(names::ATTACHMENT_GIVES_WAY, Value::Null);
-                let body = json!({ "metadata": { "finalizers": finalizers, "annotations": annotations } });
-                attachment.patch(attachments, None, body)
+                let metadata =
+                    json!({ "$deleteFromPrimitiveList/finalizers": [finalizer], "annotations": annotations });
+                Effect::Write(attachment.merge(json!({ "metadata": metadata })))
             }
             Action::RemoveVolumeFinalizer { volume, finalizer, leaving: false } => {
-                let finalizers = volume.finalizers_without(finalizer);
-                volume.patch(volumes, None, json!({ "metadata": { "finalizers": finalizers } }))
+                Effect::Write(volume.remove_finalizer(finalizer))
             }
             Action::RemoveVolumeFinalizer { volume, finalizer, leaving: true } => {
-                let target = ObjectRef::cluster(volumes, volume.name.clone());
-                Effect::Write(Write::Patch {
-                    target,
-                    subresource: None,
-                    patch: Patch::remove_finalizer_of(&volume.uid, finalizer),
-                })
+                let patch = Patch::remove_finalizer_of(&volume.uid, finalizer);
+                Effect::Write(Write::Patch { target: volume.object.clone(), subresource: None, patch })
             }
             Action::Detached(attachment) => {
                 let status = json!({ "attached": false, "attachmentMetadata": null, "detachError": null });
-                attachment.patch(attachments, Some(Subresource::Status), json!({ "status": status }))
+                Effect::Write(attachment.patch_status(json!({ "status": status })))
             }
-            Action::List { socket, token, max_entries, .. } => {
+            Action::List { driver, token, max_entries } => {
                 let request = v1::ListVolumesRequest { max_entries: *max_entries, starting_token: token.clone() };
-                Effect::Call { socket: socket.clone(), call: Call::ListVolumes(request) }
+                Effect::call_driver(driver.as_str(), Call::ListVolumes(request))
             }
         }
     }
@@ -332,7 +268,7 @@ fn publish(request: &PublishRequest, secrets: &Secrets) -> Effect {
         volume_context: request.context.0.clone(),
         secrets: secrets.0.clone(),
     });
-    Effect::Call { socket: place.socket.clone(), call }
+    Effect::call_driver(place.driver.as_str(), call)
 }
 
 fn unpublish(place: &VolumeOnNode, secrets: &Secrets) -> Effect {
@@ -341,7 +277,7 @@ fn unpublish(place: &VolumeOnNode, secrets: &Secrets) -> Effect {
         node_id: place.node_id.clone(),
         secrets: secrets.0.clone(),
     });
-    Effect::Call { socket: place.socket.clone(), call }
+    Effect::call_driver(place.driver.as_str(), call)
 }
 
 fn confirmed(context: &PublishContext) -> Value {

@@ -7,12 +7,12 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use api::{CsiSource, ObjectKey, PersistentVolume, VolumeAttachment, VolumeSpec, names};
+use api::{CsiSource, ObjectKey, PersistentVolume, Seen, VolumeAttachment, VolumeSpec, names};
 use control::{Cache, Capability, Mode};
 
 use crate::{
     Attach, AttachObstacle, Detach, Key, Listed, ListingView, Local, PublishContext, PublishRequest, PublishTarget,
-    RivalAttachment, Stamp, View, VolumeOnNode, VolumeUse,
+    RivalAttachment, View, VolumeOnNode, VolumeUse,
 };
 
 /// The facts about one attachment or volume.
@@ -36,7 +36,6 @@ fn listing_view(local: &Local) -> ListingView {
     }
     ListingView::On {
         driver: local.driver.clone(),
-        socket: local.socket.clone(),
         token: local.listing.token.clone(),
         max_entries: local.max_entries,
         every_millis: local.list_every_millis,
@@ -52,7 +51,7 @@ fn attachment_view(attachment: &VolumeAttachment, cache: &Cache, local: &Local) 
     let volume = volume.as_deref();
     match (local.publish_unpublish, meta.is_deleting()) {
         (false, deleting) => View::Trivial {
-            attachment: Stamp::of(meta),
+            attachment: Seen::of::<VolumeAttachment>(meta),
             unconfirmed: !deleting && !attachment.status.attached,
             rival: rival(attachment, volume, cache, local),
         },
@@ -69,7 +68,7 @@ pub(crate) fn volume_of(attachment: &VolumeAttachment, cache: &Cache) -> Option<
 fn attach(attachment: &VolumeAttachment, volume: Option<&PersistentVolume>, cache: &Cache, local: &Local) -> Attach {
     let (meta, status) = (&attachment.metadata, &attachment.status);
     Attach {
-        attachment: Stamp::of(meta),
+        attachment: Seen::of::<VolumeAttachment>(meta),
         node: attachment.spec.node_name.clone(),
         marked: is_marked(attachment, local),
         gives_way: meta.annotation(names::ATTACHMENT_GIVES_WAY).is_some(),
@@ -84,12 +83,12 @@ fn attach(attachment: &VolumeAttachment, volume: Option<&PersistentVolume>, cach
 
 /// A volume that is attached and does not carry our finalizer. It may have been taken off, because nothing was attached,
 /// just as this attachment came: that happens to in-tree volumes, which are let go without being deleted.
-fn unheld(attachment: &VolumeAttachment, volume: Option<&PersistentVolume>, local: &Local) -> Option<(Stamp, String)> {
+fn unheld(attachment: &VolumeAttachment, volume: Option<&PersistentVolume>, local: &Local) -> Option<(Seen, String)> {
     let volume = volume?;
     let concerned = attachment.status.attached && is_marked(attachment, local) && is_let_go_early(volume, local);
     let finalizer = names::attacher_finalizer(&local.driver);
     let lost = !volume.metadata.has_finalizer(&finalizer) && !volume.metadata.is_deleting();
-    (concerned && lost).then(|| (Stamp::of(&volume.metadata), finalizer))
+    (concerned && lost).then(|| (Seen::of::<PersistentVolume>(&volume.metadata), finalizer))
 }
 
 fn is_marked(attachment: &VolumeAttachment, local: &Local) -> bool {
@@ -145,7 +144,7 @@ fn target(
     let finalizer = names::attacher_finalizer(&local.driver);
     let unmarked = source.volume.filter(|volume| !volume.metadata.has_finalizer(&finalizer));
     PublishTarget::Ready {
-        unmarked_volume: unmarked.map(|volume| Stamp::of(&volume.metadata)),
+        unmarked_volume: unmarked.map(|volume| Seen::of::<PersistentVolume>(&volume.metadata)),
         recorded: recorded_node_id(attachment).is_some(),
         request: PublishRequest {
             place: place(&source.csi, node_id, local),
@@ -259,12 +258,7 @@ fn is_let_go_early(volume: &PersistentVolume, local: &Local) -> bool {
 }
 
 fn place(csi: &CsiSource, node_id: String, local: &Local) -> VolumeOnNode {
-    VolumeOnNode {
-        driver: local.driver.clone(),
-        socket: local.socket.clone(),
-        handle: csi.volume_handle.clone(),
-        node_id,
-    }
+    VolumeOnNode { driver: local.driver.clone(), handle: csi.volume_handle.clone(), node_id }
 }
 
 /// Attachments of the same volume, this one among them.
@@ -332,18 +326,18 @@ fn rival(
 
 fn detach(attachment: &VolumeAttachment, volume: Option<&PersistentVolume>, cache: &Cache, local: &Local) -> Detach {
     let marked = is_marked(attachment, local);
-    let stamp = Stamp::of(&attachment.metadata);
+    let seen = Seen::of::<VolumeAttachment>(&attachment.metadata);
     if !marked && !is_listed_alone(attachment, volume, cache, local) {
-        return Detach::Unmarked { attachment: stamp, attached: attachment.status.attached };
+        return Detach::Unmarked { attachment: seen, attached: attachment.status.attached };
     }
     let error = attachment.status.detach_error.clone();
     let source = match source(attachment, volume, local) {
         Ok(source) => source,
-        Err(none) => return Detach::Stuck { attachment: stamp, obstacle: none.obstacle(), error },
+        Err(none) => return Detach::Stuck { attachment: seen, obstacle: none.obstacle(), error },
     };
     match node_id(attachment, cache, local) {
         Some(node_id) => Detach::Ready {
-            attachment: stamp,
+            attachment: seen,
             place: place(&source.csi, node_id, local),
             marked,
             secret: source.csi.controller_publish_secret_ref.clone(),
@@ -351,7 +345,7 @@ fn detach(attachment: &VolumeAttachment, volume: Option<&PersistentVolume>, cach
         },
         None => {
             let obstacle = AttachObstacle::NodeIdUnknown(attachment.spec.node_name.clone());
-            Detach::Stuck { attachment: stamp, obstacle, error }
+            Detach::Stuck { attachment: seen, obstacle, error }
         }
     }
 }
@@ -384,6 +378,6 @@ fn volume_use(volume: &PersistentVolume, cache: &Cache, local: &Local) -> Volume
     }
     match cache.attachments_by_volume(name).next() {
         Some(attachment) => VolumeUse::Attached { volume: name.clone(), attachment: attachment.metadata.name.clone() },
-        None => VolumeUse::Free { volume: Stamp::of(&volume.metadata), finalizer, leaving },
+        None => VolumeUse::Free { volume: Seen::of::<PersistentVolume>(&volume.metadata), finalizer, leaving },
     }
 }

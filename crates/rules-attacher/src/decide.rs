@@ -2,10 +2,10 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 
-use api::{SecretReference, VolumeError};
+use api::{SecretReference, Seen, VolumeError};
 use control::{Decision, Secrets, Timestamp, Why};
 
-use crate::action::{PublishRequest, Side, Stamp, VolumeOnNode};
+use crate::action::{PublishRequest, Side, VolumeOnNode};
 use crate::{
     Action, Attach, AttachObstacle, Detach, Key, Listed, ListingView, Memory, PublishContext, PublishTarget, Reason,
     RivalAttachment, View, VolumeUse,
@@ -20,11 +20,11 @@ pub(crate) fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<A
         View::Gone(Key::Listing(driver)) => settled(Reason::NotListed, format!("nothing is listed by {driver}")),
         View::NotOurs(name) => settled(Reason::NotOurs, format!("attachment {name} is for another driver")),
         View::Trivial { attachment, unconfirmed: false, .. } => {
-            settled(Reason::NothingToPublish, format!("attachment {} needs nothing from the driver", attachment.name))
+            settled(Reason::NothingToPublish, format!("attachment {} needs nothing from the driver", attachment.name()))
         }
         View::Trivial { attachment, unconfirmed: true, rival: None } => confirm(attachment, &PublishContext::default()),
         View::Trivial { attachment, unconfirmed: true, rival: Some(rival) } => {
-            Decision::Rest(elsewhere(&format!("of attachment {}", attachment.name), rival))
+            Decision::Rest(elsewhere(&format!("of attachment {}", attachment.name()), rival))
         }
         View::Attach(attach) => decide_attach(now, attach, memory),
         View::Detach(detach) => decide_detach(now, detach, memory),
@@ -35,7 +35,7 @@ pub(crate) fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<A
 
 /// Every so often the driver is asked what it has published, page by page.
 fn decide_listing(now: Timestamp, listing: &ListingView, memory: &Memory) -> Decision<Action, Reason> {
-    let ListingView::On { driver, socket, token, max_entries, every_millis } = listing else {
+    let ListingView::On { driver, token, max_entries, every_millis } = listing else {
         return settled(Reason::NotListed, "the driver is not asked what it has published".into());
     };
     let next = memory.listed_at.after_millis(*every_millis);
@@ -43,12 +43,7 @@ fn decide_listing(now: Timestamp, listing: &ListingView, memory: &Memory) -> Dec
         let text = format!("what driver {driver} has published was compared with the attachments");
         return Decision::Wait(next, Why::settled(Reason::Listed, text));
     }
-    let act = Action::List {
-        driver: driver.clone(),
-        socket: socket.clone(),
-        token: token.clone(),
-        max_entries: *max_entries,
-    };
+    let act = Action::List { driver: driver.clone(), token: token.clone(), max_entries: *max_entries };
     Decision::Do(act, Why::waiting(Reason::Listing, format!("asking driver {driver} what it has published")))
 }
 
@@ -94,17 +89,17 @@ fn decide_attached(attach: &Attach, told: &PublishContext, memory: &Memory) -> D
         return confirm(&attach.attachment, context);
     }
     if let Some((volume, finalizer)) = &attach.unheld_volume {
-        let text = format!("adding the finalizer that keeps volume {} while it is attached", volume.name);
+        let text = format!("adding the finalizer that keeps volume {} while it is attached", volume.name());
         let act = Action::AddVolumeFinalizer { volume: volume.clone(), finalizer: finalizer.clone() };
         return Decision::Do(act, Why::waiting(Reason::AddingVolumeFinalizer, text));
     }
-    let name = &attach.attachment.name;
+    let name = attach.attachment.name();
     settled(Reason::Attached, format!("attachment {name} to node {} is confirmed", attach.node))
 }
 
 /// All that is needed to publish.
 struct Ready<'a> {
-    unmarked_volume: Option<&'a Stamp>,
+    unmarked_volume: Option<&'a Seen>,
     recorded: bool,
     request: &'a PublishRequest,
     secret: &'a Option<SecretReference>,
@@ -144,7 +139,7 @@ fn next_step(attach: &Attach, ready: &Ready<'_>, memory: &Memory) -> Decision<Ac
             Action::AddVolumeFinalizer { volume: volume.clone(), finalizer: request.place.finalizer() },
             Why::waiting(
                 Reason::AddingVolumeFinalizer,
-                format!("adding the finalizer that keeps volume {} while it is attached", volume.name),
+                format!("adding the finalizer that keeps volume {} while it is attached", volume.name()),
             ),
         );
     }
@@ -157,7 +152,7 @@ fn next_step(attach: &Attach, ready: &Ready<'_>, memory: &Memory) -> Decision<Ac
             },
             Why::waiting(
                 Reason::AddingAttachmentFinalizer,
-                format!("adding the finalizer that keeps attachment {} until it is unpublished", attachment.name),
+                format!("adding the finalizer that keeps attachment {} until it is unpublished", attachment.name()),
             ),
         );
     }
@@ -196,7 +191,7 @@ fn elsewhere(volume: &str, rival: &RivalAttachment) -> Why<Reason> {
 
 /// Back: read past the cache, unpublish, take the finalizer off.
 fn undo(
-    attachment: &Stamp,
+    attachment: &Seen,
     place: &VolumeOnNode,
     marked: bool,
     secret: &Option<SecretReference>,
@@ -208,7 +203,7 @@ fn undo(
             Action::RemoveAttachmentFinalizer { attachment: attachment.clone(), finalizer: place.finalizer() },
             Why::waiting(
                 Reason::RemovingAttachmentFinalizer,
-                format!("removing the finalizer from attachment {}", attachment.name),
+                format!("removing the finalizer from attachment {}", attachment.name()),
             ),
         );
     }
@@ -220,7 +215,7 @@ fn undo(
             },
             Why::waiting(
                 Reason::Rechecking,
-                format!("making sure that attachment {} is to be undone", attachment.name),
+                format!("making sure that attachment {} is to be undone", attachment.name()),
             ),
         );
     }
@@ -241,11 +236,11 @@ fn decide_detach(now: Timestamp, detach: &Detach, memory: &Memory) -> Decision<A
     match detach {
         Detach::Unmarked { attachment, attached: false } => settled(
             Reason::NothingToUndo,
-            format!("attachment {} does not carry this attacher's finalizer", attachment.name),
+            format!("attachment {} does not carry this attacher's finalizer", attachment.name()),
         ),
         // The finalizer goes first, so that nothing is undone twice; and mostly the attachment goes with it.
         Detach::Unmarked { attachment, attached: true } => {
-            let text = format!("saying that attachment {} is undone", attachment.name);
+            let text = format!("saying that attachment {} is undone", attachment.name());
             let act = Action::Detached(attachment.clone());
             Decision::Do(act, Why::waiting(Reason::ConfirmingDetached, text))
         }
@@ -286,22 +281,22 @@ fn decide_volume(volume: &VolumeUse) -> Decision<Action, Reason> {
             Action::RemoveVolumeFinalizer { volume: volume.clone(), finalizer: finalizer.clone(), leaving: *leaving },
             Why::waiting(
                 Reason::RemovingVolumeFinalizer,
-                format!("removing the finalizer from volume {}", volume.name),
+                format!("removing the finalizer from volume {}", volume.name()),
             ),
         ),
     }
 }
 
-fn confirm(attachment: &Stamp, context: &PublishContext) -> Decision<Action, Reason> {
+fn confirm(attachment: &Seen, context: &PublishContext) -> Decision<Action, Reason> {
     Decision::Do(
         Action::Confirm { attachment: attachment.clone(), context: context.clone() },
-        Why::waiting(Reason::Confirming, format!("saying that attachment {} is attached", attachment.name)),
+        Why::waiting(Reason::Confirming, format!("saying that attachment {} is attached", attachment.name())),
     )
 }
 
 fn report(
     now: Timestamp,
-    attachment: &Stamp,
+    attachment: &Seen,
     side: Side,
     attached: bool,
     message: &str,
@@ -309,7 +304,7 @@ fn report(
 ) -> Decision<Action, Reason> {
     let (attachment_seen, time) = (attachment.clone(), now.to_time());
     let act = Action::ReportError { attachment: attachment_seen, side, attached, message: message.into(), code, time };
-    Decision::Do(act, Why::waiting(Reason::ReportingError, format!("attachment {}: {message}", attachment.name)))
+    Decision::Do(act, Why::waiting(Reason::ReportingError, format!("attachment {}: {message}", attachment.name())))
 }
 
 fn told(error: &Option<VolumeError>, message: &str) -> bool {

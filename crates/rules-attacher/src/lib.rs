@@ -45,7 +45,7 @@ mod wakes;
 #[cfg(test)]
 mod tests;
 
-pub use action::{Action, PublishRequest, Side, Stamp, VolumeOnNode};
+pub use action::{Action, PublishRequest, Side, VolumeOnNode};
 pub use listing::Listing;
 pub use memory::{CallFailure, Memory};
 pub use reason::Reason;
@@ -68,8 +68,6 @@ pub struct Attacher;
 pub struct Local {
     /// Its name.
     pub driver: String,
-    /// The path of its socket.
-    pub socket: String,
     /// It has the controller capability PUBLISH_UNPUBLISH_VOLUME.
     pub publish_unpublish: bool,
     /// It has the controller capability PUBLISH_READONLY.

@@ -1,11 +1,11 @@
 use alloc::format;
 use alloc::string::String;
 
-use api::{Object, VolumeAttachment, names};
+use api::{Object, Seen, VolumeAttachment, names};
 use control::{Outcome, Refusal, Reply, Secrets, Timestamp};
 use csi::Response;
 
-use crate::{Action, PublishContext, Stamp};
+use crate::{Action, PublishContext};
 
 /// What is kept in mind about an attachment. Forgetting it costs a repeated call, nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -110,7 +110,7 @@ fn failure(got: &Outcome) -> Option<CallFailure> {
 
 /// The very attachment seen is there, carries our finalizer (or none is asked for, because only the driver's list says that
 /// there is something to undo), and is on its way out or gives way.
-pub(crate) fn still_to_undo(got: &Outcome, seen: &Stamp, finalizer: &str) -> bool {
+pub(crate) fn still_to_undo(got: &Outcome, seen: &Seen, finalizer: &str) -> bool {
     let Outcome::Done(Reply::Object(Object::VolumeAttachment(fresh))) = got else { return false };
     let fresh: &VolumeAttachment = fresh;
     let meta = &fresh.metadata;

@@ -2,9 +2,9 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use core::fmt;
 
-use api::{SecretReference, VolumeError};
+use api::{SecretReference, Seen, VolumeError};
 
-use crate::action::{PublishRequest, Stamp, VolumeOnNode};
+use crate::action::{PublishRequest, VolumeOnNode};
 
 /// What one decision is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,7 +38,7 @@ pub enum View {
     /// The driver does not publish: the attachment needs a confirmation and nothing else.
     Trivial {
         /// The attachment as it was seen.
-        attachment: Stamp,
+        attachment: Seen,
         /// It lacks the confirmation and is not on its way out.
         unconfirmed: bool,
         /// Another attachment that is confirmed.
@@ -63,8 +63,6 @@ pub enum ListingView {
     On {
         /// The driver's name.
         driver: String,
-        /// The driver's socket.
-        socket: String,
         /// The page to ask for; empty for the first.
         token: String,
         /// The longest page; 0 leaves it to the driver.
@@ -89,7 +87,7 @@ pub enum Listed {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Attach {
     /// The attachment as it was seen.
-    pub attachment: Stamp,
+    pub attachment: Seen,
     /// The node's name.
     pub node: String,
     /// It carries our finalizer, so the driver may have been asked to publish.
@@ -107,7 +105,7 @@ pub struct Attach {
     /// Another attachment that keeps this one from going on.
     pub rival: Option<RivalAttachment>,
     /// An in-tree volume that lost our finalizer while this attachment came about, and the finalizer.
-    pub unheld_volume: Option<(Stamp, String)>,
+    pub unheld_volume: Option<(Seen, String)>,
 }
 
 /// What is to be published, if that can be said.
@@ -121,7 +119,7 @@ pub enum PublishTarget {
     /// All is known.
     Ready {
         /// The volume, to put our finalizer on; `None` if it carries it.
-        unmarked_volume: Option<Stamp>,
+        unmarked_volume: Option<Seen>,
         /// The node's id is recorded on the attachment.
         recorded: bool,
         /// The request, but for what is secret.
@@ -161,14 +159,14 @@ pub enum Detach {
     /// It does not carry our finalizer: there is nothing to undo.
     Unmarked {
         /// The attachment as it was seen.
-        attachment: Stamp,
+        attachment: Seen,
         /// Its status still says that it is attached.
         attached: bool,
     },
     /// The volume's handle or the node's id is not known.
     Stuck {
         /// The attachment as it was seen.
-        attachment: Stamp,
+        attachment: Seen,
         /// What is missing.
         obstacle: AttachObstacle,
         /// What its status says went wrong.
@@ -177,7 +175,7 @@ pub enum Detach {
     /// All is known.
     Ready {
         /// The attachment as it was seen.
-        attachment: Stamp,
+        attachment: Seen,
         /// Volume and node as the driver knows them.
         place: VolumeOnNode,
         /// It carries our finalizer; if not, only the driver's list says that there is something to undo.
@@ -208,7 +206,7 @@ pub enum VolumeUse {
     /// Nothing names it, and it is on its way out or given back to its in-tree plugin.
     Free {
         /// The volume as it was seen.
-        volume: Stamp,
+        volume: Seen,
         /// Our finalizer.
         finalizer: String,
         /// It is on its way out.

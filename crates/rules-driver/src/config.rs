@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use control::host::Op;
 
+use crate::facts::RecordKind;
 use crate::feature::Feature;
 use crate::record::Kind;
 
@@ -79,19 +80,22 @@ impl Config {
         format!("topology.{}/node", self.name)
     }
 
-    /// The directory of the volumes' records.
-    pub fn records_dir(&self) -> String {
-        format!("{}/volumes", self.state_dir)
+    /// The directory of the records of a kind.
+    pub fn record_dir(&self, kind: RecordKind) -> String {
+        let name = match kind {
+            RecordKind::Volume => "volumes",
+            RecordKind::Snapshot => "snapshots",
+            RecordKind::Group => "groups",
+        };
+        format!("{}/{name}", self.state_dir)
     }
 
-    /// The directory of the snapshots' records.
-    pub fn snapshots_dir(&self) -> String {
-        format!("{}/snapshots", self.state_dir)
-    }
-
-    /// The directory of the records of group snapshots.
-    pub fn groups_dir(&self) -> String {
-        format!("{}/groups", self.state_dir)
+    /// Whether an operation writes or removes a record. Records are durable before a call is answered.
+    pub fn is_on_record(&self, op: &Op) -> bool {
+        let (Op::WriteFile { path, .. } | Op::RemoveFile { path }) = op else { return false };
+        RecordKind::ALL
+            .into_iter()
+            .any(|kind| path.strip_prefix(self.record_dir(kind).as_str()).is_some_and(|file| file.starts_with('/')))
     }
 
     /// The directory of the images.

@@ -1,4 +1,5 @@
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -37,6 +38,11 @@ pub enum RecordKind {
     Volume,
     Snapshot,
     Group,
+}
+
+impl RecordKind {
+    /// Every kind.
+    pub const ALL: [RecordKind; 3] = [RecordKind::Volume, RecordKind::Snapshot, RecordKind::Group];
 }
 
 /// Records of one kind.
@@ -247,6 +253,16 @@ impl Facts {
         self.groups.all()
     }
 
+    /// The files that may hold another record than the one known here: those there are now, and those of records known.
+    pub fn doubtful(&self, kind: RecordKind, there: Vec<String>) -> BTreeSet<String> {
+        let known: Vec<&String> = match kind {
+            RecordKind::Volume => self.volumes().keys().collect(),
+            RecordKind::Snapshot => self.snapshots().keys().collect(),
+            RecordKind::Group => self.groups().keys().collect(),
+        };
+        known.into_iter().map(|id| format!("{id}.json")).chain(there).collect()
+    }
+
     /// What all volumes and snapshots together promise. Each counts from the decision to make it until its record is gone.
     pub fn promised(&self) -> u64 {
         u64::try_from(self.volumes.promised + self.snapshots.promised).unwrap_or(u64::MAX)
@@ -286,14 +302,14 @@ impl Facts {
     pub(crate) fn learn(&mut self, config: &Config, op: &Op, reply: &Reply) {
         match op {
             Op::WriteFile { path, .. } => {
-                self.volumes.written(path, &config.records_dir());
-                self.snapshots.written(path, &config.snapshots_dir());
-                self.groups.written(path, &config.groups_dir());
+                self.volumes.written(path, &config.record_dir(RecordKind::Volume));
+                self.snapshots.written(path, &config.record_dir(RecordKind::Snapshot));
+                self.groups.written(path, &config.record_dir(RecordKind::Group));
             }
             Op::RemoveFile { path } => {
-                self.volumes.removed(path, &config.records_dir());
-                self.snapshots.removed(path, &config.snapshots_dir());
-                self.groups.removed(path, &config.groups_dir());
+                self.volumes.removed(path, &config.record_dir(RecordKind::Volume));
+                self.snapshots.removed(path, &config.record_dir(RecordKind::Snapshot));
+                self.groups.removed(path, &config.record_dir(RecordKind::Group));
             }
             Op::AttachLoop { image } => {
                 if let Reply::Device(device) = reply {

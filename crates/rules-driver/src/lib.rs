@@ -48,4 +48,4 @@ pub use facts::{DIRECTORY, Facts, Files, Mount, RecordKind};
 pub use feature::{Feature, capabilities};
 pub use look::{Look, look};
 pub use record::{Bytes, Group, Kind, Published, RecordError, Snapshot, Source, State, Volume};
-pub use run::{METHODS, Run, Step, Trouble, busy, locks, promises, resumed, under_way};
+pub use run::{METHODS, Run, Step, Trouble, busy, locks, outlasts_callers, promises, resumed, under_way};

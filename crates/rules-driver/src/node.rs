@@ -24,7 +24,7 @@ use crate::record::{Kind, State, Volume};
 use crate::run::{Measurement, Run, Step, answer};
 
 /// What stands at a path, seen from one volume.
-pub enum Place {
+pub(crate) enum Place {
     /// Nothing is mounted.
     Free,
     /// The volume is mounted.

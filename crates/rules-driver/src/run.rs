@@ -3,7 +3,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use control::host::{Op, Reply, Usage};
+use control::host::{FailureKind, Op, Reply, Usage};
 use csi::v1::{CreateSnapshotRequest, CreateVolumeGroupSnapshotRequest};
 use csi::{Call, Code, Lock, Method, Response, Status, Thing};
 
@@ -56,6 +56,12 @@ pub enum Trouble {
     Other,
 }
 
+impl From<FailureKind> for Trouble {
+    fn from(kind: FailureKind) -> Trouble {
+        if kind == FailureKind::NoSpace { Trouble::DiskFull } else { Trouble::Other }
+    }
+}
+
 impl Run {
     /// A call that arrived now, in milliseconds since 1970.
     pub fn new(call: Call, now_millis: u64) -> Run {
@@ -71,13 +77,16 @@ impl Run {
         }
     }
 
-    /// Tells the run that the operation was performed.
-    pub fn did(&mut self, config: &Config, facts: &mut Facts, op: Op, reply: &Reply) {
+    /// Tells the run that the operation was performed. Returns whether what was last seen of the call's volume may be
+    /// another file's by now, so that the kernel is to be asked again.
+    pub fn did(&mut self, config: &Config, facts: &mut Facts, op: Op, reply: &Reply) -> bool {
+        let stale = matches!(op, Op::AttachLoop { .. });
         facts.learn(config, &op, reply);
         if let (Op::Measure { path }, Reply::Usage(usage)) = (&op, reply) {
             self.measured.insert(path.clone(), Measurement::Usage(*usage));
         }
         self.done.push(op);
+        stale
     }
 
     /// Tells the run that the operation failed, or may have failed. Returns the answer to the call, or `None` if the call goes
@@ -283,6 +292,11 @@ pub fn promises(call: &Call) -> bool {
                 | Method::ControllerExpandVolume
         ),
     }
+}
+
+/// The call may take longer than callers wait: it goes on without them, and they are told that it is under way.
+pub fn outlasts_callers(call: &Call) -> bool {
+    matches!(call, Call::CreateSnapshot(_))
 }
 
 /// The answer to a call that another one keeps from running: the snapshot it asks for is being copied.

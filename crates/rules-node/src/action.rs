@@ -3,7 +3,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use api::{JsonOp, Kind, ObjectKey, ObjectRef, Patch, PodStatus, Precondition, Subresource, Write};
+use api::{JsonOp, Kind, ObjectKey, ObjectRef, Patch, PodStatus, Precondition, ResourceVersion, Subresource, Write};
 use control::host::{Op, Process};
 use control::{Effect, Permission};
 use csi::{Call, v1};
@@ -62,8 +62,8 @@ pub enum Action {
     },
     /// NodeStageVolume.
     Stage {
-        /// The driver's socket.
-        socket: String,
+        /// The driver's name.
+        driver: String,
         /// The driver's name for the volume.
         handle: String,
         /// Where.
@@ -73,8 +73,8 @@ pub enum Action {
     },
     /// NodePublishVolume.
     Publish {
-        /// The driver's socket.
-        socket: String,
+        /// The driver's name.
+        driver: String,
         /// The driver's name for the volume.
         handle: String,
         /// Where it is staged.
@@ -154,7 +154,7 @@ pub struct InUse {
     /// The list as seen.
     pub seen: Option<Vec<String>>,
     /// The object's version as seen.
-    pub version: String,
+    pub version: ResourceVersion,
     /// The volume must be reported attached as well.
     pub attach_needed: bool,
 }
@@ -162,8 +162,8 @@ pub struct InUse {
 /// A volume at a path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct There {
-    /// The driver's socket.
-    pub socket: String,
+    /// The driver's name.
+    pub driver: String,
     /// The driver's name for the volume.
     pub handle: String,
     /// Where.
@@ -210,16 +210,18 @@ impl control::Action for Action {
             Action::MakeScratch { path } => Effect::Host(Op::MakeScratch { path: path.clone() }),
             Action::RemoveScratch { path } => Effect::Host(Op::RemoveTree { path: path.clone() }),
             Action::Sweep { path, .. } => Effect::Host(Op::RemoveDir { path: path.clone() }),
-            Action::Stage { socket, handle, path, spec } => call(socket, stage(handle, path, spec)),
-            Action::Publish { socket, .. } => call(socket, self.publish()),
-            Action::Unpublish(There { socket, handle, path }) => {
-                let request = v1::NodeUnpublishVolumeRequest { volume_id: handle.clone(), target_path: path.clone() };
-                call(socket, Call::NodeUnpublishVolume(request))
+            Action::Stage { driver, handle, path, spec } => {
+                Effect::call_driver(driver.as_str(), stage(handle, path, spec))
             }
-            Action::Unstage(There { socket, handle, path }) => {
+            Action::Publish { driver, .. } => Effect::call_driver(driver.as_str(), self.publish()),
+            Action::Unpublish(There { driver, handle, path }) => {
+                let request = v1::NodeUnpublishVolumeRequest { volume_id: handle.clone(), target_path: path.clone() };
+                Effect::call_driver(driver.as_str(), Call::NodeUnpublishVolume(request))
+            }
+            Action::Unstage(There { driver, handle, path }) => {
                 let request =
                     v1::NodeUnstageVolumeRequest { volume_id: handle.clone(), staging_target_path: path.clone() };
-                call(socket, Call::NodeUnstageVolume(request))
+                Effect::call_driver(driver.as_str(), Call::NodeUnstageVolume(request))
             }
             Action::ReadPod { pod, .. } => Effect::Read(ObjectRef { kind: Kind::Pod, key: pod.clone() }),
             Action::Start { process, .. } => Effect::Host(Op::StartProcess(process.clone())),
@@ -278,10 +280,6 @@ fn stage(handle: &str, path: &str, spec: &VolumeSpec) -> Call {
         volume_context: spec.volume_context.clone(),
         ..v1::NodeStageVolumeRequest::default()
     })
-}
-
-fn call(socket: &str, call: Call) -> Effect {
-    Effect::Call { socket: socket.into(), call }
 }
 
 const IN_USE_PATH: &str = "/status/volumesInUse";

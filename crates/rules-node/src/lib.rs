@@ -47,7 +47,7 @@ mod wakes;
 pub use action::Action;
 pub use local::{DriverFacts, Local};
 pub use memory::{AttachProof, Memory};
-pub use paths::{Paths, ProcessName, process_name, record_path, staging_path, target_path};
+pub use paths::{Paths, ProcessName, RECORD_FILE, process_name, record_path, staging_path, target_path, volumes_dir};
 pub use reason::Reason;
 pub use record::{BadRecord, Publish, Record};
 pub use spec::VolumeSpec;

@@ -1,10 +1,11 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use control::host::ProcessState;
 
 use crate::paths::ProcessName;
-use crate::record::Record;
+use crate::record::{BadRecord, Record};
 
 /// What this machine knows outside the API. Whoever runs the rules builds it at start from the record files, the mount
 /// table and the running processes, and keeps `drivers` and `processes` up to date; the rules keep the rest.
@@ -42,13 +43,24 @@ pub struct Local {
 /// What the node needs to know about a registered driver.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct DriverFacts {
-    /// Its socket.
-    pub socket: String,
     /// It stages volumes before it publishes them.
     pub stages: bool,
 }
 
 impl Local {
+    /// Takes in a record file found at start, or why it could not be read. The volume of a record that cannot be used is
+    /// left alone, as if it were in use (reliability 48).
+    pub fn load_record(&mut self, path: &str, read: Result<Vec<u8>, String>) -> Result<(), BadRecord> {
+        match read.map_err(BadRecord).and_then(|bytes| Record::parse(&bytes)) {
+            Ok(record) => drop(self.records.insert(record.unique_name(), record)),
+            Err(bad) => {
+                self.unreadable.insert(path.into());
+                return Err(bad);
+            }
+        }
+        Ok(())
+    }
+
     /// A node on which nothing is mounted and nothing runs.
     pub fn new(node: impl Into<String>, incarnation: impl Into<String>, root: impl Into<String>) -> Local {
         Local { node: node.into(), incarnation: incarnation.into(), root: root.into(), ..Local::default() }

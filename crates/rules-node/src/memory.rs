@@ -141,7 +141,7 @@ fn proof(in_use: &InUse, got: &Outcome) -> Option<AttachProof> {
         Outcome::Done(Reply::Object(Object::Node(node))) => {
             Some(AttachProof { version: node.metadata.version(), holds: holds(in_use, node) })
         }
-        Outcome::Done(Reply::Gone) => Some(AttachProof { version: in_use.version.parse().unwrap_or(0), holds: false }),
+        Outcome::Done(Reply::Gone) => Some(AttachProof { version: in_use.version.number().unwrap_or(0), holds: false }),
         Outcome::Done(_) | Outcome::Refused(_) | Outcome::Unknown(_) => None,
     }
 }
@@ -215,7 +215,7 @@ fn learn_done(local: &mut Local, did: &Action) {
 fn learn_unknown(local: &mut Local, did: &Action) {
     match did {
         Action::ClearInUse(in_use) => {
-            let version = in_use.version.parse().unwrap_or(u64::MAX);
+            let version = in_use.version.number().unwrap_or(u64::MAX);
             let entry = local.clearing.entry(in_use.volume.clone()).or_default();
             *entry = version.max(*entry);
         }

@@ -9,6 +9,9 @@ use api::{ObjectKey, names};
 /// The longest name the machine takes for a process.
 const LONGEST_PROCESS_NAME: usize = 200;
 
+/// The name of the record in a volume's directory.
+pub const RECORD_FILE: &str = "vol_data.json";
+
 /// The paths of one volume.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Paths {
@@ -23,9 +26,14 @@ pub struct Paths {
 impl Paths {
     /// The paths of a volume under a root directory.
     pub fn of(root: &str, driver: &str, handle: &str) -> Paths {
-        let dir = format!("{root}/plugins/{}/{driver}/{}", names::CSI_PLUGIN, names::staging_hash(handle));
-        Paths { staging: format!("{dir}/globalmount"), record: format!("{dir}/vol_data.json"), dir }
+        let dir = format!("{}/{driver}/{}", volumes_dir(root), names::staging_hash(handle));
+        Paths { staging: format!("{dir}/globalmount"), record: format!("{dir}/{RECORD_FILE}"), dir }
     }
+}
+
+/// Where volumes have their directories, by driver and hash of the handle.
+pub fn volumes_dir(root: &str) -> String {
+    format!("{root}/plugins/{}", names::CSI_PLUGIN)
 }
 
 /// Where a volume is staged.

@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use api::{ObjectKey, Pod};
+use api::{ObjectKey, Pod, ResourceVersion};
 use control::host::ProcessState;
 
 use crate::local::DriverFacts;
@@ -89,7 +89,7 @@ pub enum NodeSide {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OnNode {
     /// The object's version.
-    pub version: String,
+    pub version: ResourceVersion,
     /// The whole list of volumes in use.
     pub in_use: Option<Vec<String>>,
     /// This volume is in it.

@@ -1,4 +1,4 @@
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
 
@@ -11,7 +11,7 @@ use csi::Call;
 use csi::v1::{self, DeleteVolumeRequest, GetCapacityRequest};
 use serde_json::json;
 
-use crate::{InFlight, InTree, IntentLocation, Local, Made, OwnNode, Request, Terms, intent, pv};
+use crate::{InFlight, InTree, IntentLocation, Local, Made, OwnNode, Terms, VolumeRequest, intent, pv};
 
 /// The things this controller does.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -55,10 +55,10 @@ pub enum Action {
     CreateVolume {
         /// The claim's uid.
         uid: String,
-        /// The driver's socket.
-        socket: Arc<str>,
+        /// The driver's name.
+        driver: Arc<str>,
         /// The request.
-        request: Request,
+        request: VolumeRequest,
         /// What goes with it.
         secrets: Secrets,
         /// The volume is to be recorded as an in-tree plugin would have done it.
@@ -92,10 +92,10 @@ pub enum Action {
     AskCapacity {
         /// The claim's uid.
         uid: String,
-        /// The driver's socket.
-        socket: Arc<str>,
+        /// The driver's name.
+        driver: Arc<str>,
         /// The request it would get.
-        request: Request,
+        request: VolumeRequest,
         /// This node.
         node: OwnNode,
     },
@@ -131,8 +131,8 @@ pub enum Action {
     DeleteVolume {
         /// Of the claim or PersistentVolume it is done for.
         uid: String,
-        /// The driver's socket.
-        socket: Arc<str>,
+        /// The driver's name.
+        driver: Arc<str>,
         /// The driver's name for it.
         volume_id: String,
         /// What goes with it.
@@ -209,12 +209,12 @@ impl control::Action for Action {
             Action::Reschedule(claim) => intent::reschedule(claim),
             Action::AddSourceFinalizer { source, finalizer, .. } => patch(source.reference(), hold(source, finalizer)),
             Action::ReadSecret { secret, .. } => Secrets::read(secret),
-            Action::CreateVolume { socket, request, secrets, .. } => {
-                Effect::Call { socket: socket.to_string(), call: Call::CreateVolume(request.to_csi(secrets)) }
+            Action::CreateVolume { driver, request, secrets, .. } => {
+                Effect::call_driver(&**driver, Call::CreateVolume(request.to_csi(secrets)))
             }
             Action::CreatePv { claim, local, terms, made, in_tree } => pv::create(claim, local, terms, made, *in_tree),
-            Action::AskCapacity { socket, request, node, .. } => {
-                Effect::Call { socket: socket.to_string(), call: Call::GetCapacity(capacity_request(request, node)) }
+            Action::AskCapacity { driver, request, node, .. } => {
+                Effect::call_driver(&**driver, Call::GetCapacity(capacity_request(request, node)))
             }
             Action::TakeClaim { claim, node } => {
                 let body = json!({ "metadata": { "annotations": { names::SELECTED_NODE: node } } });
@@ -227,13 +227,10 @@ impl control::Action for Action {
             Action::LookForPv { name, .. } | Action::LookAtPv { name, .. } => {
                 Effect::Read(ObjectRef::cluster(Kind::PersistentVolume, name.as_str()))
             }
-            Action::DeleteVolume { socket, volume_id, secrets, .. } => Effect::Call {
-                socket: socket.to_string(),
-                call: Call::DeleteVolume(DeleteVolumeRequest {
-                    volume_id: volume_id.clone(),
-                    secrets: secrets.0.clone(),
-                }),
-            },
+            Action::DeleteVolume { driver, volume_id, secrets, .. } => {
+                let request = DeleteVolumeRequest { volume_id: volume_id.clone(), secrets: secrets.0.clone() };
+                Effect::call_driver(&**driver, Call::DeleteVolume(request))
+            }
             Action::AddFinalizer(volume) => {
                 patch(volume_ref(volume), Patch::add_finalizer(&volume.metadata, names::PROVISIONER_FINALIZER))
             }
@@ -300,7 +297,7 @@ fn patch(target: ObjectRef, patch: Patch) -> Effect {
 }
 
 /// P95: the parameters as the driver would get them, for this node.
-fn capacity_request(request: &Request, node: &OwnNode) -> GetCapacityRequest {
+fn capacity_request(request: &VolumeRequest, node: &OwnNode) -> GetCapacityRequest {
     let whole = request.to_csi(&Secrets::default());
     GetCapacityRequest {
         volume_capabilities: whole.volume_capabilities,

@@ -84,7 +84,7 @@ pub use settings::{Abilities, CapacitySettings, InTree, Intent, Local, OwnNode, 
 pub use source::{ContentSource, SourceKind, SourceProtection};
 pub use sources::{RemoveSourceFinalizer, SourceKey, SourceReason, SourceView, Sources};
 pub use tally::{AttemptGoal, AttemptTally, EndedAttempt};
-pub use terms::{Obstacle, Request, Terms, Unfit};
+pub use terms::{Obstacle, Terms, Unfit, VolumeRequest};
 pub use topology::{Requirement, Segments};
 pub use view::{ClaimView, ClassTerms, Goal, NameSlot, Provision, View, VolumeView};
 

@@ -18,8 +18,6 @@ use rules_translate::{Migration, Plugin};
 pub struct Local {
     /// The driver's name.
     pub driver: Arc<str>,
-    /// The path of its socket.
-    pub socket: Arc<str>,
     /// What it can do.
     pub abilities: Abilities,
     /// What the operator wants.
@@ -63,10 +61,9 @@ impl RecentlyProvisioned {
 
 impl Local {
     /// A driver that makes, deletes and publishes volumes, under the default settings.
-    pub fn new(driver: impl Into<Arc<str>>, socket: impl Into<Arc<str>>) -> Local {
+    pub fn new(driver: impl Into<Arc<str>>) -> Local {
         Local {
             driver: driver.into(),
-            socket: socket.into(),
             abilities: Abilities::plain(),
             settings: Arc::new(Settings::default()),
             recently_provisioned: RecentlyProvisioned::default(),
@@ -75,14 +72,8 @@ impl Local {
 
     /// As decisions see it: what was recorded lately concerns them only as far as their claim goes.
     pub(crate) fn in_view(&self) -> Local {
-        let (driver, socket, settings) = (self.driver.clone(), self.socket.clone(), self.settings.clone());
-        Local {
-            driver,
-            socket,
-            abilities: self.abilities,
-            settings,
-            recently_provisioned: RecentlyProvisioned::default(),
-        }
+        let (driver, settings) = (self.driver.clone(), self.settings.clone());
+        Local { driver, abilities: self.abilities, settings, recently_provisioned: RecentlyProvisioned::default() }
     }
 
     /// The name of the volume made for a claim.

@@ -58,12 +58,12 @@ pub struct Terms {
     /// The secrets of the volume.
     pub secrets: SecretRefs,
     /// What is asked of the driver.
-    pub request: Request,
+    pub request: VolumeRequest,
 }
 
 /// A request to the driver, the same at every attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Request {
+pub struct VolumeRequest {
     /// The volume's name, derived from the claim's uid.
     pub name: String,
     /// The least size.
@@ -88,7 +88,7 @@ pub struct Request {
     pub topology: Option<Requirement>,
 }
 
-impl Request {
+impl VolumeRequest {
     /// As the driver gets it.
     pub fn to_csi(&self, secrets: &Secrets) -> CreateVolumeRequest {
         CreateVolumeRequest {
@@ -151,7 +151,7 @@ pub(crate) fn terms(
         reclaim_policy: class.reclaim_policy().into(),
         attributes_class,
         secrets,
-        request: Request {
+        request: VolumeRequest {
             name,
             required_bytes: bytes,
             modes,

@@ -4,11 +4,11 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{Condition, CsiNodeDriver, Kind, ObjectRef, Patch, Precondition, Subresource, Time, Write, names};
-use control::{Attempt, Effect, Lane, Outcome, Permission, Reply};
+use control::{Attempt, Effect, Endpoint, Lane, Outcome, Permission, Reply};
 use csi::{Call, Response, registration, v1};
 use serde_json::json;
 
-use crate::local::{Driver, Local, NodeInfo, Plugin, RegistrationProgress, Socket};
+use crate::local::{Local, NodeInfo, PluginAtSocket, RegisteredDriver, RegistrationProgress, Socket};
 
 /// What the registrar does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -214,7 +214,7 @@ fn patch(
 }
 
 fn call(socket: &str, call: Call) -> Effect {
-    Effect::Call { socket: socket.into(), call }
+    Effect::Call { to: Endpoint::Socket(socket.into()), call }
 }
 
 fn notify(at: &At, plugin_registered: bool, error: &str) -> Effect {
@@ -255,7 +255,7 @@ pub fn learn(local: &mut Local, did: &Action, got: &Outcome) {
     };
     match (did, answer) {
         (Action::AskWho(_), Some(Response::GetInfo(info))) => {
-            socket.progress = RegistrationProgress::Introduced(Plugin {
+            socket.progress = RegistrationProgress::Introduced(PluginAtSocket {
                 kind: info.r#type.clone(),
                 name: info.name.clone(),
                 endpoint: info.endpoint.clone(),
@@ -311,7 +311,7 @@ fn welcomed(socket: &mut Socket, path: &str, heard: bool) {
         return;
     };
     let wants_pod = plugin.wants_pod.unwrap_or(false);
-    let driver = Driver { socket: plugin.socket(path), stages: *stages, wants_pod };
+    let driver = RegisteredDriver { socket: plugin.socket(path), stages: *stages, wants_pod };
     socket.registered = Some((plugin.name.clone(), driver));
     socket.turned_away = None;
     if heard {

@@ -10,7 +10,7 @@ use control::{Decision, Timestamp, Why};
 use crate::Reason;
 use crate::action::{Action, At, ready};
 use crate::judge;
-use crate::local::{NodeInfo, Plugin, RegistrationProgress};
+use crate::local::{NodeInfo, PluginAtSocket, RegistrationProgress};
 use crate::view::{CsiNodeSide, NodeObject, SelfView, SocketView, View};
 
 /// What to do about the node itself or one of its sockets.
@@ -141,7 +141,7 @@ fn problem(view: &SocketView) -> Option<String> {
 }
 
 /// KL-18: two drivers, or a driver and an administrator, disagree about where the node is.
-fn topology_collision(view: &SocketView, plugin: &Plugin, place: &NodeInfo) -> Option<String> {
+fn topology_collision(view: &SocketView, plugin: &PluginAtSocket, place: &NodeInfo) -> Option<String> {
     let NodeObject::Ours(node) = &view.node else { return None };
     collision(node, &plugin.name, place)
 }
@@ -165,7 +165,7 @@ fn turn_away(view: &SocketView, problem: String) -> Decision<Action, Reason> {
 }
 
 /// The next write that makes the objects say what the driver said; `None` when they do.
-fn install(view: &SocketView, plugin: &Plugin, place: &NodeInfo) -> Option<Decision<Action, Reason>> {
+fn install(view: &SocketView, plugin: &PluginAtSocket, place: &NodeInfo) -> Option<Decision<Action, Reason>> {
     let NodeObject::Ours(node) = &view.node else {
         let text = format!("driver {} waits for the node object to carry this incarnation of the agent", plugin.name);
         return Some(Decision::Rest(Why::waiting(Reason::NodeNotIntroduced, text)));
@@ -180,7 +180,7 @@ fn install(view: &SocketView, plugin: &Plugin, place: &NodeInfo) -> Option<Decis
 fn set_entry(
     node: &Node,
     csi_node: &Arc<CSINode>,
-    plugin: &Plugin,
+    plugin: &PluginAtSocket,
     place: &NodeInfo,
 ) -> Option<Decision<Action, Reason>> {
     let wanted = entry(plugin, place);
@@ -216,7 +216,7 @@ fn set_entry(
     }
 }
 
-fn entry(plugin: &Plugin, place: &NodeInfo) -> CsiNodeDriver {
+fn entry(plugin: &PluginAtSocket, place: &NodeInfo) -> CsiNodeDriver {
     let keys: Vec<String> = place.topology.keys().cloned().collect();
     // KL-20: zero is no limit, a negative number is nonsense and no limit either.
     let count = i32::try_from(place.max_volumes).unwrap_or(if place.max_volumes > 0 { i32::MAX } else { 0 });

@@ -3,7 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 
-use crate::local::{NodeInfo, Plugin};
+use crate::local::{NodeInfo, PluginAtSocket};
 
 /// The only kind of plugin there is a place for.
 const CSI_PLUGIN_TYPE: &str = "CSIPlugin";
@@ -13,7 +13,7 @@ const LONGEST_NAME: usize = 63;
 const LONGEST_NODE_ID: usize = 256;
 
 /// What is wrong with how the plugin introduced itself, if anything.
-pub fn plugin(plugin: &Plugin) -> Option<String> {
+pub fn plugin(plugin: &PluginAtSocket) -> Option<String> {
     if plugin.kind != CSI_PLUGIN_TYPE {
         return Some(format!(
             "plugins of type {} are not supported here, only {CSI_PLUGIN_TYPE}",

@@ -42,7 +42,7 @@ mod wakes;
 
 pub use action::Action;
 pub use helper::{Announced, AtPath, Health, Heard, Helper, HelperFacts, HelperStep, SOCKET_MODE};
-pub use local::{Driver, Local, NodeInfo, Plugin, RegistrationProgress, Socket};
+pub use local::{Local, NodeInfo, PluginAtSocket, RegisteredDriver, RegistrationProgress, Socket};
 pub use marker::{MarkedNode, Marker, MarkerAction, MarkerLocal, MarkerView};
 pub use reason::Reason;
 pub use view::{CsiNodeSide, NodeObject, SelfView, SocketView, View};

@@ -23,7 +23,7 @@ pub struct Socket {
     /// What the driver was last told to be wrong with it.
     pub turned_away: Option<String>,
     /// The driver as registered. It outlives the socket's replacement until the new one has been heard.
-    pub registered: Option<(String, Driver)>,
+    pub registered: Option<(String, RegisteredDriver)>,
 }
 
 /// How far the conversation on a registration socket has come.
@@ -33,18 +33,18 @@ pub enum RegistrationProgress {
     #[default]
     Found,
     /// GetInfo was answered.
-    Introduced(Plugin),
+    Introduced(PluginAtSocket),
     /// NodeGetInfo was answered as well.
-    Placed(Plugin, NodeInfo),
+    Placed(PluginAtSocket, NodeInfo),
     /// NodeGetCapabilities was answered as well: the driver stages volumes, or not.
-    Able(Plugin, NodeInfo, bool),
+    Able(PluginAtSocket, NodeInfo, bool),
     /// The driver was told that it is registered.
-    Told(Plugin, NodeInfo, bool),
+    Told(PluginAtSocket, NodeInfo, bool),
 }
 
 /// What GetInfo says.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Plugin {
+pub struct PluginAtSocket {
     /// `CSIPlugin` for drivers.
     pub kind: String,
     /// The driver's name.
@@ -70,7 +70,7 @@ pub struct NodeInfo {
 
 /// A registered driver, as the node agent needs it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Driver {
+pub struct RegisteredDriver {
     /// Its socket.
     pub socket: String,
     /// It stages volumes before it publishes them.
@@ -99,7 +99,7 @@ impl Local {
     }
 
     /// Registered drivers by name.
-    pub fn drivers(&self) -> BTreeMap<String, Driver> {
+    pub fn drivers(&self) -> BTreeMap<String, RegisteredDriver> {
         self.sockets.values().filter_map(|socket| socket.registered.clone()).collect()
     }
 }
@@ -114,7 +114,7 @@ impl NodeInfo {
 
 impl RegistrationProgress {
     /// What GetInfo said, if it was answered.
-    pub fn plugin(&self) -> Option<&Plugin> {
+    pub fn plugin(&self) -> Option<&PluginAtSocket> {
         match self {
             RegistrationProgress::Found => None,
             RegistrationProgress::Introduced(plugin)
@@ -135,7 +135,7 @@ impl RegistrationProgress {
     }
 }
 
-impl Plugin {
+impl PluginAtSocket {
     /// The driver's socket: the endpoint without a scheme, or the registration socket itself if it named none (KL-7).
     pub fn socket(&self, registration: &str) -> String {
         let endpoint = self.endpoint.strip_prefix("unix://").unwrap_or(&self.endpoint);

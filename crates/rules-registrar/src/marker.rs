@@ -41,8 +41,6 @@ pub struct MarkerLocal {
     pub node: String,
     /// The driver's name.
     pub driver: String,
-    /// The driver's socket.
-    pub socket: String,
     /// What NodeGetInfo said, if it was answered since the driver started.
     pub place: Option<NodeInfo>,
 }
@@ -52,8 +50,8 @@ pub struct MarkerLocal {
 pub enum MarkerAction {
     /// Ask the driver for the node's id and topology.
     AskPlace {
-        /// Its socket.
-        socket: String,
+        /// Its name.
+        driver: String,
     },
     /// Write them.
     Describe {
@@ -87,8 +85,8 @@ impl control::Action for MarkerAction {
 
     fn effect(&self) -> Effect {
         match self {
-            MarkerAction::AskPlace { socket } => {
-                Effect::Call { socket: socket.clone(), call: Call::NodeGetInfo(v1::NodeGetInfoRequest {}) }
+            MarkerAction::AskPlace { driver } => {
+                Effect::call_driver(driver.as_str(), Call::NodeGetInfo(v1::NodeGetInfoRequest {}))
             }
             MarkerAction::Describe { name, only_if, annotations, labels } => {
                 let body = json!({ "metadata": { "annotations": annotations, "labels": labels } });
@@ -154,10 +152,10 @@ fn node_wakes(node: &Node, woken: &mut Woken<'_, Marker>) {
 }
 
 fn next(view: &MarkerView) -> Decision<MarkerAction, Reason> {
-    let MarkerLocal { node: name, driver, socket, place } = &*view.local;
+    let MarkerLocal { node: name, driver, place } = &*view.local;
     let Some(place) = place else {
         let why = Why::waiting(Reason::NodeIdUnknown, format!("asking driver {driver} for its id of node {name}"));
-        return Decision::Do(MarkerAction::AskPlace { socket: socket.clone() }, why);
+        return Decision::Do(MarkerAction::AskPlace { driver: driver.clone() }, why);
     };
     let Some(node) = &view.node else {
         return Decision::Rest(Why::waiting(Reason::NodeMissing, format!("waiting for node {name} to be in the API")));

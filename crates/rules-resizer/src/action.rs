@@ -3,13 +3,13 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use api::{Kind, SecretReference, Time};
+use api::{Kind, SecretReference, Seen, Time};
 use control::{Attempt, Capability, Effect, Lane, Outcome, Permission, Secrets};
 use csi::{Call, v1};
 
 use crate::memory::grown;
 use crate::patch;
-use crate::view::{DriverVolume, Stamp};
+use crate::view::DriverVolume;
 
 /// Everything the resizer does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -19,12 +19,12 @@ pub enum Action {
         /// The claim's uid.
         claim: String,
         /// The volume as it was seen.
-        volume: Stamp,
+        volume: Seen,
     },
     /// Make sure that no write of an earlier incarnation changes the claim any more.
     Adopt {
         /// The claim as it was seen.
-        claim: Stamp,
+        claim: Seen,
         /// What is gone on with.
         of: Work,
     },
@@ -57,7 +57,7 @@ pub enum Action {
         /// The claim's uid.
         claim: String,
         /// The volume as it was seen.
-        volume: Stamp,
+        volume: Seen,
         /// The new size.
         size: i64,
         /// What its filesystem had before, for the node.
@@ -66,7 +66,7 @@ pub enum Action {
     /// Hand over to the node.
     AwaitNode {
         /// The claim as it was seen.
-        claim: Stamp,
+        claim: Seen,
         /// The size under way.
         size: i64,
         /// It is recorded in the claim.
@@ -79,7 +79,7 @@ pub enum Action {
     /// Record the new size in the claim: nothing is left to do.
     Finish {
         /// The claim as it was seen.
-        claim: Stamp,
+        claim: Seen,
         /// The new size.
         size: i64,
         /// Conditions that go.
@@ -92,7 +92,7 @@ pub enum Action {
     /// Record the class under way in the claim.
     BeginModify {
         /// The claim as it was seen.
-        claim: Stamp,
+        claim: Seen,
         /// The class.
         class: String,
         /// When.
@@ -101,7 +101,7 @@ pub enum Action {
     /// Say that the class is not there.
     Pend {
         /// The claim as it was seen.
-        claim: Stamp,
+        claim: Seen,
         /// The class of an earlier change, which stays.
         target: String,
     },
@@ -123,14 +123,14 @@ pub enum Action {
         /// The claim's uid.
         claim: String,
         /// The volume as it was seen.
-        volume: Stamp,
+        volume: Seen,
         /// The class.
         class: String,
     },
     /// Record the new class in the claim: nothing is left to do.
     FinishModify {
         /// The claim as it was seen.
-        claim: Stamp,
+        claim: Seen,
         /// The class.
         class: String,
         /// Conditions that go.
@@ -141,7 +141,7 @@ pub enum Action {
     /// Take back the claim's word that its attributes are being changed.
     CancelModify {
         /// The claim as it was seen.
-        claim: Stamp,
+        claim: Seen,
     },
 }
 
@@ -149,7 +149,7 @@ pub enum Action {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Begin {
     /// The claim as it was seen.
-    pub claim: Stamp,
+    pub claim: Seen,
     /// The size.
     pub size: i64,
     /// The size and its progress are kept in the claim's status.
@@ -166,7 +166,7 @@ pub struct Begin {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GrowthReport {
     /// The claim as it was seen.
-    pub claim: Stamp,
+    pub claim: Seen,
     /// The driver will never do it, and the claim says so where it keeps the size under way.
     pub infeasible: bool,
     /// What the driver said.
@@ -179,7 +179,7 @@ pub struct GrowthReport {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ModifyReport {
     /// The claim as it was seen.
-    pub claim: Stamp,
+    pub claim: Seen,
     /// The class.
     pub class: String,
     /// The driver will never do it.
@@ -357,7 +357,7 @@ fn expand(place: &DriverVolume, size: i64, capability: &Capability, secrets: &Se
         secrets: secrets.0.clone(),
         volume_capability: Some(capability.to_csi()),
     });
-    Effect::Call { socket: place.socket.clone(), call }
+    Effect::call_driver(place.driver.as_str(), call)
 }
 
 fn modify(place: &DriverVolume, parameters: &BTreeMap<String, String>, secrets: &Secrets) -> Effect {
@@ -366,5 +366,5 @@ fn modify(place: &DriverVolume, parameters: &BTreeMap<String, String>, secrets: 
         secrets: secrets.0.clone(),
         mutable_parameters: parameters.clone(),
     });
-    Effect::Call { socket: place.socket.clone(), call }
+    Effect::call_driver(place.driver.as_str(), call)
 }

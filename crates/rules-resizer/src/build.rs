@@ -8,13 +8,13 @@ use alloc::vec::Vec;
 
 use api::{
     ClaimPhase, Condition, CsiSource, ModifyVolumeStatus, ObjectKey, PersistentVolume, PersistentVolumeClaim, Quantity,
-    ResourceList, SecretReference, names,
+    ResourceList, SecretReference, Seen, names,
 };
 use control::{Cache, Capability, Mode};
 
 use crate::view::{
-    BeforeSize, Bound, Class, DriverVolume, Expansion, Grow, Key, Modify, ModifyState, ResizeProgress, Sizes, Stamp,
-    Told, View,
+    BeforeSize, Bound, Class, DriverVolume, Expansion, Grow, Key, Modify, ModifyState, ResizeProgress, Sizes, Told,
+    View,
 };
 use crate::{Local, wakes};
 
@@ -72,13 +72,9 @@ fn bound(
     local: &Local,
 ) -> Bound {
     Bound {
-        claim: Stamp::of(&claim.metadata),
-        volume: Stamp::of(&volume.metadata),
-        place: DriverVolume {
-            driver: local.driver.clone(),
-            socket: local.socket.clone(),
-            handle: csi.volume_handle.clone(),
-        },
+        claim: Seen::of::<PersistentVolumeClaim>(&claim.metadata),
+        volume: Seen::of::<PersistentVolume>(&volume.metadata),
+        place: DriverVolume { driver: local.driver.clone(), handle: csi.volume_handle.clone() },
         grow: grow(claim, volume, csi, sizes, cache, local),
         modify: modify(claim, volume, csi, cache, local),
         slow_millis: local.slow_millis,
@@ -227,10 +223,9 @@ fn extra(claim: &PersistentVolumeClaim, volume: &PersistentVolume) -> BTreeMap<S
 
 impl Local {
     /// A driver whose volumes grow by its controller, with everything else as the Go resizer has it by default.
-    pub fn new(driver: impl Into<String>, socket: impl Into<String>, expansion: Expansion) -> Local {
+    pub fn new(driver: impl Into<String>, expansion: Expansion) -> Local {
         Local {
             driver: driver.into(),
-            socket: socket.into(),
             expansion,
             modifies: false,
             single_node_multi_writer: false,

@@ -48,8 +48,8 @@ pub use action::{Action, Begin, GrowthReport, ModifyReport, Work};
 pub use memory::{GrowFailure, GrowMemory, Grown, Memory, ModifyFailure, ModifyMemory};
 pub use reason::Reason;
 pub use view::{
-    BeforeSize, Bound, Class, DriverVolume, Expansion, Grow, Key, Modify, ModifyState, ResizeProgress, Sizes, Stamp,
-    Told, View,
+    BeforeSize, Bound, Class, DriverVolume, Expansion, Grow, Key, Modify, ModifyState, ResizeProgress, Sizes, Told,
+    View,
 };
 
 use alloc::string::String;
@@ -66,8 +66,6 @@ pub struct Resizer;
 pub struct Local {
     /// Its name.
     pub driver: String,
-    /// The path of its socket.
-    pub socket: String,
     /// Who expands its volumes: EXPAND_VOLUME of the controller, or else of the node.
     pub expansion: Expansion,
     /// It has the controller capability MODIFY_VOLUME, and the cluster has attributes classes.

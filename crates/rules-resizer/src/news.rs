@@ -65,26 +65,27 @@ pub(crate) fn rest_event(why: &Why<Reason>) -> Option<(EventType, &'static str)>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Stamp;
     use alloc::vec::Vec;
+    use api::{Kind, ObjectRef, Seen};
     use control::Action as _;
 
-    fn stamp() -> Stamp {
-        Stamp { key: api::ObjectKey::new("n", "c"), uid: "u".into(), version: "1".into() }
+    fn claim() -> Seen {
+        let object = ObjectRef::namespaced(Kind::PersistentVolumeClaim, "n", "c");
+        Seen { object, uid: "u".into(), version: "1".into() }
     }
 
     // Sidecars 4.4, 4.5: the reasons of the Go resizer.
     #[test]
     fn growing_and_modifying_are_told_under_the_reasons_users_know() {
         let done = |act: &Action| act.news().done.map(|(reason, _)| reason);
-        let finish = Action::Finish { claim: stamp(), size: 2 << 30, gone: Vec::new(), recovers: true };
+        let finish = Action::Finish { claim: claim(), size: 2 << 30, gone: Vec::new(), recovers: true };
         assert_eq!(finish.news().done, Some(("VolumeResizeSuccessful", "the volume has 2Gi".into())));
         assert_eq!(finish.news().failed, Some("VolumeResizeFailed"));
-        let cancel = Action::CancelModify { claim: stamp() };
+        let cancel = Action::CancelModify { claim: claim() };
         assert_eq!((done(&cancel), cancel.news().failed), (Some("VolumeModifyCanceled"), Some("VolumeModifyFailed")));
-        let modified = Action::FinishModify { claim: stamp(), class: "gold".into(), gone: Vec::new() };
+        let modified = Action::FinishModify { claim: claim(), class: "gold".into(), gone: Vec::new() };
         assert_eq!(done(&modified), Some("VolumeModifySuccessful"));
-        let pend = Action::Pend { claim: stamp(), target: String::new() };
+        let pend = Action::Pend { claim: claim(), target: String::new() };
         assert_eq!((pend.news().begun, pend.news().done), (None, None));
     }
 

@@ -3,24 +3,20 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use api::{Kind, ObjectRef, Patch, Quantity, Subresource, Time, Value, Write, names};
+use api::{Quantity, Seen, Time, Value, names};
 use control::Effect;
 use serde_json::{Map, json};
 
 use crate::action::{Begin, GrowthReport, ModifyReport};
-use crate::view::Stamp;
 
 /// A change of the volume as it was seen, unchanged since: one that arrives late meets a newer version and fails.
-fn volume(seen: &Stamp, body: Value) -> Effect {
-    let target = ObjectRef { kind: Kind::PersistentVolume, key: seen.key.clone() };
-    Effect::Write(Write::Patch { target, subresource: None, patch: Patch::merge(seen.unchanged(), body) })
+fn volume(seen: &Seen, body: Value) -> Effect {
+    Effect::Write(seen.patch(body))
 }
 
 /// A change of the claim as it was seen, unchanged since.
-fn claim(seen: &Stamp, body: Value) -> Effect {
-    let target = ObjectRef { kind: Kind::PersistentVolumeClaim, key: seen.key.clone() };
-    let patch = Patch::strategic(seen.unchanged(), body);
-    Effect::Write(Write::Patch { target, subresource: Some(Subresource::Status), patch })
+fn claim(seen: &Seen, body: Value) -> Effect {
+    Effect::Write(seen.merge_status(body))
 }
 
 fn one(key: &str, value: Value) -> Value {
@@ -50,12 +46,12 @@ fn without(gone: &[String]) -> impl Iterator<Item = Value> {
     gone.iter().map(|condition| json!({ "type": condition, "$patch": "delete" }))
 }
 
-pub(crate) fn forget_before(seen: &Stamp) -> Effect {
+pub(crate) fn forget_before(seen: &Seen) -> Effect {
     let body = json!({ "metadata": { "annotations": one(names::PRE_RESIZE_CAPACITY, Value::Null) } });
     volume(seen, body)
 }
 
-pub(crate) fn adopt(seen: &Stamp) -> Effect {
+pub(crate) fn adopt(seen: &Seen) -> Effect {
     claim(seen, json!({ "metadata": { "annotations": one(names::RESIZE_ADOPTED, json!(seen.version)) } }))
 }
 
@@ -72,7 +68,7 @@ pub(crate) fn begin(begin: &Begin) -> Effect {
     claim(&begin.claim, body)
 }
 
-pub(crate) fn set_size(seen: &Stamp, size: i64, before: Option<&str>) -> Effect {
+pub(crate) fn set_size(seen: &Seen, size: i64, before: Option<&str>) -> Effect {
     let mut body = json!({ "spec": { "capacity": { "storage": size_text(size) } } });
     if let Some(before) = before {
         body["metadata"] = json!({ "annotations": one(names::PRE_RESIZE_CAPACITY, json!(before)) });
@@ -80,7 +76,7 @@ pub(crate) fn set_size(seen: &Stamp, size: i64, before: Option<&str>) -> Effect 
     volume(seen, body)
 }
 
-pub(crate) fn await_node(seen: &Stamp, size: i64, recovers: bool, at: &Time) -> Effect {
+pub(crate) fn await_node(seen: &Seen, size: i64, recovers: bool, at: &Time) -> Effect {
     let adopted = one(names::RESIZE_ADOPTED, Value::Null);
     let conditions = [holds(names::FILE_SYSTEM_RESIZE_PENDING, at)];
     let mut body = json!({ "metadata": { "annotations": adopted }, "status": { "conditions": conditions } });
@@ -91,7 +87,7 @@ pub(crate) fn await_node(seen: &Stamp, size: i64, recovers: bool, at: &Time) -> 
     claim(seen, body)
 }
 
-pub(crate) fn finish(seen: &Stamp, size: i64, gone: &[String], recovers: bool) -> Effect {
+pub(crate) fn finish(seen: &Seen, size: i64, gone: &[String], recovers: bool) -> Effect {
     let conditions: Vec<Value> = without(gone).collect();
     let mut status = json!({ "capacity": { "storage": size_text(size) }, "conditions": conditions });
     if recovers {
@@ -115,22 +111,22 @@ fn modify_status(status: &str, class: &str) -> Value {
     json!({ "status": status, "targetVolumeAttributesClassName": class })
 }
 
-pub(crate) fn begin_modify(seen: &Stamp, class: &str, at: &Time) -> Effect {
+pub(crate) fn begin_modify(seen: &Seen, class: &str, at: &Time) -> Effect {
     let status = modify_status(names::MODIFY_IN_PROGRESS, class);
     let conditions = [holds(names::MODIFYING_VOLUME, at)];
     claim(seen, json!({ "status": { "modifyVolumeStatus": status, "conditions": conditions } }))
 }
 
-pub(crate) fn pend(seen: &Stamp, target: &str) -> Effect {
+pub(crate) fn pend(seen: &Seen, target: &str) -> Effect {
     let status = modify_status(names::MODIFY_PENDING, target);
     claim(seen, json!({ "status": { "modifyVolumeStatus": status } }))
 }
 
-pub(crate) fn set_class(seen: &Stamp, class: &str) -> Effect {
+pub(crate) fn set_class(seen: &Seen, class: &str) -> Effect {
     volume(seen, json!({ "spec": { "volumeAttributesClassName": class } }))
 }
 
-pub(crate) fn finish_modify(seen: &Stamp, class: &str, gone: &[String]) -> Effect {
+pub(crate) fn finish_modify(seen: &Seen, class: &str, gone: &[String]) -> Effect {
     let conditions: Vec<Value> = without(gone).collect();
     let status = json!({
         "modifyVolumeStatus": null, "currentVolumeAttributesClassName": class, "conditions": conditions,
@@ -149,7 +145,7 @@ pub(crate) fn report_modify(report: &ModifyReport) -> Effect {
     claim(&report.claim, json!({ "status": { "modifyVolumeStatus": status, "conditions": conditions } }))
 }
 
-pub(crate) fn cancel_modify(seen: &Stamp) -> Effect {
+pub(crate) fn cancel_modify(seen: &Seen) -> Effect {
     let gone = json!({ "type": names::MODIFYING_VOLUME, "$patch": "delete" });
     claim(seen, json!({ "status": { "conditions": [gone] } }))
 }

@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use api::{Meta, ObjectKey, Precondition, SecretReference};
+use api::{ObjectKey, SecretReference, Seen};
 use control::Capability;
 
 /// What one decision is about: a claim.
@@ -38,9 +38,9 @@ pub enum View {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Bound {
     /// The claim as it was seen.
-    pub claim: Stamp,
+    pub claim: Seen,
     /// The volume as it was seen.
-    pub volume: Stamp,
+    pub volume: Seen,
     /// The volume as the driver knows it.
     pub place: DriverVolume,
     /// Its size.
@@ -196,33 +196,8 @@ pub enum Class {
 pub struct DriverVolume {
     /// The driver's name.
     pub driver: String,
-    /// The driver's socket.
-    pub socket: String,
     /// The volume's handle.
     pub handle: String,
-}
-
-/// An object as it was seen.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Stamp {
-    /// Where it is.
-    pub key: ObjectKey,
-    /// Its uid.
-    pub uid: String,
-    /// Its resource version.
-    pub version: String,
-}
-
-impl Stamp {
-    /// An object's metadata, as far as a later write needs it.
-    pub fn of(meta: &Meta) -> Stamp {
-        Stamp { key: meta.key(), uid: meta.uid.clone(), version: meta.resource_version.clone() }
-    }
-
-    /// The very object seen, unchanged.
-    pub fn unchanged(&self) -> Precondition {
-        Precondition { uid: Some(self.uid.clone()), resource_version: Some(self.version.clone()) }
-    }
 }
 
 /// The condition of a type, if the claim has it.

@@ -9,7 +9,7 @@ use api::names;
 use api::{ClaimPhase, Node, ObjectKey, PersistentVolumeClaim, Pod};
 use control::Cache;
 
-use crate::{ClaimState, NodeView, Pending, View};
+use crate::{ClaimState, NodeView, PendingPod, View};
 
 pub(crate) fn view(key: &ObjectKey, cache: &Cache) -> View {
     let Some(pod) = cache.pod(key) else { return View::Gone };
@@ -23,7 +23,7 @@ pub(crate) fn view(key: &ObjectKey, cache: &Cache) -> View {
         return View::Deleting;
     }
     let template = pod.spec.volumes.iter().find(|volume| volume.ephemeral.is_some());
-    View::Pending(Pending {
+    View::Pending(PendingPod {
         pod: key.clone(),
         uid: pod.metadata.uid.clone(),
         template: template.map(|volume| volume.name.clone()),

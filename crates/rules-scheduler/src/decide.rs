@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use control::{Decision, Why};
 
-use crate::{Action, ClaimState, NodeView, Pending, Reason, View};
+use crate::{Action, ClaimState, NodeView, PendingPod, Reason, View};
 
 pub(crate) fn decide(view: &View) -> Decision<Action, Reason> {
     match view {
@@ -16,7 +16,7 @@ pub(crate) fn decide(view: &View) -> Decision<Action, Reason> {
     }
 }
 
-fn place(pending: &Pending) -> Decision<Action, Reason> {
+fn place(pending: &PendingPod) -> Decision<Action, Reason> {
     if let Some(volume) = &pending.template {
         return rest(
             Reason::TemplateNotSupported,
@@ -61,7 +61,7 @@ fn obstacle(name: &str, state: &ClaimState) -> Option<Why<Reason>> {
 
 /// A volume is being made for a node, and that node must be the pod's. If the node is gone and nothing was begun, the
 /// claim is free to go elsewhere; otherwise we wait.
-fn fixed_elsewhere(pending: &Pending) -> Option<Decision<Action, Reason>> {
+fn fixed_elsewhere(pending: &PendingPod) -> Option<Decision<Action, Reason>> {
     let mut fixed: Option<(&str, &str)> = None;
     for (name, state) in &pending.claims {
         let ClaimState::NodeSelected { node, in_the_making: true, .. } = state else { continue };
@@ -85,7 +85,7 @@ fn fixed_elsewhere(pending: &Pending) -> Option<Decision<Action, Reason>> {
     Some(rest(Reason::SelectedNodeClosed, text))
 }
 
-fn choose(pending: &Pending) -> Result<&NodeView, Why<Reason>> {
+fn choose(pending: &PendingPod) -> Result<&NodeView, Why<Reason>> {
     if pending.nodes.is_empty() {
         return Err(Why::waiting(Reason::NoNodes, "there are no nodes"));
     }
@@ -101,7 +101,7 @@ fn choose(pending: &Pending) -> Result<&NodeView, Why<Reason>> {
 }
 
 /// Whether the volumes that exist, or are being made, can be reached from a node.
-fn reaches_all(pending: &Pending, node: &NodeView) -> bool {
+fn reaches_all(pending: &PendingPod, node: &NodeView) -> bool {
     pending.claims.iter().all(|(_, state)| match state {
         ClaimState::Bound { affinity: Some(affinity), .. } => affinity.admits(&node.name, &node.labels),
         ClaimState::NodeSelected { node: selected, in_the_making: true, .. } => *selected == node.name,
@@ -118,7 +118,7 @@ fn reaches_all(pending: &Pending, node: &NodeView) -> bool {
 }
 
 /// A node was selected for one of the claims before: staying with it moves no data and changes no annotation.
-fn preferred(pending: &Pending, node: &NodeView) -> bool {
+fn preferred(pending: &PendingPod, node: &NodeView) -> bool {
     pending.claims.iter().any(|(_, state)| match state {
         ClaimState::Bound { node: selected, .. } => selected.as_ref() == Some(&node.name),
         ClaimState::NodeSelected { node: selected, .. } => *selected == node.name,
@@ -133,7 +133,7 @@ fn preferred(pending: &Pending, node: &NodeView) -> bool {
 }
 
 /// Tells every claim of delayed binding the node, waits for their volumes, then places the pod.
-fn select_or_bind(pending: &Pending, node: &NodeView) -> Decision<Action, Reason> {
+fn select_or_bind(pending: &PendingPod, node: &NodeView) -> Decision<Action, Reason> {
     let mut waiting = Vec::new();
     for (name, state) in &pending.claims {
         let claim = match state {

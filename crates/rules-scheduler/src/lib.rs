@@ -37,7 +37,7 @@ use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Timestam
 
 pub use action::Action;
 pub use reason::Reason;
-pub use view::{ClaimState, NodeView, Pending, View};
+pub use view::{ClaimState, NodeView, PendingPod, View};
 
 /// The rules.
 #[derive(Clone, Copy, Debug, Default)]

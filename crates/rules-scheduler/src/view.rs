@@ -16,12 +16,12 @@ pub enum View {
     /// It is being deleted and has no node.
     Deleting,
     /// It waits for a node.
-    Pending(Pending),
+    Pending(PendingPod),
 }
 
 /// A pod that waits for a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pending {
+pub struct PendingPod {
     /// The pod.
     pub pod: ObjectKey,
     /// Its uid.

@@ -124,7 +124,7 @@ fn check(old: &Stored, preconditions: &Precondition) -> Result<(), Failure> {
         return Err(refuse(format!("its uid is {}, not {uid}: another object now has this name", old.uid())));
     }
     let current = meta::text(&old.value, "resourceVersion");
-    if let Some(version) = preconditions.resource_version.as_deref()
+    if let Some(version) = preconditions.resource_version.as_ref().map(|version| version.0.as_str())
         && version != current
     {
         return Err(refuse(format!("it is at version {current}, not {version}; read it again and decide anew")));

@@ -189,7 +189,7 @@ pub(crate) async fn log(core: &Core, info: &RequestInfo, closing: Option<Closing
         limit_bytes: options.limit_bytes,
         since_seconds: options.since_seconds,
     };
-    let stream = source.open(request).await.map_err(Refusal::bad_request)?;
+    let stream = source.open(request).await.map_err(|error| Refusal::bad_request(error.to_string()))?;
     let stop = async move {
         match closing {
             Some(Closing(mut closing)) => {

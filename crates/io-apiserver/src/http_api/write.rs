@@ -107,7 +107,7 @@ fn delete_options(info: &RequestInfo, body: &[u8]) -> Result<DeleteOptions, Refu
     let text = |value: &Value| value.as_str().filter(|t| !t.is_empty()).map(str::to_owned);
     options.preconditions = Precondition {
         uid: text(&sent["preconditions"]["uid"]),
-        resource_version: text(&sent["preconditions"]["resourceVersion"]),
+        resource_version: text(&sent["preconditions"]["resourceVersion"]).map(api::ResourceVersion),
     };
     if let Some(seconds) = sent["gracePeriodSeconds"].as_i64() {
         options.grace_seconds = Some(seconds);

@@ -10,7 +10,7 @@ use super::ledger::Finding;
 use super::services::{controller, group_controller, node};
 use super::{Ledger, Plugin, required, shelf};
 use crate::limits::Limits;
-use crate::locks::Locks;
+use crate::locks::CallLocks;
 use crate::secrets::Secrets;
 use crate::server::Answers;
 
@@ -19,7 +19,7 @@ pub struct Door<P> {
     plugin: P,
     capabilities: Capabilities,
     ready: Arc<AtomicBool>,
-    busy: Locks,
+    busy: CallLocks,
 }
 
 fn refuse<T>(code: Code, text: impl Into<String>) -> Result<T, Status> {
@@ -29,7 +29,7 @@ fn refuse<T>(code: Code, text: impl Into<String>) -> Result<T, Status> {
 impl<P: Plugin> Door<P> {
     pub fn new(plugin: P, ready: Arc<AtomicBool>) -> Door<P> {
         let capabilities = plugin.capabilities().with_implied_services();
-        Door { plugin, capabilities, ready, busy: Locks::default() }
+        Door { plugin, capabilities, ready, busy: CallLocks::default() }
     }
 
     /// The calls about the driver itself, which need nothing to be ready.

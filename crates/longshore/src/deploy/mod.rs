@@ -49,7 +49,7 @@ enum Part {
 
 /// The driver to deploy.
 #[derive(Args, Clone)]
-pub struct Driver {
+pub(crate) struct Driver {
     /// The driver's name, as it tells it itself, such as csi.example.com
     #[arg(long, value_name = "NAME")]
     driver_name: Option<String>,

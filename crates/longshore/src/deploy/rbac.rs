@@ -9,7 +9,7 @@ use crate::commands::controllers::CLUSTER;
 use crate::sidecar::Role;
 
 /// Who gets rights.
-pub struct Holder {
+pub(crate) struct Holder {
     /// The service account, and the name of the roles made for it.
     pub account: String,
     /// Where it is.

@@ -38,7 +38,7 @@ pub struct Rights {
 
 /// Whose journal is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Journal {
+pub(crate) enum Journal {
     /// The driver's.
     Driver,
     /// Every node its own: which nodes there are nobody knows.

@@ -18,7 +18,7 @@ const REGISTRATION: &str = "/registration";
 
 /// What a set of pods is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub(crate) enum Part {
     /// One pod that works on the cluster's objects.
     Controller,
     /// A pod on every node that serves kubelet.

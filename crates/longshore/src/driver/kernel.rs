@@ -13,10 +13,10 @@ use io_host::{Holder, MountEntry};
 use rules_driver::{Config, DIRECTORY, Facts, Look, Mount};
 
 /// Mounts by target, and loop devices by image.
-pub type Seen = (BTreeMap<String, Mount>, BTreeMap<String, String>);
+pub(crate) type Seen = (BTreeMap<String, Mount>, BTreeMap<String, String>);
 
 /// How far the kernel has been listened to.
-pub struct Kernel {
+pub(crate) struct Kernel {
     /// The newest mount that was looked at; nothing where single mounts cannot be asked for.
     newest: Mutex<Option<u64>>,
     /// The mounts that hold `/dev` and the driver's own directory.

@@ -9,10 +9,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result, anyhow};
-use control::host::{FailureKind, Op, Reply};
+use anyhow::{Context, Result, anyhow, bail};
+use control::host::{Op, Reply};
 use csi::{Call, Code, Method, Response, Status, registration};
-use io_csi::{Answers, Locks};
+use io_csi::{Answers, CallLocks};
 use io_host::{Host, Workers};
 use io_run::machine::{self, OpFailure};
 use rules_driver::{Config, Facts, METHODS, Run, Step, Trouble};
@@ -40,7 +40,7 @@ struct Works {
     kernel: Kernel,
     records: Records,
     /// What calls under way work on.
-    busy: Locks,
+    busy: CallLocks,
 }
 
 /// The driver's registration, for the node agent.
@@ -121,7 +121,7 @@ async fn listen<A: Answers>(
 
 impl Answers for Driver {
     async fn answer(&self, call: Call) -> Result<Response, Status> {
-        if call.method() != Method::CreateSnapshot {
+        if !rules_driver::outlasts_callers(&call) {
             return self.works.answer(call).await;
         }
         let (works, asked) = (self.works.clone(), call.clone());
@@ -184,13 +184,13 @@ impl Works {
             facts: Mutex::new(facts),
             kernel,
             records,
-            busy: Locks::default(),
+            busy: CallLocks::default(),
         })
     }
 
     async fn answer(self: &Arc<Works>, call: Call) -> Result<Response, Status> {
         let locks = rules_driver::locks(&call);
-        let unavailable = |why: String| Status::from_driver(Code::Unavailable, why);
+        let unavailable = |why: anyhow::Error| Status::from_driver(Code::Unavailable, format!("{why:#}"));
         let busy = |facts: &Facts| rules_driver::under_way(&call, facts).ok_or_else(|| rules_driver::busy(&call));
         let Some(_held) = self.busy.take(&locks) else { return busy(&self.facts()) };
         let Some(_elsewhere) = self.records.hold(&locks).map_err(unavailable)? else { return busy(&self.facts()) };
@@ -208,10 +208,9 @@ impl Works {
             };
             match self.perform(op.clone()).await {
                 Ok(reply) => {
-                    let attached = matches!(op, Op::AttachLoop { .. });
-                    run.did(&self.config, &mut self.facts(), op, &reply);
-                    if attached {
-                        // What was last seen of this device was another file's.
+                    // A statement of its own, as above.
+                    let stale = run.did(&self.config, &mut self.facts(), op, &reply);
+                    if stale {
                         self.look(&call).await.map_err(unavailable)?;
                     }
                 }
@@ -227,7 +226,7 @@ impl Works {
     }
 
     /// Takes in what the kernel says of everything the call has to do with.
-    async fn look(self: &Arc<Works>, call: &Call) -> Result<(), String> {
+    async fn look(self: &Arc<Works>, call: &Call) -> Result<()> {
         let look = rules_driver::look(call);
         if look.is_empty() {
             return Ok(());
@@ -236,14 +235,14 @@ impl Works {
         let looking = tokio::task::spawn_blocking(move || works.kernel.look(&works.config, &works.facts, look));
         match tokio::time::timeout(machine::OP_DEADLINE, looking).await {
             Ok(Ok(Ok(()))) => Ok(()),
-            Ok(Ok(Err(error))) => Err(format!("cannot look at the mounts of the volume: {error}")),
-            Ok(Err(_)) | Err(_) => Err("the mounts of the volume do not answer; call again".into()),
+            Ok(Ok(Err(error))) => Err(error).context("cannot look at the mounts of the volume"),
+            Ok(Err(_)) | Err(_) => bail!("the mounts of the volume do not answer; call again"),
         }
     }
 
     /// Performs an operation in a thread of its own: records through their log, everything else in a worker.
     async fn perform(self: &Arc<Works>, op: Op) -> Result<Reply, (String, Trouble)> {
-        let answer = if self.records.keep(&op) {
+        let answer = if self.records.keep() && self.config.is_on_record(&op) {
             let (works, (say, heard)) = (self.clone(), tokio::sync::oneshot::channel());
             let written = op.clone();
             tokio::task::spawn_blocking(move || drop(say.send(works.records.write(&written))));
@@ -253,8 +252,7 @@ impl Works {
             machine::perform(&self.workers, op).await
         };
         answer.map_err(|failure| match failure {
-            OpFailure::Host(error) if error.kind() == FailureKind::NoSpace => (error.to_string(), Trouble::DiskFull),
-            OpFailure::Host(error) => (error.to_string(), Trouble::Other),
+            OpFailure::Host(error) => (error.to_string(), error.kind().into()),
             OpFailure::NoAnswer(text) => (text, Trouble::Other),
         })
     }

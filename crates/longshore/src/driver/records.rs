@@ -8,7 +8,7 @@
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use control::host::{Op, Reply};
 use csi::{Call, Lock};
 use inotify::{EventMask, Inotify, WatchDescriptor, WatchMask};
@@ -24,7 +24,6 @@ const REPLAY: u64 = 6;
 
 /// The records of one driver process.
 pub struct Records {
-    dirs: [String; 3],
     how: How,
     _whole: LockHeld,
 }
@@ -67,17 +66,12 @@ impl Records {
             }
             How::Shared(Shared::watch(config, locks)?)
         };
-        let dirs = folders(config).map(|(_, dir)| format!("{dir}/"));
-        Ok(Records { dirs, how, _whole: whole })
+        Ok(Records { how, _whole: whole })
     }
 
-    /// Whether an operation is on a record that is kept in the journal, and so is for [`Records::write`].
-    pub fn keep(&self, op: &Op) -> bool {
-        let is_record = |path: &str| self.dirs.iter().any(|dir| path.starts_with(dir.as_str()));
-        match (&self.how, op) {
-            (How::Alone(_), Op::WriteFile { path, .. } | Op::RemoveFile { path }) => is_record(path),
-            (How::Alone(_) | How::Shared(_), _) => false,
-        }
+    /// Whether records are kept in the journal, so that operations on them are for [`Records::write`].
+    pub fn keep(&self) -> bool {
+        matches!(self.how, How::Alone(_))
     }
 
     /// Performs an operation on a record in the journal.
@@ -91,16 +85,16 @@ impl Records {
     }
 
     /// Holds what a call works on against the other process. `None`: that one works on it.
-    pub fn hold(&self, locks: &[Lock]) -> Result<Option<Vec<LockHeld>>, String> {
+    pub fn hold(&self, locks: &[Lock]) -> Result<Option<Vec<LockHeld>>> {
         let How::Shared(shared) = &self.how else { return Ok(Some(vec![])) };
         // What only reads is the same process's business.
         let alone = locks.iter().filter(|lock| !lock.shared);
         let taken = alone.map(|lock| shared.locks.take(number(&lock.key()), false));
-        taken.collect::<Result<Option<Vec<_>>, _>>().map_err(|error| format!("cannot lock the volume: {error}"))
+        taken.collect::<Result<Option<Vec<_>>, _>>().context("cannot lock the volume")
     }
 
     /// Keeps the other process from promising, if the call may promise anything itself.
-    pub async fn promise(&self, call: &Call) -> Result<Promise<'_>, String> {
+    pub async fn promise(&self, call: &Call) -> Result<Promise<'_>> {
         let How::Shared(shared) = &self.how else { return Ok(None) };
         if !rules_driver::promises(call) {
             return Ok(None);
@@ -110,14 +104,14 @@ impl Records {
         let held = tokio::task::spawn_blocking(move || locks.wait_for(PROMISE)).await;
         match held {
             Ok(Ok(Some(held))) => Ok(Some((first, held))),
-            Ok(Ok(None)) | Ok(Err(_)) | Err(_) => Err("the pool cannot be locked; call again".into()),
+            Ok(Ok(None)) | Ok(Err(_)) | Err(_) => bail!("the pool cannot be locked; call again"),
         }
     }
 
     /// Takes in what the other process wrote since the last call.
-    pub fn catch_up(&self, config: &Config, facts: &mut Facts) -> Result<(), String> {
+    pub fn catch_up(&self, config: &Config, facts: &mut Facts) -> Result<()> {
         let How::Shared(shared) = &self.how else { return Ok(()) };
-        match shared.changed().map_err(|error| format!("cannot hear of the other process's records: {error}"))? {
+        match shared.changed().context("cannot hear of the other process's records")? {
             Some(changed) => changed.into_iter().try_for_each(|(kind, file)| reload(config, facts, kind, &file)),
             None => reload_all(config, facts),
         }
@@ -129,7 +123,8 @@ impl Shared {
         let changes = Inotify::init().context("cannot watch the records")?;
         let events = WatchMask::MOVED_TO | WatchMask::MOVED_FROM | WatchMask::DELETE | WatchMask::CLOSE_WRITE;
         let mut watched = Vec::new();
-        for (kind, dir) in folders(config) {
+        for kind in RecordKind::ALL {
+            let dir = config.record_dir(kind);
             watched.push((changes.watches().add(&dir, events).with_context(|| format!("cannot watch {dir}"))?, kind));
         }
         Ok(Shared { locks, changes: Mutex::new(changes), watched, promising: tokio::sync::Mutex::default() })
@@ -158,39 +153,25 @@ impl Shared {
     }
 }
 
-fn reload(config: &Config, facts: &mut Facts, kind: RecordKind, file: &str) -> Result<(), String> {
-    let dir = folders(config).into_iter().find(|(one, _)| *one == kind).map(|(_, dir)| dir).unwrap_or_default();
-    let bytes =
-        io_host::read_file(&Path::new(&dir).join(file)).map_err(|error| format!("cannot read {file}: {error}"))?;
-    facts.reload(kind, file, bytes.as_deref()).map_err(|error| error.to_string())
+fn reload(config: &Config, facts: &mut Facts, kind: RecordKind, file: &str) -> Result<()> {
+    let path = Path::new(&config.record_dir(kind)).join(file);
+    let bytes = io_host::read_file(&path).with_context(|| format!("cannot read {file}"))?;
+    facts.reload(kind, file, bytes.as_deref()).map_err(|error| anyhow!(error))
 }
 
-fn reload_all(config: &Config, facts: &mut Facts) -> Result<(), String> {
-    for (kind, dir) in folders(config) {
-        let known: Vec<String> = match kind {
-            RecordKind::Volume => facts.volumes().keys().cloned().collect(),
-            RecordKind::Snapshot => facts.snapshots().keys().cloned().collect(),
-            RecordKind::Group => facts.groups().keys().cloned().collect(),
-        };
-        let there = io_host::list_dir(Path::new(&dir)).map_err(|error| format!("cannot list {dir}: {error}"))?;
-        let known = known.into_iter().map(|id| format!("{id}.json"));
-        known.chain(there).try_for_each(|file| reload(config, facts, kind, &file))?;
+fn reload_all(config: &Config, facts: &mut Facts) -> Result<()> {
+    for kind in RecordKind::ALL {
+        let dir = config.record_dir(kind);
+        let there = io_host::list_dir(Path::new(&dir)).with_context(|| format!("cannot list {dir}"))?;
+        facts.doubtful(kind, there).iter().try_for_each(|file| reload(config, facts, kind, file))?;
     }
     Ok(())
 }
 
-fn folders(config: &Config) -> [(RecordKind, String); 3] {
-    [
-        (RecordKind::Volume, config.records_dir()),
-        (RecordKind::Snapshot, config.snapshots_dir()),
-        (RecordKind::Group, config.groups_dir()),
-    ]
-}
-
 /// Every record on disk.
 pub fn all(config: &Config) -> std::io::Result<Files> {
-    let read = |folder: String| -> std::io::Result<Vec<(String, Vec<u8>)>> {
-        let mut files = Vec::new();
+    let read = |kind: RecordKind| -> std::io::Result<Vec<(String, Vec<u8>)>> {
+        let (folder, mut files) = (config.record_dir(kind), Vec::new());
         for name in io_host::list_dir(Path::new(&folder))? {
             // One that goes in this moment is gone.
             if let Some(bytes) = io_host::read_file(&Path::new(&folder).join(&name))? {
@@ -200,9 +181,9 @@ pub fn all(config: &Config) -> std::io::Result<Files> {
         Ok(files)
     };
     Ok(Files {
-        volumes: read(config.records_dir())?,
-        snapshots: read(config.snapshots_dir())?,
-        groups: read(config.groups_dir())?,
+        volumes: read(RecordKind::Volume)?,
+        snapshots: read(RecordKind::Snapshot)?,
+        groups: read(RecordKind::Group)?,
     })
 }
 

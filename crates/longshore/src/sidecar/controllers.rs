@@ -190,12 +190,8 @@ impl Roles<'_> {
 
     /// The node's id and topology, written by us where nobody else does.
     fn marker(&self) {
-        let local = MarkerLocal {
-            node: self.settings.own.node.clone(),
-            driver: self.profile.name.clone(),
-            socket: self.settings.socket.clone(),
-            place: None,
-        };
+        let local =
+            MarkerLocal { node: self.settings.own.node.clone(), driver: self.profile.name.clone(), place: None };
         let scope = Scope { name: local.node.clone(), ..Scope::default() };
         let marker = self.manager.add::<Marker>(self.group(), local).within(Kind::Node, scope);
         // A driver that is back may say something else of its node.

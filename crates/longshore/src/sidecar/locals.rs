@@ -58,7 +58,6 @@ pub async fn provisioner(
     };
     Ok(rules_provisioner::Local {
         driver: profile.name.as_str().into(),
-        socket: settings.socket.as_str().into(),
         abilities: rules_provisioner::Abilities {
             controller: profile.can(Service::ControllerService),
             topology: profile.can(Service::VolumeAccessibilityConstraints),
@@ -121,7 +120,6 @@ pub fn resizer(settings: &Settings, profile: &Profile) -> Result<rules_resizer::
     let slow = flags.duration(Role::Resizer, table::RETRY_INTERVAL_MAX);
     Ok(rules_resizer::Local {
         driver: profile.name.clone(),
-        socket: settings.socket.clone(),
         expansion,
         modifies,
         single_node_multi_writer: can(Can::SingleNodeMultiWriter),
@@ -152,7 +150,6 @@ pub fn attacher(settings: &Settings, profile: &Profile) -> rules_attacher::Local
     let every = flags.duration(Role::Attacher, table::RECONCILE_SYNC);
     rules_attacher::Local {
         driver: profile.name.clone(),
-        socket: settings.socket.clone(),
         publish_unpublish: can(Can::PublishUnpublishVolume),
         publish_readonly: can(Can::PublishReadonly),
         single_node_multi_writer: can(Can::SingleNodeMultiWriter),

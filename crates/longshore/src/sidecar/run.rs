@@ -107,7 +107,7 @@ async fn roles(shared: Arc<Shared>) -> Result<()> {
         met = meet => met?,
     };
     tracing::info!("the driver at {} is {name}", settings.socket);
-    line.named(&name);
+    shared.drivers.named(&name, &settings.socket);
     let controlling = async {
         let Some(kube) = kube else {
             shared.stopped().await;

@@ -69,7 +69,7 @@ pub struct Cluster {
 
 /// How leaders are found.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Election {
+pub(crate) struct Election {
     /// What is put on their Leases.
     pub labels: BTreeMap<String, String>,
     /// The rules of the game.

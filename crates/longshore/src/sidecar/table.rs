@@ -63,7 +63,7 @@ pub struct FlagRow {
 
 /// What a value looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// `true` or `false`; the flag alone means `true`.
     Bool,
     /// Any text.
@@ -82,7 +82,7 @@ pub enum Kind {
 
 /// What becomes of a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub(crate) enum State {
     /// It means what it means there.
     Honoured,
     /// It is taken and has nothing to act on here.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use prove_cluster::{Process, Scratch, eventually};
+use prove_cluster::{PeerProcess, Scratch, eventually};
 use serde_json::Value;
 
 use crate::client::Client;
@@ -20,10 +20,10 @@ pub const CSI_NODES: &str = "/apis/storage.k8s.io/v1/csinodes";
 
 /// Dropped, all of its processes end, and nothing of it stays on the machine.
 pub struct World {
-    sidecars: Vec<Process>,
+    sidecars: Vec<PeerProcess>,
     /// The driver, where it is a process of its own.
-    driver: Option<Process>,
-    up: Process,
+    driver: Option<PeerProcess>,
+    up: PeerProcess,
     pub api: Client,
     pub scratch: Scratch,
     /// The namespace, class and snapshot class of this test.
@@ -93,7 +93,7 @@ impl World {
     }
 
     /// Ends a process together with the world.
-    pub fn keep(&mut self, process: Process) {
+    pub fn keep(&mut self, process: PeerProcess) {
         self.sidecars.push(process);
     }
 
@@ -244,7 +244,7 @@ impl Drop for World {
 }
 
 /// Waits until a process has written something.
-fn until_said(process: &mut Process, words: &str) {
+fn until_said(process: &mut PeerProcess, words: &str) {
     eventually(words, PATIENCE, || {
         process.check().map_err(|error| error.to_string())?;
         let said = std::fs::read_to_string(process.log()).unwrap_or_default();
@@ -253,15 +253,15 @@ fn until_said(process: &mut Process, words: &str) {
     .unwrap();
 }
 
-fn start(name: &str, words: &[&str], directory: &Path) -> Process {
+fn start(name: &str, words: &[&str], directory: &Path) -> PeerProcess {
     start_in(&[], name, words, directory)
 }
 
 /// A process of our binary that keeps everything below the directory, with this environment and no other.
-fn start_in(environment: &[&str], name: &str, words: &[&str], directory: &Path) -> Process {
+fn start_in(environment: &[&str], name: &str, words: &[&str], directory: &Path) -> PeerProcess {
     let data = format!("LONGSHORE_DATA={}", directory.join("d").display());
     let line = [environment, &[&*data, env!("CARGO_BIN_EXE_longshore")], words].concat();
-    Process::start(name, Path::new("env"), &line, directory).unwrap()
+    PeerProcess::start(name, Path::new("env"), &line, directory).unwrap()
 }
 
 /// Any program, with this environment and no other.
@@ -271,10 +271,10 @@ pub fn start_program(
     program: &Path,
     words: &[String],
     directory: &Path,
-) -> Process {
+) -> PeerProcess {
     let program = [program.display().to_string()];
     let line = [environment, &program, words].concat();
-    Process::start(name, Path::new("env"), &line, directory).unwrap()
+    PeerProcess::start(name, Path::new("env"), &line, directory).unwrap()
 }
 
 pub fn is_root() -> bool {

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use prove_cluster::{Process, Scratch, eventually, peer};
+use prove_cluster::{PeerProcess, Scratch, eventually, peer};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A driver that runs, one process or two. Dropped, it is killed, and must have left nothing mounted or attached.
 pub struct Stand {
-    processes: Vec<Process>,
+    processes: Vec<PeerProcess>,
     pub scratch: Scratch,
     /// The node's socket, or the only one.
     pub socket: PathBuf,
@@ -87,7 +87,7 @@ impl Stand {
     }
 
     fn run(&mut self, name: &str, program: &Path, arguments: &[String]) {
-        let mut process = Process::start(name, program, arguments, self.scratch.path()).unwrap();
+        let mut process = PeerProcess::start(name, program, arguments, self.scratch.path()).unwrap();
         let socket = if name == "controller" { self.path("controller.sock") } else { self.socket.clone() };
         eventually("the driver's socket", PATIENCE, || {
             process.check().map_err(|error| error.to_string())?;

@@ -9,7 +9,7 @@ use csi::{Code, ControllerRpc, Status, v1};
 use tokio::task::JoinSet;
 
 use super::snapshots::{by_source, listed};
-use crate::Outcome;
+use crate::CaseResult;
 use crate::ask::Ask;
 use crate::case::{T, cases, ensure, fail};
 use crate::context::said;
@@ -21,7 +21,7 @@ use crate::requests::{delete, delete_snapshot, grow, unpublish, unstage};
 const CROWD: usize = 8;
 
 /// Sends one request many times at once.
-async fn crowd<R: Ask>(t: &T, request: R) -> Outcome<Vec<Result<R::Answer, Status>>> {
+async fn crowd<R: Ask>(t: &T, request: R) -> CaseResult<Vec<Result<R::Answer, Status>>> {
     let mut tasks = JoinSet::new();
     for _ in 0..CROWD {
         let (t, request) = (t.clone(), request.clone());
@@ -30,7 +30,7 @@ async fn crowd<R: Ask>(t: &T, request: R) -> Outcome<Vec<Result<R::Answer, Statu
     gather(tasks).await
 }
 
-async fn gather<A: Send + 'static>(mut tasks: JoinSet<A>) -> Outcome<Vec<A>> {
+async fn gather<A: Send + 'static>(mut tasks: JoinSet<A>) -> CaseResult<Vec<A>> {
     let mut answers = Vec::new();
     while let Some(done) = tasks.join_next().await {
         match done {
@@ -42,7 +42,7 @@ async fn gather<A: Send + 'static>(mut tasks: JoinSet<A>) -> Outcome<Vec<A>> {
 }
 
 /// Of calls at once, some succeed, and the others are told to come again.
-fn ok_or_aborted<A>(answers: &[Result<A, Status>], what: &str) -> Outcome {
+fn ok_or_aborted<A>(answers: &[Result<A, Status>], what: &str) -> CaseResult {
     for status in answers.iter().filter_map(|answer| answer.as_ref().err()) {
         if status.code != Code::Aborted {
             return fail(format!("{what} at once was answered {}, expected OK or ABORTED", said(status)));
@@ -55,9 +55,9 @@ fn ok_or_aborted<A>(answers: &[Result<A, Status>], what: &str) -> Outcome {
 }
 
 /// Does something with many volumes at the same time.
-async fn each<F>(t: &T, count: usize, life: impl Fn(T) -> F) -> Outcome
+async fn each<F>(t: &T, count: usize, life: impl Fn(T) -> F) -> CaseResult
 where
-    F: Future<Output = Outcome> + Send + 'static,
+    F: Future<Output = CaseResult> + Send + 'static,
 {
     let mut tasks = JoinSet::new();
     for _ in 0..count {
@@ -85,7 +85,7 @@ cases! {
             let t = t.clone();
             tasks.spawn(async move { t.volume().await.map(|v| v.id) });
         }
-        let ids: BTreeSet<String> = gather(tasks).await?.into_iter().collect::<Outcome<_>>()?;
+        let ids: BTreeSet<String> = gather(tasks).await?.into_iter().collect::<CaseResult<_>>()?;
         ensure!(ids.len() == 16, "16 names made {} volumes", ids.len());
     }
     beyond "concurrency/create/no-orphans" [Controller(CreateDeleteVolume), Controller(ListVolumes), Alone]
@@ -308,7 +308,7 @@ cases! {
             }
             Ok(())
         };
-        let (work, questions): (Outcome, Outcome) = tokio::join!(work, questions);
+        let (work, questions): (CaseResult, CaseResult) = tokio::join!(work, questions);
         work?;
         questions?;
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use csi::{Code, ControllerRpc, NodeRpc, VolumeExpansion, v1};
 
-use crate::Outcome;
+use crate::CaseResult;
 use crate::case::{T, cases, ensure, fail, skip};
 use crate::context::said;
 use crate::host;
@@ -26,7 +26,7 @@ fn node_request(life: &Life, bytes: i64) -> v1::NodeExpandVolumeRequest {
 }
 
 /// Grows a volume where it is published. A refusal that is the machine's and not the driver's cannot be judged.
-async fn grow_here(t: &T, life: &Life, bytes: i64) -> Outcome<v1::NodeExpandVolumeResponse> {
+async fn grow_here(t: &T, life: &Life, bytes: i64) -> CaseResult<v1::NodeExpandVolumeResponse> {
     match t.ask(node_request(life, bytes)).await {
         Ok(answer) => Ok(answer),
         Err(status) if status.from_driver && status.code == Code::FailedPrecondition => {
@@ -41,7 +41,7 @@ async fn grow_here(t: &T, life: &Life, bytes: i64) -> Outcome<v1::NodeExpandVolu
 }
 
 /// Grows a volume in use, as far as the driver takes part, and says what it answered last.
-async fn grow_in_use(t: &T, life: &Life, bytes: i64) -> Outcome<i64> {
+async fn grow_in_use(t: &T, life: &Life, bytes: i64) -> CaseResult<i64> {
     let mut made = bytes;
     let mut on_node = t.can(NodeRpc::ExpandVolume);
     if t.can(ControllerRpc::ExpandVolume) {

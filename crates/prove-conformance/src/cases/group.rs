@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use csi::{Code, v1};
 
 use super::snapshots::{by_id, listed};
-use crate::Outcome;
+use crate::CaseResult;
 use crate::case::{T, cases, ensure, fail};
 use crate::requests::{delete_snapshot, of_snapshot};
 
@@ -21,7 +21,7 @@ fn get(id: &str, snapshot_ids: Vec<String>) -> v1::GetVolumeGroupSnapshotRequest
     v1::GetVolumeGroupSnapshotRequest { group_snapshot_id: id.into(), snapshot_ids, ..Default::default() }
 }
 
-async fn made(t: &T, request: v1::CreateVolumeGroupSnapshotRequest) -> Outcome<v1::VolumeGroupSnapshot> {
+async fn made(t: &T, request: v1::CreateVolumeGroupSnapshotRequest) -> CaseResult<v1::VolumeGroupSnapshot> {
     match t.ok(request).await?.group_snapshot {
         Some(group) if !group.group_snapshot_id.is_empty() => Ok(group),
         Some(_) | None => fail("CreateVolumeGroupSnapshot was answered OK without a group"),

@@ -8,7 +8,7 @@ use v1::volume_capability::MountVolume;
 use v1::volume_capability::access_mode::Mode;
 
 use super::node::stats;
-use crate::Outcome;
+use crate::CaseResult;
 use crate::ask::Ask;
 use crate::case::{T, cases, ensure, fail};
 use crate::context::pair;
@@ -21,7 +21,7 @@ use crate::requests::{
 const UP: &str = "../../../../../../../../../../../..";
 
 /// Strings that lead to a canary, break lines, end strings, or are longer than they may be.
-fn corpus(t: &T) -> Outcome<Vec<String>> {
+fn corpus(t: &T) -> CaseResult<Vec<String>> {
     let canary = t.canary()?;
     let shown = canary.display();
     Ok(vec![
@@ -50,7 +50,7 @@ fn corpus(t: &T) -> Outcome<Vec<String>> {
 }
 
 /// Sends every string; nothing may be touched. With `never`, none may be answered OK either.
-async fn throw<R: Ask>(t: &T, never: bool, make: impl Fn(String) -> R) -> Outcome {
+async fn throw<R: Ask>(t: &T, never: bool, make: impl Fn(String) -> R) -> CaseResult {
     for text in corpus(t)? {
         let answer = t.ask(make(text.clone())).await;
         let what = format!("{} with «{}»", R::METHOD.name(), short(&text));
@@ -73,7 +73,7 @@ fn short(text: &str) -> String {
 }
 
 /// A name is either refused, or makes a volume like others.
-async fn as_name(t: &T, name: String) -> Outcome {
+async fn as_name(t: &T, name: String) -> CaseResult {
     let canary = t.canary()?;
     let name = name.replace("CANARY", &canary.display().to_string());
     let unique = format!("{}{name}", t.name("h"));
@@ -98,7 +98,7 @@ async fn as_name(t: &T, name: String) -> Outcome {
     t.alive("a hostile name").await
 }
 
-async fn any(t: &T) -> Outcome<(Volume, Life)> {
+async fn any(t: &T) -> CaseResult<(Volume, Life)> {
     let volume = t.volume().await?;
     let life = Life { target: t.target_path()?, ..t.staged(&volume).await? };
     Ok((volume, life))

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use csi::{Code, v1};
 
-use crate::Outcome;
+use crate::CaseResult;
 use crate::case::{T, cases, ensure, fail};
 use crate::requests::{delete, page};
 
@@ -12,13 +12,13 @@ use crate::requests::{delete, page};
 const ENDLESS: usize = 10_000;
 
 /// The ids of all volumes, in one list.
-pub async fn ids(t: &T) -> Outcome<Vec<String>> {
+pub async fn ids(t: &T) -> CaseResult<Vec<String>> {
     let answer = t.ok(page(0, "")).await?;
     Ok(answer.entries.into_iter().filter_map(|e| e.volume).map(|v| v.volume_id).collect())
 }
 
 /// The ids of all volumes, page by page.
-async fn ids_in_pages(t: &T, size: i32) -> Outcome<Vec<String>> {
+async fn ids_in_pages(t: &T, size: i32) -> CaseResult<Vec<String>> {
     let mut ids = Vec::new();
     let mut token = String::new();
     for _ in 0..ENDLESS {
@@ -39,7 +39,7 @@ async fn ids_in_pages(t: &T, size: i32) -> Outcome<Vec<String>> {
     fail(format!("the list has not ended after {ENDLESS} pages"))
 }
 
-async fn volumes(t: &T, count: usize) -> Outcome<BTreeSet<String>> {
+async fn volumes(t: &T, count: usize) -> CaseResult<BTreeSet<String>> {
     let mut made = BTreeSet::new();
     for _ in 0..count {
         made.insert(t.volume().await?.id);
@@ -47,7 +47,7 @@ async fn volumes(t: &T, count: usize) -> Outcome<BTreeSet<String>> {
     Ok(made)
 }
 
-fn once(ids: &[String]) -> Outcome {
+fn once(ids: &[String]) -> CaseResult {
     let mut seen = BTreeSet::new();
     match ids.iter().find(|id| !seen.insert(id.as_str())) {
         Some(id) => fail(format!("volume {id} is listed twice")),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use csi::{Code, v1};
 
 use super::snapshots::by_source;
-use crate::Outcome;
+use crate::CaseResult;
 use crate::ask::Ask;
 use crate::case::{T, cases, fail};
 use crate::life::Life;
@@ -17,7 +17,7 @@ const CANARY: &str = "longshore-canary-5f2d9c";
 const COVERED: &str = "[secret]";
 
 /// Sends a request with a secret; it must not come back, neither in a refusal nor in what `shown` takes from an answer.
-async fn hidden<R: Ask>(t: &T, request: R, shown: impl Fn(&R::Answer) -> Vec<BTreeMap<String, String>>) -> Outcome {
+async fn hidden<R: Ask>(t: &T, request: R, shown: impl Fn(&R::Answer) -> Vec<BTreeMap<String, String>>) -> CaseResult {
     let mut call = request.clone().into_call();
     let Some(secrets) = call.secrets_mut() else { return fail("the call carries no secrets") };
     secrets.insert("password".into(), CANARY.into());

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use csi::{Call, Code, Method, Response, Status, v1};
 use io_csi::Answers;
-use prove_conformance::{Options, Report, Restart, Suite};
+use prove_conformance::{Restart, Suite, SuiteOptions, SuiteReport};
 use tokio::sync::oneshot;
 
 /// A promise to break.
@@ -122,12 +122,12 @@ impl Evil {
 }
 
 /// Runs chosen cases on a driver with one defect.
-pub async fn judge(defect: Defect, only: &[&str]) -> Report {
+pub async fn judge(defect: Defect, only: &[&str]) -> SuiteReport {
     judge_until(defect, only, Duration::from_secs(3600)).await.0
 }
 
 /// The same, interrupted after a while; also says how many volumes and snapshots are left.
-pub async fn judge_until(defect: Defect, only: &[&str], after: Duration) -> (Report, (usize, usize)) {
+pub async fn judge_until(defect: Defect, only: &[&str], after: Duration) -> (SuiteReport, (usize, usize)) {
     let folder = tempfile::tempdir().unwrap();
     let root = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap()) == 0;
     let state = Arc::new(Mutex::new(State::default()));
@@ -151,7 +151,7 @@ pub async fn judge_until(defect: Defect, only: &[&str], after: Duration) -> (Rep
             })
         })
     };
-    let options = Options {
+    let options = SuiteOptions {
         staging_dir: folder.path().join("staging"),
         target_dir: folder.path().join("target"),
         restart: Some(restart),
@@ -161,7 +161,7 @@ pub async fn judge_until(defect: Defect, only: &[&str], after: Duration) -> (Rep
         call_timeout: Duration::from_secs(10),
         only: only.iter().map(ToString::to_string).collect(),
         root,
-        ..Options::new(socket.to_str().unwrap())
+        ..SuiteOptions::new(socket.to_str().unwrap())
     };
     let suite = Suite::meet(options).await.unwrap();
     let cases = prove_conformance::cases::all();

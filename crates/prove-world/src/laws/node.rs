@@ -3,7 +3,7 @@
 use api::{PersistentVolume, names};
 
 use crate::laws::Violation;
-use crate::truth::Host;
+use crate::truth::PretendHost;
 use crate::world::World;
 
 pub(super) fn check_mounts(world: &World) -> Option<Violation> {
@@ -40,7 +40,7 @@ fn in_use(world: &World, node: &str, volume: &str) -> bool {
 }
 
 /// A record is a file beside the staging path, whose name has the volume's hash.
-fn is_recorded(host: &Host, volume: &str) -> bool {
+fn is_recorded(host: &PretendHost, volume: &str) -> bool {
     let hash = names::staging_hash(volume);
     host.files.keys().any(|path| path.contains(&hash))
 }

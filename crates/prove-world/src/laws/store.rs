@@ -1,6 +1,6 @@
 //! The laws of the API server: how objects may change, and what a write needs to be true.
 
-use api::{Object, Patch, Write};
+use api::{Object, Patch, ResourceVersion, Write};
 use control::Outcome;
 
 use crate::cluster::Held;
@@ -79,11 +79,11 @@ pub(crate) fn check_write(before: &World, after: &World, write: &Write, outcome:
     let wrong_belief = (uid.is_some() || version.is_some()) && !true_still;
     ((wrong_belief && !refused) || (refused && touched)).then(|| {
         let (verb, object) = (write.verb().to_string(), write.target().to_string());
-        Violation::WroteOnStale { verb, object, uid, version }
+        Violation::WroteOnStale { verb, object, uid, version: version.map(|version| version.0) }
     })
 }
 
-fn belief(write: &Write) -> (Option<String>, Option<String>) {
+fn belief(write: &Write) -> (Option<String>, Option<ResourceVersion>) {
     match write {
         Write::Patch { patch: Patch { only_if, .. }, .. } | Write::Delete { only_if, .. } => {
             (only_if.uid.clone(), only_if.resource_version.clone())

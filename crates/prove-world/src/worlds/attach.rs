@@ -16,9 +16,9 @@ use crate::cluster::{Cluster, NAMESPACE};
 use crate::explore::Scenario;
 use crate::laws::Violation;
 use crate::member::{Actor, Instance, Member, Seat};
-use crate::truth::{Host, Truth};
+use crate::truth::{PretendHost, Truth};
 use crate::world::{UserMove, World};
-use crate::worlds::{incarnation_write, put};
+use crate::worlds::{DRIVER, incarnation_write, put};
 
 /// The world with the rules as they are.
 pub const SCENARIO: Scenario = Scenario {
@@ -58,8 +58,6 @@ pub const FORCED: Scenario = Scenario {
     ..SCENARIO
 };
 
-const DRIVER: &str = "local.csi.longshore";
-const SOCKET: &str = "/csi.sock";
 const ROOT: &str = "/var/lib/longshore";
 const HANDLE: &str = "v1";
 const VOLUME: &str = "data-volume";
@@ -84,7 +82,7 @@ pub fn start_all<R: Actor, A: Actor, N: Actor>(seat: Seat<R>, attacher: Seat<A>,
     furnish(&mut cluster, &NODES);
     let mut truth = Truth::default();
     for (node, incarnation) in NODES.iter().zip(INCARNATIONS) {
-        truth.hosts.insert((*node).into(), Host { incarnation, ..Host::default() });
+        truth.hosts.insert((*node).into(), PretendHost { incarnation, ..PretendHost::default() });
     }
     let truth = Arc::new(truth);
     let mut members: Vec<Arc<dyn Member>> = vec![
@@ -179,12 +177,7 @@ fn pod_body(name: &str, node: &str) -> Value {
 
 /// The driver's attacher.
 pub fn attacher() -> rules_attacher::Local {
-    rules_attacher::Local {
-        driver: DRIVER.into(),
-        socket: SOCKET.into(),
-        publish_unpublish: true,
-        ..rules_attacher::Local::default()
-    }
+    rules_attacher::Local { driver: DRIVER.into(), publish_unpublish: true, ..rules_attacher::Local::default() }
 }
 
 fn attacher_seat() -> Seat<Attacher> {
@@ -196,7 +189,7 @@ pub fn agent_seat<N: Rules<Local = rules_node::Local>>() -> Seat<N> {
     Seat {
         build: agent_local,
         refresh: |local, truth, node| {
-            let now = truth.hosts.get(node).map(Host::process_states).unwrap_or_default();
+            let now = truth.hosts.get(node).map(PretendHost::process_states).unwrap_or_default();
             let news = local.processes != now;
             local.processes = now;
             news
@@ -212,16 +205,9 @@ pub fn agent_seat<N: Rules<Local = rules_node::Local>>() -> Seat<N> {
 fn agent_local(truth: &Truth, node: &str) -> rules_node::Local {
     let host = truth.hosts.get(node).cloned().unwrap_or_default();
     let mut local = rules_node::Local::new(node, host.incarnation.to_string(), ROOT);
-    local.drivers.insert(DRIVER.into(), rules_node::DriverFacts { socket: SOCKET.into(), stages: true });
+    local.drivers.insert(DRIVER.into(), rules_node::DriverFacts { stages: true });
     for (path, bytes) in &host.files {
-        match rules_node::Record::parse(bytes) {
-            Ok(record) => {
-                local.records.insert(record.unique_name(), record);
-            }
-            Err(_) => {
-                local.unreadable.insert(path.clone());
-            }
-        }
+        let _ = local.load_record(path, Ok(bytes.clone()));
     }
     local.mounts = host.staged.iter().chain(&host.published).map(|(_, path)| path.clone()).collect();
     local.processes = host.process_states();

@@ -14,7 +14,7 @@ use crate::member::{Actor, Instance, Seat};
 use crate::truth::Truth;
 use crate::world::{UserMove, World};
 use crate::worlds::provision::{on_claim, seat};
-use crate::worlds::put;
+use crate::worlds::{DRIVER, put};
 
 /// The world with the rules as they are.
 pub const SCENARIO: Scenario = Scenario {
@@ -37,7 +37,6 @@ pub const ON_CLAIM: Scenario = Scenario {
     ..SCENARIO
 };
 
-const DRIVER: &str = "local.csi.longshore";
 const CLASS: &str = "fast";
 const SOURCE: &str = "data";
 const COPY: &str = "copy";
@@ -46,7 +45,7 @@ const HANDLE: &str = "vol-data-volume";
 
 /// The driver's provisioner.
 pub fn local() -> Local {
-    Local { abilities: Abilities { clones: true, ..Abilities::plain() }, ..Local::new(DRIVER, "/csi.sock") }
+    Local { abilities: Abilities { clones: true, ..Abilities::plain() }, ..Local::new(DRIVER) }
 }
 
 /// The world with other rules in the place of those that let sources go.

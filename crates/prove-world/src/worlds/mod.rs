@@ -22,6 +22,9 @@ pub mod provision;
 pub mod resize;
 pub mod store;
 
+/// The driver of all volumes.
+const DRIVER: &str = "local.csi.longshore";
+
 /// Every world there is, with the bounds of `make prove`: larger than those of the tests, which take seconds.
 pub fn worlds() -> &'static [(Scenario, Bounds)] {
     const ALL: [(Scenario, Bounds); 10] = [

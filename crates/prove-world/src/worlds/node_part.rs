@@ -60,7 +60,7 @@ impl Action for Act {
         match self {
             Act::Expand { handle, .. } => {
                 let request = v1::NodeExpandVolumeRequest { volume_id: handle.clone(), ..Default::default() };
-                Effect::Call { socket: "/csi.sock".into(), call: Call::NodeExpandVolume(request) }
+                Effect::call_driver(super::DRIVER, Call::NodeExpandVolume(request))
             }
             Act::Record { claim, size } => {
                 let kept = claim.status.conditions.iter().filter(|one| one.r#type != names::FILE_SYSTEM_RESIZE_PENDING);

@@ -15,7 +15,7 @@ use crate::laws::{self, Violation};
 use crate::member::{Actor, Instance, Seat};
 use crate::truth::Truth;
 use crate::world::{UserMove, World};
-use crate::worlds::put;
+use crate::worlds::{DRIVER, put};
 
 /// The world with the rules as they are.
 pub const SCENARIO: Scenario = Scenario {
@@ -35,13 +35,12 @@ pub const ON_CLAIM: Scenario = Scenario {
     ..SCENARIO
 };
 
-const DRIVER: &str = "local.csi.longshore";
 const CLAIM: &str = "data";
 const CLASS: &str = "fast";
 
 /// The driver's provisioner.
 pub fn local() -> Local {
-    Local::new(DRIVER, "/csi.sock")
+    Local::new(DRIVER)
 }
 
 /// How a provisioner learns about the world: what it recorded lately is all that no object says.

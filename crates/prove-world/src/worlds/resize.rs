@@ -13,7 +13,7 @@ use crate::member::{Actor, Instance, Seat};
 use crate::truth::{LARGEST, Size, TIER, Truth};
 use crate::world::{UserMove, World};
 use crate::worlds::node_part::NodePart;
-use crate::worlds::put;
+use crate::worlds::{DRIVER, put};
 
 /// The world with the rules as they are.
 pub const SCENARIO: Scenario = Scenario {
@@ -25,7 +25,6 @@ pub const SCENARIO: Scenario = Scenario {
     waives: &[],
 };
 
-const DRIVER: &str = "local.csi.longshore";
 const HANDLE: &str = "v1";
 const VOLUME: &str = "data-volume";
 const CLAIM: &str = "data";
@@ -37,7 +36,7 @@ const TIERS: [&str; 2] = ["silver", "gold"];
 /// The driver's resizer. What the driver calls impossible is left alone for longer than a world lasts.
 pub fn local() -> Local {
     let slow_millis = 10 * 86_400_000;
-    Local { modifies: true, slow_millis, ..Local::new(DRIVER, "/csi.sock", Expansion::Controller) }
+    Local { modifies: true, slow_millis, ..Local::new(DRIVER, Expansion::Controller) }
 }
 
 /// The world with other rules in the place of the resizer.

@@ -3,13 +3,17 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use api::{AttachedVolume, ObjectKey};
+use api::{AttachedVolume, Kind, ObjectKey, ObjectRef, Seen};
 use control::{Outcome, Reply, Rules, Timestamp};
 use prove_lab::{Choices, check_table, verdict};
 
 use crate::{
-    Action, AttachDetach, Attachment, Holder, Key, Memory, NodeFacts, Pair, Proof, Rival, Stamp, Unwanted, View, Want,
+    Action, AttachDetach, Attachment, HolderEvidence, Key, Memory, NodeFacts, Pair, Proof, Rival, Unwanted, View, Want,
 };
+
+fn seen(kind: Kind, name: &str, version: &str) -> Seen {
+    Seen { object: ObjectRef::cluster(kind, name), uid: name.into(), version: version.into() }
+}
 
 fn node(choices: &mut Choices) -> Option<NodeFacts> {
     let reports = |name: &str| AttachedVolume { name: name.into(), ..AttachedVolume::default() };
@@ -21,7 +25,7 @@ fn node(choices: &mut Choices) -> Option<NodeFacts> {
         reported.push(reports("v"));
     }
     let (in_use, managed) = (choices.flag("in-use"), choices.flag("managed"));
-    Some(NodeFacts { name: "a".into(), uid: "a".into(), version: "1".into(), managed, reported, in_use })
+    Some(NodeFacts { seen: seen(Kind::Node, "a", "1"), managed, reported, in_use })
 }
 
 fn attachment(choices: &mut Choices, name: &str) -> Attachment {
@@ -31,7 +35,7 @@ fn attachment(choices: &mut Choices, name: &str) -> Attachment {
         "error" => (false, Some("no".into())),
         _nothing => (false, None),
     };
-    Attachment { name: name.into(), uid: name.into(), version: "1".into(), deleting, attached, error }
+    Attachment { seen: seen(Kind::VolumeAttachment, name, "1"), deleting, attached, error }
 }
 
 fn attachments(choices: &mut Choices) -> Vec<Attachment> {
@@ -52,17 +56,18 @@ fn rival(choices: &mut Choices) -> Option<Rival> {
             ("none", None),
             ("attachment", attachment(false)),
             ("attachment-leaving", attachment(true)),
-            ("reported", holder(Holder::Reported)),
-            ("in-use", holder(Holder::InUse)),
+            ("reported", holder(HolderEvidence::Reported)),
+            ("in-use", holder(HolderEvidence::InUse)),
             ("earlier", Some(Rival::Earlier { node: "b".into() })),
         ],
     )
 }
 
 fn memory(choices: &mut Choices) -> Memory {
-    let stamp = |version: &str| Stamp { name: "va".into(), uid: "va".into(), version: version.into() };
-    let proof =
-        |node: Option<&str>, version| Some(Proof { node: node.map(Into::into), attachments: vec![stamp(version)] });
+    let proof = |node: Option<&str>, version| {
+        let attachments = vec![seen(Kind::VolumeAttachment, "va", version)];
+        Some(Proof { node: node.map(Into::into), attachments })
+    };
     let proof = choices.one_of(
         "proof",
         &[
@@ -120,7 +125,7 @@ fn every_other_shape() {
 // Reliability 28: a proof is about attachments; without any there is nothing it could allow.
 #[test]
 fn an_answer_about_no_attachment_is_no_proof() {
-    let node = Stamp { name: "a".into(), uid: "a".into(), version: "1".into() };
+    let node = seen(Kind::Node, "a", "1");
     let did = Action::Fence { node, unique_name: "v".into(), attachments: vec![] };
     let got = Outcome::Done(Reply::Object(api::Node::default().into()));
     assert_eq!(AttachDetach::remember(Timestamp(0), Memory::default(), &did, &got), Memory::default());

@@ -91,7 +91,7 @@ fn a_volume_given_back_to_its_plugin_is_let_go_after_the_last_attachment() {
         let Decision::Do(act, _) = world.decide(&volume()) else { panic!("{}", world.code(&volume())) };
         let Effect::Write(write) = act.effect() else { panic!("{act:?}") };
         let seen = api::Seen::of::<api::PersistentVolume>(&world.real_volume().unwrap().metadata);
-        assert_eq!(write, seen.patch(json!({ "metadata": { "finalizers": [names::PV_PROTECTION] } })));
+        assert_eq!(write, seen.remove_finalizer(&names::attacher_finalizer(EBS)));
         assert_eq!(world.run(&volume()), ["RemoveVolumeFinalizer"]);
         assert!(!held(&world));
     }

@@ -8,7 +8,7 @@ use prove_lab::{Lab, Scene, play_scripts};
 use crate::{Attacher, Listing, Local};
 
 fn scene() -> Scene<Attacher> {
-    let local = Local { driver: "d".into(), socket: "/csi.sock".into(), publish_unpublish: true, ..Local::default() };
+    let local = Local { driver: "d".into(), publish_unpublish: true, ..Local::default() };
     let mut lab = Lab::new("n", local);
     lab.make("volume v handle=h spec.csi.fsType=ext4 spec.csi.volumeAttributes.k=v");
     for node in ["a", "b"] {

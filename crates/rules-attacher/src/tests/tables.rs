@@ -3,23 +3,23 @@
 use alloc::string::String;
 use alloc::vec;
 
-use api::{SecretReference, VolumeError};
+use api::{Kind, ObjectRef, SecretReference, Seen, VolumeError};
 use control::{Access, Capability, Mode, Rules, Secrets, Timestamp};
 use prove_lab::{Choices, check_table, verdict};
 
 use crate::{
     Attach, AttachObstacle, Attacher, CallFailure, Detach, Key, Listed, ListingView, Memory, PublishContext,
-    PublishRequest, PublishTarget, RivalAttachment, Stamp, View, VolumeOnNode, VolumeUse,
+    PublishRequest, PublishTarget, RivalAttachment, View, VolumeOnNode, VolumeUse,
 };
 
 const NOW: Timestamp = Timestamp(100_000);
 
-fn stamp(name: &str) -> Stamp {
-    Stamp { name: name.into(), uid: "u".into(), version: "1".into(), finalizers: vec![] }
+fn seen(kind: Kind, name: &str) -> Seen {
+    Seen { object: ObjectRef::cluster(kind, name), uid: "u".into(), version: "1".into() }
 }
 
 fn place() -> VolumeOnNode {
-    VolumeOnNode { driver: "d".into(), socket: "/csi.sock".into(), handle: "h".into(), node_id: "id-a".into() }
+    VolumeOnNode { driver: "d".into(), handle: "h".into(), node_id: "id-a".into() }
 }
 
 fn request() -> PublishRequest {
@@ -110,7 +110,8 @@ fn no_target(choices: &mut Choices) -> Option<(PublishTarget, Option<VolumeError
 
 /// The words in which an obstacle is reported.
 fn verdict_text(obstacle: &AttachObstacle) -> String {
-    let detach = Detach::Stuck { attachment: stamp("va"), obstacle: obstacle.clone(), error: None };
+    let detach =
+        Detach::Stuck { attachment: seen(Kind::VolumeAttachment, "va"), obstacle: obstacle.clone(), error: None };
     let decision = Attacher::decide(NOW, &View::Detach(detach), &Memory::default());
     decision.why().text.replace("attachment va: ", "")
 }
@@ -123,7 +124,8 @@ fn every_shape_of_an_attachment_that_should_be() {
         let listed = [("nowhere", Listed::Unknown), ("yes", Listed::Published), ("no", Listed::Unpublished)];
         let listed = choices.one_of("listed", &listed);
         let target = no_target(choices);
-        let unheld_volume = choices.flag("volume-lost-finalizer").then(|| (stamp("v"), "f".into()));
+        let unheld_volume =
+            choices.flag("volume-lost-finalizer").then(|| (seen(Kind::PersistentVolume, "v"), "f".into()));
         let error = target.is_none().then(|| {
             failed(choices, &mut memory);
             error(choices, "failed")
@@ -133,12 +135,12 @@ fn every_shape_of_an_attachment_that_should_be() {
         let rival = rival(choices);
         let (target, error) = target.unwrap_or_else(|| {
             undone(choices, &mut memory);
-            let unmarked_volume = choices.flag("unmarked-volume").then(|| stamp("v"));
+            let unmarked_volume = choices.flag("unmarked-volume").then(|| seen(Kind::PersistentVolume, "v"));
             let recorded = choices.flag("recorded");
             let secret = secret(choices, &mut memory);
             (PublishTarget::Ready { unmarked_volume, recorded, request: request(), secret }, error.flatten())
         });
-        let (attachment, node) = (stamp("va"), "a".into());
+        let (attachment, node) = (seen(Kind::VolumeAttachment, "va"), "a".into());
         let attach =
             Attach { attachment, node, marked, gives_way, attached, listed, error, target, rival, unheld_volume };
         verdict(&Attacher::decide(NOW, &View::Attach(attach), &memory))
@@ -148,7 +150,7 @@ fn every_shape_of_an_attachment_that_should_be() {
 #[test]
 fn every_shape_of_an_attachment_that_should_go() {
     check_table(env!("CARGO_MANIFEST_DIR"), "detach", |choices| {
-        let (mut memory, attachment) = (Memory::default(), stamp("va"));
+        let (mut memory, attachment) = (Memory::default(), seen(Kind::VolumeAttachment, "va"));
         let detach = match choices.word("detach", &["Unmarked", "Stuck", "Ready"]) {
             "Unmarked" => Detach::Unmarked { attachment, attached: choices.flag("attached") },
             "Stuck" => {
@@ -176,7 +178,11 @@ fn volume_use(choices: &mut Choices) -> VolumeUse {
         "Staying" => VolumeUse::Staying(volume()),
         "Provisioners" => VolumeUse::Provisioners(volume()),
         "Attached" => VolumeUse::Attached { volume: volume(), attachment: "va".into() },
-        _free => VolumeUse::Free { volume: stamp("v"), finalizer: "f".into(), leaving: choices.flag("leaving") },
+        _free => VolumeUse::Free {
+            volume: seen(Kind::PersistentVolume, "v"),
+            finalizer: "f".into(),
+            leaving: choices.flag("leaving"),
+        },
     }
 }
 
@@ -186,8 +192,7 @@ fn listing(choices: &mut Choices, memory: &mut Memory) -> ListingView {
     }
     memory.listed_at = choices.one_of("last", &[("never", Timestamp(0)), ("lately", NOW), ("long-ago", Timestamp(1))]);
     let token = choices.one_of("page", &[("first", String::new()), ("next", "2".into())]);
-    let (driver, socket) = ("d".into(), "/csi.sock".into());
-    ListingView::On { driver, socket, token, max_entries: 0, every_millis: 60_000 }
+    ListingView::On { driver: "d".into(), token, max_entries: 0, every_millis: 60_000 }
 }
 
 #[test]
@@ -206,7 +211,7 @@ fn every_other_shape() {
             "NotOurs" => View::NotOurs("va".into()),
             "Trivial" => {
                 let unconfirmed = choices.flag("unconfirmed");
-                View::Trivial { attachment: stamp("va"), unconfirmed, rival: rival(choices) }
+                View::Trivial { attachment: seen(Kind::VolumeAttachment, "va"), unconfirmed, rival: rival(choices) }
             }
             "Volume" => View::Volume(volume_use(choices)),
             _listing => View::Listing(listing(choices, &mut memory)),

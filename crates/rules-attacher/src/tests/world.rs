@@ -6,7 +6,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use api::{Kind, Object, ObjectRef, PersistentVolume, VolumeAttachment, names};
-use control::{Action as _, Effect, Outcome, Reply};
+use control::{Action as _, Effect, Endpoint, Outcome, Reply};
 use csi::{Call, Response, v1};
 use prove_lab::Lab;
 use serde_json::{Value, json};
@@ -79,8 +79,7 @@ impl World {
 
     /// A cluster without volumes and nodes, and the attacher of this driver.
     pub fn empty(driver: &str) -> World {
-        let local =
-            Local { driver: driver.into(), socket: "/csi.sock".into(), publish_unpublish: true, ..Local::default() };
+        let local = Local { driver: driver.into(), publish_unpublish: true, ..Local::default() };
         let mut lab = Lab::new("n", local);
         lab.frozen = Object::KINDS.into();
         World { lab, driver: Driver::default() }
@@ -143,8 +142,8 @@ impl Driver {
         if let Some(outcome) = lab.api(effect) {
             return outcome;
         }
-        let Effect::Call { socket, call } = effect else { panic!("{effect:?}") };
-        assert_eq!(socket, "/csi.sock");
+        let Effect::Call { to, call } = effect else { panic!("{effect:?}") };
+        assert_eq!(*to, Endpoint::Driver(lab.local().driver.clone()));
         self.calls.push(call.clone());
         Outcome::Done(Reply::Csi(self.answer(call, is_shared(lab))))
     }

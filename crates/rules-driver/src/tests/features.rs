@@ -204,7 +204,9 @@ fn a_volume_that_lost_its_bytes_is_not_well() {
             match run.step(&driver.config, &mut driver.facts) {
                 Step::Answer(answer) => return answer,
                 Step::Do(op) => match driver.world.perform(&op) {
-                    Ok(reply) => run.did(&driver.config, &mut driver.facts, op, &reply),
+                    Ok(reply) => {
+                        run.did(&driver.config, &mut driver.facts, op, &reply);
+                    }
                     Err(why) => assert_eq!(run.failed(&op, &why, Trouble::Other), None),
                 },
             }
@@ -323,4 +325,21 @@ fn many_volumes_can_be_made_from_one_snapshot_at_once() {
     assert!(common(&a, &crate::locks(&snapshots::drop_snapshot("s"))));
     assert!(common(&crate::locks(&snapshots::copy("a", "v")), &crate::locks(&stage("v"))));
     assert!(common(&crate::locks(&snapshots::take_group(&["v", "w"], "g")), &crate::locks(&delete("w"))));
+}
+
+// Reliability 77: what is a record, and so on disk before an answer, is known by its directory.
+#[test]
+fn only_files_of_the_record_directories_are_records() {
+    let config = super::config();
+    let writes = |path: &str| config.is_on_record(&Op::WriteFile { path: path.into(), bytes: vec![] });
+    for path in [config.record_path("v"), config.group_record_path("g"), "/state/snapshots/s.json".into()] {
+        assert!(writes(&path) && config.is_on_record(&Op::RemoveFile { path: path.clone() }), "{path}");
+        assert!(!config.is_on_record(&Op::MakeDir { path }), "a directory is no record");
+    }
+    assert!(!writes(&config.image_path("v")) && !writes("/state/volumes-of-another/v.json"));
+    let mut driver = Driver::new();
+    driver.bring(&[create("v")]);
+    let there = vec!["v.json".into(), "w.json".into()];
+    assert!(driver.facts.doubtful(RecordKind::Volume, there).iter().eq(["v.json", "w.json"]));
+    assert!(driver.facts.doubtful(RecordKind::Volume, vec![]).iter().eq(["v.json"]), "gone is to be noticed");
 }

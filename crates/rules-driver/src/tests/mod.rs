@@ -144,7 +144,9 @@ impl Driver {
                     self.facts.observe(mounts, loops);
                     return None;
                 }
-                Ok(reply) => run.did(&self.config, &mut self.facts, op, &reply),
+                Ok(reply) => {
+                    run.did(&self.config, &mut self.facts, op, &reply);
+                }
             }
         }
     }

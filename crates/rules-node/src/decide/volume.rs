@@ -145,7 +145,7 @@ fn is_established(view: &VolumeView, record: &Record) -> bool {
 /// Reliability 29: what must still happen before the first node call; `None` when the proof is there.
 fn prove(view: &VolumeView, volume: &str, node: &OnNode, memory: &Memory) -> Option<Decision<Action, Reason>> {
     let rest = |code, text: String| Some(Decision::Rest(Why::waiting(code, text)));
-    let version: u64 = node.version.parse().unwrap_or(0);
+    let version = node.version.number().unwrap_or(0);
     let attach_needed = view.attachment != AttachmentState::NotNeeded;
     if attach_needed && !node.attached {
         return rest(
@@ -200,7 +200,7 @@ fn mount(
     if facts.stages && !(view.staged == MountState::Yes && view.staged_by_us) {
         let text = format!("driver {} stages volume {}", view.driver, spec.volume);
         return in_directory(memory, &view.paths.staging, Reason::NotStaged, text, || Action::Stage {
-            socket: facts.socket.clone(),
+            driver: view.driver.clone(),
             handle: view.handle.clone(),
             path: view.paths.staging.clone(),
             spec: spec.clone(),
@@ -208,7 +208,7 @@ fn mount(
     }
     let text = format!("driver {} publishes volume {} for pod {}", view.driver, spec.volume, user.pod);
     in_directory(memory, &paths::parent(&user.target), Reason::NotPublished, text, || Action::Publish {
-        socket: facts.socket.clone(),
+        driver: view.driver.clone(),
         handle: view.handle.clone(),
         staging: record.staging_path.clone(),
         target: user.target.clone(),
@@ -315,8 +315,8 @@ fn ask_driver(
             let text = format!("{text}, but driver {} is not registered on node {}", view.driver, view.node);
             Decision::Rest(Why::waiting(Reason::DriverNotRegistered, text))
         }
-        Some(facts) => {
-            let there = There { socket: facts.socket.clone(), handle: view.handle.clone(), path: path.into() };
+        Some(_) => {
+            let there = There { driver: view.driver.clone(), handle: view.handle.clone(), path: path.into() };
             Decision::Do(action(there), Why::waiting(code, text))
         }
     }

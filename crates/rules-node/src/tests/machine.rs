@@ -2,19 +2,19 @@
 
 use api::{Kind, names};
 use control::host::{Op, ProcessState};
-use control::{Effect, Outcome, Reply};
+use control::{Effect, Endpoint, Outcome, Reply};
 use csi::{Call, Response, v1};
 use serde_json::json;
 
-use super::world::{Machine, World};
+use super::world::{DRIVER, Machine, World};
 use crate::Record;
 
 impl World {
     pub fn perform(&mut self, effect: &Effect) -> Outcome {
         match effect {
             Effect::Read(_) | Effect::Write(_) | Effect::Nothing => self.api(effect).unwrap(),
-            Effect::Call { socket, call } => {
-                assert_eq!(socket, "/d.sock");
+            Effect::Call { to, call } => {
+                assert_eq!(*to, Endpoint::Driver(DRIVER.into()));
                 self.call(call)
             }
             Effect::Host(op) => self.host(op),

@@ -1,4 +1,4 @@
-use crate::{ProcessName, Publish, Record};
+use crate::{Local, ProcessName, Publish, Record};
 use alloc::string::String;
 use serde_json::{Value, json};
 
@@ -59,4 +59,20 @@ fn process_names_are_read_back_and_never_too_long() {
     }
     let long = ProcessName { pod: api::ObjectKey::new("ns", "x".repeat(253)), ..name };
     assert_eq!(long.print(), None);
+}
+
+// Reliability 48: a record that is there and of no use stands for a volume in use, whatever is wrong with it.
+#[test]
+fn a_record_is_loaded_under_its_volume_or_named_by_its_path() {
+    let mut local = Local::new("n", "life", "/r");
+    let path = crate::record_path("/r", "d.example", "h1");
+    assert!(path.starts_with(&crate::volumes_dir("/r")) && path.ends_with(crate::RECORD_FILE));
+    assert_eq!(local.load_record(&path, Ok(record().print())), Ok(()));
+    assert_eq!(local.records.get(&record().unique_name()), Some(&record()));
+    assert!(local.unreadable.is_empty());
+    let bad = local.load_record("/r/torn", Ok(b"{".to_vec())).unwrap_err();
+    assert!(alloc::format!("{bad}").contains("restore it"), "{bad}");
+    local.load_record("/r/gone-bad", Err("input/output error".into())).unwrap_err();
+    assert_eq!(local.unreadable.iter().collect::<alloc::vec::Vec<_>>(), ["/r/gone-bad", "/r/torn"]);
+    assert_eq!(local.records.len(), 1);
 }

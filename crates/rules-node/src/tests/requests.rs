@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use api::{Kind, names};
 use control::host::{Op, Process, ProcessMount};
-use control::{Action as _, Effect};
+use control::{Action as _, Effect, Endpoint};
 use csi::v1::volume_capability::{AccessMode, AccessType, MountVolume, access_mode::Mode};
 use csi::{Call, v1};
 use prove_lab::print_call;
@@ -60,9 +60,9 @@ fn life(mut world: World) -> Vec<Effect> {
     effects
 }
 
-fn calls(effects: &[Effect]) -> Vec<(String, Call)> {
+fn calls(effects: &[Effect]) -> Vec<(Endpoint, Call)> {
     let calls = effects.iter().filter_map(|effect| match effect {
-        Effect::Call { socket, call } => Some((socket.clone(), call.clone())),
+        Effect::Call { to, call } => Some((to.clone(), call.clone())),
         Effect::Read(_) | Effect::Write(_) | Effect::Host(_) | Effect::Nothing => None,
     });
     calls.collect()
@@ -76,12 +76,12 @@ fn uid(world: &World) -> String {
     world.get(Kind::Pod, "a").unwrap()["metadata"]["uid"].as_str().unwrap().into()
 }
 
-fn compare(got: &[(String, Call)], wanted: &[Call]) {
+fn compare(got: &[(Endpoint, Call)], wanted: &[Call]) {
     let print = |calls: &[Call]| calls.iter().map(print_call).collect::<Vec<_>>();
     let calls: Vec<Call> = got.iter().map(|(_, call)| call.clone()).collect();
     assert_eq!(print(&calls), print(wanted));
     assert!(calls == wanted, "the printed form leaves something out");
-    assert!(got.iter().all(|(socket, _)| socket == "/d.sock"), "{got:?}");
+    assert!(got.iter().all(|(to, _)| *to == Endpoint::Driver(DRIVER.into())), "{got:?}");
 }
 
 // KL-66, KL-71: volume id, both contexts, capability and paths of all four calls.

@@ -7,11 +7,11 @@ use alloc::vec::Vec;
 use api::names;
 use prove_lab::{Lab, Scene, play_scripts};
 
-use crate::{DriverFacts, Local, Node, ProcessName, Record};
+use crate::{DriverFacts, Local, Node, ProcessName};
 
 fn scene() -> Scene<Node> {
     let mut local = Local::new("n", "life-1", "/r");
-    local.drivers.insert("d".into(), DriverFacts { socket: "/csi.sock".into(), stages: true });
+    local.drivers.insert("d".into(), DriverFacts { stages: true });
     let mut lab = Lab::new("ns", local);
     lab.make(&format!("node n ready=true @{}=life-1", names::AGENT_INCARNATION));
     lab.make(r#"claim data class="" volume=pv1"#);
@@ -39,10 +39,7 @@ fn reborn(scene: &Scene<Node>) -> Local {
     let mut local = Local::new("n", format!("life-{}", number + 1), "/r");
     local.drivers = before.drivers.clone();
     for (path, bytes) in &scene.machine.files {
-        match Record::parse(bytes) {
-            Ok(record) => drop(local.records.insert(record.unique_name(), record)),
-            Err(_) => drop(local.unreadable.insert(path.clone())),
-        }
+        let _ = local.load_record(path, Ok(bytes.clone()));
     }
     local.mounts = scene.driver.truth.iter().filter_map(|fact| Some(fact.split_once(" at ")?.1.into())).collect();
     local.processes = scene.machine.states();

@@ -59,7 +59,7 @@ fn node_side(choices: &mut Choices) -> NodeSide {
 }
 
 fn facts(choices: &mut Choices) -> Option<DriverFacts> {
-    let facts = |stages| Some(DriverFacts { socket: "/csi.sock".into(), stages });
+    let facts = |stages| Some(DriverFacts { stages });
     choices.one_of("driver", &[("stages", facts(true)), ("does-not-stage", facts(false)), ("missing", None)])
 }
 

@@ -10,7 +10,7 @@ use control::{Action as _, Cache, Decision, Effect, Engine, Outcome, Rules};
 use prove_lab::{Fault, Lab};
 use serde_json::json;
 
-use crate::{DriverFacts, Key, Local, Node, ProcessName, Record};
+use crate::{DriverFacts, Key, Local, Node, ProcessName};
 
 pub const DRIVER: &str = "d.example";
 pub const HANDLE: &str = "h1";
@@ -56,7 +56,7 @@ impl World {
     pub fn new() -> World {
         let lab = Lab::new("ns", Local::new("n", "life-1", ROOT));
         let mut world = World { lab, machine: Machine::default(), held: Vec::new() };
-        let facts = DriverFacts { socket: "/d.sock".into(), stages: true };
+        let facts = DriverFacts { stages: true };
         world.update_local(|local| drop(local.drivers.insert(DRIVER.into(), facts)));
         world.create(
             Kind::Node,
@@ -247,10 +247,7 @@ impl World {
         let mut local = Local::new("n", incarnation, ROOT);
         local.drivers = self.local().drivers.clone();
         for (path, bytes) in self.machine.files.iter() {
-            match Record::parse(bytes) {
-                Ok(record) => drop(local.records.insert(record.unique_name(), record)),
-                Err(_) => drop(local.unreadable.insert(path.clone())),
-            }
+            let _ = local.load_record(path, Ok(bytes.clone()));
         }
         local.mounts = self.machine.staged.union(&self.machine.published).cloned().collect();
         self.engine = Engine::new(local);

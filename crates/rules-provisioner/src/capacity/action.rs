@@ -1,5 +1,5 @@
 use alloc::collections::BTreeMap;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
 
@@ -20,8 +20,8 @@ use crate::{Local, Segments};
 pub enum CapacityAction {
     /// Ask the driver what there is.
     Ask {
-        /// The driver's socket.
-        socket: Arc<str>,
+        /// The driver's name.
+        driver: Arc<str>,
         /// The class's parameters, all of them.
         parameters: BTreeMap<String, String>,
         /// Where.
@@ -67,14 +67,14 @@ impl control::Action for CapacityAction {
 
     fn effect(&self) -> Effect {
         match self {
-            CapacityAction::Ask { socket, parameters, segments } => {
+            CapacityAction::Ask { driver, parameters, segments } => {
                 let place = (!segments.is_empty()).then(|| Topology { segments: segments.clone() });
                 let request = GetCapacityRequest {
                     parameters: parameters.clone(),
                     accessible_topology: place,
                     ..GetCapacityRequest::default()
                 };
-                Effect::Call { socket: socket.to_string(), call: Call::GetCapacity(request) }
+                Effect::call_driver(&**driver, Call::GetCapacity(request))
             }
             CapacityAction::Publish { local, class, segments, available, largest } => {
                 publish(local, class, segments, *available, *largest)

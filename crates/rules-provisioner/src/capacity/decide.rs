@@ -53,7 +53,7 @@ fn wanted(
     // Whoever is looked at has been woken by something that may have changed what there is.
     let Some(said) = memory.said.filter(|said| now < said.at.after_millis(FRESH_MILLIS)) else {
         let action = CapacityAction::Ask {
-            socket: local.socket.clone(),
+            driver: local.driver.clone(),
             parameters: class.parameters.clone(),
             segments: segments.clone(),
         };

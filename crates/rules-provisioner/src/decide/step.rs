@@ -34,7 +34,7 @@ impl Step<'_> {
         Decision::Do(
             Action::CreateVolume {
                 uid: work.claim.metadata.uid.clone(),
-                socket: work.local.socket.clone(),
+                driver: work.local.driver.clone(),
                 request: terms.request.clone(),
                 secrets,
                 in_tree: work.in_tree,
@@ -107,7 +107,7 @@ impl Step<'_> {
         Decision::Do(
             Action::DeleteVolume {
                 uid: self.work.claim.metadata.uid.clone(),
-                socket: self.work.local.socket.clone(),
+                driver: self.work.local.driver.clone(),
                 volume_id: made.volume_id.clone(),
                 secrets,
                 undo: true,
@@ -139,7 +139,7 @@ impl Step<'_> {
             Headroom::Unasked => Decision::Do(
                 Action::AskCapacity {
                     uid: self.work.claim.metadata.uid.clone(),
-                    socket: self.work.local.socket.clone(),
+                    driver: self.work.local.driver.clone(),
                     request: terms.request.clone(),
                     node: own.clone(),
                 },

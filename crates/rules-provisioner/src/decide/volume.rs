@@ -117,7 +117,7 @@ fn destroy(
         Fresh::Condemned => Decision::Do(
             Action::DeleteVolume {
                 uid: volume.metadata.uid.clone(),
-                socket: local.socket.clone(),
+                driver: local.driver.clone(),
                 volume_id: handle.into(),
                 secrets,
                 undo: false,

@@ -13,7 +13,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::ops::Bound;
 
-use api::{Kind, Lease, Note, ObjectKey, ObjectRef, PersistentVolumeClaim, Write, names};
+use api::{Kind, Lease, Note, ObjectKey, ObjectRef, PersistentVolumeClaim, ResourceVersion, Write, names};
 use control::{Cache, Effect, Sides};
 use serde_json::json;
 
@@ -33,7 +33,7 @@ pub struct JournalView {
     /// Its uid; empty if there is none yet.
     pub uid: String,
     /// The version it was seen at.
-    pub version: String,
+    pub version: ResourceVersion,
     /// Names and texts of the claim's entries. There is one, or none; several after a note that landed late.
     pub entries: Vec<(String, String)>,
     /// It has so many entries that none should stay longer than it must.
@@ -151,7 +151,7 @@ impl JournalView {
     }
 
     fn name(&self, uid: &str) -> String {
-        let version = if self.version.is_empty() { "0" } else { &self.version };
+        let version = if self.version.is_empty() { "0" } else { &self.version.0 };
         [names::JOURNAL_ENTRY, uid, ".", version].concat()
     }
 

@@ -9,7 +9,7 @@ use api::{ClaimSpec, Meta, ObjectKey, PersistentVolumeClaim, Quantity, Resources
 use serde::{Deserialize, Serialize};
 
 use crate::terms::{requested, usage};
-use crate::{ContentSource, Request, Requirement, SecretRefs, Terms};
+use crate::{ContentSource, Requirement, SecretRefs, Terms, VolumeRequest};
 
 /// A requirement longer than this is not written down, because an object can carry only so much. It is made anew from the
 /// nodes there are when it is needed again.
@@ -203,7 +203,7 @@ pub(crate) fn key_in(record: &str) -> Option<ObjectKey> {
 pub(crate) fn recorded(claim: &PersistentVolumeClaim, record: &str) -> Option<Recorded> {
     let record: Record = serde_json::from_str(record).ok()?;
     let (block, modes) = usage(claim, record.single_node_multi_writer).ok()?;
-    let request = Request {
+    let request = VolumeRequest {
         name: record.name.unwrap_or_else(|| usual_name(&claim.metadata.uid)),
         required_bytes: requested(claim).ok()?,
         modes,

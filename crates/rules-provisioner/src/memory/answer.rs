@@ -8,7 +8,7 @@ use control::{Attempt, Outcome, Refusal, Reply, Secrets, Timestamp};
 use csi::{Code, Response};
 
 use super::{Headroom, Made};
-use crate::{Action, InTree, Request, pv};
+use crate::{Action, InTree, VolumeRequest, pv};
 
 /// How long a node without room for a claim leaves it to others.
 const NO_ROOM_MILLIS: u64 = 60_000;
@@ -67,7 +67,7 @@ pub(super) fn is_about_the_request(code: Code) -> bool {
 }
 
 /// What the driver made, and what is wrong with it.
-pub(super) fn made(reply: &Reply, request: &Request, in_tree: Option<InTree>) -> Option<(Made, Option<String>)> {
+pub(super) fn made(reply: &Reply, request: &VolumeRequest, in_tree: Option<InTree>) -> Option<(Made, Option<String>)> {
     let Reply::Csi(Response::CreateVolume(response)) = reply else { return None };
     let volume = response.volume.as_ref().filter(|volume| !volume.volume_id.is_empty())?;
     let (size, asked) = (volume.capacity_bytes, request.required_bytes);
@@ -90,7 +90,7 @@ pub(super) fn made(reply: &Reply, request: &Request, in_tree: Option<InTree>) ->
 }
 
 /// P95: a driver that does not know is taken to have room; CreateVolume will tell.
-pub(super) fn room(now: Timestamp, request: &Request, got: &Outcome) -> Headroom {
+pub(super) fn room(now: Timestamp, request: &VolumeRequest, got: &Outcome) -> Headroom {
     let Outcome::Done(Reply::Csi(Response::GetCapacity(answer))) = got else { return Headroom::Enough };
     let asked = request.required_bytes;
     let largest = answer.maximum_volume_size.is_none_or(|largest| largest >= asked);

@@ -13,7 +13,7 @@ use control::{Outcome, Refusal, Reply, Secrets, Timestamp};
 use csi::Code;
 
 use crate::topology::Segments;
-use crate::{Action, InTree, Local, Request, Terms, is_condemned};
+use crate::{Action, InTree, Local, Terms, VolumeRequest, is_condemned};
 use answer::{is_about_the_request, is_for, made, room};
 
 pub(crate) use answer::attempt;
@@ -221,7 +221,7 @@ impl Memory {
     fn after_create(
         self,
         now: Timestamp,
-        request: &Request,
+        request: &VolumeRequest,
         in_tree: Option<InTree>,
         in_flight: Option<&Arc<InFlight>>,
         got: &Outcome,

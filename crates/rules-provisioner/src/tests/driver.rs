@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use control::{Effect, Outcome, Refusal, Reply};
+use control::{Effect, Endpoint, Outcome, Refusal, Reply};
 use csi::{Call, Code, Response, v1};
 
 /// How the driver behaves.
@@ -52,9 +52,10 @@ impl Default for Driver {
 }
 
 impl Driver {
-    pub(super) fn answer_to(&mut self, effect: &Effect) -> Outcome {
-        let Effect::Call { socket, call } = effect else { panic!("{effect:?} is not the driver's") };
-        assert_eq!(socket, "/csi.sock");
+    /// The answer of the driver of this name.
+    pub(super) fn answer_to(&mut self, name: &str, effect: &Effect) -> Outcome {
+        let Effect::Call { to, call } = effect else { panic!("{effect:?} is not the driver's") };
+        assert_eq!(*to, Endpoint::Driver(name.into()));
         if let (Call::CreateVolume(_), Some(answer)) = (call, &self.answer) {
             return answer.clone();
         }

@@ -52,7 +52,7 @@ pub(super) fn under(
 pub(super) fn local(change: impl FnOnce(&mut Settings)) -> Local {
     let mut settings = Settings::default();
     change(&mut settings);
-    Local { settings: Arc::new(settings), ..Local::new("d", "s") }
+    Local { settings: Arc::new(settings), ..Local::new("d") }
 }
 
 pub(super) fn good(parameters: &[(&str, &str)]) -> Terms {

@@ -11,7 +11,7 @@ use crate::{Abilities, Intent, Local, Provisioner, Settings};
 
 fn scene() -> Scene<Provisioner> {
     let settings = Settings { intent: Intent::InJournal, namespace: "n".into(), ..Settings::default() };
-    let mut scene = Scene::new(Lab::new("n", Local { settings: settings.into(), ..Local::new("d", "/csi.sock") }));
+    let mut scene = Scene::new(Lab::new("n", Local { settings: settings.into(), ..Local::new("d") }));
     (scene.reborn, scene.command) = (|scene: &Scene<Provisioner>| scene.lab.local().in_view(), command);
     scene
 }

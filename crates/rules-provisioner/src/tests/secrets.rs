@@ -202,7 +202,7 @@ fn deletion_goes_on_without_a_secret_that_is_gone() {
 fn an_action_prints_no_secret() {
     let secrets = control::Secrets([("key".into(), CANARY.into())].into());
     let (uid, volume_id) = ("u".into(), "v".into());
-    let action = Action::DeleteVolume { uid, socket: "s".into(), volume_id, secrets, undo: false };
+    let action = Action::DeleteVolume { uid, driver: "d".into(), volume_id, secrets, undo: false };
     assert!(!format!("{action:?} {:?}", action.effect()).contains(CANARY));
     let memory =
         crate::Memory { secrets: Some(control::Secrets([("key".into(), CANARY.into())].into())), ..Default::default() };

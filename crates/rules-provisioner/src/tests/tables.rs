@@ -13,8 +13,8 @@ use serde_json::json;
 use super::world::local;
 use crate::{
     Abilities, ClaimView, ClassTerms, ContentSource, Fresh, Goal, Intent, IntentLocation, JournalView, Local, Made,
-    Memory, NameSlot, Obstacle, Provision, Provisioner, Request, SecretRefs, Settings, SourceKind, SourceProtection,
-    Stage, Terms, View, VolumeView,
+    Memory, NameSlot, Obstacle, Provision, Provisioner, SecretRefs, Settings, SourceKind, SourceProtection, Stage,
+    Terms, View, VolumeRequest, VolumeView,
 };
 
 const NOW: Timestamp = Timestamp(1_000_000);
@@ -32,7 +32,7 @@ fn claim(deleting: bool) -> Arc<PersistentVolumeClaim> {
 }
 
 fn terms() -> Terms {
-    let request = Request {
+    let request = VolumeRequest {
         name: "pvc-u".into(),
         required_bytes: 1,
         modes: vec![Mode::SingleNodeWriter],

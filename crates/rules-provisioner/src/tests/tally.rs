@@ -7,7 +7,7 @@ use api::{Kind, Object, ObjectKey, SecretReference};
 use control::{Cache, Secrets, Timestamp};
 use serde_json::json;
 
-use crate::{Action, AttemptGoal, AttemptTally, EndedAttempt, Key, Local, Made, Request, Terms};
+use crate::{Action, AttemptGoal, AttemptTally, EndedAttempt, Key, Local, Made, Terms, VolumeRequest};
 
 fn cache() -> Cache {
     let meta = json!({ "name": "c", "namespace": "n", "uid": "u", "resourceVersion": "1" });
@@ -31,8 +31,8 @@ fn read() -> Action {
 }
 
 fn create() -> Action {
-    let (socket, request, secrets) = ("/s".into(), Request::default(), Secrets::default());
-    Action::CreateVolume { uid: "u".into(), socket, request, secrets, in_tree: None, in_flight: None }
+    let (driver, request, secrets) = ("d".into(), VolumeRequest::default(), Secrets::default());
+    Action::CreateVolume { uid: "u".into(), driver, request, secrets, in_tree: None, in_flight: None }
 }
 
 fn record() -> Action {
@@ -41,8 +41,8 @@ fn record() -> Action {
 }
 
 fn delete() -> Action {
-    let (socket, volume_id, secrets) = ("/s".into(), "v".into(), Secrets::default());
-    Action::DeleteVolume { uid: "w".into(), socket, volume_id, secrets, undo: false }
+    let (driver, volume_id, secrets) = ("d".into(), "v".into(), Secrets::default());
+    Action::DeleteVolume { uid: "w".into(), driver, volume_id, secrets, undo: false }
 }
 
 /// Each step takes ten milliseconds.

@@ -20,7 +20,7 @@ fn local(change: impl FnOnce(&mut Settings)) -> Local {
     let mut settings = Settings::default();
     change(&mut settings);
     let abilities = Abilities { topology: true, ..Abilities::plain() };
-    Local { abilities, settings: settings.into(), ..Local::new("d", "s") }
+    Local { abilities, settings: settings.into(), ..Local::new("d") }
 }
 
 /// Nodes by name and labels, each with these topology keys of driver `d`.

@@ -36,7 +36,7 @@ prove_lab::world_of!(World, lab: Provisioner);
 /// Intents are on the claims; `in_journal` has them in the journal.
 pub(super) fn local() -> Local {
     let settings = Settings { intent: Intent::OnClaim, namespace: "n".into(), ..Settings::default() };
-    Local { settings: settings.into(), ..Local::new("d", "/csi.sock") }
+    Local { settings: settings.into(), ..Local::new("d") }
 }
 
 impl World {
@@ -136,7 +136,8 @@ impl World {
             self.check_intent(&request.name);
         }
         let World { lab, driver, .. } = self;
-        lab.perform(action.name(), effect, |effect| driver.answer_to(effect))
+        let name = lab.local().driver.clone();
+        lab.perform(action.name(), effect, |effect| driver.answer_to(&name, effect))
     }
 
     pub(super) fn run(&mut self) {

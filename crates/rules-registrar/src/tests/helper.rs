@@ -193,7 +193,7 @@ fn node(version: u64, annotations: serde_json::Value, labels: serde_json::Value)
 }
 
 fn marker() -> (MarkerLocal, Cache) {
-    let local = MarkerLocal { node: "n".into(), driver: NAME.into(), socket: "/d.sock".into(), place: None };
+    let local = MarkerLocal { node: "n".into(), driver: NAME.into(), place: None };
     (local, Cache::default())
 }
 
@@ -209,7 +209,7 @@ fn answered(local: &mut MarkerLocal, id: &str, topology: &[(&str, &str)]) {
         accessible_topology: Some(v1::Topology { segments }),
         ..v1::NodeGetInfoResponse::default()
     };
-    let ask = MarkerAction::AskPlace { socket: "/d.sock".into() };
+    let ask = MarkerAction::AskPlace { driver: NAME.into() };
     Marker::learn(local, &ask, &Outcome::Done(Reply::Csi(Response::NodeGetInfo(info))), &Cache::default());
 }
 

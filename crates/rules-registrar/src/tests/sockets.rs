@@ -263,6 +263,6 @@ fn a_driver_that_names_no_endpoint_is_behind_the_registration_socket() {
     world.settle();
     let plugin = world.local().sockets[SOCKET].progress.plugin().unwrap().clone();
     assert_eq!(plugin.socket(SOCKET), SOCKET);
-    let scheme = crate::Plugin { endpoint: "unix:///a/b".into(), ..plugin };
+    let scheme = crate::PluginAtSocket { endpoint: "unix:///a/b".into(), ..plugin };
     assert_eq!(scheme.socket(SOCKET), "/a/b");
 }

@@ -11,7 +11,8 @@ use prove_lab::{Choices, check_table, verdict};
 use serde_json::json;
 
 use crate::{
-    CsiNodeSide, NodeInfo, NodeObject, Plugin, Registrar, RegistrationProgress, SelfView, Socket, SocketView, View,
+    CsiNodeSide, NodeInfo, NodeObject, PluginAtSocket, Registrar, RegistrationProgress, SelfView, Socket, SocketView,
+    View,
 };
 
 fn csi_node(drivers: Value) -> Arc<CSINode> {
@@ -49,7 +50,7 @@ fn every_shape_of_the_node_itself() {
     });
 }
 
-fn plugin(choices: &mut Choices) -> Plugin {
+fn plugin(choices: &mut Choices) -> PluginAtSocket {
     let (kind, name, version) = match choices.word("plugin", &["fit", "another-kind", "bad-name", "version-0"]) {
         "another-kind" => ("DevicePlugin", "d", "1.0.0"),
         "bad-name" => ("CSIPlugin", "-d", "1.0.0"),
@@ -57,7 +58,7 @@ fn plugin(choices: &mut Choices) -> Plugin {
         _fit => ("CSIPlugin", "d", "1.0.0"),
     };
     let wants_pod = choices.one_of("options", &[("unasked", None), ("pod", Some(true))]);
-    Plugin {
+    PluginAtSocket {
         kind: kind.into(),
         name: name.into(),
         endpoint: "/csi.sock".into(),

@@ -3,7 +3,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use api::{Kind, Subresource, Value};
-use control::{Action as _, Decision, Effect, Outcome, Refusal, Reply, Rules};
+use control::{Action as _, Decision, Effect, Endpoint, Outcome, Refusal, Reply, Rules};
 use csi::{Call, Response, registration, v1};
 use prove_lab::Lab;
 
@@ -82,7 +82,8 @@ impl World {
     pub fn step(&mut self, key: &Key) -> bool {
         let Some((action, effect)) = self.begin(key) else { return false };
         let mut outcome = match &effect {
-            Effect::Call { socket, call } => self.call(socket, call),
+            Effect::Call { to: Endpoint::Socket(socket), call } => self.call(socket, call),
+            Effect::Call { to: Endpoint::Driver(_), .. } => panic!("{effect:?}: no driver has a name yet"),
             effect => self.api(effect).unwrap(),
         };
         if self.lost.remove(action.name()) {

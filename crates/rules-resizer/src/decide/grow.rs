@@ -20,10 +20,10 @@ pub(crate) fn decide(now: Timestamp, bound: &Bound, memory: &GrowMemory) -> Deci
 }
 
 fn next_step(now: Timestamp, bound: &Bound, memory: &GrowMemory) -> Decision<Action, Reason> {
-    let (grow, claim) = (&bound.grow, &bound.claim.key);
+    let (grow, claim) = (&bound.grow, &bound.claim.object.key);
     let sizes = &grow.sizes;
     if grow.before == BeforeSize::Present && sizes.had >= sizes.volume {
-        let text = format!("the node has resized the filesystem of volume {}", bound.volume.key.name);
+        let text = format!("the node has resized the filesystem of volume {}", bound.volume.name());
         let act = Action::ForgetBefore { claim: bound.claim.uid.clone(), volume: bound.volume.clone() };
         return Decision::Do(act, Why::waiting(Reason::FileSystemResized, text));
     }
@@ -75,7 +75,7 @@ fn towards(now: Timestamp, bound: &Bound, memory: &GrowMemory, size: i64) -> Dec
 fn hopeless(now: Timestamp, bound: &Bound, memory: &GrowMemory, size: i64) -> Option<Decision<Action, Reason>> {
     let (_, since) = memory.hopeless.filter(|(hopeless, _)| *hopeless == size)?;
     let until = since.after_millis(bound.slow_millis);
-    let claim = &bound.claim.key;
+    let claim = &bound.claim.object.key;
     let text =
         format!("the volume of claim {claim} cannot have {size} bytes; ask for less, or wait for another attempt");
     (bound.grow.sizes.allocated == Some(size) && now < until)
@@ -112,7 +112,7 @@ fn begin(now: Timestamp, bound: &Bound, size: i64) -> Decision<Action, Reason> {
         act,
         Why::waiting(
             Reason::RecordingResize,
-            format!("recording that claim {} grows to {size} bytes", bound.claim.key),
+            format!("recording that claim {} grows to {size} bytes", bound.claim.object.key),
         ),
     )
 }
@@ -158,7 +158,7 @@ fn record(now: Timestamp, bound: &Bound, grown: &Grown) -> Decision<Action, Reas
             BeforeSize::Absent(_) | BeforeSize::Unused | BeforeSize::Present => None,
         };
         let act = Action::SetSize { claim: claim.uid.clone(), volume: volume.clone(), size: grown.size, before };
-        let text = format!("recording that volume {} has {} bytes", volume.key.name, grown.size);
+        let text = format!("recording that volume {} has {} bytes", volume.name(), grown.size);
         return Decision::Do(act, Why::waiting(Reason::RecordingVolumeSize, text));
     }
     if grown.node_goes_on {
@@ -168,12 +168,12 @@ fn record(now: Timestamp, bound: &Bound, grown: &Grown) -> Decision<Action, Reas
             Expansion::NodeOnly | Expansion::None => grown.size,
         };
         let act = Action::AwaitNode { claim: claim.clone(), size, recovers: grow.recovers, again, at: now.to_time() };
-        let text = format!("handing the resize of claim {} over to the node", claim.key);
+        let text = format!("handing the resize of claim {} over to the node", claim.object.key);
         return Decision::Do(act, Why::waiting(Reason::FileSystemResizeRequired, text));
     }
     let gone = other_conditions(grow, "");
     let act = Action::Finish { claim: claim.clone(), size: grown.size, gone, recovers: grow.recovers };
-    let text = format!("recording that claim {} has {} bytes", claim.key, grown.size);
+    let text = format!("recording that claim {} has {} bytes", claim.object.key, grown.size);
     Decision::Do(act, Why::waiting(Reason::VolumeResizeSuccessful, text))
 }
 
@@ -190,7 +190,7 @@ fn unreported(now: Timestamp, bound: &Bound, memory: &GrowMemory) -> Option<Deci
         message: failure.message.clone(),
         at: now.to_time(),
     });
-    let text = format!("claim {}: {}", bound.claim.key, failure.message);
+    let text = format!("claim {}: {}", bound.claim.object.key, failure.message);
     Some(Decision::Do(act, Why::waiting(Reason::VolumeResizeFailed, text)))
 }
 

@@ -39,7 +39,7 @@ fn fenced(bound: &Bound, memory: &Memory, plan: Decision<Action, Reason>) -> Dec
     match plan {
         Decision::Do(call @ (Action::Expand { .. } | Action::Modify { .. }), _) if !memory.owned => {
             let of = call.work();
-            let text = format!("going on with claim {} where an earlier incarnation stopped", bound.claim.key);
+            let text = format!("going on with claim {} where an earlier incarnation stopped", bound.claim.object.key);
             Decision::Do(Action::Adopt { claim: bound.claim.clone(), of }, Why::waiting(Reason::AdoptingClaim, text))
         }
         plan => plan,

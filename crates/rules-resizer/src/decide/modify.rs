@@ -23,7 +23,7 @@ pub(crate) fn decide(now: Timestamp, bound: &Bound, memory: &ModifyMemory) -> De
 }
 
 fn next_step(now: Timestamp, bound: &Bound, memory: &ModifyMemory) -> Decision<Action, Reason> {
-    let (modify, claim) = (&bound.modify, &bound.claim.key);
+    let (modify, claim) = (&bound.modify, &bound.claim.object.key);
     match (&modify.status, &modify.wanted) {
         (ModifyState::Nothing, wanted) if *wanted == modify.current => {
             settled(Reason::AttributesAsRequested, format!("claim {claim} has the attributes it asks for"))
@@ -43,7 +43,7 @@ fn next_step(now: Timestamp, bound: &Bound, memory: &ModifyMemory) -> Decision<A
 
 /// Nothing is asked for any more and nothing is under way.
 fn roll_back(bound: &Bound) -> Decision<Action, Reason> {
-    let text = format!("claim {} asks for no attributes any more", bound.claim.key);
+    let text = format!("claim {} asks for no attributes any more", bound.claim.object.key);
     match told(&bound.modify.conditions, names::MODIFYING_VOLUME) {
         Some(_) => Decision::Do(
             Action::CancelModify { claim: bound.claim.clone() },
@@ -74,12 +74,13 @@ fn turn_to(now: Timestamp, bound: &Bound, memory: &ModifyMemory, class: &str) ->
         && hopeless == class
         && now < since.after_millis(bound.slow_millis)
     {
-        let text = format!("the volume of claim {} cannot have class {class}; choose another one", bound.claim.key);
+        let text =
+            format!("the volume of claim {} cannot have class {class}; choose another one", bound.claim.object.key);
         return Decision::Wait(since.after_millis(bound.slow_millis), Why::waiting(Reason::ModifyInfeasible, text));
     }
     if modify.status != ModifyState::InProgress(class.into()) {
         let act = Action::BeginModify { claim: bound.claim.clone(), class: class.into(), at: now.to_time() };
-        let text = format!("recording that claim {} gets attributes class {class}", bound.claim.key);
+        let text = format!("recording that claim {} gets attributes class {class}", bound.claim.object.key);
         return Decision::Do(act, Why::waiting(Reason::RecordingModify, text));
     }
     carry_out(bound, memory, class, parameters)
@@ -132,12 +133,12 @@ fn record(bound: &Bound, class: &str) -> Decision<Action, Reason> {
     let (claim, volume) = (&bound.claim, &bound.volume);
     if bound.modify.volume_class.as_deref() != Some(class) {
         let act = Action::SetClass { claim: claim.uid.clone(), volume: volume.clone(), class: class.into() };
-        let text = format!("recording that volume {} has class {class}", volume.key.name);
+        let text = format!("recording that volume {} has class {class}", volume.name());
         return Decision::Do(act, Why::waiting(Reason::RecordingVolumeClass, text));
     }
     let gone: Vec<String> = bound.modify.conditions.iter().map(|told| told.r#type.clone()).collect();
     let act = Action::FinishModify { claim: claim.clone(), class: class.into(), gone };
-    let text = format!("recording that claim {} has attributes class {class}", claim.key);
+    let text = format!("recording that claim {} has attributes class {class}", claim.object.key);
     Decision::Do(act, Why::waiting(Reason::VolumeModifySuccessful, text))
 }
 
@@ -159,7 +160,7 @@ fn unreported(now: Timestamp, bound: &Bound, memory: &ModifyMemory) -> Option<De
         message: failure.message.clone(),
         at: now.to_time(),
     });
-    let text = format!("claim {}: {}", bound.claim.key, failure.message);
+    let text = format!("claim {}: {}", bound.claim.object.key, failure.message);
     Some(Decision::Do(act, Why::waiting(Reason::VolumeModifyFailed, text)))
 }
 

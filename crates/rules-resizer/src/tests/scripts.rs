@@ -8,7 +8,7 @@ use prove_lab::{Lab, Scene, play_scripts};
 use crate::{Expansion, Local, Resizer};
 
 fn scene() -> Scene<Resizer> {
-    let local = Local { modifies: true, ..Local::new("d", "/csi.sock", Expansion::Controller) };
+    let local = Local { modifies: true, ..Local::new("d", Expansion::Controller) };
     let mut lab = Lab::new("n", local);
     lab.make("class s provisioner=d expand=true");
     lab.make("claim c class=s volume=v");

@@ -7,20 +7,20 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use api::{ObjectKey, SecretReference, names};
+use api::{Kind, ObjectKey, ObjectRef, SecretReference, Seen, names};
 use control::{Access, Capability, Decision, Mode, Rules, Secrets, Timestamp};
 use prove_lab::{Choices, check_table, verdict};
 
 use crate::{
     BeforeSize, Bound, Class, DriverVolume, Expansion, Grow, GrowFailure, GrowMemory, Grown, Memory, Modify,
-    ModifyFailure, ModifyMemory, ModifyState, ResizeProgress, Resizer, Sizes, Stamp, Told, View,
+    ModifyFailure, ModifyMemory, ModifyState, ResizeProgress, Resizer, Sizes, Told, View,
 };
 
 const NOW: Timestamp = Timestamp(1_000_000);
 const SLOW: u64 = 300_000;
 
-fn stamp(name: &str) -> Stamp {
-    Stamp { key: ObjectKey::new("n", name), uid: name.into(), version: "1".into() }
+fn seen(kind: Kind, name: &str) -> Seen {
+    Seen { object: ObjectRef::namespaced(kind, "n", name), uid: name.into(), version: "1".into() }
 }
 
 fn secret(choices: &mut Choices, read: &mut Option<Secrets>) -> Option<SecretReference> {
@@ -46,8 +46,8 @@ fn flagged(choices: &mut Choices, of: &'static str, conditions: &mut Vec<Told>) 
 }
 
 fn bound(grow: Grow, modify: Modify) -> View {
-    let place = DriverVolume { driver: "d".into(), socket: "/csi.sock".into(), handle: "h".into() };
-    let (claim, volume) = (stamp("c"), stamp("v"));
+    let place = DriverVolume { driver: "d".into(), handle: "h".into() };
+    let (claim, volume) = (seen(Kind::PersistentVolumeClaim, "c"), seen(Kind::PersistentVolume, "v"));
     View::Claim(Box::new(Bound { claim, volume, place, grow, modify, slow_millis: SLOW }))
 }
 

@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{Kind, Object, ObjectKey, PersistentVolume, PersistentVolumeClaim, Quantity, names};
-use control::{Action as _, Decision, Effect, Outcome, Refusal, Reply};
+use control::{Action as _, Decision, Effect, Endpoint, Outcome, Refusal, Reply};
 use csi::{Call, Code, Response, v1};
 use prove_lab::Lab;
 use serde_json::{Value, json};
@@ -69,7 +69,7 @@ impl World {
 
     /// The same with any source of the volume.
     pub fn of_source(expansion: Expansion, source: Value) -> World {
-        let mut local = Local::new(DRIVER, "/csi.sock", expansion);
+        let mut local = Local::new(DRIVER, expansion);
         local.modifies = true;
         let mut lab = Lab::new("n", local);
         lab.frozen = Object::KINDS.into();
@@ -206,8 +206,8 @@ impl Backend {
     }
 
     fn call(&mut self, lab: &Lab<Resizer>, effect: &Effect) -> Outcome {
-        let Effect::Call { socket, call } = effect else { panic!("{effect:?}") };
-        assert_eq!(socket, "/csi.sock");
+        let Effect::Call { to, call } = effect else { panic!("{effect:?}") };
+        assert_eq!(*to, Endpoint::Driver(lab.local().driver.clone()));
         self.calls.push(call.clone());
         self.answer(lab, call)
     }

@@ -11,7 +11,7 @@ use control::{Rules, Timestamp};
 use prove_lab::{Choices, check_table, verdict_with};
 use serde_json::json;
 
-use crate::{ClaimState, NodeView, Pending, Scheduler, View};
+use crate::{ClaimState, NodeView, PendingPod, Scheduler, View};
 
 fn decide(view: &View) -> String {
     verdict_with(&Scheduler::decide(Timestamp(0), view, &()), |action| format!("{action:?}"))
@@ -68,7 +68,7 @@ fn state(choices: &mut Choices, name: &str, field: &'static str) -> ClaimState {
 
 fn pending(claims: Vec<(String, ClaimState)>, nodes: Vec<NodeView>, template: bool) -> View {
     let pod = ObjectKey::new("n", "p");
-    View::Pending(Pending { pod, uid: "u".into(), template: template.then(|| "t".into()), claims, nodes })
+    View::Pending(PendingPod { pod, uid: "u".into(), template: template.then(|| "t".into()), claims, nodes })
 }
 
 #[test]

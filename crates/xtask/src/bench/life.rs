@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 const EXAMPLE: &str = include_str!("../../../longshore/src/up/example.yaml");
 
 /// What was measured: times in milliseconds, memory in megabytes.
-pub struct Life {
+pub(crate) struct Life {
     pub first_ready: f64,
     pub later_ready: f64,
     pub to_succeeded: f64,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use prove_cluster::{ControlPlane, Options, Process, Scratch, peer};
+use prove_cluster::{ControlPlane, Options, PeerProcess, Scratch, peer};
 
 use super::objects;
 
@@ -27,7 +27,7 @@ static TURN: Mutex<()> = Mutex::new(());
 
 /// A control plane with the Go snapshot controller.
 pub struct Plane {
-    _snapshots: Process,
+    _snapshots: PeerProcess,
     pub control: ControlPlane,
     _policy: Scratch,
 }
@@ -82,7 +82,7 @@ impl Plane {
         let config = format!("--kubeconfig={}", control.kubeconfig().display());
         let program = peer("snapshot-controller").unwrap();
         let snapshots =
-            Process::start("snapshot-controller", &program, &[&*config, "--http-endpoint="], control.directory())
+            PeerProcess::start("snapshot-controller", &program, &[&*config, "--http-endpoint="], control.directory())
                 .unwrap();
         Plane { _snapshots: snapshots, control, _policy: policy }
     }

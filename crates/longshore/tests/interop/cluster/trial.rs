@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use prove_cluster::{Process, peer};
+use prove_cluster::{PeerProcess, peer};
 
 use super::plane::{Turn, turn};
 use super::{backend, objects};
@@ -24,7 +24,7 @@ pub enum Driver {
 
 /// A driver, its sidecars, and a place to use them. Dropped, all of its processes end.
 pub struct Trial {
-    sidecars: Vec<Process>,
+    sidecars: Vec<PeerProcess>,
     pub stand: Stand,
     pub place: &'static str,
     pub driver: &'static str,
@@ -102,7 +102,7 @@ impl Trial {
         words.extend(self.node.iter().map(|node| format!("NODE_NAME={node}")));
         words.push(program.display().to_string());
         words.extend(flags.iter().cloned());
-        self.sidecars.push(Process::start(&name, Path::new("env"), &words, self.stand.scratch.path()).unwrap());
+        self.sidecars.push(PeerProcess::start(&name, Path::new("env"), &words, self.stand.scratch.path()).unwrap());
         self.sidecars.len() - 1
     }
 

@@ -8,7 +8,7 @@ use csi::{Code, NodeRpc, v1};
 use v1::volume_capability::MountVolume;
 use v1::volume_capability::access_mode::Mode;
 
-use crate::Outcome;
+use crate::CaseResult;
 use crate::case::{T, cases, ensure, fail, skip};
 use crate::context::said;
 use crate::host;
@@ -21,13 +21,13 @@ pub fn pattern(seed: u8) -> Vec<u8> {
 }
 
 /// Writes a file into a published volume, to be removed at the end in case it was no mount at all.
-pub fn keep(t: &T, life: &Life, name: &str, seed: u8) -> Outcome {
+pub fn keep(t: &T, life: &Life, name: &str, seed: u8) -> CaseResult {
     t.remember_path(&life.path(name));
     host::write(&life.path(name), &pattern(seed))
 }
 
 /// Opening for writing must fail.
-fn closed(path: &Path) -> Outcome {
+fn closed(path: &Path) -> CaseResult {
     match std::fs::write(path, "written") {
         Ok(()) => {
             let _ = std::fs::remove_file(path);

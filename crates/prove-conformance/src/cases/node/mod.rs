@@ -7,7 +7,7 @@ use std::path::Path;
 use csi::{Code, v1};
 use v1::volume_capability::access_mode::Mode;
 
-use crate::Outcome;
+use crate::CaseResult;
 use crate::case::{T, cases, ensure, fail};
 use crate::context::said;
 use crate::life::Life;
@@ -18,7 +18,7 @@ pub fn stats(id: &str, path: &str) -> v1::NodeGetVolumeStatsRequest {
 }
 
 /// Publishes a volume of one writer at two paths.
-async fn second_path(t: &T, mode: Mode) -> Outcome<Result<(), csi::Status>> {
+async fn second_path(t: &T, mode: Mode) -> CaseResult<Result<(), csi::Status>> {
     let request = v1::CreateVolumeRequest { volume_capabilities: vec![files(mode)], ..t.create_request() };
     let volume = t.volume_from(request).await?;
     let life = t.bring(&volume).await?;

@@ -4,7 +4,7 @@ pub mod beyond;
 
 use csi::{Code, v1};
 
-use crate::Outcome;
+use crate::CaseResult;
 use crate::case::{T, cases, ensure, fail};
 use crate::requests::delete_snapshot;
 
@@ -16,7 +16,7 @@ pub fn by_source(id: &str) -> v1::ListSnapshotsRequest {
     v1::ListSnapshotsRequest { source_volume_id: id.into(), ..Default::default() }
 }
 
-pub async fn listed(t: &T, request: v1::ListSnapshotsRequest) -> Outcome<Vec<v1::Snapshot>> {
+pub async fn listed(t: &T, request: v1::ListSnapshotsRequest) -> CaseResult<Vec<v1::Snapshot>> {
     Ok(t.ok(request).await?.entries.into_iter().filter_map(|entry| entry.snapshot).collect())
 }
 

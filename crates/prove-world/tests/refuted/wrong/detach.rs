@@ -1,6 +1,6 @@
-use api::{Kind, Object, ObjectRef};
+use api::{Kind, Object, ObjectRef, Seen};
 use control::{BackOff, Cache, Change, Decision, Effect, Outcome, Permission, Reply, Route, Rules, Timestamp};
-use rules_attachdetach::{Action, AttachDetach, Key, Memory, Proof, Reason, Stamp, View};
+use rules_attachdetach::{Action, AttachDetach, Key, Memory, Proof, Reason, View};
 
 use super::Astray;
 
@@ -8,7 +8,7 @@ use super::Astray;
 pub struct CachedInUse;
 
 /// The attachments an action wants a proof for.
-fn sought(act: &Action) -> &[Stamp] {
+fn sought(act: &Action) -> &[Seen] {
     match act {
         Action::Unreport { attachments, .. } | Action::Fence { attachments, .. } => attachments,
         Action::Create { .. }
@@ -45,7 +45,7 @@ pub struct FreshReadOnly;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Wrong {
     Real(Action),
-    Read { node: String, unique_name: String, attachments: Vec<Stamp> },
+    Read { node: Seen, unique_name: String, attachments: Vec<Seen> },
 }
 
 impl control::Action for Wrong {
@@ -59,7 +59,7 @@ impl control::Action for Wrong {
     fn effect(&self) -> Effect {
         match self {
             Wrong::Real(act) => act.effect(),
-            Wrong::Read { node, .. } => Effect::Read(ObjectRef::cluster(Kind::Node, node.as_str())),
+            Wrong::Read { node, .. } => Effect::Read(node.object.clone()),
         }
     }
 
@@ -103,7 +103,7 @@ impl Rules for FreshReadOnly {
             {
                 match &memory.proof {
                     Some(_) => Decision::Do(Wrong::Real(Action::Delete(attachments[0].clone())), why),
-                    None => Decision::Do(Wrong::Read { node: node.name, unique_name, attachments }, why),
+                    None => Decision::Do(Wrong::Read { node, unique_name, attachments }, why),
                 }
             }
             Decision::Do(act, why) => Decision::Do(Wrong::Real(act), why),

@@ -23,7 +23,7 @@ pub enum Maker {
 
 /// Which kind of volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// An ext4 filesystem in an image, ours alone.
     Ext4,
     /// A plain directory.
@@ -34,7 +34,7 @@ pub enum Kind {
 
 /// A driver and the kind of volumes it is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Contender {
+pub(crate) struct Contender {
     pub maker: Maker,
     pub kind: Kind,
 }
@@ -62,7 +62,7 @@ impl Contender {
 }
 
 /// Where the drivers' programs are.
-pub struct Programs {
+pub(crate) struct Programs {
     /// `longshore`.
     pub ours: PathBuf,
     /// `hostpathplugin`.
@@ -70,7 +70,7 @@ pub struct Programs {
 }
 
 /// A directory for one driver. It goes when it is no longer needed, with mounts and loop devices a failed run left.
-pub struct Place {
+pub(crate) struct Place {
     dir: PathBuf,
 }
 
@@ -121,7 +121,7 @@ fn loops(dir: &Path) -> Vec<String> {
 }
 
 /// A driver that runs. It is killed when it is dropped.
-pub struct Running {
+pub(crate) struct Running {
     process: Child,
     /// Milliseconds from exec until Probe said that it is ready.
     pub ready_after: f64,

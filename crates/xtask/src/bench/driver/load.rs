@@ -20,7 +20,7 @@ const OUR_DIRECTORY: Contender = Contender { maker: Maker::Ours, kind: Kind::Dir
 
 /// Which part of a volume's life is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub(crate) enum Part {
     /// CreateVolume, DeleteVolume.
     Exist,
     /// NodeStage, NodePublish, NodeUnpublish, NodeUnstage of a volume that was used before.
@@ -64,7 +64,7 @@ pub struct Load {
 }
 
 /// What a load came to.
-pub struct Measured {
+pub(crate) struct Measured {
     /// Parts done per second, by all clients together.
     pub per_second: f64,
     /// Every call and the time it took.

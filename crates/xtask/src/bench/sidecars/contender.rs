@@ -48,7 +48,7 @@ impl Operation {
 
 /// A program and its flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Contender {
+pub(crate) enum Contender {
     /// The Go programs as they are installed.
     GoDefault,
     /// The Go programs with their limits lifted.
@@ -110,7 +110,7 @@ impl Contender {
 
 /// Where the programs are.
 #[derive(Clone)]
-pub struct Programs {
+pub(crate) struct Programs {
     pub ours: PathBuf,
     pub other: PathBuf,
     pub provisioner: PathBuf,
@@ -148,7 +148,7 @@ fn ours(roles: &str) -> Vec<String> {
 }
 
 /// A program that runs. It is killed when it is dropped.
-pub struct Running {
+pub(crate) struct Running {
     process: Child,
     log: PathBuf,
     /// When it was started.

@@ -25,7 +25,7 @@ const QUIET: Duration = Duration::from_millis(400);
 const LONGEST_QUIET: Duration = Duration::from_secs(20);
 
 /// What one operation on all volumes cost.
-pub struct Measured {
+pub(crate) struct Measured {
     /// Volumes a second, from the first request or call for one of them to the last write that the operation takes.
     pub rate: f64,
     /// Requests a volume, by sort; those that happen once a process are not in it.

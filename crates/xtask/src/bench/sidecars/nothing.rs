@@ -18,7 +18,7 @@ pub const NAME: &str = "nothing.bench.longshore";
 
 /// Calls that were answered.
 #[derive(Default)]
-pub struct Seen(Mutex<Calls>);
+pub(crate) struct Seen(Mutex<Calls>);
 
 /// How many of each, and when the first came.
 #[derive(Clone, Default)]
@@ -54,7 +54,7 @@ struct Nothing {
 }
 
 /// The driver, as long as this is kept.
-pub struct Driver {
+pub(crate) struct Driver {
     // Dropping it is the request to end.
     _stop: oneshot::Sender<()>,
 }

@@ -13,7 +13,7 @@ use super::{report, tell, usage};
 
 /// How large a round is.
 #[derive(Clone, Copy)]
-pub struct Size {
+pub(crate) struct Size {
     /// Volumes an operation is done with.
     pub volumes: usize,
     /// Volumes with which everything is done once before, without being told: a server that has never done something is
