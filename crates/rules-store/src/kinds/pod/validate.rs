@@ -1,7 +1,6 @@
 use alloc::collections::BTreeSet;
 use alloc::format;
-use alloc::string::String;
-use alloc::vec::Vec;
+use alloc::string::{String, ToString};
 
 use serde_json::{Value, json};
 
@@ -87,8 +86,8 @@ pub(super) fn update(report: &mut Report, old: &Value, new: &Value) {
     }
     carry_part(before, &mut after, "activeDeadlineSeconds");
     let kept = |list: &str, fewer: &Value, more: &Value| -> bool {
-        let more: Vec<&Value> = items(&more[list]).collect();
-        items(&fewer[list]).all(|item| more.contains(&item))
+        let more: BTreeSet<String> = items(&more[list]).map(Value::to_string).collect();
+        items(&fewer[list]).all(|item| more.contains(&item.to_string()))
     };
     if kept("tolerations", before, &after) {
         carry_part(before, &mut after, "tolerations");
