@@ -39,7 +39,9 @@ impl Store {
         let old = match self.find(target) {
             Ok(old) => old,
             // Apply makes what is not there yet.
-            Err(Failure::NotFound { .. }) if kind == PatchKind::Apply && subresource.is_none() => {
+            Err(Failure::NotFound { .. })
+                if kind == PatchKind::Apply && subresource.is_none() && !options.only_existing =>
+            {
                 return self.create_by_apply(context, target, body, options);
             }
             Err(failure) => return Err(failure),
