@@ -55,7 +55,7 @@ use tokio::net::TcpListener;
 pub use auth::{Identity, MASTERS};
 pub use directory::FORMAT;
 pub use error::Error;
-pub use limits::Limits;
+pub use limits::CallerLimits;
 pub use logs::{LogRequest, LogSource, LogStream, OpeningLog};
 
 /// How to open a server.
@@ -72,7 +72,7 @@ pub struct Config {
     /// Routes of the binary, served beside the API to callers who may do everything.
     pub extra: Router,
     /// What callers may take of time and connections.
-    pub limits: Limits,
+    pub limits: CallerLimits,
 }
 
 /// What all requests share.
@@ -82,7 +82,7 @@ pub(crate) struct Core {
     pub snapshots: snapshots::Snapshots,
     pub signer: token::Signer,
     pub logs: Option<Arc<dyn LogSource>>,
-    pub limits: Limits,
+    pub limits: CallerLimits,
 }
 
 /// An open server. Clones are handles to the same one; the last handle dropped closes it.

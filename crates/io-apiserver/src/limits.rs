@@ -2,7 +2,7 @@ use std::time::Duration;
 
 /// What callers may take of time and connections.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct CallerLimits {
     /// Connections served at once; more wait in the kernel's queue. Never more than half of the process' descriptors.
     pub connections: usize,
     /// Connections at once, of one address, whose peers have not said who they are. One more ends the oldest.
@@ -21,9 +21,9 @@ pub struct Limits {
     pub judge_again: Duration,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for CallerLimits {
+    fn default() -> CallerLimits {
+        CallerLimits {
             connections: 4096,
             strangers: 128,
             handshake: Duration::from_secs(10),
@@ -36,7 +36,7 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
+impl CallerLimits {
     /// How many connections to serve: disks, drivers and processes need descriptors too.
     pub(crate) fn places(&self) -> usize {
         let descriptors = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);

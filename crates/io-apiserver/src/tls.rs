@@ -20,7 +20,7 @@ use tokio_rustls::TlsAcceptor;
 use tower::Layer;
 
 use crate::auth::Identity;
-use crate::limits::Limits;
+use crate::limits::CallerLimits;
 use crate::pki::{self, Pki};
 use crate::stall::Stall;
 pub(crate) use crate::strangers::Door;
@@ -122,7 +122,7 @@ impl Tls {
 /// Accepts connections until `shutdown` is done, then lets open requests end.
 pub(crate) async fn serve(
     tls: Arc<Tls>,
-    limits: Limits,
+    limits: CallerLimits,
     listener: TcpListener,
     router: Router,
     shutdown: impl Future<Output = ()>,
@@ -181,7 +181,7 @@ type AnyError = Box<dyn std::error::Error + Send + Sync>;
 
 async fn connection(
     tls: Arc<Tls>,
-    limits: Limits,
+    limits: CallerLimits,
     stream: TcpStream,
     door: Door,
     router: Router,

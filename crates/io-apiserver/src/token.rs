@@ -80,8 +80,8 @@ impl Signer {
         format!("{signed}.{}", URL_SAFE_NO_PAD.encode(mark))
     }
 
-    /// Whose token this is and when it ends, if it is one of ours and good at this time. Whether the account still exists
-    /// is another question.
+    /// Whose token this is and when it ends, if it is one of ours and good at this time. Whether the account still
+    /// exists is another question.
     pub(crate) fn read(&self, token: &str, now: i64) -> Option<(Account, i64)> {
         if token.len() > LONGEST {
             return None;

@@ -327,9 +327,10 @@ fn h5_what_is_stored_can_be_read_back() {
         for _ in 0..60 {
             value = json!([value]);
         }
+        let innermost = format!("/metadata/managedFields{}/0", "/0".repeat(60));
         let steps = json!([
             {"op": "add", "path": "/metadata/managedFields", "value": [value]},
-            {"op": "copy", "from": "/metadata/managedFields", "path": format!("/metadata/managedFields{}/0", "/0".repeat(60))},
+            {"op": "copy", "from": "/metadata/managedFields", "path": innermost},
         ]);
         let (code, answer) = call_as(&service, "PATCH", &path, "application/json-patch+json", &steps.to_string()).await;
         assert!(matches!(code, 200 | 413), "{answer}");

@@ -8,7 +8,7 @@ use axum::body::Body;
 use common::{call, open};
 use http::Request;
 use http_body_util::BodyExt;
-use io_apiserver::{ApiServer, Identity};
+use io_apiserver::{ApiServer, CallerLimits, Config, Identity};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
@@ -205,7 +205,10 @@ fn h6_impersonation_acts_as_the_impersonated_or_not_at_all() {
 fn h6_impersonation_needs_the_right_for_each_part() {
     run(async |admin, _| {
         prepare(&admin).await;
-        let rule = |group: &str, resource: &str, names: &[&str]| json!({"apiGroups": [group], "resources": [resource], "verbs": ["impersonate"], "resourceNames": names});
+        let rule = |group: &str, resource: &str, names: &[&str]| {
+            let verbs = ["impersonate"];
+            json!({"apiGroups": [group], "resources": [resource], "verbs": verbs, "resourceNames": names})
+        };
         let rules = [
             rule("", "users", &["eve"]),
             rule("", "groups", &["people"]),
@@ -213,7 +216,8 @@ fn h6_impersonation_needs_the_right_for_each_part() {
         ];
         made(&admin, &format!("{RBAC}/clusterroles"), json!({"metadata": {"name": "as"}, "rules": rules})).await;
         let subject = json!({"kind": "ServiceAccount", "name": "side", "namespace": "default"});
-        let binding = json!({"metadata": {"name": "as"}, "roleRef": {"kind": "ClusterRole", "name": "as"}, "subjects": [subject]});
+        let role = json!({"kind": "ClusterRole", "name": "as"});
+        let binding = json!({"metadata": {"name": "as"}, "roleRef": role, "subjects": [subject]});
         made(&admin, &format!("{RBAC}/clusterrolebindings"), binding).await;
         let bearer = format!("Bearer {}", token(&admin, "side", json!({})).await);
         let me = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
@@ -236,7 +240,8 @@ fn h6_impersonation_needs_the_right_for_each_part() {
         let headers = [("authorization", bearer.as_str()), ("impersonate-user", "bob")];
         let (_, status) = headed(&admin, &headers, "POST", me, "{}").await;
         let told = format!(
-            "users \"bob\" is forbidden: User \"{ACCOUNT}\" cannot impersonate resource \"users\" in API group \"\" at the cluster scope"
+            "users \"bob\" is forbidden: User \"{ACCOUNT}\" cannot impersonate resource \"users\" in API group \"\" at \
+             the cluster scope"
         );
         assert_eq!(status["message"], json!(told));
     });
@@ -259,5 +264,49 @@ fn h7_an_apply_that_creates_needs_the_right_to_create() {
         assert!(status["message"].as_str().unwrap().contains("cannot create resource \"configmaps\""), "{status}");
         made(&admin, &format!("{CORE}/configmaps"), json!({"metadata": {"name": "made"}})).await;
         assert_eq!(headed(&nobody, &headers, "PATCH", &path, body).await.0, 200);
+    });
+}
+
+#[test]
+fn h11_a_watch_ends_with_the_rights_it_began_with() {
+    let dir = tempfile::tempdir().unwrap();
+    let limits = CallerLimits { judge_again: std::time::Duration::from_millis(100), ..CallerLimits::default() };
+    let config = Config { data_dir: dir.path().to_owned(), limits, ..Config::default() };
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+        let server = ApiServer::open(config).unwrap();
+        let (admin, nobody) = (server.service_as("admin"), server.service_for(Identity::new("nobody", &[])));
+        prepare(&admin).await;
+        let rules = json!([{"apiGroups": [""], "resources": ["secrets"], "verbs": ["watch"]}]);
+        let role = format!("{RBAC}/namespaces/default/roles/r");
+        let patch = json!({ "rules": rules }).to_string();
+        common::call_as(&admin, "PATCH", &role, "application/merge-patch+json", &patch).await;
+        let bearer = format!("Bearer {}", token(&admin, "side", json!({})).await);
+        let watch = async || {
+            let uri = format!("{CORE}/secrets?watch=1");
+            let request = Request::builder().uri(uri).header("authorization", &bearer).body(Body::empty()).unwrap();
+            let answer = nobody.clone().oneshot(request).await.unwrap();
+            assert_eq!(answer.status(), 200);
+            let end = tokio::time::timeout(std::time::Duration::from_secs(10), answer.into_body().collect());
+            let bytes = end.await.expect("the watch does not end").unwrap().to_bytes();
+            String::from_utf8(bytes.to_vec()).unwrap()
+        };
+        let take = async |path: String| {
+            tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+            assert_eq!(call(&admin, "DELETE", &path, "").await.0, 200);
+        };
+        let binding = format!("{RBAC}/namespaces/default/rolebindings/b");
+        let (seen, kept) = (watch(), call(&admin, "GET", &binding, ""));
+        let kept = kept.await.1;
+        let (said, ()) = futures::join!(seen, take(binding.clone()));
+        assert!(
+            said.contains("ADDED") && said.contains(r#""type":"ERROR""#) && said.contains("cannot watch"),
+            "{said}"
+        );
+        let mut again = kept;
+        again["metadata"] = json!({"name": "b"});
+        made(&admin, &format!("{RBAC}/namespaces/default/rolebindings"), again).await;
+        let (said, ()) = futures::join!(watch(), take(format!("{CORE}/serviceaccounts/side")));
+        assert!(said.contains(r#""type":"ERROR""#) && said.contains("Unauthorized"), "{said}");
+        server.close();
     });
 }

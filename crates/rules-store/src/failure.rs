@@ -123,7 +123,7 @@ pub enum Failure {
     },
     /// The object or the patch is more than one object may be.
     TooLarge {
-        /// One sentence.
+        /// What is too much, and the limit.
         message: String,
     },
     /// The history asked for is no longer kept.

@@ -51,13 +51,18 @@ pub(crate) fn part(path: &ResourcePath) -> Refusal {
     let told = match (path.kind.plural(), path.subresource.as_str()) {
         ("pods", "exec" | "attach") => {
             let verb = &path.subresource;
-            format!("Longshore's embedded server has no {verb}: read what a pod writes with kubectl logs, and put what it should do into its command")
+            format!(
+                "Longshore's embedded server has no {verb}: read what a pod writes with kubectl logs, and put what it \
+                 should do into its command"
+            )
         }
         ("pods", "portforward") => {
-            "Longshore's embedded server has no port-forward: processes of pods are on this machine, so reach them directly".to_owned()
+            "Longshore's embedded server has no port-forward: processes of pods are on this machine, reach them there"
+                .to_owned()
         }
         ("pods", "ephemeralcontainers") => {
-            "Longshore's embedded server has no ephemeral containers: add a container to the pod and make it anew".to_owned()
+            "Longshore's embedded server has no ephemeral containers: add a container to the pod and make it anew"
+                .to_owned()
         }
         ("pods", "eviction") => "Longshore's embedded server has no eviction: delete the pod".to_owned(),
         ("pods" | "nodes", "proxy") => "Longshore's embedded server has no proxy to pods or nodes".to_owned(),

@@ -55,8 +55,8 @@ const GROUP: &str = "impersonate-group";
 const UID: &str = "impersonate-uid";
 const EXTRA: &str = "impersonate-extra-";
 
-/// Whom the caller wants to be taken for: itself, or somebody it may impersonate. Never ignored: what `--as` asks for is
-/// done as that user or not at all.
+/// Whom the caller wants to be taken for: itself, or somebody it may impersonate. What `--as` asks for is done as that
+/// user or not at all.
 pub(crate) fn impersonate(core: &Core, caller: Identity, headers: &HeaderMap) -> Result<Identity, Refusal> {
     if !headers.keys().any(|name| name.as_str().starts_with("impersonate-")) {
         return Ok(caller);
@@ -108,8 +108,8 @@ fn unreadable() -> Refusal {
     Refusal::bad_request("the headers of impersonation cannot be read")
 }
 
-/// Waits until the caller may no longer do what it began: its token ended, its account or its role is gone. For streams,
-/// which are judged when they start and last for hours.
+/// Waits until the caller may no longer do what it began: its token ended, its account or its role is gone. For
+/// streams, which are judged when they start and last for hours.
 pub(crate) async fn ended(
     core: Arc<Core>,
     info: Arc<RequestInfo>,

@@ -7,7 +7,7 @@ use crate::size::{DEEPEST, measure};
 
 /// Kubernetes' limit on what all copies of one patch may make, after CVE-2019-1002100: copies of copies double.
 const MOST_COPIED: usize = 3 << 20;
-/// Bytes and list items moved about by one patch. No patch that people write comes near; it takes a fraction of a second.
+/// Bytes and list items moved about by one patch: a fraction of a second. No patch that people write comes near.
 const MOST_MOVED: usize = 32 << 20;
 
 /// What one JSON patch may still cost.

@@ -10,8 +10,8 @@ use super::budget::Budget;
 /// Kubernetes takes no more operations than this in one patch.
 const MOST_OPERATIONS: usize = 10_000;
 
-/// RFC 6902. On failure the document is in an unspecified state: patch a copy. Whatever the patch says, neither time nor
-/// memory nor depth grow beyond what a patch of its length may cost.
+/// RFC 6902. On failure the document is in an unspecified state: patch a copy. Time, memory and depth are bounded,
+/// whatever the patch says.
 pub fn json_patch(document: &mut Value, patch: &Value) -> Result<(), PatchError> {
     let Value::Array(operations) = patch else {
         return Err(PatchError::Malformed("a JSON patch must be a list of operations".into()));

@@ -87,7 +87,7 @@ fn ports(report: &mut Report, path: &str, ports: &Value) {
             let path = format!("{path}.{field}");
             match port[field].as_i64() {
                 None | Some(0) if needed => report.required(path, "it must be set"),
-                None | Some(0 | 1..=65_535) => {}
+                None | Some(0..=65_535) => {}
                 Some(number) => report.invalid(path, format!("{number}: must be between 1 and 65535, inclusive")),
             }
         }
