@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use rules_store::{Attributes, Store, Subject};
+use serde_json::{Value, json};
 
 use crate::refusal::Refusal;
 
@@ -67,6 +68,15 @@ pub(crate) fn allowed(store: &Store, identity: &Identity, attributes: &Attribute
     store.allows(subject, attributes) && (!can_escalate(attributes) || may_escalate(store, subject, attributes))
 }
 
+/// The rules that hold for a caller in a namespace.
+pub(crate) fn rules(store: &Store, identity: &Identity, namespace: &str) -> Vec<Value> {
+    if identity.belongs_to(MASTERS) {
+        let everything = json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]});
+        return vec![everything, json!({"verbs": ["*"], "nonResourceURLs": ["*"]})];
+    }
+    store.rules(Subject { name: &identity.user, groups: &identity.groups }, namespace)
+}
+
 /// Whether this could give the caller, or anybody, more permissions than the caller has.
 fn can_escalate(attributes: &Attributes<'_>) -> bool {
     attributes.group == "rbac.authorization.k8s.io" && matches!(attributes.verb, "create" | "update" | "patch")
@@ -106,7 +116,6 @@ fn forbidden(identity: &Identity, attributes: &Attributes<'_>) -> Refusal {
 #[cfg(test)]
 mod tests {
     use rules_store::{Context, Kind, Request, WriteOptions};
-    use serde_json::{Value, json};
 
     use super::*;
 

@@ -30,12 +30,15 @@ mod files;
 mod http_api;
 mod hub;
 mod kubeconfig;
+mod limits;
 mod logs;
 mod pki;
 mod refusal;
 mod reserve;
 mod snapshots;
+mod stall;
 mod start;
+mod strangers;
 mod tls;
 mod token;
 mod view;
@@ -52,6 +55,7 @@ use tokio::net::TcpListener;
 pub use auth::{Identity, MASTERS};
 pub use directory::FORMAT;
 pub use error::Error;
+pub use limits::CallerLimits;
 pub use logs::{LogError, LogRequest, LogSource, LogStream, OpeningLog};
 
 /// How to open a server.
@@ -67,6 +71,8 @@ pub struct Config {
     pub logs: Option<Arc<dyn LogSource>>,
     /// Routes of the binary, served beside the API to callers who may do everything.
     pub extra: Router,
+    /// What callers may take of time and connections.
+    pub limits: CallerLimits,
 }
 
 /// What all requests share.
@@ -76,6 +82,7 @@ pub(crate) struct Core {
     pub snapshots: snapshots::Snapshots,
     pub signer: token::Signer,
     pub logs: Option<Arc<dyn LogSource>>,
+    pub limits: CallerLimits,
 }
 
 /// An open server. Clones are handles to the same one; the last handle dropped closes it.
@@ -111,7 +118,7 @@ impl ApiServer {
         listener: TcpListener,
         shutdown: impl Future<Output = ()> + Send,
     ) -> impl Future<Output = ()> + Send {
-        tls::serve(self.tls.clone(), listener, self.router.clone(), shutdown)
+        tls::serve(self.tls.clone(), self.core.limits, listener, self.router.clone(), shutdown)
     }
 
     /// The administrator's kubeconfig for the server at this URL. Holds a private key.

@@ -14,6 +14,8 @@ impl Refusal {
         Refusal(json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
             "message": message.into(), "reason": reason, "code": code,
+            // Always there: kubectl reads on in it without looking.
+            "details": {},
         }))
     }
 
@@ -26,14 +28,22 @@ impl Refusal {
     }
 
     pub(crate) fn forbidden(group: &str, kind: &str, name: &str, message: String) -> Refusal {
-        let mut refusal = Refusal::new(403, "Forbidden", message);
-        refusal.0["details"] = json!({});
+        Refusal::new(403, "Forbidden", message).about(group, kind, name)
+    }
+
+    /// Names the object it is about, as far as it is known.
+    fn about(mut self, group: &str, kind: &str, name: &str) -> Refusal {
         for (key, value) in [("group", group), ("kind", kind), ("name", name)] {
             if !value.is_empty() {
-                refusal.0["details"][key] = value.into();
+                self.0["details"][key] = value.into();
             }
         }
-        refusal
+        self
+    }
+
+    /// Something of Kubernetes that is not here.
+    pub(crate) fn absent(group: &str, kind: &str, name: &str, message: impl Into<String>) -> Refusal {
+        Refusal::new(404, "NotFound", message).about(group, kind, name)
     }
 
     pub(crate) fn no_such_path() -> Refusal {
@@ -61,6 +71,11 @@ impl Refusal {
             "RequestEntityTooLarge",
             format!("the request body is larger than the limit of {limit} bytes"),
         )
+    }
+
+    pub(crate) fn too_slow(patience: std::time::Duration) -> Refusal {
+        let seconds = patience.as_secs();
+        Refusal::new(408, "Timeout", format!("the request body did not arrive within {seconds} seconds"))
     }
 
     pub(crate) fn unsupported_media(message: impl Into<String>) -> Refusal {

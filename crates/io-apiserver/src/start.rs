@@ -27,7 +27,8 @@ pub(crate) fn open(config: Config) -> Result<ApiServer, Error> {
     ensure_namespaces(&mut store, &mut log, &database)?;
     let hub = Arc::new(hub::Hub::new(store.clone()));
     let writer = Writer::start(store, log, hub.clone(), directory)?;
-    let core = Arc::new(Core { hub, writer, snapshots: snapshots::Snapshots::default(), signer, logs: config.logs });
+    let (logs, limits, snapshots) = (config.logs, config.limits, snapshots::Snapshots::default());
+    let core = Arc::new(Core { hub, writer, snapshots, signer, logs, limits });
     let router = http_api::router(core.clone(), config.extra);
     Ok(ApiServer { core, pki: Arc::new(pki), tls: Arc::new(tls), router })
 }

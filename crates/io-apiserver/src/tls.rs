@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,12 +21,12 @@ use tokio_rustls::TlsAcceptor;
 use tower::Layer;
 
 use crate::auth::Identity;
+use crate::limits::CallerLimits;
 use crate::pki::{self, PairError, Pki};
+use crate::stall::Stall;
+pub(crate) use crate::strangers::Door;
+use crate::strangers::Strangers;
 
-/// Connections served at once; more wait in the kernel's queue.
-const MAX_CONNECTIONS: usize = 4096;
-const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
-const HEADER_LIMIT: Duration = Duration::from_secs(30);
 /// How long open requests may take to end when the server stops.
 const DRAIN_LIMIT: Duration = Duration::from_secs(5);
 
@@ -126,17 +127,24 @@ impl Tls {
 }
 
 /// Accepts connections until `shutdown` is done, then lets open requests end.
-pub(crate) async fn serve(tls: Arc<Tls>, listener: TcpListener, router: Router, shutdown: impl Future<Output = ()>) {
+pub(crate) async fn serve(
+    tls: Arc<Tls>,
+    limits: CallerLimits,
+    listener: TcpListener,
+    router: Router,
+    shutdown: impl Future<Output = ()>,
+) {
     let (closing, closed) = watch::channel(false);
     let graceful = Arc::new(GracefulShutdown::new());
-    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let places = Arc::new(Semaphore::new(limits.places()));
+    let strangers = Strangers::new(limits.strangers.min(limits.places().div_ceil(8)));
     let mut shutdown = std::pin::pin!(shutdown);
     loop {
         let stream = tokio::select! {
             () = &mut shutdown => break,
             accepted = accept(&listener, &places) => accepted,
         };
-        let (stream, place) = match stream {
+        let (stream, address, place) = match stream {
             Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection");
@@ -145,9 +153,15 @@ pub(crate) async fn serve(tls: Arc<Tls>, listener: TcpListener, router: Router, 
                 continue;
             }
         };
-        let connection = connection(tls.clone(), stream, router.clone(), Closing(closed.clone()), graceful.watcher());
+        let (door, turned_away) = strangers.admit(address, limits.unproven);
+        let closing = Closing(closed.clone());
+        let connection = connection(tls.clone(), limits, stream, door, router.clone(), closing, graceful.watcher());
         tokio::spawn(async move {
-            if let Err(error) = connection.await {
+            let ended = tokio::select! {
+                ended = connection => ended,
+                () = turned_away => Err("the peer did not say who it is".into()),
+            };
+            if let Err(error) = ended {
                 tracing::debug!(%error, "connection ended");
             }
             drop(place);
@@ -163,33 +177,39 @@ pub(crate) async fn serve(tls: Arc<Tls>, listener: TcpListener, router: Router, 
 async fn accept(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
-) -> io::Result<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
+) -> io::Result<(TcpStream, IpAddr, tokio::sync::OwnedSemaphorePermit)> {
     let place = places.clone().acquire_owned().await.map_err(io::Error::other)?;
-    let (stream, _) = listener.accept().await?;
+    let (stream, address) = listener.accept().await?;
     stream.set_nodelay(true)?;
-    Ok((stream, place))
+    Ok((stream, address.ip(), place))
 }
 
 type AnyError = Box<dyn std::error::Error + Send + Sync>;
 
 async fn connection(
     tls: Arc<Tls>,
+    limits: CallerLimits,
     stream: TcpStream,
+    door: Door,
     router: Router,
     closing: Closing,
     watcher: hyper_util::server::graceful::Watcher,
 ) -> Result<(), AnyError> {
-    let stream = tokio::time::timeout(HANDSHAKE_LIMIT, tls.acceptor.accept(stream)).await??;
+    let stream = tokio::time::timeout(limits.handshake, tls.acceptor.accept(stream)).await??;
     let peer = tls.judge(stream.get_ref().1.peer_certificates());
-    let service = axum::Extension(closing).layer(router);
+    if peer.is_some() {
+        door.open();
+    }
+    let stream = Stall::new(stream, limits.stalled);
+    let service = axum::Extension(door).layer(axum::Extension(closing).layer(router));
     let service = axum::Extension(peer).layer(service);
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_LIMIT).max_buf_size(64 * 1024);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(limits.headers).max_buf_size(64 * 1024);
     builder
         .http2()
         .timer(TokioTimer::new())
         .keep_alive_interval(Duration::from_secs(30))
-        .max_concurrent_streams(1000)
+        .max_concurrent_streams(250)
         .max_header_list_size(64 * 1024);
     let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service)).into_owned();
     watcher.watch(connection).await

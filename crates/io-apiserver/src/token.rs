@@ -80,9 +80,9 @@ impl Signer {
         format!("{signed}.{}", URL_SAFE_NO_PAD.encode(mark))
     }
 
-    /// Whose token this is, if it is one of ours and good at this time. Whether the account still exists is another
-    /// question.
-    pub(crate) fn read(&self, token: &str, now: i64) -> Option<Account> {
+    /// Whose token this is and when it ends, if it is one of ours and good at this time. Whether the account still
+    /// exists is another question.
+    pub(crate) fn read(&self, token: &str, now: i64) -> Option<(Account, i64)> {
         if token.len() > LONGEST {
             return None;
         }
@@ -93,17 +93,19 @@ impl Signer {
             return None;
         }
         let claims: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).ok()?).ok()?;
-        let good = claims["nbf"].as_i64()? <= now && now < claims["exp"].as_i64()?;
+        let until = claims["exp"].as_i64()?;
+        let good = claims["nbf"].as_i64()? <= now && now < until;
         if !good || !claims["aud"].as_array()?.iter().any(|audience| audience == AUDIENCE) {
             return None;
         }
         let of = &claims["kubernetes.io"];
         let text = |value: &Value| value.as_str().map(str::to_owned);
-        Some(Account {
+        let account = Account {
             namespace: text(&of["namespace"])?,
             name: text(&of["serviceaccount"]["name"])?,
             uid: text(&of["serviceaccount"]["uid"])?,
-        })
+        };
+        Some((account, until))
     }
 }
 
@@ -121,7 +123,7 @@ mod tests {
         let us = [AUDIENCE.to_owned()];
         let token = Signer::open(dir.path()).unwrap().issue(&account(), &us, 100, 200);
         let signer = Signer::open(dir.path()).unwrap();
-        assert_eq!(signer.read(&token, 100), Some(account()));
+        assert_eq!(signer.read(&token, 100), Some((account(), 200)));
         assert_eq!((signer.read(&token, 99), signer.read(&token, 200)), (None, None));
         let elsewhere = signer.issue(&account(), &["vault".to_owned()], 100, 200);
         assert_eq!(signer.read(&elsewhere, 150), None);

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,6 +53,8 @@ pub(crate) struct Watch {
     pub bookmarks: bool,
     pub bell: Receiver<u64>,
     pub closing: Option<Receiver<bool>>,
+    /// Ends when the caller may no longer see what it watches.
+    pub rights: Pin<Box<dyn Future<Output = Refusal> + Send>>,
     pub lifetime: Duration,
 }
 
@@ -70,6 +73,7 @@ enum Woken {
     Changed,
     Bookmark,
     Over,
+    Refused(Refusal),
 }
 
 impl Watch {
@@ -122,6 +126,7 @@ impl Running {
                     self.next_bookmark = Instant::now() + BOOKMARK_EVERY;
                     return Some(self.bookmark(false));
                 }
+                Woken::Refused(refusal) => return Some(self.end_with(&refusal)),
                 Woken::Over => {
                     self.over = true;
                     // A last bookmark lets the client go on from here instead of from its last event.
@@ -168,6 +173,8 @@ impl Running {
             }
         };
         tokio::select! {
+            biased;
+            refusal = &mut self.watch.rights => Woken::Refused(refusal),
             changed = self.watch.bell.changed() => if changed.is_ok() { Woken::Changed } else { Woken::Over },
             () = sleep_until(bookmark) => if Instant::now() >= self.end { Woken::Over } else { Woken::Bookmark },
             () = closing => Woken::Over,

@@ -136,6 +136,8 @@ fn what_cannot_be_understood_is_refused_with_a_status() {
             let (got, status) = call_as(&service, method, path, media_type, body).await;
             assert_eq!(got, code, "{method} {path}: {status}");
             assert_eq!((&status["kind"], &status["code"]), (&json!("Status"), &json!(code)), "{method} {path}");
+            // newuser G: kubectl debug reads on in it without looking.
+            assert!(status["details"].is_object(), "{method} {path}: {status}");
         }
     });
 }
@@ -304,5 +306,113 @@ fn a_pod_is_bound_once_through_its_subresource() {
         assert_eq!(call(&service, "POST", &path, &binding.to_string()).await.0, 409);
         assert_eq!(call(&service, "GET", &format!("{pods}/p"), "").await.1["spec"]["nodeName"], "n1");
         assert_eq!(call(&service, "GET", &format!("{pods}/p/log"), "").await.0, 404, "no source of logs was given");
+    });
+}
+
+#[test]
+fn h5_what_is_stored_can_be_read_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+    let fields = |depth| format!(r#"{{"metadata":{{"name":"m{depth}","managedFields":[{}]}}}}"#, nested(depth));
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+        let server = open(dir.path());
+        let service = server.service_as("test");
+        for depth in [1, 90, 97, 98, 120] {
+            let (code, answer) = call(&service, "POST", MAPS, &fields(depth)).await;
+            assert!(matches!(code, 201 | 413), "{depth}: {answer}");
+        }
+        call(&service, "POST", MAPS, &config_map("big", &"x".repeat(1_500_000))).await;
+        let path = format!("{MAPS}/m1");
+        let mut value = json!([]);
+        for _ in 0..60 {
+            value = json!([value]);
+        }
+        let innermost = format!("/metadata/managedFields{}/0", "/0".repeat(60));
+        let steps = json!([
+            {"op": "add", "path": "/metadata/managedFields", "value": [value]},
+            {"op": "copy", "from": "/metadata/managedFields", "path": innermost},
+        ]);
+        let (code, answer) = call_as(&service, "PATCH", &path, "application/json-patch+json", &steps.to_string()).await;
+        assert!(matches!(code, 200 | 413), "{answer}");
+        server.close();
+        let again = open(dir.path());
+        let (code, list) = call(&again.service_as("test"), "GET", MAPS, "").await;
+        assert_eq!(code, 200);
+        assert!(list["items"].as_array().unwrap().len() >= 2);
+        again.close();
+    });
+}
+
+#[test]
+fn h2_one_patch_does_not_end_the_server() {
+    run(async |server| {
+        let service = server.service_as("test");
+        call(&service, "POST", MAPS, &config_map("m", "x")).await;
+        let doubling: Value = (0..40).map(|n| json!({"op": "copy", "from": "", "path": format!("/c{n}")})).collect();
+        let path = |n: usize| "/a".repeat(n);
+        let deep: Value = (1..1200).map(|n| json!({"op": "add", "path": path(n), "value": {}})).collect();
+        for patch in [doubling, deep] {
+            for dry in ["", "?dryRun=All"] {
+                let path = format!("{MAPS}/m{dry}");
+                let (code, status) =
+                    call_as(&service, "PATCH", &path, "application/json-patch+json", &patch.to_string()).await;
+                assert_eq!((code, &status["reason"]), (413, &json!("RequestEntityTooLarge")), "{status}");
+            }
+        }
+        assert_eq!(call(&service, "GET", &format!("{MAPS}/m"), "").await.0, 200);
+    });
+}
+
+#[test]
+fn h4_long_bodies_do_not_keep_the_others_waiting() {
+    run(async |server| {
+        let service = server.service_as("test");
+        let body = format!(
+            r#"{{"metadata":{{"name":"x"}},"data":{{"{}":[{}]}}}}"#,
+            "k".repeat(1_400_000),
+            vec!["0"; 750_000].join(",")
+        );
+        let long = futures::future::join_all((0..4).map(|_| call(&service, "POST", MAPS, &body)));
+        let mut longest = std::time::Duration::ZERO;
+        let short = async {
+            tokio::task::yield_now().await;
+            loop {
+                let began = std::time::Instant::now();
+                assert_eq!(call(&service, "GET", "/api/v1/namespaces/default", "").await.0, 200);
+                longest = longest.max(began.elapsed());
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            }
+        };
+        let answers = tokio::select! {
+            answers = long => answers,
+            () = short => unreachable!("it asks for ever"),
+        };
+        assert!(answers.iter().all(|(code, _)| *code == 400), "{:?}", answers[0]);
+        assert!(longest < std::time::Duration::from_millis(500), "{longest:?}");
+    });
+}
+
+#[test]
+fn kinds_and_parts_that_are_not_here_say_what_to_use_instead() {
+    run(async |server| {
+        let service = server.service_as("test");
+        for (path, words, name) in [
+            ("/apis/apps/v1/namespaces/default/deployments", "has no deployments: it runs Pods", Value::Null),
+            ("/apis/apps/v1/namespaces/default/statefulsets/s", "has no statefulsets: it runs Pods", json!("s")),
+            ("/apis/batch/v1/namespaces/default/cronjobs/c", "restartPolicy Never or OnFailure", json!("c")),
+            ("/api/v1/namespaces/default/services", "has no services", Value::Null),
+            ("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "its kinds are fixed", Value::Null),
+            ("/apis/example.com/v1/widgets/w", "the server could not find the requested resource", json!("w")),
+            ("/api/v1/namespaces/default/pods/p/exec", "has no exec", Value::Null),
+            ("/api/v1/namespaces/default/pods/p/portforward", "has no port-forward", Value::Null),
+        ] {
+            let (code, status) = call(&service, "GET", path, "").await;
+            assert_eq!(
+                (code, &status["reason"], &status["details"]["name"]),
+                (404, &json!("NotFound"), &name),
+                "{path}"
+            );
+            assert!(status["message"].as_str().unwrap().contains(words), "{path}: {status}");
+        }
     });
 }

@@ -208,3 +208,39 @@ fn discovery_and_version_are_understood() {
     assert!(resources.contains("persistentvolumeclaims    pvc"), "{resources}");
     assert!(harbor.kubectl(&["api-versions"]).fine().contains("storage.k8s.io/v1"));
 }
+
+#[test]
+fn h6_kubectl_as_somebody_is_that_somebody() {
+    let harbor = with_objects();
+    harbor.kubectl(&["create", "sa", "bob"]).fine();
+    let bob = "system:serviceaccount:default:bob";
+    let no = harbor.kubectl(&["auth", "can-i", "delete", "pods", "--as", bob]);
+    assert_eq!((no.ok, no.out.trim()), (false, "no"), "{}", no.err);
+    assert_eq!(harbor.kubectl(&["auth", "can-i", "delete", "pods"]).fine().trim(), "yes");
+    let refused = harbor.kubectl(&["delete", "pod", "web", "--as", bob]).complaint();
+    assert!(refused.contains(r#"User "system:serviceaccount:default:bob" cannot delete resource "pods""#), "{refused}");
+    let who = harbor.kubectl(&["auth", "whoami", "--as", bob]).fine();
+    assert!(who.contains(bob) && who.contains("system:serviceaccounts:default"), "{who}");
+    let list = harbor.kubectl(&["auth", "can-i", "--list"]).fine();
+    assert!(list.contains("*.*"), "{list}");
+}
+
+#[test]
+fn what_is_not_here_is_one_sentence_and_no_crash() {
+    // newuser G
+    let harbor = with_objects();
+    let debug = harbor.kubectl(&["debug", "web", "--image=x"]).complaint();
+    assert!(!debug.contains("panic") && debug.contains("ephemeral containers"), "{debug}");
+    let made = harbor.kubectl(&["create", "deployment", "d", "--image=x"]).complaint();
+    assert!(made.contains("has no deployments: it runs Pods"), "{made}");
+    let bound = r#"{"spec":{"nodeName":"n1"},"status":{"phase":"Running"}}"#;
+    harbor.kubectl(&["patch", "pod", "web", "--subresource=status", "--type=merge", "-p", bound]).fine();
+    for (arguments, words) in [
+        (&["exec", "web", "--", "ls"][..], "has no exec"),
+        (&["attach", "web"], "has no attach"),
+        (&["port-forward", "web", "18080:80"], "has no port-forward"),
+    ] {
+        let told = harbor.kubectl(arguments).complaint();
+        assert!(told.contains(words) && !told.contains("panic"), "{arguments:?}: {told}");
+    }
+}

@@ -8,7 +8,7 @@ use axum::body::Body;
 use common::{call, open};
 use http::Request;
 use http_body_util::BodyExt;
-use io_apiserver::{ApiServer, Identity};
+use io_apiserver::{ApiServer, CallerLimits, Config, Identity};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
@@ -147,5 +147,166 @@ fn everybody_may_ask_what_they_may_do() {
         }
         assert_eq!(call(&nobody, "POST", path, "{}").await.0, 400);
         assert_eq!(call(&nobody, "GET", path, "").await.0, 405);
+    });
+}
+
+/// One request with these headers.
+async fn headed(service: &Router, headers: &[(&str, &str)], method: &str, path: &str, body: &str) -> (u16, Value) {
+    let mut request = Request::builder().method(method).uri(path);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let answer = service.clone().oneshot(request.body(Body::from(body.to_owned())).unwrap()).await.unwrap();
+    let code = answer.status().as_u16();
+    let bytes = answer.into_body().collect().await.unwrap().to_bytes();
+    (code, serde_json::from_slice(&bytes).unwrap())
+}
+
+const ACCOUNT: &str = "system:serviceaccount:default:side";
+
+#[test]
+fn h6_impersonation_acts_as_the_impersonated_or_not_at_all() {
+    run(async |admin, _| {
+        prepare(&admin).await;
+        let (key, other) = (format!("{CORE}/secrets/key"), format!("{CORE}/secrets/other"));
+        let as_account = [("impersonate-user", ACCOUNT)];
+        assert_eq!(headed(&admin, &as_account, "GET", &key, "").await.0, 200);
+        let (code, status) = headed(&admin, &as_account, "GET", &other, "").await;
+        assert_eq!(code, 403, "{status}");
+        assert!(status["message"].as_str().unwrap().contains(&format!("User \"{ACCOUNT}\" cannot get")), "{status}");
+        let eve = [("impersonate-user", "eve")];
+        assert_eq!(headed(&admin, &eve, "DELETE", &key, "").await.0, 403, "the administrator's rights stay behind");
+        let masters = [("impersonate-user", "eve"), ("impersonate-group", "system:masters")];
+        assert_eq!(headed(&admin, &masters, "GET", &other, "").await.0, 200);
+        for headers in [&[("impersonate-group", "x")][..], &[("impersonate-uid", "1")], &[("impersonate-extra-a", "b")]]
+        {
+            assert_eq!(headed(&admin, headers, "GET", &key, "").await.0, 400, "{headers:?}");
+        }
+        let odd = [("impersonate-user", "eve"), ("impersonate-colour", "red")];
+        assert_eq!(headed(&admin, &odd, "GET", &key, "").await.0, 400);
+        let review = json!({"spec": {"resourceAttributes": {"verb": "delete", "resource": "pods"}}}).to_string();
+        let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+        let (_, answer) = headed(&admin, &as_account, "POST", path, &review).await;
+        assert_eq!(answer["status"]["allowed"], false);
+        let (code, me) =
+            headed(&admin, &as_account, "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", "{}").await;
+        assert_eq!((code, &me["status"]["userInfo"]["username"]), (201, &json!(ACCOUNT)));
+        assert_eq!(
+            me["status"]["userInfo"]["groups"],
+            json!(["system:serviceaccounts", "system:serviceaccounts:default", "system:authenticated"])
+        );
+        let path = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews";
+        let (_, rules) = headed(&admin, &as_account, "POST", path, r#"{"spec":{"namespace":"default"}}"#).await;
+        assert_eq!(rules["status"]["resourceRules"].as_array().unwrap().len(), 2, "{rules}");
+    });
+}
+
+#[test]
+fn h6_impersonation_needs_the_right_for_each_part() {
+    run(async |admin, _| {
+        prepare(&admin).await;
+        let rule = |group: &str, resource: &str, names: &[&str]| {
+            let verbs = ["impersonate"];
+            json!({"apiGroups": [group], "resources": [resource], "verbs": verbs, "resourceNames": names})
+        };
+        let rules = [
+            rule("", "users", &["eve"]),
+            rule("", "groups", &["people"]),
+            rule("authentication.k8s.io", "userextras/why", &["x"]),
+        ];
+        made(&admin, &format!("{RBAC}/clusterroles"), json!({"metadata": {"name": "as"}, "rules": rules})).await;
+        let subject = json!({"kind": "ServiceAccount", "name": "side", "namespace": "default"});
+        let role = json!({"kind": "ClusterRole", "name": "as"});
+        let binding = json!({"metadata": {"name": "as"}, "roleRef": role, "subjects": [subject]});
+        made(&admin, &format!("{RBAC}/clusterrolebindings"), binding).await;
+        let bearer = format!("Bearer {}", token(&admin, "side", json!({})).await);
+        let me = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+        let (user, group) = (("impersonate-user", "eve"), ("impersonate-group", "people"));
+        for (more, code) in [
+            (&[user][..], 201),
+            (&[user, group], 201),
+            (&[user, group, ("impersonate-extra-why", "x")], 201),
+            (&[user, ("impersonate-extra-why", "y")], 403),
+            (&[user, ("impersonate-group", "system:masters")], 403),
+            (&[user, ("impersonate-uid", "7")], 403),
+            (&[("impersonate-user", "bob")], 403),
+            (&[("impersonate-user", "system:serviceaccount:default:other")], 403),
+        ] {
+            let mut headers = vec![("authorization", bearer.as_str())];
+            headers.extend(more);
+            let (got, answer) = headed(&admin, &headers, "POST", me, "{}").await;
+            assert_eq!(got, code, "{more:?}: {answer}");
+        }
+        let headers = [("authorization", bearer.as_str()), ("impersonate-user", "bob")];
+        let (_, status) = headed(&admin, &headers, "POST", me, "{}").await;
+        let told = format!(
+            "users \"bob\" is forbidden: User \"{ACCOUNT}\" cannot impersonate resource \"users\" in API group \"\" at \
+             the cluster scope"
+        );
+        assert_eq!(status["message"], json!(told));
+    });
+}
+
+#[test]
+fn h7_an_apply_that_creates_needs_the_right_to_create() {
+    run(async |admin, nobody| {
+        prepare(&admin).await;
+        let rules = json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["patch"]}]);
+        let role = format!("{RBAC}/namespaces/default/roles/r");
+        let patch = json!({ "rules": rules }).to_string();
+        common::call_as(&admin, "PATCH", &role, "application/merge-patch+json", &patch).await;
+        let bearer = format!("Bearer {}", token(&admin, "side", json!({})).await);
+        let path = format!("{CORE}/configmaps/made?fieldManager=t");
+        let headers = [("authorization", bearer.as_str()), ("content-type", "application/apply-patch+yaml")];
+        let body = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"made"},"data":{"a":"b"}}"#;
+        let (code, status) = headed(&nobody, &headers, "PATCH", &path, body).await;
+        assert_eq!(code, 403, "{status}");
+        assert!(status["message"].as_str().unwrap().contains("cannot create resource \"configmaps\""), "{status}");
+        made(&admin, &format!("{CORE}/configmaps"), json!({"metadata": {"name": "made"}})).await;
+        assert_eq!(headed(&nobody, &headers, "PATCH", &path, body).await.0, 200);
+    });
+}
+
+#[test]
+fn h11_a_watch_ends_with_the_rights_it_began_with() {
+    let dir = tempfile::tempdir().unwrap();
+    let limits = CallerLimits { judge_again: std::time::Duration::from_millis(100), ..CallerLimits::default() };
+    let config = Config { data_dir: dir.path().to_owned(), limits, ..Config::default() };
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+        let server = ApiServer::open(config).unwrap();
+        let (admin, nobody) = (server.service_as("admin"), server.service_for(Identity::new("nobody", &[])));
+        prepare(&admin).await;
+        let rules = json!([{"apiGroups": [""], "resources": ["secrets"], "verbs": ["watch"]}]);
+        let role = format!("{RBAC}/namespaces/default/roles/r");
+        let patch = json!({ "rules": rules }).to_string();
+        common::call_as(&admin, "PATCH", &role, "application/merge-patch+json", &patch).await;
+        let bearer = format!("Bearer {}", token(&admin, "side", json!({})).await);
+        let watch = async || {
+            let uri = format!("{CORE}/secrets?watch=1");
+            let request = Request::builder().uri(uri).header("authorization", &bearer).body(Body::empty()).unwrap();
+            let answer = nobody.clone().oneshot(request).await.unwrap();
+            assert_eq!(answer.status(), 200);
+            let end = tokio::time::timeout(std::time::Duration::from_secs(10), answer.into_body().collect());
+            let bytes = end.await.expect("the watch does not end").unwrap().to_bytes();
+            String::from_utf8(bytes.to_vec()).unwrap()
+        };
+        let take = async |path: String| {
+            tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+            assert_eq!(call(&admin, "DELETE", &path, "").await.0, 200);
+        };
+        let binding = format!("{RBAC}/namespaces/default/rolebindings/b");
+        let (seen, kept) = (watch(), call(&admin, "GET", &binding, ""));
+        let kept = kept.await.1;
+        let (said, ()) = futures::join!(seen, take(binding.clone()));
+        assert!(
+            said.contains("ADDED") && said.contains(r#""type":"ERROR""#) && said.contains("cannot watch"),
+            "{said}"
+        );
+        let mut again = kept;
+        again["metadata"] = json!({"name": "b"});
+        made(&admin, &format!("{RBAC}/namespaces/default/rolebindings"), again).await;
+        let (said, ()) = futures::join!(watch(), take(format!("{CORE}/serviceaccounts/side")));
+        assert!(said.contains(r#""type":"ERROR""#) && said.contains("Unauthorized"), "{said}");
+        server.close();
     });
 }

@@ -24,6 +24,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::args::{Cli, Command};
 
@@ -76,12 +77,20 @@ fn asynchronously(verbose: u8, command: impl Future<Output = Result<()>>) -> Res
         _ => tracing::Level::DEBUG,
     };
     out::log(level, false);
+    raise_descriptors();
     // One thread decides and answers; disk and kernel work has threads of its own.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let outcome = runtime.block_on(command);
     // Work on a hung filesystem must not keep the process from ending.
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
     outcome.map(|()| ExitCode::SUCCESS)
+}
+
+/// Connections, mounts and drivers take descriptors, and the usual limit of 1,024 is for programs of another time. A
+/// limit that cannot be raised stays: who counts descriptors asks for it.
+fn raise_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 /// Judging has its own exit code, and nothing to log that is not in its report.

@@ -228,6 +228,7 @@ fn refusal(failure: Failure, json_patch: bool) -> Refusal {
         | Failure::Forbidden { .. }
         | Failure::BadRequest { .. }
         | Failure::Gone { .. }
+        | Failure::TooLarge { .. }
         | Failure::UnsupportedMediaType { .. }
         | Failure::MethodNotAllowed { .. } => Refusal::Denied(failure.to_string()),
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::kinds::rules;
 use crate::request::{Context, WriteOptions};
 use crate::store::{Applied, EventType, Store, StoreKey};
-use crate::{Failure, decode, generate_name, meta, validate};
+use crate::{Failure, decode, generate_name, meta, size, validate};
 
 /// Kubernetes cuts a prefix so that the whole generated name fits a label.
 const LONGEST_PREFIX: usize = 58;
@@ -37,6 +37,7 @@ impl Store {
             meta::of(&mut body).insert("generation".into(), 1.into());
         }
         meta::tidy(&mut body);
+        size::check(None, &body)?;
         validate::create(kind, &body)?;
         warnings.extend((rules(kind).admit_create)(self, &body)?);
         let key = StoreKey::new(kind, namespace, meta::text(&body, "name"));

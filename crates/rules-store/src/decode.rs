@@ -23,6 +23,9 @@ pub(crate) fn decode(kind: Kind, body: &mut Value, validation: FieldValidation) 
     }
 }
 
+/// Unknown fields that are told; Kubernetes stops there as well.
+const MOST_TOLD: usize = 100;
+
 /// Where we are; made into text only when somebody has to be told.
 enum Path<'a> {
     Root,
@@ -59,7 +62,7 @@ fn object(of: &'static Message, value: &mut Value, path: &Path<'_>, unknown: &mu
     let map = as_object(value, path)?;
     map.retain(|key, value| {
         let known = of.field(key).is_some();
-        if !known {
+        if !known && unknown.len() < MOST_TOLD {
             unknown.push(format!("unknown field \"{}\"", Path::Field(path, key).text()));
         }
         known && !value.is_null()

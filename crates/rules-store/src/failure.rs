@@ -121,6 +121,11 @@ pub enum Failure {
         /// One sentence.
         message: String,
     },
+    /// The object or the patch is more than one object may be.
+    TooLarge {
+        /// What is too much, and the limit.
+        message: String,
+    },
     /// The history asked for is no longer kept.
     Gone {
         /// One sentence.
@@ -155,6 +160,7 @@ impl Failure {
             Failure::Forbidden { .. } => 403,
             Failure::BadRequest { .. } => 400,
             Failure::Gone { .. } => 410,
+            Failure::TooLarge { .. } => 413,
             Failure::UnsupportedMediaType { .. } => 415,
             Failure::MethodNotAllowed { .. } => 405,
         }
@@ -170,6 +176,7 @@ impl Failure {
             Failure::Forbidden { .. } => "Forbidden",
             Failure::BadRequest { .. } => "BadRequest",
             Failure::Gone { .. } => "Expired",
+            Failure::TooLarge { .. } => "RequestEntityTooLarge",
             Failure::UnsupportedMediaType { .. } => "UnsupportedMediaType",
             Failure::MethodNotAllowed { .. } => "MethodNotAllowed",
         }
@@ -181,25 +188,27 @@ impl Failure {
             "apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Failure",
             "message": self.to_string(), "reason": self.reason(), "code": self.code(),
         });
-        if let Some(details) = self.details() {
-            status["details"] = details;
-        }
+        status["details"] = self.details();
         status
     }
 
-    fn details(&self) -> Option<Value> {
+    /// Always there: kubectl reads on in it without looking.
+    fn details(&self) -> Value {
         match self {
             Failure::NotFound { kind, name }
             | Failure::AlreadyExists { kind, name }
             | Failure::Conflict { kind, name, .. }
-            | Failure::Forbidden { kind, name, .. } => Some(details(kind.group(), kind.plural(), name)),
+            | Failure::Forbidden { kind, name, .. } => details(kind.group(), kind.plural(), name),
             Failure::Invalid { kind, name, causes } => {
                 let mut details = details(kind.group(), kind.name(), name);
                 details["causes"] = causes.iter().map(cause).collect();
-                Some(details)
+                details
             }
-            Failure::MethodNotAllowed { kind, .. } => Some(details(kind.group(), kind.plural(), "")),
-            Failure::BadRequest { .. } | Failure::Gone { .. } | Failure::UnsupportedMediaType { .. } => None,
+            Failure::MethodNotAllowed { kind, .. } => details(kind.group(), kind.plural(), ""),
+            Failure::BadRequest { .. }
+            | Failure::Gone { .. }
+            | Failure::TooLarge { .. }
+            | Failure::UnsupportedMediaType { .. } => json!({}),
         }
     }
 }
@@ -241,9 +250,10 @@ impl fmt::Display for Failure {
             Failure::Forbidden { kind, name, message } => {
                 write!(f, "{} \"{name}\" is forbidden: {message}", kind.qualified())
             }
-            Failure::BadRequest { message } | Failure::Gone { message } | Failure::UnsupportedMediaType { message } => {
-                f.write_str(message)
-            }
+            Failure::BadRequest { message }
+            | Failure::Gone { message }
+            | Failure::TooLarge { message }
+            | Failure::UnsupportedMediaType { message } => f.write_str(message),
             Failure::MethodNotAllowed { kind, verb } => {
                 write!(f, "{} do not support {verb}", kind.qualified())
             }

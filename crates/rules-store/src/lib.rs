@@ -38,6 +38,7 @@ mod rbac;
 mod request;
 mod schema;
 mod select;
+mod size;
 mod store;
 mod table;
 mod update;

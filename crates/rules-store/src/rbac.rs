@@ -2,11 +2,13 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use api::Kind;
 use serde_json::Value;
 
-use crate::Store;
+use crate::{Store, Stored};
 
 /// An authenticated user.
 #[derive(Clone, Copy, Debug)]
@@ -51,15 +53,30 @@ impl Store {
                 }))
     }
 
+    /// The rules that hold for the user in a namespace, those of the whole cluster among them.
+    pub fn rules(&self, user: Subject<'_>, namespace: &str) -> Vec<Value> {
+        let bindings = self.list(Kind::ClusterRoleBinding, None).map(|binding| ("", binding));
+        let bindings =
+            bindings.chain(self.list(Kind::RoleBinding, Some(namespace)).map(|binding| (namespace, binding)));
+        let roles = bindings
+            .filter(|(_, binding)| names(&binding.value, user))
+            .filter_map(|(place, binding)| self.role(&binding.value["roleRef"], place));
+        roles.flat_map(|role| items(&role.value["rules"]).cloned().collect::<Vec<_>>()).collect()
+    }
+
     fn role_allows(&self, reference: &Value, namespace: &str, attributes: &Attributes<'_>) -> bool {
+        let role = self.role(reference, namespace);
+        role.is_some_and(|role| items(&role.value["rules"]).any(|rule| allows(rule, attributes)))
+    }
+
+    fn role(&self, reference: &Value, namespace: &str) -> Option<Arc<Stored>> {
         let name = reference["name"].as_str().unwrap_or_default();
-        let role = match reference["kind"].as_str() {
+        match reference["kind"].as_str() {
             Some("ClusterRole") => self.get(Kind::ClusterRole, "", name),
             Some("Role") if !namespace.is_empty() => self.get(Kind::Role, namespace, name),
             // Validation lets no other kind in.
             Some(_) | None => None,
-        };
-        role.is_some_and(|role| items(&role.value["rules"]).any(|rule| allows(rule, attributes)))
+        }
     }
 }
 

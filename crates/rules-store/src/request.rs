@@ -53,6 +53,8 @@ pub struct WriteOptions {
     pub dry_run: bool,
     /// What happens to unknown fields.
     pub field_validation: FieldValidation,
+    /// The sender may change what is there and not make what is missing.
+    pub only_existing: bool,
 }
 
 /// One write.

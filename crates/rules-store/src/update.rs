@@ -11,7 +11,7 @@ use crate::create::identify;
 use crate::kinds::rules;
 use crate::request::{Context, Target, WriteOptions};
 use crate::store::{Applied, EventType, Store, Stored};
-use crate::{Failure, PatchKind, decode, meta, patch, validate};
+use crate::{Failure, PatchKind, decode, meta, patch, size, validate};
 
 impl Store {
     /// PUT.
@@ -39,7 +39,9 @@ impl Store {
         let old = match self.find(target) {
             Ok(old) => old,
             // Apply makes what is not there yet.
-            Err(Failure::NotFound { .. }) if kind == PatchKind::Apply && subresource.is_none() => {
+            Err(Failure::NotFound { .. })
+                if kind == PatchKind::Apply && subresource.is_none() && !options.only_existing =>
+            {
                 return self.create_by_apply(context, target, body, options);
             }
             Err(failure) => return Err(failure),
@@ -90,6 +92,7 @@ impl Store {
         settle(old, subresource, &mut wanted);
         (rules(kind).defaults)(&mut wanted);
         meta::tidy(&mut wanted);
+        size::check(Some(&old.value), &wanted)?;
         (rules(kind).admit_update)(self, &old.value, &wanted)?;
         validate::update(kind, &old.value, &wanted)?;
         count_generation(&old.value, &mut wanted);

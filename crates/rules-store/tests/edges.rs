@@ -8,7 +8,7 @@ use rules_store::*;
 use serde_json::{Value, json};
 
 fn create_with(cluster: &mut Cluster, validation: FieldValidation, body: Value) -> Result<Applied, Failure> {
-    let options = WriteOptions { dry_run: false, field_validation: validation };
+    let options = WriteOptions { field_validation: validation, ..WriteOptions::default() };
     let kind = named("persistentvolumeclaims");
     cluster.send(Request::Create { kind, namespace: "default".into(), body, options })
 }
@@ -33,7 +33,7 @@ fn unknown_fields_are_refused_reported_or_dropped_as_asked() {
         subresource: None,
         kind: PatchKind::Merge,
         body: json!({ "spec": { "resources": { "bar": {} } } }),
-        options: WriteOptions { dry_run: false, field_validation: FieldValidation::Strict },
+        options: WriteOptions { field_validation: FieldValidation::Strict, ..WriteOptions::default() },
     };
     assert!(cluster.send(patch).unwrap_err().to_string().contains("\"spec.resources.bar\""));
 }

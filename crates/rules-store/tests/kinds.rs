@@ -261,3 +261,86 @@ fn bound_claims_grow_if_their_class_lets_them_and_shrink_only_above_what_they_ha
     cluster.delete("storageclasses/s").unwrap();
     assert_eq!(cluster.merge(path, ask("4Gi")).unwrap_err().code(), 403);
 }
+
+#[test]
+fn h3_names_in_pods_are_what_kubernetes_takes() {
+    let mut cluster = Cluster::new();
+    let label = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must \
+                 start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is \
+                 '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+    let container = |more: Value| {
+        let mut container = json!({"name": "main", "image": "x"});
+        container.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"containers": [container], "volumes": [{"name": "data"}]})
+    };
+    let at = "spec.containers[0]";
+    for (spec, sentence) in [
+        (container(json!({"name": "my_app"})), format!("{at}.name: Invalid value: \"my_app\": {label}")),
+        (container(json!({"name": "../x"})), format!("{at}.name: Invalid value: \"../x\": {label}")),
+        (container(json!({"name": "x".repeat(64)})), "must be no more than 63 characters".to_owned()),
+        (
+            json!({"containers": [{"name": "a", "image": "x"}, {"name": "a", "image": "x"}]}),
+            "spec.containers[1].name: Duplicate value: \"a\"".to_owned(),
+        ),
+        (
+            json!({"containers": [{"name": "a", "image": "x"}], "initContainers": [{"name": "a", "image": "x"}]}),
+            "spec.initContainers[0].name: Duplicate value: \"a\"".to_owned(),
+        ),
+        (
+            json!({"containers": [{"name": "a", "image": "x"}], "initContainers": [{"name": "a_b", "image": "x"}]}),
+            format!("spec.initContainers[0].name: Invalid value: \"a_b\": {label}"),
+        ),
+        (
+            json!({"containers": [{"name": "a", "image": "x"}], "volumes": [{"name": "a/b"}]}),
+            format!("spec.volumes[0].name: Invalid value: \"a/b\": {label}"),
+        ),
+        (
+            container(json!({"env": [{"name": "A=B"}]})),
+            format!("{at}.env[0].name: Invalid value: \"A=B\": a valid env"),
+        ),
+        (container(json!({"env": [{"value": "x"}]})), format!("{at}.env[0].name: Required value")),
+        (
+            container(json!({"ports": [{"name": "HTTP", "containerPort": 80}]})),
+            format!("{at}.ports[0].name: Invalid value: \"HTTP\": must contain only alpha-numeric characters"),
+        ),
+        (
+            container(json!({"ports": [{"name": "a", "containerPort": 1}, {"name": "a", "containerPort": 2}]})),
+            format!("{at}.ports[1].name: Duplicate value: \"a\""),
+        ),
+        (
+            container(json!({"ports": [{"containerPort": 70_000}]})),
+            format!("{at}.ports[0].containerPort: Invalid value: 70000: must be between 1 and 65535, inclusive"),
+        ),
+        (
+            container(json!({"volumeMounts": [{"name": "none", "mountPath": "/x"}]})),
+            format!("{at}.volumeMounts[0].name: Not found: \"none\""),
+        ),
+        (
+            container(json!({"volumeMounts": [{"name": "data"}]})),
+            format!("{at}.volumeMounts[0].mountPath: Required value"),
+        ),
+        (
+            container(
+                json!({"volumeMounts": [{"name": "data", "mountPath": "/x"}, {"name": "data", "mountPath": "/x"}]}),
+            ),
+            format!("{at}.volumeMounts[1].mountPath: Invalid value: \"/x\": must be unique"),
+        ),
+        (
+            container(json!({"volumeMounts": [{"name": "data", "mountPath": "/x", "subPath": "a/../../b"}]})),
+            format!("{at}.volumeMounts[0].subPath: Invalid value: \"a/../../b\": must not contain '..'"),
+        ),
+        (
+            container(json!({"volumeMounts": [{"name": "data", "mountPath": "/x", "subPath": "/b"}]})),
+            format!("{at}.volumeMounts[0].subPath: Invalid value: \"/b\": must be a relative path"),
+        ),
+    ] {
+        let refused = cluster.try_create("pods", json!({"metadata": {"name": "p"}, "spec": spec})).unwrap_err();
+        assert_eq!(refused.code(), 422);
+        assert!(refused.to_string().contains(&sentence), "{refused}\nlacks\n{sentence}");
+    }
+    let fine = json!({
+        "ports": [{"name": "http", "containerPort": 80}], "env": [{"name": "A.b-C"}, {"name": "A.b-C"}],
+        "volumeMounts": [{"name": "data", "mountPath": "/x", "subPath": "a..b/c"}],
+    });
+    cluster.create("pods", json!({"metadata": {"name": "p"}, "spec": container(fine)}));
+}

@@ -1,13 +1,16 @@
-//! Tokens of service accounts, and the question what a caller may do.
+//! Tokens of service accounts, and what callers may ask about themselves.
 
 use std::sync::Arc;
 
 use axum::body::Body;
+use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode};
 use rules_store::{Attributes, Failure, Kind, Store};
 use serde_json::{Value, json};
 
+use super::path::Review;
+use super::standing::Standing;
 use super::{RequestInfo, body, negotiate, respond};
 use crate::Core;
 use crate::auth::{self, Identity};
@@ -21,14 +24,18 @@ const SHORTEST: i64 = 600;
 const LONGEST: i64 = 365 * 86_400;
 
 /// The account whose token a request carries. A token dies with its account: one that was made anew has another uid.
-pub(crate) fn holder(core: &Core, header: &HeaderValue) -> Option<Identity> {
+pub(crate) fn holder(core: &Core, header: &HeaderValue) -> Option<(Identity, Standing)> {
     let (scheme, token) = header.to_str().ok()?.split_once(' ')?;
     if !scheme.eq_ignore_ascii_case("bearer") {
         return None;
     }
-    let account = core.signer.read(token.trim(), unix_now())?;
-    let uid = core.hub.read(|store| account_uid(store, &account.namespace, &account.name))?;
-    if uid == account.uid { Some(account.identity()) } else { None }
+    let (account, until) = core.signer.read(token.trim(), unix_now())?;
+    if lives(core, &account) { Some((account.identity(), Standing::Token { account, until })) } else { None }
+}
+
+/// Whether this very account is still there.
+pub(crate) fn lives(core: &Core, account: &Account) -> bool {
+    core.hub.read(|store| account_uid(store, &account.namespace, &account.name)).is_some_and(|uid| uid == account.uid)
 }
 
 fn account_uid(store: &Store, namespace: &str, name: &str) -> Option<String> {
@@ -37,8 +44,8 @@ fn account_uid(store: &Store, namespace: &str, name: &str) -> Option<String> {
 }
 
 /// POST to `serviceaccounts/{name}/token`.
-pub(crate) fn token(core: &Core, info: &RequestInfo, body: &[u8]) -> Result<Response<Body>, Refusal> {
-    let mut request = body::object(&info.media_type, body)?.value;
+pub(crate) async fn token(core: &Core, info: &RequestInfo, body: Bytes) -> Result<Response<Body>, Refusal> {
+    let mut request = body::object(&info.media_type, body).await?.value;
     let (namespace, name) = (info.path.namespace.clone(), info.path.name.clone());
     let uid = core.hub.read(|store| account_uid(store, &namespace, &name));
     let uid = uid.ok_or_else(|| Failure::NotFound { kind: info.path.kind, name: name.clone() })?;
@@ -68,13 +75,49 @@ pub(crate) fn token(core: &Core, info: &RequestInfo, body: &[u8]) -> Result<Resp
     respond::value(StatusCode::CREATED, info.accepted, &request)
 }
 
-/// POST to `selfsubjectaccessreviews`: everybody may ask what they may do.
-pub(crate) async fn review(core: &Arc<Core>, parts: &Parts, body: Body) -> Result<Response<Body>, Refusal> {
+/// POST to `selfsubjectreviews` and its like: everybody may ask who they are and what they may do.
+pub(crate) async fn review(
+    core: &Arc<Core>,
+    parts: &Parts,
+    asked: Review,
+    body: Body,
+) -> Result<Response<Body>, Refusal> {
     if parts.method != Method::POST {
         return Err(Refusal::method_not_allowed(&parts.method));
     }
     let identity = parts.extensions.get::<Identity>().ok_or_else(Refusal::unauthorized)?;
-    let mut review = body::object(body::media_type(&parts.headers), &body::read(body).await?)?.value;
+    let body = body::read(body, core.limits.body).await?;
+    let mut review = body::object(body::media_type(&parts.headers), body).await?.value;
+    if !review.is_object() {
+        return Err(Refusal::bad_request("the body must be a review"));
+    }
+    review["status"] = match asked {
+        Review::Who => json!({"userInfo": {"username": &*identity.user, "groups": &*identity.groups}}),
+        Review::Access => access(core, identity, &review)?,
+        Review::Rules => rules(core, identity, &review)?,
+    };
+    respond::value(StatusCode::CREATED, negotiate::accepted(&parts.headers, true)?, &review)
+}
+
+/// What a caller may do in a namespace, for `kubectl auth can-i --list`.
+fn rules(core: &Core, identity: &Identity, review: &Value) -> Result<Value, Refusal> {
+    let namespace = review["spec"]["namespace"].as_str().unwrap_or_default();
+    if namespace.is_empty() {
+        return Err(Refusal::bad_request("spec.namespace must name a namespace"));
+    }
+    let (mut resources, mut paths) = (Vec::new(), Vec::new());
+    for mut rule in core.hub.read(|store| auth::rules(store, identity, namespace)) {
+        let about_paths = !rule["nonResourceURLs"].is_null();
+        if let Value::Object(rule) = &mut rule {
+            rule.retain(|_, part| !part.is_null());
+        }
+        if about_paths { paths.push(rule) } else { resources.push(rule) }
+    }
+    Ok(json!({"resourceRules": resources, "nonResourceRules": paths, "incomplete": false}))
+}
+
+/// Whether a caller may do this.
+fn access(core: &Core, identity: &Identity, review: &Value) -> Result<Value, Refusal> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (of, path) = (&review["spec"]["resourceAttributes"], &review["spec"]["nonResourceAttributes"]);
     let resource = text(&of["resource"]);
@@ -94,7 +137,5 @@ pub(crate) async fn review(core: &Arc<Core>, parts: &Parts, body: Body) -> Resul
         name: &name,
         path: &path,
     };
-    let allowed = core.hub.read(|store| auth::allowed(store, identity, &attributes));
-    review["status"] = json!({ "allowed": allowed });
-    respond::value(StatusCode::CREATED, negotiate::accepted(&parts.headers, true)?, &review)
+    Ok(json!({ "allowed": core.hub.read(|store| auth::allowed(store, identity, &attributes)) }))
 }

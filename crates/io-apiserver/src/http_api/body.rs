@@ -1,7 +1,10 @@
-//! Request bodies: bounded, of a known media type, and decoded with their duplicate fields noted.
+//! Request bodies: bounded in size and time, of a known media type, and decoded with their duplicate fields noted.
+//!
+//! The thread that serves also runs controllers and driver, so long bodies are decoded on others, a few at a time.
 
 use std::cell::RefCell;
 use std::fmt;
+use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
@@ -9,19 +12,26 @@ use http::{HeaderMap, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 use super::protobuf;
 use crate::refusal::Refusal;
 
 /// The most a request body may hold.
 pub(crate) const LIMIT: usize = 3 << 20;
+/// A body up to this length is decoded at once: that takes less than handing it to another thread is worth.
+const SHORT: usize = 32 << 10;
+/// Long bodies decoded at once, so that many senders do not take every processor.
+static DECODERS: Semaphore = Semaphore::const_new(2);
 
-/// Reads the whole body, if it is not too long.
-pub(crate) async fn read(body: Body) -> Result<Bytes, Refusal> {
-    match Limited::new(body, LIMIT).collect().await {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(Refusal::too_large(LIMIT)),
-        Err(_) => Err(Refusal::bad_request("the request body could not be received completely")),
+/// Reads the whole body, if it is not too long and does not take too long.
+pub(crate) async fn read(body: Body, patience: Duration) -> Result<Bytes, Refusal> {
+    match timeout(patience, Limited::new(body, LIMIT).collect()).await {
+        Err(_) => Err(Refusal::too_slow(patience)),
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Refusal::too_large(LIMIT)),
+        Ok(Err(_)) => Err(Refusal::bad_request("the request body could not be received completely")),
     }
 }
 
@@ -38,7 +48,26 @@ pub(crate) struct Decoded {
 }
 
 /// Reads an object sent to be created or to replace another.
-pub(crate) fn object(media_type: &str, body: &[u8]) -> Result<Decoded, Refusal> {
+pub(crate) async fn object(media_type: &str, body: Bytes) -> Result<Decoded, Refusal> {
+    let media_type = media_type.to_owned();
+    apart(body, move |body| read_object(&media_type, body)).await
+}
+
+/// Decodes a body, on another thread if it is long.
+pub(crate) async fn apart(
+    body: Bytes,
+    decode: impl FnOnce(&[u8]) -> Result<Decoded, Refusal> + Send + 'static,
+) -> Result<Decoded, Refusal> {
+    if body.len() <= SHORT {
+        return decode(&body);
+    }
+    let _turn = DECODERS.acquire().await.map_err(|_| Refusal::shutting_down())?;
+    tokio::task::spawn_blocking(move || decode(&body))
+        .await
+        .unwrap_or_else(|_| Err(Refusal::internal("the request body could not be decoded")))
+}
+
+fn read_object(media_type: &str, body: &[u8]) -> Result<Decoded, Refusal> {
     match media_type {
         "application/json" | "" => json(body),
         "application/yaml" => yaml(body),
@@ -53,7 +82,7 @@ pub(crate) fn object(media_type: &str, body: &[u8]) -> Result<Decoded, Refusal> 
 pub(crate) fn json(body: &[u8]) -> Result<Decoded, Refusal> {
     let duplicates = RefCell::new(Vec::new());
     let mut deserializer = serde_json::Deserializer::from_slice(body);
-    let value = Node { path: String::new(), duplicates: &duplicates }
+    let value = Node { path: &Path::Root, duplicates: &duplicates }
         .deserialize(&mut deserializer)
         .and_then(|value| deserializer.end().map(|()| value))
         .map_err(|e| malformed("JSON", e.line(), e.column()))?;
@@ -81,8 +110,28 @@ fn malformed(language: &str, line: usize, column: usize) -> Refusal {
     Refusal::bad_request(format!("the request body is not valid {language} (line {line}, column {column})"))
 }
 
+/// Where in a body we are; made into text only when somebody has to be told.
+enum Path<'a> {
+    Root,
+    Field(&'a Path<'a>, &'a str),
+    Item(&'a Path<'a>, usize),
+}
+
+impl Path<'_> {
+    fn text(&self) -> String {
+        // As much of a name as anybody reads: the text goes into headers.
+        let short = |name: &str| name.chars().take(63).collect::<String>();
+        match self {
+            Path::Root => String::new(),
+            Path::Field(Path::Root, name) => short(name),
+            Path::Field(parent, name) => format!("{}.{}", parent.text(), short(name)),
+            Path::Item(parent, at) => format!("{}[{at}]", parent.text()),
+        }
+    }
+}
+
 struct Node<'a> {
-    path: String,
+    path: &'a Path<'a>,
     duplicates: &'a RefCell<Vec<String>>,
 }
 
@@ -131,23 +180,23 @@ impl<'de> Visitor<'de> for Node<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
-        while let Some(item) = items
-            .next_element_seed(Node { path: format!("{}[{}]", self.path, list.len()), duplicates: self.duplicates })?
-        {
-            list.push(item);
+        loop {
+            let node = Node { path: &Path::Item(self.path, list.len()), duplicates: self.duplicates };
+            match items.next_element_seed(node)? {
+                Some(item) => list.push(item),
+                None => return Ok(Value::Array(list)),
+            }
         }
-        Ok(Value::Array(list))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
-            let dot = if self.path.is_empty() { "" } else { "." };
-            let path = format!("{}{dot}{key}", self.path);
+            let path = Path::Field(self.path, &key);
             if map.contains_key(&key) && self.duplicates.borrow().len() < 16 {
-                self.duplicates.borrow_mut().push(path.clone());
+                self.duplicates.borrow_mut().push(path.text());
             }
-            let value = entries.next_value_seed(Node { path, duplicates: self.duplicates })?;
+            let value = entries.next_value_seed(Node { path: &path, duplicates: self.duplicates })?;
             map.insert(key, value);
         }
         Ok(Value::Object(map))
@@ -189,6 +238,32 @@ mod tests {
 
     #[test]
     fn other_media_types_are_415() {
-        assert_eq!(object("application/cbor", b"\xa0").err().unwrap().code(), 415);
+        assert_eq!(read_object("application/cbor", b"\xa0").err().unwrap().code(), 415);
+    }
+
+    #[test]
+    fn h4_long_names_and_long_lists_take_no_longer_than_their_bytes() {
+        // One name of a megabyte and a list below it: a path for each item would be a terabyte of text.
+        let items = vec!["0"; 750_000].join(",");
+        let body = format!(r#"{{"{}":[{items}]}}"#, "k".repeat(1_400_000));
+        assert!(body.len() < LIMIT);
+        let began = std::time::Instant::now();
+        super::json(body.as_bytes()).ok().unwrap();
+        super::yaml(body.as_bytes()).ok().unwrap();
+        assert!(began.elapsed() < std::time::Duration::from_secs(5), "{:?}", began.elapsed());
+        let twice = format!(r#"{{"{0}":{{"a":1,"a":2}},"{0}":1}}"#, "k".repeat(100_000));
+        assert!(super::json(twice.as_bytes()).ok().unwrap().duplicates.iter().all(|path| path.len() < 100));
+    }
+
+    #[test]
+    fn h4_yaml_that_grows_when_it_is_read_is_refused() {
+        let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
+        for n in 1..12 {
+            let above = vec![format!("*a{}", n - 1); 9].join(", ");
+            bomb.push_str(&format!("a{n}: &a{n} [{above}]\n"));
+        }
+        let began = std::time::Instant::now();
+        assert_eq!(super::yaml(bomb.as_bytes()).err().unwrap().code(), 400);
+        assert!(began.elapsed() < std::time::Duration::from_secs(5), "{:?}", began.elapsed());
     }
 }

@@ -1,5 +1,6 @@
 //! The HTTP face: one handler that reads the path by hand and sends each request to its verb.
 
+mod absent;
 mod account;
 mod body;
 mod discovery;
@@ -10,6 +11,7 @@ mod path;
 pub(crate) mod protobuf;
 mod read;
 mod respond;
+mod standing;
 mod write;
 
 use std::sync::Arc;
@@ -24,13 +26,13 @@ use rules_store::{Attributes, Kind};
 
 use crate::Core;
 use crate::auth::{self, Identity};
-use crate::pki;
 use crate::refusal::Refusal;
-use crate::tls::{Closing, Peer};
+use crate::tls::{Closing, Door};
 
 pub(crate) use negotiate::{Accepted, Encoding, Form};
 pub(crate) use options::Options;
 pub(crate) use path::{ResourcePath, Route};
+use standing::Standing;
 
 /// A request about a resource, parsed.
 pub(crate) struct RequestInfo {
@@ -56,7 +58,16 @@ async fn authenticate(State(core): State<Arc<Core>>, mut request: Request, next:
     if auth::is_open_to_all(path) {
         return next.run(request).await;
     }
-    let Some(identity) = identity_of(&core, &request) else { return Refusal::unauthorized().into_response() };
+    let Some((caller, standing)) = standing::caller(&core, &request) else {
+        return Refusal::unauthorized().into_response();
+    };
+    if let Some(door) = request.extensions().get::<Door>() {
+        door.open();
+    }
+    let identity = match standing::impersonate(&core, caller, request.headers()) {
+        Ok(identity) => identity,
+        Err(refusal) => return refusal.into_response(),
+    };
     // Resources are judged once their path is understood; what is served here, every known caller may ask.
     let judged_later = ["/api", "/apis", "/openapi"].iter().any(|p| path == *p || path.starts_with(&format!("{p}/")));
     if !judged_later {
@@ -66,20 +77,9 @@ async fn authenticate(State(core): State<Arc<Core>>, mut request: Request, next:
             return refusal.into_response();
         }
     }
+    request.extensions_mut().insert(standing);
     request.extensions_mut().insert(identity);
     next.run(request).await
-}
-
-// Extensions are set by this process only: by the connection, or by `service_as`.
-fn identity_of(core: &Core, request: &Request) -> Option<Identity> {
-    if let Some(Some(peer)) = request.extensions().get::<Option<Peer>>() {
-        // A connection may outlive the certificate it was opened with.
-        return if peer.until > pki::unix_now() { Some(peer.identity.clone()) } else { None };
-    }
-    if let Some(header) = request.headers().get(http::header::AUTHORIZATION) {
-        return account::holder(core, header);
-    }
-    request.extensions().get::<Identity>().cloned()
 }
 
 async fn dispatch(State(core): State<Arc<Core>>, request: Request) -> Response<Body> {
@@ -100,8 +100,11 @@ async fn handle(core: &Arc<Core>, parts: &Parts, body: Body) -> Result<Response<
         };
         return resource(core, parts, info, body).await;
     }
-    if route == Route::AccessReview {
-        return account::review(core, parts, body).await;
+    if let Route::Review(asked) = route {
+        return account::review(core, parts, asked, body).await;
+    }
+    if let Route::Absent(path) = &route {
+        return Err(absent::resource(path));
     }
     if route == Route::Unknown {
         return Err(Refusal::no_such_path());
@@ -142,7 +145,12 @@ fn document(parts: &Parts, route: &Route) -> Result<Response<Body>, Refusal> {
             let text = openapi::text(group, version).ok_or_else(Refusal::no_such_path)?;
             return Ok(respond::raw(StatusCode::OK, "application/json", Body::from(text)));
         }
-        Route::Health | Route::OpenApiV2 | Route::AccessReview | Route::Resource(_) | Route::Unknown => {
+        Route::Health
+        | Route::OpenApiV2
+        | Route::Review(_)
+        | Route::Absent(_)
+        | Route::Resource(_)
+        | Route::Unknown => {
             return Err(Refusal::no_such_path());
         }
     };
@@ -187,35 +195,48 @@ fn authorize(core: &Core, info: &RequestInfo, verb: &str) -> Result<(), Refusal>
 async fn resource(core: &Arc<Core>, parts: &Parts, info: RequestInfo, body: Body) -> Result<Response<Body>, Refusal> {
     let verb = verb(&parts.method, &info).ok_or_else(|| Refusal::method_not_allowed(&parts.method))?;
     authorize(core, &info, verb)?;
-    let closing = parts.extensions.get::<Closing>().cloned();
+    let info = Arc::new(info);
+    let end = read::End {
+        closing: parts.extensions.get::<Closing>().cloned(),
+        rights: Box::pin(standing::ended(
+            core.clone(),
+            info.clone(),
+            verb,
+            parts.extensions.get::<Standing>().cloned().unwrap_or(Standing::Process),
+            core.limits.judge_again,
+        )),
+    };
+    let patience = core.limits.body;
     let pods = info.path.kind == Kind::Pod;
     let accounts = info.path.kind == Kind::ServiceAccount;
     let lacks_namespace = info.path.kind.namespaced() && info.path.namespace.is_empty();
     match (info.path.subresource.as_str(), verb) {
         ("", "get") => read::get(core, &info),
         ("", "list") => read::list(core, &info).await,
-        ("", "watch") => read::watch(core, &info, closing).await,
+        ("", "watch") => read::watch(core, &info, end).await,
         ("", "create") if info.path.name.is_empty() && !lacks_namespace => {
-            write::create(core, &info, body::read(body).await?).await
+            write::create(core, &info, body::read(body, patience).await?).await
         }
         ("", "deletecollection") if !lacks_namespace => {
-            write::delete_collection(core, &info, body::read(body).await?).await
+            write::delete_collection(core, &info, body::read(body, patience).await?).await
         }
-        ("", "delete") => write::delete(core, &info, body::read(body).await?).await,
+        ("", "delete") => write::delete(core, &info, body::read(body, patience).await?).await,
         ("status", "get") if info.path.kind.has_status() => read::get(core, &info),
-        ("", "update") => write::update(core, &info, body::read(body).await?).await,
-        ("", "patch") => write::patch(core, &info, body::read(body).await?).await,
+        ("", "update") => write::update(core, &info, body::read(body, patience).await?).await,
+        ("", "patch") => write::patch(core, &info, body::read(body, patience).await?).await,
         ("status", "update") if info.path.kind.has_status() => {
-            write::update(core, &info, body::read(body).await?).await
+            write::update(core, &info, body::read(body, patience).await?).await
         }
-        ("status", "patch") if info.path.kind.has_status() => write::patch(core, &info, body::read(body).await?).await,
-        ("log", "get") if pods => read::log(core, &info, closing).await,
-        ("binding", "create") if pods => write::bind(core, &info, body::read(body).await?).await,
-        ("token", "create") if accounts => account::token(core, &info, &body::read(body).await?),
+        ("status", "patch") if info.path.kind.has_status() => {
+            write::patch(core, &info, body::read(body, patience).await?).await
+        }
+        ("log", "get") if pods => read::log(core, &info, end).await,
+        ("binding", "create") if pods => write::bind(core, &info, body::read(body, patience).await?).await,
+        ("token", "create") if accounts => account::token(core, &info, body::read(body, patience).await?).await,
         ("", _) => Err(Refusal::method_not_allowed(&parts.method)),
         ("status", _) if info.path.kind.has_status() => Err(Refusal::method_not_allowed(&parts.method)),
         ("token", _) if accounts => Err(Refusal::method_not_allowed(&parts.method)),
         ("log" | "binding", _) if pods => Err(Refusal::method_not_allowed(&parts.method)),
-        (_, _) => Err(Refusal::no_such_path()),
+        (_, _) => Err(absent::part(&info.path)),
     }
 }

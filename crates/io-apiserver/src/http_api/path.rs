@@ -20,10 +20,32 @@ pub(crate) enum Route {
         group: String,
         version: String,
     },
-    /// May I do this?
-    AccessReview,
+    /// A question about the caller.
+    Review(Review),
     Resource(ResourcePath),
+    /// A path as Kubernetes has it, to a resource that is not served.
+    Absent(AbsentPath),
     Unknown,
+}
+
+/// What callers may ask about themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Review {
+    /// Who am I?
+    Who,
+    /// May I do this?
+    Access,
+    /// What may I do?
+    Rules,
+}
+
+/// Where a resource would be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AbsentPath {
+    pub group: String,
+    pub plural: String,
+    /// Empty for a collection.
+    pub name: String,
 }
 
 /// A collection, an object or a subresource.
@@ -53,7 +75,9 @@ pub(crate) fn parse(path: &str) -> Route {
         ["openapi", "v3"] => Route::OpenApiIndex,
         ["openapi", "v3", "api", version] => open_api("", version),
         ["openapi", "v3", "apis", group, version] => open_api(group, version),
-        ["apis", "authorization.k8s.io", "v1", "selfsubjectaccessreviews"] => Route::AccessReview,
+        ["apis", "authentication.k8s.io", "v1", "selfsubjectreviews"] => Route::Review(Review::Who),
+        ["apis", "authorization.k8s.io", "v1", "selfsubjectaccessreviews"] => Route::Review(Review::Access),
+        ["apis", "authorization.k8s.io", "v1", "selfsubjectrulesreviews"] => Route::Review(Review::Rules),
         ["api", version] => group_version("", version),
         ["apis", group] => Route::Group((*group).to_owned()),
         ["apis", group, version] => group_version(group, version),
@@ -89,7 +113,23 @@ fn resource(group: &str, version: &str, rest: &[&str]) -> Route {
         }
         _ => None,
     };
-    found.map_or(Route::Unknown, |path| Route::Resource(ResourcePath { watch, ..path }))
+    match found {
+        Some(path) => Route::Resource(ResourcePath { watch, ..path }),
+        None => absent(group, version, rest),
+    }
+}
+
+/// A resource that this server does not have, whose kind it does not know either.
+fn absent(group: &str, version: &str, rest: &[&str]) -> Route {
+    let (plural, name) = match rest {
+        ["namespaces", _, plural] | [plural] => (plural, ""),
+        ["namespaces", _, plural, name, ..] | [plural, name, ..] => (plural, *name),
+        [] => return Route::Unknown,
+    };
+    if Kind::at_path(group, version, plural).is_some() || *plural == "namespaces" {
+        return Route::Unknown;
+    }
+    Route::Absent(AbsentPath { group: group.to_owned(), plural: (*plural).to_owned(), name: name.to_owned() })
 }
 
 fn within(group: &str, version: &str, namespace: &str, plural: &str, tail: &[&str]) -> Option<ResourcePath> {
@@ -170,15 +210,23 @@ mod tests {
             "/x",
             "/api/v1/pods/p",
             "/api/v1//pods",
-            "/api/v2/pods",
             "/api/v1/namespaces/a/nodes/n",
             "/api/v1/namespaces/a%2Fb/pods",
             "/api/v1/nodes/%zz",
             "/api/v1/nodes/%",
-            "/apis/storage.k8s.io/v1/pods",
             "/api/v1/namespaces/a/pods/p/log/x",
         ] {
             assert_eq!(parse(path), Route::Unknown, "{path}");
+        }
+        for (path, group, plural, name) in [
+            ("/api/v2/pods", "", "pods", ""),
+            ("/apis/storage.k8s.io/v1/pods", "storage.k8s.io", "pods", ""),
+            ("/apis/apps/v1/namespaces/a/deployments", "apps", "deployments", ""),
+            ("/apis/apps/v1/namespaces/a/deployments/d/scale", "apps", "deployments", "d"),
+            ("/api/v1/namespaces/a/services/s", "", "services", "s"),
+        ] {
+            let [group, plural, name] = [group, plural, name].map(str::to_owned);
+            assert_eq!(parse(path), Route::Absent(AbsentPath { group, plural, name }), "{path}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Get, list and the start of a watch.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +19,14 @@ use crate::tls::Closing;
 use crate::view::Filter;
 use crate::watch::{self, Watch};
 use crate::{Core, logs::LogRequest};
+
+/// What ends a stream before its time.
+pub(crate) struct End {
+    /// The server stops.
+    pub closing: Option<Closing>,
+    /// The caller may no longer read it.
+    pub rights: Pin<Box<dyn Future<Output = Refusal> + Send>>,
+}
 
 /// How long a reader may wait for a version that is not here yet.
 const CATCH_UP: Duration = Duration::from_secs(3);
@@ -120,11 +129,7 @@ async fn catch_up(core: &Core, asked: u64) -> Result<(), Refusal> {
 }
 
 /// A stream of changes.
-pub(crate) async fn watch(
-    core: &Arc<Core>,
-    info: &RequestInfo,
-    closing: Option<Closing>,
-) -> Result<Response<Body>, Refusal> {
+pub(crate) async fn watch(core: &Arc<Core>, info: &RequestInfo, end: End) -> Result<Response<Body>, Refusal> {
     let options = &info.options;
     let asked = options.version()?;
     let matching = options.resource_version_match.as_str();
@@ -161,7 +166,8 @@ pub(crate) async fn watch(
         announce_initial_end: options.send_initial_events == Some(true) && options.bookmarks,
         bookmarks: options.bookmarks,
         bell,
-        closing: closing.map(|c| c.0),
+        closing: end.closing.map(|c| c.0),
+        rights: end.rights,
         lifetime: watch::lifetime(options.timeout_seconds),
     };
     let media_type = match info.accepted.encoding {
@@ -172,7 +178,7 @@ pub(crate) async fn watch(
 }
 
 /// `pods/{name}/log`.
-pub(crate) async fn log(core: &Core, info: &RequestInfo, closing: Option<Closing>) -> Result<Response<Body>, Refusal> {
+pub(crate) async fn log(core: &Core, info: &RequestInfo, end: End) -> Result<Response<Body>, Refusal> {
     use futures::StreamExt;
     let Some(source) = &core.logs else { return Err(Refusal::no_such_path()) };
     let pod = find(core, &info.path)?;
@@ -191,11 +197,15 @@ pub(crate) async fn log(core: &Core, info: &RequestInfo, closing: Option<Closing
     };
     let stream = source.open(request).await.map_err(|error| Refusal::bad_request(error.to_string()))?;
     let stop = async move {
-        match closing {
-            Some(Closing(mut closing)) => {
-                let _ = closing.wait_for(|closing| *closing).await;
+        let closing = async {
+            match end.closing {
+                Some(Closing(mut closing)) => drop(closing.wait_for(|closing| *closing).await),
+                None => std::future::pending().await,
             }
-            None => std::future::pending().await,
+        };
+        tokio::select! {
+            () = closing => {}
+            _refusal = end.rights => {}
         }
     };
     Ok(respond::raw(StatusCode::OK, "text/plain", Body::from_stream(stream.take_until(Box::pin(stop)))))

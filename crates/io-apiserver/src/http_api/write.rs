@@ -9,7 +9,7 @@ use rules_store::{EventType, FieldValidation, PatchKind, Precondition, Request, 
 use serde_json::{Value, json};
 
 use super::body::{self, Decoded};
-use super::{RequestInfo, options, respond};
+use super::{RequestInfo, authorize, options as query, respond};
 use crate::Core;
 use crate::refusal::Refusal;
 use crate::view::Filter;
@@ -18,13 +18,13 @@ use crate::writer::Done;
 /// POST to a collection.
 pub(crate) async fn create(core: &Core, info: &RequestInfo, body: Bytes) -> Result<Response<Body>, Refusal> {
     let (validation, mut warnings) = (field_validation(info)?, Vec::new());
-    let decoded = body::object(&info.media_type, &body)?;
+    let decoded = body::object(&info.media_type, body).await?;
     let value = check_duplicates(decoded, validation, &mut warnings)?;
     let request = Request::Create {
         kind: info.path.kind,
         namespace: info.path.namespace.clone(),
         body: value,
-        options: WriteOptions { dry_run: info.options.dry_run, field_validation: validation },
+        options: options(info, validation),
     };
     let done = core.writer.write(&info.identity.user, request).await?;
     object_reply(info, StatusCode::CREATED, done, warnings)
@@ -33,13 +33,13 @@ pub(crate) async fn create(core: &Core, info: &RequestInfo, body: Bytes) -> Resu
 /// PUT of an object or its status.
 pub(crate) async fn update(core: &Core, info: &RequestInfo, body: Bytes) -> Result<Response<Body>, Refusal> {
     let (validation, mut warnings) = (field_validation(info)?, Vec::new());
-    let decoded = body::object(&info.media_type, &body)?;
+    let decoded = body::object(&info.media_type, body).await?;
     let value = check_duplicates(decoded, validation, &mut warnings)?;
     let request = Request::Update {
         target: target(info),
         subresource: subresource(info),
         body: value,
-        options: WriteOptions { dry_run: info.options.dry_run, field_validation: validation },
+        options: options(info, validation),
     };
     let done = core.writer.write(&info.identity.user, request).await?;
     object_reply(info, StatusCode::OK, done, warnings)
@@ -53,25 +53,31 @@ pub(crate) async fn patch(core: &Core, info: &RequestInfo, body: Bytes) -> Resul
         PatchKind::Apply if info.options.field_manager.is_empty() => {
             return Err(Refusal::bad_request("an apply needs the query parameter fieldManager"));
         }
-        PatchKind::Apply => body::yaml(&body)?,
-        PatchKind::Json | PatchKind::Merge | PatchKind::Strategic => body::json(&body)?,
+        PatchKind::Apply => body::apart(body, body::yaml).await?,
+        PatchKind::Json | PatchKind::Merge | PatchKind::Strategic => body::apart(body, body::json).await?,
     };
+    // An apply makes what is missing, so whoever may only patch may only change what is there.
+    let creating = if kind == PatchKind::Apply { authorize(core, info, "create") } else { Ok(()) };
+    let only_existing = creating.is_err();
     let value = check_duplicates(decoded, validation, &mut warnings)?;
     let request = Request::Patch {
         target: target(info),
         subresource: subresource(info),
         kind,
         body: value,
-        options: WriteOptions { dry_run: info.options.dry_run, field_validation: validation },
+        options: WriteOptions { only_existing, ..options(info, validation) },
     };
-    let done = core.writer.write(&info.identity.user, request).await?;
+    let done = core.writer.write(&info.identity.user, request).await.map_err(|refusal| match creating {
+        Err(forbidden) if kind == PatchKind::Apply && refusal.code() == 404 => forbidden,
+        Ok(()) | Err(_) => refusal,
+    })?;
     let code = if done.event == Some(EventType::Added) { StatusCode::CREATED } else { StatusCode::OK };
     object_reply(info, code, done, warnings)
 }
 
 /// POST to `pods/{name}/binding`.
 pub(crate) async fn bind(core: &Core, info: &RequestInfo, body: Bytes) -> Result<Response<Body>, Refusal> {
-    let binding = body::object(&info.media_type, &body)?.value;
+    let binding = body::object(&info.media_type, body).await?.value;
     let node = binding["target"]["name"].as_str().unwrap_or_default();
     if node.is_empty() {
         return Err(Refusal::bad_request("target.name must name the node the pod goes to"));
@@ -94,7 +100,7 @@ struct DeleteOptions {
     dry_run: bool,
 }
 
-fn delete_options(info: &RequestInfo, body: &[u8]) -> Result<DeleteOptions, Refusal> {
+async fn delete_options(info: &RequestInfo, body: Bytes) -> Result<DeleteOptions, Refusal> {
     let mut options = DeleteOptions {
         preconditions: Precondition::default(),
         grace_seconds: info.options.grace_period_seconds,
@@ -103,7 +109,7 @@ fn delete_options(info: &RequestInfo, body: &[u8]) -> Result<DeleteOptions, Refu
     if body.trim_ascii().is_empty() {
         return Ok(options);
     }
-    let sent = body::object(&info.media_type, body)?.value;
+    let sent = body::object(&info.media_type, body).await?.value;
     let text = |value: &Value| value.as_str().filter(|t| !t.is_empty()).map(str::to_owned);
     options.preconditions = Precondition {
         uid: text(&sent["preconditions"]["uid"]),
@@ -113,14 +119,14 @@ fn delete_options(info: &RequestInfo, body: &[u8]) -> Result<DeleteOptions, Refu
         options.grace_seconds = Some(seconds);
     }
     for value in sent["dryRun"].as_array().into_iter().flatten() {
-        options.dry_run |= options::dry_run(value.as_str().unwrap_or("?"))?;
+        options.dry_run |= query::dry_run(value.as_str().unwrap_or("?"))?;
     }
     Ok(options)
 }
 
 /// DELETE of one object.
 pub(crate) async fn delete(core: &Core, info: &RequestInfo, body: Bytes) -> Result<Response<Body>, Refusal> {
-    let DeleteOptions { preconditions, grace_seconds, dry_run } = delete_options(info, &body)?;
+    let DeleteOptions { preconditions, grace_seconds, dry_run } = delete_options(info, body).await?;
     let request = Request::Delete { target: target(info), preconditions, grace_seconds, dry_run };
     let done = core.writer.write(&info.identity.user, request).await?;
     // An object that only waits for its finalizers or its grace is shown, so that the client can wait with it.
@@ -140,7 +146,7 @@ pub(crate) async fn delete(core: &Core, info: &RequestInfo, body: Bytes) -> Resu
 
 /// DELETE of a collection: each object that matches now, by its uid.
 pub(crate) async fn delete_collection(core: &Core, info: &RequestInfo, body: Bytes) -> Result<Response<Body>, Refusal> {
-    let options = delete_options(info, &body)?;
+    let options = delete_options(info, body).await?;
     let filter = Filter::new(&info.path, &info.options)?;
     let objects: Vec<_> =
         core.hub.read(|store| store.list(filter.kind, filter.namespace.as_deref()).cloned().collect::<Vec<_>>());
@@ -188,6 +194,10 @@ fn object_reply(
     let mut response = respond::object(code, info.accepted, &info.options, &done.reply, done.encoded)?;
     respond::warn(response.headers_mut(), &warnings);
     Ok(response)
+}
+
+fn options(info: &RequestInfo, field_validation: FieldValidation) -> WriteOptions {
+    WriteOptions { dry_run: info.options.dry_run, field_validation, only_existing: false }
 }
 
 fn field_validation(info: &RequestInfo) -> Result<FieldValidation, Refusal> {

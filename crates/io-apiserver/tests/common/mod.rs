@@ -12,7 +12,7 @@ use axum::body::Body;
 use futures::StreamExt;
 use http::Request;
 use http_body_util::BodyExt;
-use io_apiserver::{ApiServer, Config, LogRequest, LogSource, OpeningLog};
+use io_apiserver::{ApiServer, CallerLimits, Config, LogRequest, LogSource, OpeningLog};
 use serde_json::Value;
 use tempfile::TempDir;
 use tower::ServiceExt;
@@ -44,12 +44,17 @@ pub struct Harbor {
 impl Harbor {
     /// Opens a server in a new directory and serves it from a thread with a single-threaded runtime.
     pub fn start() -> Harbor {
+        Harbor::start_with(CallerLimits::default())
+    }
+
+    pub fn start_with(limits: CallerLimits) -> Harbor {
         let dir = tempfile::tempdir().unwrap();
         let hello = axum::routing::get(|| async { "hello from the binary" });
         let config = Config {
             data_dir: dir.path().join("data"),
             logs: Some(Arc::new(Echo)),
             extra: Router::new().route("/longshore/hello", hello),
+            limits,
             ..Config::default()
         };
         let server = ApiServer::open(config).unwrap();

@@ -5,25 +5,29 @@ use alloc::vec::Vec;
 use serde_json::Value;
 
 use super::PatchError;
+use super::budget::Budget;
 
 /// Kubernetes takes no more operations than this in one patch.
 const MOST_OPERATIONS: usize = 10_000;
 
-/// RFC 6902. On failure the document is in an unspecified state: patch a copy.
+/// RFC 6902. On failure the document is in an unspecified state: patch a copy. Time, memory and depth are bounded,
+/// whatever the patch says.
 pub fn json_patch(document: &mut Value, patch: &Value) -> Result<(), PatchError> {
     let Value::Array(operations) = patch else {
         return Err(PatchError::Malformed("a JSON patch must be a list of operations".into()));
     };
     if operations.len() > MOST_OPERATIONS {
-        return Err(PatchError::Malformed(format!("a JSON patch takes at most {MOST_OPERATIONS} operations")));
+        let (most, got) = (MOST_OPERATIONS, operations.len());
+        return Err(PatchError::TooLarge(format!("a JSON patch takes at most {most} operations, not {got}")));
     }
+    let mut budget = Budget::new();
     for operation in operations {
-        step(document, operation)?;
+        step(document, operation, &mut budget)?;
     }
     Ok(())
 }
 
-fn step(document: &mut Value, operation: &Value) -> Result<(), PatchError> {
+fn step(document: &mut Value, operation: &Value, budget: &mut Budget) -> Result<(), PatchError> {
     let path = text(operation, "path")?;
     match text(operation, "op")? {
         "test" => {
@@ -32,23 +36,29 @@ fn step(document: &mut Value, operation: &Value) -> Result<(), PatchError> {
             }
             Err(PatchError::Mismatch(format!("the test of {path} failed: the value there is another one")))
         }
-        "add" => add(document, path, value(operation)?.clone()),
+        "add" => {
+            Budget::put(value(operation)?, path)?;
+            add(document, path, value(operation)?.clone(), budget)
+        }
         "replace" => {
+            Budget::put(value(operation)?, path)?;
             *find_mut(document, path)? = value(operation)?.clone();
             Ok(())
         }
-        "remove" => remove(document, path).map(drop),
+        "remove" => remove(document, path, budget).map(drop),
         "copy" => {
-            let copied = find(document, text(operation, "from")?)?.clone();
-            add(document, path, copied)
+            let copied = find(document, text(operation, "from")?)?;
+            budget.copy(copied, path)?;
+            add(document, path, copied.clone(), budget)
         }
         "move" => {
             let from = text(operation, "from")?;
             if path.strip_prefix(from).is_some_and(|rest| rest.starts_with('/')) {
                 return Err(PatchError::Malformed(format!("{from} cannot be moved into itself")));
             }
-            let moved = remove(document, from)?;
-            add(document, path, moved)
+            let moved = remove(document, from, budget)?;
+            budget.carry(&moved, path)?;
+            add(document, path, moved, budget)
         }
         other => Err(PatchError::Malformed(format!("{other:?} is not a JSON patch operation"))),
     }
@@ -113,7 +123,7 @@ fn parent<'a>(document: &'a mut Value, path: &str) -> Result<(&'a mut Value, Str
     Ok((find_mut(document, &path[..cut])?, last))
 }
 
-fn add(document: &mut Value, path: &str, value: Value) -> Result<(), PatchError> {
+fn add(document: &mut Value, path: &str, value: Value, budget: &mut Budget) -> Result<(), PatchError> {
     if path.is_empty() {
         *document = value;
         return Ok(());
@@ -127,6 +137,7 @@ fn add(document: &mut Value, path: &str, value: Value) -> Result<(), PatchError>
         Value::Array(list) => {
             let at = if token == "-" { Some(list.len()) } else { position(&token) };
             let at = at.filter(|at| *at <= list.len()).ok_or_else(|| missing(path))?;
+            budget.shift(list.len() - at)?;
             list.insert(at, value);
             Ok(())
         }
@@ -134,7 +145,7 @@ fn add(document: &mut Value, path: &str, value: Value) -> Result<(), PatchError>
     }
 }
 
-fn remove(document: &mut Value, path: &str) -> Result<Value, PatchError> {
+fn remove(document: &mut Value, path: &str, budget: &mut Budget) -> Result<Value, PatchError> {
     if path.is_empty() {
         return Err(PatchError::Malformed("the whole object cannot be removed by a patch; delete it".to_string()));
     }
@@ -143,6 +154,7 @@ fn remove(document: &mut Value, path: &str) -> Result<Value, PatchError> {
         Value::Object(map) => map.remove(&token).ok_or_else(|| missing(path)),
         Value::Array(list) => {
             let at = position(&token).filter(|at| *at < list.len()).ok_or_else(|| missing(path))?;
+            budget.shift(list.len() - at)?;
             Ok(list.remove(at))
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Err(missing(path)),

@@ -1,5 +1,6 @@
 //! The three patch languages of the Kubernetes API, and apply.
 
+mod budget;
 mod json;
 mod merge;
 mod strategic;
@@ -55,12 +56,15 @@ pub enum PatchError {
     Malformed(String),
     /// It is one, but not of this object.
     Mismatch(String),
+    /// It asks for more than a patch may.
+    TooLarge(String),
 }
 
 impl PatchError {
     pub(crate) fn into_failure(self, kind: Kind, name: &str) -> Failure {
         match self {
             PatchError::Malformed(message) => Failure::BadRequest { message },
+            PatchError::TooLarge(message) => Failure::TooLarge { message },
             PatchError::Mismatch(message) => Failure::Invalid {
                 kind,
                 name: name.into(),

@@ -1,5 +1,6 @@
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use serde_json::{Map, Value};
@@ -125,6 +126,12 @@ fn merge_keyed(of: &'static Message, key: &str, target: &mut Value, patch: &Valu
         *list = items.iter().filter(|item| item.get(DIRECTIVE).is_none()).cloned().collect();
         return Ok(());
     }
+    // By the text of their keys, so that long lists do not take the square of their length.
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    for (at, have) in list.iter().enumerate() {
+        places.entry(have.get(key).unwrap_or(&Value::Null).to_string()).or_insert(at);
+    }
+    let mut gone = BTreeSet::new();
     for item in items {
         let Value::Object(map) = item else {
             return Err(PatchError::Malformed(format!("the items of a list merged by {key:?} must be objects")));
@@ -134,33 +141,41 @@ fn merge_keyed(of: &'static Message, key: &str, target: &mut Value, patch: &Valu
                 "an item of a list merged by {key:?} does not name its {key:?}"
             )));
         };
-        let at = list.iter().position(|have| have.get(key) == Some(id));
-        match (directive(map)?, at) {
-            (Directive::Delete, Some(at)) => drop(list.remove(at)),
+        let id = id.to_string();
+        match (directive(map)?, places.get(&id).copied()) {
+            (Directive::Delete, Some(at)) => {
+                gone.insert(at);
+                places.remove(&id);
+            }
             (Directive::Delete, None) => {}
             (Directive::Merge | Directive::Replace, Some(at)) => strategic_merge(of, &mut list[at], item)?,
             (Directive::Merge | Directive::Replace, None) => {
                 let mut made = Value::Null;
                 strategic_merge(of, &mut made, item)?;
+                places.insert(id, list.len());
                 list.push(made);
             }
         }
     }
+    let mut at = 0..;
+    list.retain(|_| at.next().is_none_or(|at| !gone.contains(&at)));
     Ok(())
 }
 
 fn merge_set(target: &mut Value, patch: &Value) -> Result<(), PatchError> {
     match (target, patch) {
         (Value::Array(list), Value::Array(more)) => {
-            for item in more {
-                if !list.contains(item) {
-                    list.push(item.clone());
-                }
-            }
+            let mut have = texts(list);
+            list.extend(more.iter().filter(|item| have.insert(item.to_string())).cloned());
         }
         (target, patch) => *target = patch.clone(),
     }
     Ok(())
+}
+
+/// Items by their text: values have no order, and a search through a list for each of another takes too long.
+fn texts(list: &[Value]) -> BTreeSet<String> {
+    list.iter().map(Value::to_string).collect()
 }
 
 fn delete_primitives(target: &mut Map<String, Value>, list: &str, values: &Value) -> Result<(), PatchError> {
@@ -168,7 +183,8 @@ fn delete_primitives(target: &mut Map<String, Value>, list: &str, values: &Value
         return Err(PatchError::Malformed(format!("{DELETE_PRIMITIVES}{list} must be a list")));
     };
     if let Some(Value::Array(list)) = target.get_mut(list) {
-        list.retain(|item| !values.contains(item));
+        let gone = texts(values);
+        list.retain(|item| !gone.contains(&item.to_string()));
     }
     Ok(())
 }
@@ -178,7 +194,8 @@ fn retain(target: &mut Map<String, Value>, patch: &Map<String, Value>) -> Result
     match patch.get(RETAIN) {
         None => Ok(()),
         Some(Value::Array(keys)) => {
-            target.retain(|key, _| keys.iter().any(|kept| kept.as_str() == Some(key)));
+            let keys: BTreeSet<&str> = keys.iter().filter_map(Value::as_str).collect();
+            target.retain(|key, _| keys.contains(key.as_str()));
             Ok(())
         }
         Some(_) => Err(PatchError::Malformed("$retainKeys must be a list of field names".into())),

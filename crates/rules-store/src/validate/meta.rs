@@ -79,7 +79,7 @@ pub(super) fn unchanged(report: &mut Report, old: &Value, new: &Value) {
     if !meta::is_deleting(old) {
         return;
     }
-    let had = meta::finalizers(old);
+    let had: alloc::collections::BTreeSet<&str> = meta::finalizers(old).into_iter().collect();
     for finalizer in meta::finalizers(new) {
         if !had.contains(&finalizer) {
             report.add(

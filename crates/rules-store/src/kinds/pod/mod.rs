@@ -1,3 +1,4 @@
+mod container;
 mod defaults;
 mod security;
 mod table;

@@ -1,13 +1,13 @@
 use alloc::collections::BTreeSet;
 use alloc::format;
-use alloc::string::String;
-use alloc::vec::Vec;
+use alloc::string::{String, ToString};
 
 use serde_json::{Value, json};
 
+use super::container;
 use crate::FieldProblem;
 use crate::meta::carry_part;
-use crate::validate::{Report, duplicates, items};
+use crate::validate::{Report, is_label, items};
 
 pub(super) fn pod(report: &mut Report, object: &Value) {
     let spec = &object["spec"];
@@ -16,23 +16,54 @@ pub(super) fn pod(report: &mut Report, object: &Value) {
     }
     report.one_of(object, "spec.restartPolicy", &["Always", "OnFailure", "Never"]);
     volumes(report, &spec["volumes"]);
-    let names: BTreeSet<&str> = items(&spec["volumes"]).filter_map(|volume| volume["name"].as_str()).collect();
+    let volumes: BTreeSet<&str> = items(&spec["volumes"]).filter_map(|volume| volume["name"].as_str()).collect();
+    let mut names = BTreeSet::new();
     for list in ["containers", "initContainers"] {
         for (at, container) in items(&spec[list]).enumerate() {
-            check_container(report, &format!("spec.{list}[{at}]"), container, &names);
+            let path = format!("spec.{list}[{at}]");
+            // Containers and init containers share their names.
+            name(report, &mut names, format!("{path}.name"), &container["name"], label);
+            container::check(report, &path, container, &volumes);
         }
-        duplicates(&spec[list], "name", |at, name| {
-            let message = format!("{name:?} is there twice");
-            report.add(format!("spec.{list}[{at}].name"), FieldProblem::Duplicate, message);
-        });
+    }
+}
+
+/// A name that must be there, be well formed and stand there once.
+pub(super) fn name<'a>(
+    report: &mut Report,
+    seen: &mut BTreeSet<&'a str>,
+    path: String,
+    name: &'a Value,
+    wrong: fn(&str) -> Option<&'static str>,
+) {
+    let name = name.as_str().unwrap_or_default();
+    if name.is_empty() {
+        return report.required(path, "it must be set");
+    }
+    if let Some(wrong) = wrong(name) {
+        report.invalid(path, format!("{name:?}: {wrong}"));
+    } else if !seen.insert(name) {
+        report.add(path, FieldProblem::Duplicate, format!("{name:?}"));
+    }
+}
+
+/// What Kubernetes says of a name that is no DNS label.
+fn label(name: &str) -> Option<&'static str> {
+    match name {
+        name if is_label(name) => None,
+        name if name.len() > 63 => Some("must be no more than 63 characters"),
+        _others => Some(
+            "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and \
+             end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is \
+             '[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
+        ),
     }
 }
 
 fn volumes(report: &mut Report, volumes: &Value) {
+    let mut names = BTreeSet::new();
     for (at, volume) in items(volumes).enumerate() {
-        if volume["name"].as_str().unwrap_or_default().is_empty() {
-            report.required(format!("spec.volumes[{at}].name"), "it must be set");
-        }
+        name(report, &mut names, format!("spec.volumes[{at}].name"), &volume["name"], label);
         if volume.as_object().is_some_and(|fields| fields.len() > 2) {
             let message = "a volume has exactly one source";
             report.add(format!("spec.volumes[{at}]"), FieldProblem::Forbidden, message);
@@ -44,31 +75,6 @@ fn volumes(report: &mut Report, volumes: &Value) {
         let csi = &volume["csi"];
         if csi.is_object() && csi["driver"].as_str().unwrap_or_default().is_empty() {
             report.required(format!("spec.volumes[{at}].csi.driver"), "it must be set");
-        }
-    }
-    duplicates(volumes, "name", |at, name| {
-        let message = format!("{name:?} is there twice");
-        report.add(format!("spec.volumes[{at}].name"), FieldProblem::Duplicate, message);
-    });
-}
-
-fn check_container(report: &mut Report, path: &str, container: &Value, volumes: &BTreeSet<&str>) {
-    if container["name"].as_str().unwrap_or_default().is_empty() {
-        report.required(format!("{path}.name"), "it must be set");
-    }
-    if container["image"].as_str().unwrap_or_default().is_empty() {
-        report.required(format!("{path}.image"), "it must be set");
-    }
-    for (list, place) in [("volumeMounts", "mountPath"), ("volumeDevices", "devicePath")] {
-        for (at, mount) in items(&container[list]).enumerate() {
-            let name = mount["name"].as_str().unwrap_or_default();
-            if !volumes.contains(name) {
-                let message = format!("the pod has no volume named {name:?}");
-                report.add(format!("{path}.{list}[{at}].name"), FieldProblem::NotFound, message);
-            }
-            if mount[place].as_str().unwrap_or_default().is_empty() {
-                report.required(format!("{path}.{list}[{at}].{place}"), "it must be set");
-            }
         }
     }
 }
@@ -87,8 +93,8 @@ pub(super) fn update(report: &mut Report, old: &Value, new: &Value) {
     }
     carry_part(before, &mut after, "activeDeadlineSeconds");
     let kept = |list: &str, fewer: &Value, more: &Value| -> bool {
-        let more: Vec<&Value> = items(&more[list]).collect();
-        items(&fewer[list]).all(|item| more.contains(&item))
+        let more: BTreeSet<String> = items(&more[list]).map(Value::to_string).collect();
+        items(&fewer[list]).all(|item| more.contains(&item.to_string()))
     };
     if kept("tolerations", before, &after) {
         carry_part(before, &mut after, "tolerations");
