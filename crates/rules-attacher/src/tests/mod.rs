@@ -5,4 +5,5 @@ mod migration;
 mod path;
 mod scripts;
 mod tables;
+mod wakes;
 mod world;
