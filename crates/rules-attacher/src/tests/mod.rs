@@ -1,3 +1,4 @@
+mod edges;
 mod items;
 mod laws;
 mod lives;

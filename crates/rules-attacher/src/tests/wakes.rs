@@ -5,16 +5,12 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use api::{Kind, Object, Value, names};
-use control::{Cache, Change, Rules};
-use prove_lab::check_table;
+use control::{Cache, Rules};
+use prove_lab::{check_wakes, object};
 use serde_json::json;
 
 use super::world::{World, finalizer, on};
 use crate::{Attacher, Key, Local};
-
-fn object(kind: Kind, body: Value) -> Object {
-    Object::from_json(kind, body).unwrap()
-}
 
 fn attachment(name: &str, attacher: &str, volume: &str, node: &str) -> Object {
     let spec = json!({ "attacher": attacher, "nodeName": node, "source": { "persistentVolumeName": volume } });
@@ -61,27 +57,23 @@ fn sorted(keys: &[Key]) -> String {
 fn every_change_and_whom_it_wakes() {
     let local = local();
     let cache = cache(&local.driver);
-    check_table(env!("CARGO_MANIFEST_DIR"), "wakes", |choices| {
-        let csi_node = |name: &str| object(Kind::CSINode, json!({ "metadata": { "name": name } }));
-        let plain = || node("1", json!({}));
-        let changes = [
-            ("attachment", None, Some(attachment("v-on-a", &local.driver, "v", "a"))),
-            ("attachment-gone", Some(attachment("v-on-a", &local.driver, "v", "a")), None),
-            ("attachment-of-the-other-volume", None, Some(attachment("w-on-a", &local.driver, "w", "a"))),
-            ("attachment-of-another-driver", None, Some(attachment("theirs-v-on-a", "other", "v", "a"))),
-            ("volume", None, Some(volume("v", true))),
-            ("volume-of-nobody", None, Some(volume("x", true))),
-            ("csi-node", None, Some(csi_node("b"))),
-            ("csi-node-of-nobody", None, Some(csi_node("c"))),
-            ("node-new", None, Some(plain())),
-            ("node-gone", Some(plain()), None),
-            ("node-with-another-id", Some(plain()), Some(node("2", json!({})))),
-            ("node-heartbeat", Some(plain()), Some(node("1", json!({ "beat": "2" })))),
-        ];
-        let labels: Vec<(&'static str, usize)> = changes.iter().enumerate().map(|(at, change)| (change.0, at)).collect();
-        let (_, before, after) = changes[choices.one_of("change", &labels)].clone();
-        sorted(&Attacher::wakes(&Change { before, after }, &cache, &local))
-    });
+    let csi_node = |name: &str| object(Kind::CSINode, json!({ "metadata": { "name": name } }));
+    let plain = || node("1", json!({}));
+    let changes = [
+        ("attachment", None, Some(attachment("v-on-a", &local.driver, "v", "a"))),
+        ("attachment-gone", Some(attachment("v-on-a", &local.driver, "v", "a")), None),
+        ("attachment-of-the-other-volume", None, Some(attachment("w-on-a", &local.driver, "w", "a"))),
+        ("attachment-of-another-driver", None, Some(attachment("theirs-v-on-a", "other", "v", "a"))),
+        ("volume", None, Some(volume("v", true))),
+        ("volume-of-nobody", None, Some(volume("x", true))),
+        ("csi-node", None, Some(csi_node("b"))),
+        ("csi-node-of-nobody", None, Some(csi_node("c"))),
+        ("node-new", None, Some(plain())),
+        ("node-gone", Some(plain()), None),
+        ("node-with-another-id", Some(plain()), Some(node("2", json!({})))),
+        ("node-heartbeat", Some(plain()), Some(node("1", json!({ "beat": "2" })))),
+    ];
+    check_wakes::<Attacher>(env!("CARGO_MANIFEST_DIR"), &cache, &local, &changes);
 }
 
 #[test]

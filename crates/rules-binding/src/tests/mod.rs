@@ -5,4 +5,5 @@ mod crash;
 mod phases;
 mod scripts;
 mod tables;
+mod wakes;
 mod world;
