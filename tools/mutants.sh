@@ -51,7 +51,7 @@ copy_tree
 cd "$home/tree"
 
 # Without this, a crate whose tests fail anyway would seem to catch every mutant.
-baseline() { cargo test --quiet "${settings[@]}" --package "$1" --tests >&2; }
+baseline() { cargo test "${settings[@]}" --package "$1" --tests >&2; }
 
 if [ -n "${commit-}" ]; then
   timeout=60 found=$home/out/sample/mutants.out

@@ -1,5 +1,6 @@
 //! Behaviour against a real store. Numbers are those of the reference checklists.
 
+mod attempts;
 mod binding;
 mod crash;
 mod phases;

@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 
 use api::names;
@@ -10,7 +10,9 @@ use control::{Action as _, Decision, Rules, Timestamp};
 use prove_lab::{Choices, check_table, print_effect};
 use serde_json::json;
 
-use crate::{Announced, AtPath, Heard, Helper, HelperFacts, HelperStep, Marker, MarkerLocal, MarkerView, NodeInfo};
+use crate::{
+    Announced, AtPath, Heard, Helper, HelperFacts, HelperStep, MarkedNode, Marker, MarkerLocal, MarkerView, NodeInfo,
+};
 
 fn helper() -> Helper {
     Helper { driver_seen_by_node: "/d/csi.sock".into(), directory: "/reg/".into(), ..Helper::default() }
@@ -174,4 +176,10 @@ fn everything_the_marker_finds() {
             rest => format!("Rest, {}: {}", if rest.why().settled { "settled" } else { "waiting" }, rest.why().text),
         })
     });
+}
+
+// What `explain` and the log call the marker's one key.
+#[test]
+fn the_marker_speaks_of_its_node() {
+    assert_eq!(MarkedNode("n".into()).to_string(), "node n");
 }
