@@ -79,9 +79,17 @@ deny: toolchain ## Check licences, sources and duplicate dependencies with cargo
 	cargo deny --locked check licenses bans sources
 
 .PHONY: mutants
-mutants: toolchain ## Break each rule on purpose and count how many tests notice (CRATES="rules-node" and SHARD=3/40 take a part)
-	@command -v cargo-mutants >/dev/null || cargo install cargo-mutants --version $(MUTANTS) --locked --root $(dir $(TOOLS))
+mutants: cargo-mutants ## Break each rule on purpose and count how many tests notice (CRATES="rules-node" and SHARD=3/40 take a part)
 	@bash tools/mutants.sh $(if $(SHARD),--shard $(SHARD)) $(CRATES)
+
+.PHONY: mutants-sample
+mutants-sample: cargo-mutants ## The same for a dozen places, chosen by the commit; fails if many go unnoticed
+	@bash tools/mutants.sh --sample $$(git rev-parse HEAD)
+
+.PHONY: cargo-mutants
+cargo-mutants: toolchain
+	@command -v cargo-mutants >/dev/null || { echo "make: installing cargo-mutants, once; this takes some minutes" >&2; \
+	  cargo install cargo-mutants --version $(MUTANTS) --locked --root $(dir $(TOOLS)); }
 
 .PHONY: fmt
 fmt: ## Format the code

@@ -64,7 +64,9 @@ pub trait Rules: Sized + 'static {
     fn learn(local: &mut Self::Local, did: &Self::Action, got: &Outcome, cache: &Cache) -> Vec<Self::Key>;
 
     /// How long a key is left alone after a failure.
-    fn back_off(local: &Self::Local) -> BackOff;
+    fn back_off(_local: &Self::Local) -> BackOff {
+        BackOff::default()
+    }
 
     /// The object a key is about.
     fn object(key: &Self::Key) -> ObjectRef;

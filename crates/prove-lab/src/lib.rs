@@ -5,7 +5,7 @@
 //! [`control::Engine`] of the rules under test; [`Fault`], what may happen to an effect; [`Dice`], seeded chance;
 //! [`ScriptedDriver`], a CSI driver that keeps a list of what is true; [`ScriptedMachine`], files and processes;
 //! [`play_scripts`], which plays the scenarios under `src/tests/scripts` of a crate; [`check_table`], which prints what
-//! is decided on every shape of a view.
+//! is decided on every shape of a view; [`check_wakes`], which prints whom a change wakes.
 //!
 //! Writes: golden files of the crate under test, only when `LONGSHORE_RECORD` is set.
 //!
@@ -45,6 +45,7 @@ mod script;
 mod shapes;
 mod short;
 mod user;
+mod wakes;
 
 pub use dice::Dice;
 pub use driver::ScriptedDriver;
@@ -54,3 +55,4 @@ pub use machine::ScriptedMachine;
 pub use print::{call as print_call, effect as print_effect};
 pub use script::{Scene, play_scripts};
 pub use shapes::{Choices, check_table, verdict, verdict_with};
+pub use wakes::{NamedChange, check_wakes, object};

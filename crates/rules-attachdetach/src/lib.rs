@@ -45,7 +45,7 @@ pub use view::{Attachment, HolderEvidence, Key, NodeFacts, Pair, Rival, Unwanted
 use alloc::vec::Vec;
 
 use api::{Kind, ObjectRef};
-use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Timestamp};
+use control::{Cache, Decision, Narrate, Outcome, Route, Rules, Timestamp};
 
 /// The attach/detach controller.
 pub struct AttachDetach;
@@ -80,10 +80,6 @@ impl Rules for AttachDetach {
 
     fn learn(_local: &mut (), _did: &Action, _got: &Outcome, _cache: &Cache) -> Vec<Key> {
         Vec::new()
-    }
-
-    fn back_off(_local: &()) -> BackOff {
-        BackOff::default()
     }
 
     fn object(key: &Key) -> ObjectRef {

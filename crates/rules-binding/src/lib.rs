@@ -40,7 +40,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use api::{Kind, ObjectKey, ObjectRef};
-use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Timestamp};
+use control::{Cache, Decision, Narrate, Outcome, Route, Rules, Timestamp};
 
 pub use action::Action;
 pub use fit::Fit;
@@ -104,10 +104,6 @@ impl Rules for Binding {
 
     fn learn(_local: &mut (), _did: &Action, _got: &Outcome, _cache: &Cache) -> Vec<Key> {
         Vec::new()
-    }
-
-    fn back_off(_local: &()) -> BackOff {
-        BackOff::default()
     }
 
     fn object(key: &Key) -> ObjectRef {

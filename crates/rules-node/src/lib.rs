@@ -61,7 +61,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use api::{Kind, ObjectKey, ObjectRef};
-use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Timestamp};
+use control::{Cache, Decision, Narrate, Outcome, Route, Rules, Timestamp};
 
 use crate::action::There;
 
@@ -143,10 +143,6 @@ impl Rules for Node {
             | Action::SetStatus { .. }
             | Action::DeletePod { .. } => Vec::new(),
         }
-    }
-
-    fn back_off(_local: &Local) -> BackOff {
-        BackOff::default()
     }
 
     /// A unique volume name holds the driver's name for the volume, which is the PersistentVolume's name for volumes

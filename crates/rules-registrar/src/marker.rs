@@ -10,7 +10,7 @@ use core::fmt;
 
 use api::{Kind, Node, ObjectKey, ObjectRef, Patch, Precondition, Write};
 use control::{
-    BackOff, Cache, Decision, Effect, Narrate, Outcome, Permission, Reply, Route, Rules, Timestamp, Why, Woken, routes,
+    Cache, Decision, Effect, Narrate, Outcome, Permission, Reply, Route, Rules, Timestamp, Why, Woken, routes,
 };
 use csi::{Call, Response, v1};
 use serde_json::json;
@@ -132,10 +132,6 @@ impl Rules for Marker {
             local.place = Some(NodeInfo::of(info));
         }
         Vec::new()
-    }
-
-    fn back_off(_local: &MarkerLocal) -> BackOff {
-        BackOff::default()
     }
 
     fn object(key: &MarkedNode) -> ObjectRef {

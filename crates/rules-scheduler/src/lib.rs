@@ -33,7 +33,7 @@ mod tests;
 use alloc::vec::Vec;
 
 use api::{Kind, ObjectKey, ObjectRef};
-use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Timestamp};
+use control::{Cache, Decision, Narrate, Outcome, Route, Rules, Timestamp};
 
 pub use action::Action;
 pub use reason::Reason;
@@ -70,10 +70,6 @@ impl Rules for Scheduler {
 
     fn learn(_local: &mut (), _did: &Action, _got: &Outcome, _cache: &Cache) -> Vec<ObjectKey> {
         Vec::new()
-    }
-
-    fn back_off(_local: &()) -> BackOff {
-        BackOff::default()
     }
 
     fn object(key: &ObjectKey) -> ObjectRef {

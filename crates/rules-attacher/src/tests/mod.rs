@@ -1,3 +1,4 @@
+mod edges;
 mod items;
 mod laws;
 mod lives;
@@ -5,4 +6,5 @@ mod migration;
 mod path;
 mod scripts;
 mod tables;
+mod wakes;
 mod world;

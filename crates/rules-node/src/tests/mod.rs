@@ -10,4 +10,5 @@ mod scripts;
 mod storms;
 mod tables;
 mod volumes;
+mod wakes;
 mod world;

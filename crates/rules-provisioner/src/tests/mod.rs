@@ -12,6 +12,7 @@ mod record;
 mod request;
 mod scripts;
 mod secrets;
+mod side_tables;
 mod sides;
 mod sources;
 mod states;

@@ -1,6 +1,7 @@
 //! The rules on a pretend node: the real object semantics of `rules-store`, and drivers that answer as they are told.
 
 mod helper;
+mod helper_tables;
 mod nodes;
 mod scripts;
 mod sockets;

@@ -5,4 +5,5 @@ mod modifying;
 mod scripts;
 mod table;
 mod tables;
+mod wakes;
 mod world;

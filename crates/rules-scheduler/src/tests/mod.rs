@@ -4,3 +4,4 @@ mod path;
 mod place;
 mod scripts;
 mod tables;
+mod wakes;

@@ -1,0 +1,62 @@
+//! Who is looked at after a change, and who is not.
+
+use api::{Kind, Object, names};
+use control::Cache;
+use prove_lab::{check_wakes, object};
+use serde_json::{Value, json};
+
+use crate::Binding;
+
+fn claim(name: &str, class: Value, volume: &str) -> Object {
+    let metadata = json!({ "namespace": "n", "name": name, "uid": name });
+    let spec = json!({ "storageClassName": class, "volumeName": volume });
+    object(Kind::PersistentVolumeClaim, json!({ "metadata": metadata, "spec": spec }))
+}
+
+fn volume(name: &str, class: &str, holder: Option<&str>) -> Object {
+    let holder = holder.map(|name| json!({ "namespace": "n", "name": name }));
+    let spec = json!({ "storageClassName": class, "claimRef": holder });
+    object(Kind::PersistentVolume, json!({ "metadata": { "name": name }, "spec": spec }))
+}
+
+fn class(name: &str, default: &str) -> Object {
+    let annotations = json!({ names::DEFAULT_CLASS: default });
+    object(Kind::StorageClass, json!({ "metadata": { "name": name, "annotations": annotations }, "provisioner": "d" }))
+}
+
+#[test]
+fn every_change_and_whom_it_wakes() {
+    let mut cache = Cache::default();
+    for one in [
+        claim("wants-fast", json!("fast"), ""),
+        claim("bound-fast", json!("fast"), "v-bound"),
+        claim("wants-none", json!(""), ""),
+        claim("says-nothing", Value::Null, ""),
+        volume("v-bound", "fast", Some("bound-fast")),
+        volume("v-for-wants-fast", "fast", Some("wants-fast")),
+        volume("v-free", "fast", None),
+    ] {
+        cache.set(one);
+    }
+    let pod = |claim: &str| {
+        let volumes = json!([{ "name": "v", "persistentVolumeClaim": { "claimName": claim } }]);
+        let metadata = json!({ "namespace": "n", "name": "p" });
+        Some(object(Kind::Pod, json!({ "metadata": metadata, "spec": { "volumes": volumes } })))
+    };
+    let changes = [
+        ("claim-without-a-volume", None, Some(claim("wants-fast", json!("fast"), ""))),
+        ("claim-with-a-volume", None, Some(claim("bound-fast", json!("fast"), "v-bound"))),
+        ("claim-gone", Some(claim("bound-fast", json!("fast"), "v-bound")), None),
+        ("volume-bound", None, Some(volume("v-bound", "fast", Some("bound-fast")))),
+        ("volume-reserved", None, Some(volume("v-for-wants-fast", "fast", Some("wants-fast")))),
+        ("volume-free", None, Some(volume("v-free", "fast", None))),
+        ("volume-free-of-no-class", None, Some(volume("v-new", "", None))),
+        ("volume-free-of-another-class", None, Some(volume("v-new", "slow", None))),
+        ("class", None, Some(class("fast", "false"))),
+        ("class-that-is-default", None, Some(class("slow", "true"))),
+        ("class-of-nobody", None, Some(class("slow", "false"))),
+        ("pod", None, pod("wants-fast")),
+        ("pod-of-a-missing-claim", None, pod("later")),
+    ];
+    check_wakes::<Binding>(env!("CARGO_MANIFEST_DIR"), &cache, &(), &changes);
+}

@@ -1,0 +1,66 @@
+//! Who is looked at after a change, and who is not.
+
+use api::{Kind, Object, Value};
+use control::Cache;
+use prove_lab::{check_wakes, object};
+use serde_json::json;
+
+use crate::Scheduler;
+
+/// Pod `NAME`, which uses claim `c` of class `late` or none.
+fn pod(name: &str, claim: bool, node: &str, phase: &str) -> Object {
+    let volumes =
+        if claim { json!([{ "name": "v", "persistentVolumeClaim": { "claimName": "c" } }]) } else { json!([]) };
+    let metadata = json!({ "namespace": "n", "name": name, "uid": name });
+    object(
+        Kind::Pod,
+        json!({ "metadata": metadata, "spec": { "volumes": volumes, "nodeName": node }, "status": { "phase": phase } }),
+    )
+}
+
+fn node(labels: Value, unschedulable: bool, ready: &str) -> Object {
+    let status = json!({ "conditions": [{ "type": "Ready", "status": ready }] });
+    let metadata = json!({ "name": "a", "labels": labels });
+    object(Kind::Node, json!({ "metadata": metadata, "spec": { "unschedulable": unschedulable }, "status": status }))
+}
+
+#[test]
+fn every_change_and_whom_it_wakes() {
+    let mut cache = Cache::default();
+    let claim =
+        json!({ "metadata": { "namespace": "n", "name": "c", "uid": "u" }, "spec": { "storageClassName": "late" } });
+    for one in [
+        object(Kind::PersistentVolumeClaim, claim.clone()),
+        pod("waits-for-the-claim", true, "", "Pending"),
+        pod("placed-with-the-claim", true, "a", "Running"),
+        pod("ended-with-the-claim", true, "", "Failed"),
+        pod("placed-and-ended-with-the-claim", true, "a", "Succeeded"),
+        pod("waits-for-no-claim", false, "", "Pending"),
+        pod("placed-without-a-claim", false, "a", "Running"),
+    ] {
+        cache.set(one);
+    }
+    let volume = |holder: Option<&str>| {
+        let holder = holder.map(|name| json!({ "namespace": "n", "name": name }));
+        Some(object(Kind::PersistentVolume, json!({ "metadata": { "name": "v" }, "spec": { "claimRef": holder } })))
+    };
+    let class =
+        |name: &str| Some(object(Kind::StorageClass, json!({ "metadata": { "name": name }, "provisioner": "d" })));
+    let plain = || Some(node(json!({}), false, "True"));
+    let changes = [
+        ("claim", None, Some(object(Kind::PersistentVolumeClaim, claim.clone()))),
+        ("volume-of-the-claim", None, volume(Some("c"))),
+        ("volume-of-another-claim", None, volume(Some("d"))),
+        ("volume-of-no-claim", None, volume(None)),
+        ("class-of-the-claim", None, class("late")),
+        ("another-class", None, class("other")),
+        ("pod-with-the-claim", None, Some(pod("placed-with-the-claim", true, "a", "Succeeded"))),
+        ("pod-without-a-claim", None, Some(pod("placed-without-a-claim", false, "a", "Succeeded"))),
+        ("node-new", None, plain()),
+        ("node-labelled", plain(), Some(node(json!({ "zone": "z" }), false, "True"))),
+        ("node-closed", plain(), Some(node(json!({}), true, "True"))),
+        ("node-not-ready", plain(), Some(node(json!({}), false, "False"))),
+        ("node-the-same", plain(), plain()),
+    ];
+    check_wakes::<Scheduler>(env!("CARGO_MANIFEST_DIR"), &cache, &(), &changes);
+}
