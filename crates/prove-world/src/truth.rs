@@ -205,7 +205,6 @@ impl Truth {
             | Op::CopyTogether { .. }
             | Op::GrowImage { .. }
             | Op::Discard { .. }
-            | Op::RemoveTree { .. }
             | Op::MakeFile { .. }
             | Op::RemoveTarget { .. }
             | Op::RefreshLoop { .. }

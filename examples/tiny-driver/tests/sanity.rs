@@ -6,7 +6,7 @@ use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use prove_conformance::{Options, Restart, Suite, Verdict};
+use prove_conformance::{CaseVerdict, Restart, Suite, SuiteOptions};
 
 /// A running driver in a directory of its own. Nothing of it stays mounted.
 struct Bench {
@@ -94,19 +94,19 @@ fn the_whole_driver_has_less_than_200_lines() {
 async fn the_conformance_suite_finds_nothing_wrong() {
     let Some(bench) = Bench::new() else { return };
     until_it_serves(&bench.endpoint()).await;
-    let options = Options {
+    let options = SuiteOptions {
         staging_dir: bench.path("staging"),
         target_dir: bench.path("target"),
         restart: Some(restart(&bench)),
         root: true,
-        ..Options::new(bench.endpoint())
+        ..SuiteOptions::new(bench.endpoint())
     };
     let suite = Suite::meet(options).await.unwrap();
     let cases = prove_conformance::cases::all();
     let report = prove_conformance::run(Arc::new(suite), &cases, std::future::pending(), |_| {}).await;
     println!("{}", report.text(false));
     assert!(report.holds());
-    let passed = report.finished.iter().filter(|case| case.verdict == Verdict::Passed).count();
+    let passed = report.finished.iter().filter(|case| case.verdict == CaseVerdict::Passed).count();
     assert!(passed > 80, "only {passed} cases passed");
 }
 

@@ -39,6 +39,7 @@ fn paths(op: &Op) -> Vec<&str> {
     match op {
         Op::MakeDir { path }
         | Op::MakePlace { path }
+        | Op::MakeScratch { path }
         | Op::RemoveDir { path }
         | Op::Discard { path }
         | Op::RemoveTree { path }

@@ -47,7 +47,7 @@ impl World {
 
     pub fn perform(&mut self, op: &Op) -> Result<Reply, String> {
         match op {
-            Op::MakeDir { path } | Op::MakePlace { path } => {
+            Op::MakeDir { path } | Op::MakePlace { path } | Op::MakeScratch { path } => {
                 self.dirs.insert(path.clone());
             }
             Op::RemoveDir { path } if self.mounts.contains_key(path) => return Err(format!("{path} is a mount point")),

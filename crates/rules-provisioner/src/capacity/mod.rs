@@ -27,7 +27,7 @@ use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Timestam
 
 pub use action::CapacityAction;
 pub(crate) use index::labels;
-pub use memory::{CapacityMemory, Said};
+pub use memory::CapacityMemory;
 pub use owner::{Owned, OwnerStep, owner};
 pub use reason::CapacityReason;
 pub use tally::{CapacityTally, tally};
