@@ -12,9 +12,8 @@ use crate::{Action, Attacher, ListingView, Memory, PublishContext, View};
 // A14: what was never compared is compared at once, also by a clock that has just begun.
 #[test]
 fn a_driver_that_was_never_listed_is_not_waited_for() {
-    let (driver, socket) = ("d".into(), "/csi.sock".into());
-    let view =
-        View::Listing(ListingView::On { driver, socket, token: "".into(), max_entries: 0, every_millis: 60_000 });
+    let driver = "d".into();
+    let view = View::Listing(ListingView::On { driver, token: "".into(), max_entries: 0, every_millis: 60_000 });
     let first = Attacher::decide(Timestamp(1), &view, &Memory::default());
     assert!(matches!(first, Decision::Do(Action::List { .. }, _)), "{}", first.why().text);
     let listed = Memory { listed_at: Timestamp(1), ..Memory::default() };

@@ -28,6 +28,8 @@ use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Timestam
 pub use action::CapacityAction;
 pub(crate) use index::labels;
 pub use memory::CapacityMemory;
+#[cfg(test)]
+pub(crate) use memory::Said;
 pub use owner::{Owned, OwnerStep, owner};
 pub use reason::CapacityReason;
 pub use tally::{CapacityTally, tally};

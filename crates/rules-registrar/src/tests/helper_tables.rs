@@ -167,7 +167,7 @@ fn everything_the_marker_finds() {
             }
             Arc::new(serde_json::from_value(node).unwrap())
         });
-        let local = MarkerLocal { node: "n".into(), driver: "d".into(), socket: "/d.sock".into(), place };
+        let local = MarkerLocal { node: "n".into(), driver: "d".into(), place };
         let decision = Marker::decide(Timestamp(0), &MarkerView { local: Box::new(local), node }, &());
         shortened(match &decision {
             Decision::Do(action, why) => {
