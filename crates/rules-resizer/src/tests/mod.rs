@@ -1,5 +1,6 @@
 mod growing;
 mod lives;
+mod memories;
 mod migration;
 mod modifying;
 mod scripts;
