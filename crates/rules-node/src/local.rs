@@ -48,8 +48,8 @@ pub struct DriverFacts {
 }
 
 impl Local {
-    /// Takes in a record file found at start, or why it could not be read. The volume of a record that cannot be used is
-    /// left alone, as if it were in use (reliability 48).
+    /// Takes in a record file found at start, or why it could not be read. The volume of a record that cannot be
+    /// used is left alone, as if it were in use (reliability 48).
     pub fn load_record(&mut self, path: &str, read: Result<Vec<u8>, String>) -> Result<(), BadRecord> {
         match read.map_err(BadRecord).and_then(|bytes| Record::parse(&bytes)) {
             Ok(record) => drop(self.records.insert(record.unique_name(), record)),
