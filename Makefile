@@ -99,6 +99,10 @@ fmt: ## Format the code
 storm: toolchain filesystem-tools ## Kill the driver N times at random under load and look for damage (N=500)
 	LONGSHORE_STORM_KILLS=$(or $(N),500) cargo test --workspace --locked --quiet --test storm -- --nocapture
 
+.PHONY: fuzz
+fuzz: toolchain ## Send the API server what nobody should: bodies, patches, paths, selectors, tokens, for SECONDS each (SECONDS=60)
+	LONGSHORE_FUZZ_SECONDS=$(or $(SECONDS),60) cargo test --package io-apiserver --locked --quiet --test fuzz -- --nocapture
+
 .PHONY: bench
 bench: bench-up bench-driver bench-sidecars ## Measure everything: one volume's life under `up`, the drivers, the sidecars
 

@@ -266,7 +266,8 @@ fn bound_claims_grow_if_their_class_lets_them_and_shrink_only_above_what_they_ha
 fn h3_names_in_pods_are_what_kubernetes_takes() {
     let mut cluster = Cluster::new();
     let label = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must \
-                 start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is \
+                 start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for \
+                 validation is \
                  '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
     let container = |more: Value| {
         let mut container = json!({"name": "main", "image": "x"});

@@ -27,7 +27,7 @@ fn instead(plural: &str) -> Option<&'static str> {
         "statefulsets" => "it runs Pods, so write each pod itself, and a PersistentVolumeClaim for each",
         "jobs" | "cronjobs" => "it runs Pods, so write a pod with restartPolicy Never or OnFailure",
         "services" | "endpoints" | "endpointslices" | "ingresses" | "ingressclasses" | "networkpolicies" => {
-            "it has no network of its own for pods, so reach them as processes of this machine"
+            "a pod has a loopback device only, or with hostNetwork the network of this machine"
         }
         "resourcequotas" | "limitranges" => "nothing is counted or limited by namespace",
         "horizontalpodautoscalers" | "poddisruptionbudgets" | "priorityclasses" => {
@@ -57,7 +57,7 @@ pub(crate) fn part(path: &ResourcePath) -> Refusal {
             )
         }
         ("pods", "portforward") => {
-            "Longshore's embedded server has no port-forward: processes of pods are on this machine, reach them there"
+            "Longshore's embedded server has no port-forward: a pod with hostNetwork is reached at the addresses of this machine"
                 .to_owned()
         }
         ("pods", "ephemeralcontainers") => {
