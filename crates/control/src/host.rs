@@ -5,12 +5,13 @@
 
 mod sandbox;
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-pub use sandbox::{Limits, LinuxCapabilities, Sandbox};
+pub use sandbox::{LinuxCapabilities, ProcessLimits, Sandbox};
 
 /// One operation on this machine. Paths are absolute and never resolve through a symbolic link.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -27,7 +28,7 @@ pub enum Op {
     },
     /// Make a directory that every user may write to, and the missing ones above it, which not every user may read.
     MakeScratch {
-        /// Which.
+        /// The directory that is open to all.
         path: String,
     },
     /// Remove an empty directory that is no mount point. Missing is done; not empty is refused.
@@ -221,7 +222,7 @@ pub struct Process {
     /// Directories it sees at other places.
     pub mounts: Vec<ProcessMount>,
     /// What it may do.
-    pub sandbox: Sandbox,
+    pub sandbox: Box<Sandbox>,
 }
 
 /// A directory a process sees at another place.

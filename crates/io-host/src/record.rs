@@ -89,7 +89,7 @@ impl Spec {
             environment: process.environment.clone(),
             mounts: process.mounts.iter().map(mount).collect(),
             plain_root,
-            sandbox: process.sandbox.clone(),
+            sandbox: (*process.sandbox).clone(),
         }
     }
 }

@@ -193,8 +193,8 @@ pub(crate) fn grow_btrfs(dir: impl AsFd) -> rustix::io::Result<()> {
     unsafe { ioctl(dir, Setter::<BTRFS_IOC_RESIZE, Words>::new(words)) }
 }
 
-/// Sets `MOUNT_ATTR_…` of a mount that need not be attached yet: there is never an instant without them. Recursively: of
-/// all mounts in the tree.
+/// Sets `MOUNT_ATTR_…` of a mount that need not be attached yet: there is never an instant without them. Recursively:
+/// of all mounts in the tree.
 pub(crate) fn set_mount_attributes(mount: impl AsFd, attributes: u64, recursive: bool) -> io::Result<()> {
     // SAFETY: the structure is plain numbers, for which zero is a value.
     let mut attr: libc::mount_attr = unsafe { zeroed() };
@@ -506,8 +506,8 @@ impl AsFd for Signals {
     }
 }
 
-/// Makes a command start with no signal held back, whatever this process holds back, and after this was done, which must
-/// only make system calls.
+/// Makes a command start with no signal held back, whatever this process holds back, and after this was done, which
+/// must only make system calls.
 pub(crate) fn before_exec(command: &mut Command, mut last: impl FnMut() -> io::Result<()> + Send + Sync + 'static) {
     // SAFETY: sigemptyset and sigprocmask may be called between fork and exec, and the callers say the same of `last`.
     unsafe {

@@ -13,8 +13,8 @@ pub fn object(kind: Kind, body: Value) -> Object {
     Object::from_json(kind, body).unwrap_or_else(|error| panic!("{kind:?}: {error:?}"))
 }
 
-/// Compares the keys that each change wakes, given this cache, with the table `src/tests/tables/wakes.txt` of a crate. A
-/// key too many costs a look for nothing, one too few may wait for ever.
+/// Compares the keys that each change wakes, given this cache, with the table `src/tests/tables/wakes.txt` of a crate.
+/// A key too many costs a look for nothing, one too few may wait for ever.
 pub fn check_wakes<R: Rules>(manifest: &str, cache: &Cache, local: &R::Local, changes: &[NamedChange]) {
     let names: Vec<(&'static str, usize)> = changes.iter().enumerate().map(|(at, change)| (change.0, at)).collect();
     check_table(manifest, "wakes", |choices| {

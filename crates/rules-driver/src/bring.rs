@@ -3,6 +3,7 @@
 //! The first time: record (begun), bytes, loop device, filesystem, record (there), mount. Whatever was made before the
 //! second record is nobody's and is made anew after an interruption; whatever comes after it is never made anew.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 
@@ -73,7 +74,7 @@ fn bring_device(run: &Run, config: &Config, facts: &mut Facts, volume: &Volume) 
         return Ok(Some(step));
     }
     match attach(run, config, facts, volume) {
-        Err(op) => Ok(Some(Step::Do(op))),
+        Err(op) => Ok(Some(Step::Do(*op))),
         Ok(_) => Ok(written(config, facts, volume, volume.formatted.clone())),
     }
 }
@@ -115,21 +116,21 @@ fn written(config: &Config, facts: &mut Facts, volume: &Volume, formatted: Optio
 }
 
 /// The device of an image as large as the image and set as asked for; or the next step to it.
-fn attach(run: &Run, config: &Config, facts: &Facts, volume: &Volume) -> Result<String, Op> {
+fn attach(run: &Run, config: &Config, facts: &Facts, volume: &Volume) -> Result<String, Box<Op>> {
     let image = config.image_path(&volume.id);
     let Some(device) = facts.device(&image).map(String::from) else {
-        return Err(Op::AttachLoop { image });
+        return Err(Box::new(Op::AttachLoop { image }));
     };
     // One that was there before may be from before the image grew.
     if !run.has_done(&Op::AttachLoop { image: image.clone() })
         && let Some(op) = run.undone(Op::RefreshLoop { image })
     {
-        return Err(op);
+        return Err(Box::new(op));
     }
     if let Some(kib) = volume.read_ahead_kib
         && let Some(op) = run.undone(Op::SetReadAhead { device: device.clone(), kib })
     {
-        return Err(op);
+        return Err(Box::new(op));
     }
     Ok(device)
 }
@@ -176,7 +177,7 @@ fn bring_filesystem(
     }
     let device = match attach(run, config, facts, volume) {
         Ok(device) => device,
-        Err(op) => return Ok(Some(Step::Do(op))),
+        Err(op) => return Ok(Some(Step::Do(*op))),
     };
     let fstype = fstype.to_string();
     if let Some(step) = sound_filesystem(run, config, facts, volume, &device, &fstype)? {

@@ -1,5 +1,6 @@
 //! What there is: volumes and snapshots page by page, the room that is left, whether a volume is well.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -113,7 +114,7 @@ pub fn health(
 ) -> Result<Step, Status> {
     let volume = find(facts, required("the volume id", &request.volume_id)?)?;
     match judge(run, config, volume) {
-        Err(op) => Ok(Step::Do(op)),
+        Err(op) => Ok(Step::Do(*op)),
         Ok(health) => {
             let volume_health = Some(health);
             answer(Response::ControllerGetVolumeHealth(ControllerGetVolumeHealthResponse { volume_health }))
@@ -136,14 +137,14 @@ pub fn all_health(
     for volume in found {
         match judge(run, config, volume) {
             Ok(health) => entries.push(health),
-            Err(op) => return Ok(Step::Do(op)),
+            Err(op) => return Ok(Step::Do(*op)),
         }
     }
     answer(Response::ControllerListVolumeHealth(ControllerListVolumeHealthResponse { entries, next_token }))
 }
 
 /// What is wrong with a volume's bytes, if anything; or the look at them that is needed first.
-fn judge(run: &Run, config: &Config, volume: &Volume) -> Result<VolumeHealth, Op> {
+fn judge(run: &Run, config: &Config, volume: &Volume) -> Result<VolumeHealth, Box<Op>> {
     if volume.bytes != Bytes::There {
         // A promise is well.
         return Ok(VolumeHealth { volume_id: volume.id.clone(), health_statuses: vec![] });
@@ -153,7 +154,7 @@ fn judge(run: &Run, config: &Config, volume: &Volume) -> Result<VolumeHealth, Op
         Kind::Directory => config.directory_path(&volume.id),
     };
     let wrong = match run.measured(&path) {
-        None => return Err(Op::Measure { path }),
+        None => return Err(Box::new(Op::Measure { path })),
         Some(Measurement::Failed(_)) => {
             vec![entry(VolumeHealthErrorType::Inaccessible, "Missing", "its bytes cannot be found")]
         }

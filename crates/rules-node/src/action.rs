@@ -45,12 +45,12 @@ pub enum Action {
     },
     /// Make the directory of an `emptyDir` volume.
     MakeScratch {
-        /// Which.
+        /// Where the volume will be.
         path: String,
     },
     /// Remove the `emptyDir` volumes of a pod and all that is in them.
     RemoveScratch {
-        /// Their directory.
+        /// The directory that holds all of them.
         path: String,
     },
     /// Remove an empty directory.

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 
 use api::{ConfinementProfile, Container, Pod, Quantity};
-use control::host::{Limits, LinuxCapabilities, Sandbox};
+use control::host::{LinuxCapabilities, ProcessLimits, Sandbox};
 
 use crate::Reason;
 use crate::status::Blocked;
@@ -36,7 +36,7 @@ pub fn of(pod: &Pod, container: &Container) -> Result<Sandbox, Blocked> {
             .collect::<Result<_, _>>()?,
         capabilities: if privileged { LinuxCapabilities::ALL } else { capabilities(container)? },
         no_new_privileges: own.allow_privilege_escalation == Some(false),
-        seccomp: !profile.is_some_and(|profile| profile.r#type == "Unconfined"),
+        seccomp: profile.is_none_or(|profile| profile.r#type != "Unconfined"),
         privileged,
         read_only_root: own.read_only_root_filesystem != Some(false),
         host_network: pod.spec.host_network,
@@ -99,7 +99,7 @@ fn capabilities(container: &Container) -> Result<LinuxCapabilities, Blocked> {
     Ok(LinuxCapabilities::DEFAULT.without(all(&asked.drop)?).with(all(&asked.add)?))
 }
 
-fn limits(container: &Container) -> Result<Limits, Blocked> {
+fn limits(container: &Container) -> Result<ProcessLimits, Blocked> {
     let resources = &container.resources;
     let positive = |name: &str, quantity: Option<&Quantity>, read: fn(&Quantity) -> Result<i64, api::BadQuantity>| {
         let Some(quantity) = quantity else { return Ok(None) };
@@ -107,7 +107,7 @@ fn limits(container: &Container) -> Result<Limits, Blocked> {
         let wrong = || wrong(format!("the {name} {quantity} of container {} is no amount", container.name));
         amount.ok_or_else(wrong).map(|amount| Some(amount).filter(|amount| *amount > 0))
     };
-    Ok(Limits {
+    Ok(ProcessLimits {
         memory: positive("memory limit", resources.limits.get("memory"), Quantity::bytes)?,
         cpu_millis: positive("cpu limit", resources.limits.get("cpu"), Quantity::millis)?,
         cpu_request_millis: positive("cpu request", resources.requests.get("cpu"), Quantity::millis)?,

@@ -1,5 +1,5 @@
-//! What a process of a pod may do on the machine, in the words of container runtimes. The default is what they give to a
-//! container that asks for nothing.
+//! What a process of a pod may do on the machine, in the words of container runtimes. The default is what they give to
+//! a container that asks for nothing.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -18,7 +18,7 @@ pub struct Sandbox {
     pub user: u32,
     /// Its primary group; `None` means the user's own in `/etc/passwd`, else 0.
     pub group: Option<u32>,
-    /// Further groups.
+    /// Groups that files may be shared through, beside the primary one.
     pub supplemental_groups: Vec<u32>,
     /// All it or anything it starts can ever have.
     pub capabilities: LinuxCapabilities,
@@ -35,13 +35,13 @@ pub struct Sandbox {
     /// The machine's IPC.
     pub host_ipc: bool,
     /// What it may use up.
-    pub limits: Limits,
+    pub limits: ProcessLimits,
 }
 
 /// What a process and all it starts may use up together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Limits {
+pub struct ProcessLimits {
     /// Bytes of memory.
     pub memory: Option<u64>,
     /// Thousandths of a processor.
@@ -65,7 +65,7 @@ impl Default for Sandbox {
             read_only_root: true,
             host_network: false,
             host_ipc: false,
-            limits: Limits::default(),
+            limits: ProcessLimits::default(),
         }
     }
 }
@@ -120,7 +120,7 @@ const NAMES: [&str; 41] = [
 ];
 
 impl LinuxCapabilities {
-    /// None.
+    /// The empty set: a process that can do what every user can.
     pub const NONE: LinuxCapabilities = LinuxCapabilities(0);
     /// Every one the kernel may know.
     pub const ALL: LinuxCapabilities = LinuxCapabilities((1 << NAMES.len()) - 1);
@@ -137,17 +137,17 @@ impl LinuxCapabilities {
         NAMES.iter().position(|known| *known == name).map(|number| LinuxCapabilities(1 << number))
     }
 
-    /// Has all of these.
+    /// Whether all of these are in the set.
     pub fn has(self, others: LinuxCapabilities) -> bool {
         self.0 & others.0 == others.0
     }
 
-    /// With these too.
+    /// The union of both sets.
     pub fn with(self, others: LinuxCapabilities) -> LinuxCapabilities {
         LinuxCapabilities(self.0 | others.0)
     }
 
-    /// Without these.
+    /// What is in this set and not in the other.
     pub fn without(self, others: LinuxCapabilities) -> LinuxCapabilities {
         LinuxCapabilities(self.0 & !others.0)
     }
@@ -167,8 +167,8 @@ mod tests {
     #[test]
     fn the_default_set_is_that_of_container_runtimes() {
         let names: Vec<String> = LinuxCapabilities::DEFAULT.names().map(|name| name.to_string()).collect();
-        let expected = "CHOWN DAC_OVERRIDE FOWNER FSETID KILL SETGID SETUID SETPCAP NET_BIND_SERVICE NET_RAW SYS_CHROOT \
-                        MKNOD AUDIT_WRITE SETFCAP";
+        let expected = "CHOWN DAC_OVERRIDE FOWNER FSETID KILL SETGID SETUID SETPCAP NET_BIND_SERVICE NET_RAW \
+                        SYS_CHROOT MKNOD AUDIT_WRITE SETFCAP";
         assert_eq!(names.join(" "), expected);
     }
 

@@ -57,7 +57,7 @@ pub(crate) fn part(path: &ResourcePath) -> Refusal {
             )
         }
         ("pods", "portforward") => {
-            "Longshore's embedded server has no port-forward: a pod with hostNetwork is reached at the addresses of this machine"
+            "Longshore's embedded server has no port-forward: a pod with hostNetwork is at this machine's addresses"
                 .to_owned()
         }
         ("pods", "ephemeralcontainers") => {

@@ -1,12 +1,12 @@
-//! Limits of memory, processors and processes, by control groups of version 1 or 2.
+//! ProcessLimits of memory, processors and processes, by control groups of version 1 or 2.
 //!
-//! Each process has a group of its own beneath `longshore`. What all of them together may use is limited too, so that the
-//! machine itself and the programs beside Longshore keep something.
+//! Each process has a group of its own beneath `longshore`. What all of them together may use is limited too, so that
+//! the machine itself and the programs beside Longshore keep something.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use control::host::Limits;
+use control::host::ProcessLimits;
 
 use super::{StartError, step};
 
@@ -30,7 +30,7 @@ struct Setting {
     asked: Option<&'static str>,
 }
 
-fn settings(limits: &Limits) -> Vec<Setting> {
+fn settings(limits: &ProcessLimits) -> Vec<Setting> {
     let mut settings = vec![Setting {
         controller: "pids",
         one: "pids.max",
@@ -78,11 +78,11 @@ fn weight(shares: u64) -> u64 {
 
 impl ControlGroups {
     /// Makes the groups of a process. A limit that was asked for and cannot be set is an error.
-    pub(crate) fn make(name: &str, limits: &Limits) -> Result<ControlGroups, StartError> {
+    pub(crate) fn make(name: &str, limits: &ProcessLimits) -> Result<ControlGroups, StartError> {
         ControlGroups::make_beneath(Path::new(MOUNT), name, limits)
     }
 
-    fn make_beneath(mount: &Path, name: &str, limits: &Limits) -> Result<ControlGroups, StartError> {
+    fn make_beneath(mount: &Path, name: &str, limits: &ProcessLimits) -> Result<ControlGroups, StartError> {
         let unified = mount.join("cgroup.controllers").exists();
         let mut made: Vec<PathBuf> = Vec::new();
         for setting in settings(limits) {
@@ -188,20 +188,20 @@ mod tests {
     #[test]
     fn a_limit_asked_for_that_cannot_be_set_is_an_error_and_others_are_not() {
         let nowhere = Path::new("/proc/self/nowhere");
-        let limits = Limits { memory: Some(1 << 20), ..Limits::default() };
+        let limits = ProcessLimits { memory: Some(1 << 20), ..ProcessLimits::default() };
         let error = ControlGroups::make_beneath(nowhere, "p", &limits).err().unwrap().to_string();
         assert!(error.starts_with("its limit of memory cannot be enforced on this machine"), "{error}");
-        assert!(ControlGroups::make_beneath(nowhere, "p", &Limits::default()).unwrap().0.is_empty());
+        assert!(ControlGroups::make_beneath(nowhere, "p", &ProcessLimits::default()).unwrap().0.is_empty());
     }
 
     #[test]
     fn version_two_has_one_group_with_all_settings() {
         let mount = tempfile::tempdir().unwrap();
         std::fs::write(mount.path().join("cgroup.controllers"), "cpu memory pids").unwrap();
-        let limits = Limits { memory: Some(4096), cpu_millis: Some(250), cpu_request_millis: Some(1000) };
+        let limits = ProcessLimits { memory: Some(4096), cpu_millis: Some(250), cpu_request_millis: Some(1000) };
         let groups = ControlGroups::make_beneath(mount.path(), "p", &limits).unwrap();
         let group = mount.path().join("longshore/p");
-        assert_eq!(groups.0, [group.clone()]);
+        assert_eq!(groups.0, std::slice::from_ref(&group));
         let read = |file: &str| std::fs::read_to_string(group.join(file)).unwrap();
         assert_eq!(
             (read("memory.max"), read("cpu.max"), read("cpu.weight")),

@@ -2,9 +2,9 @@
 //! its own devices ([`devices`]), limits ([`cgroup`]), and a user, capabilities and a filter of system calls
 //! ([`confine`], [`seccomp`]).
 //!
-//! The order matters. The supervisor makes or joins the pod's namespaces. The first process, which is process 1 of a new
-//! process namespace, enters its control groups and builds the root while it still may do everything; then it starts the
-//! command, which gives up its rights between `fork` and `exec`, and at last gives up its own.
+//! The order matters. The supervisor makes or joins the pod's namespaces. The first process, which is process 1 of a
+//! new process namespace, enters its control groups and builds the root while it still may do everything; then it
+//! starts the command, which gives up its rights between `fork` and `exec`, and at last gives up its own.
 
 pub(crate) mod cgroup;
 pub(crate) mod confine;

@@ -14,8 +14,8 @@ use rustix::thread::{ThreadNameSpaceType, UnshareFlags};
 use crate::record::{self, Started};
 use crate::{process, sys};
 
-/// Moves this process, which has one thread, into its pod's namespaces. What is answered must be held until the process's
-/// marker is written, so that the next one of the pod finds it.
+/// Moves this process, which has one thread, into its pod's namespaces. What is answered must be held until the
+/// process's marker is written, so that the next one of the pod finds it.
 pub(crate) fn enter(dir: &Path, sandbox: &Sandbox) -> io::Result<Option<OwnedFd>> {
     if sandbox.pod.is_empty() {
         make(sandbox)?;

@@ -1,11 +1,11 @@
 //! The root a process sees: programs and configuration of the machine, read-only, with volumes at their places.
 //!
-//! The root itself is empty and in memory. Of the machine's directories only those in [`SYSTEM`] are put into it, each as
-//! an overlay, so that mount points can be made in them that do not exist on the machine; whatever is anywhere else on the
-//! machine is not there. An overlay shows one filesystem and none of the mounts in it, which is wanted: no volume of
-//! another process is visible or kept busy. Files in `/etc` that not every user of the machine may read are left out.
-//! What a program needs besides is put in: `/proc` of its own process namespace, devices, `/sys`, the resolver's
-//! configuration, and `/tmp` and `/run` in memory for itself alone.
+//! The root itself is empty and in memory. Of the machine's directories only those in [`SYSTEM`] are put into it, each
+//! as an overlay, so that mount points can be made in them that do not exist on the machine; whatever is anywhere else
+//! on the machine is not there. An overlay shows one filesystem and none of the mounts in it, which is wanted: no
+//! volume of another process is visible or kept busy. Files in `/etc` that not every user of the machine may read are
+//! left out. What a program needs besides is put in: `/proc` of its own process namespace, devices, `/sys`, the
+//! resolver's configuration, and `/tmp` and `/run` in memory for itself alone.
 //!
 //! Nothing in it is a way up: no filesystem but the few device nodes themselves lets a device be opened, and setuid
 //! programs of the machine have no effect.
@@ -402,7 +402,8 @@ fn make_inside(new_root: &OwnedFd, target: &str) -> Result<OwnedFd, Errno> {
     Ok(here)
 }
 
-/// The new root becomes the root, and the old one goes with everything in it, so that nothing of the machine is kept busy.
+/// The new root becomes the root, and the old one goes with everything in it, so that nothing of the machine is kept
+/// busy.
 fn change_root(new_root: &OwnedFd) -> Result<(), Errno> {
     rustix::process::fchdir(new_root)?;
     rustix::process::pivot_root(".", ".")?;

@@ -7,8 +7,8 @@ use control::{Action as _, Attempt, Outcome, Refusal, Reply};
 
 use crate::Action;
 
-// A read past the cache comes before every write that needs it: if it ended the row, a write that fails for ever would be
-// tried without a pause.
+// A read past the cache comes before every write that needs it: if it ended the row, a write that fails for ever would
+// be tried without a pause.
 #[test]
 fn a_fresh_read_ends_no_row_of_failures() {
     let claim = Action::LookForClaim { volume: "v".into(), claim: ObjectKey::new("n", "c"), uid: "u".into() };

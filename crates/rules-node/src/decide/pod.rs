@@ -1,5 +1,6 @@
 //! What to do about a pod of this node.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -241,7 +242,7 @@ fn process(view: &PodView, pod: &Pod, container: &Container, restart: u32) -> Op
         working_dir: container.working_dir.clone(),
         environment,
         mounts,
-        sandbox: sandbox::of(pod, container).ok()?,
+        sandbox: Box::new(sandbox::of(pod, container).ok()?),
     })
 }
 

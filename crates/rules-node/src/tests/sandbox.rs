@@ -4,7 +4,7 @@ use alloc::string::String;
 
 use api::Pod;
 use control::Reason as _;
-use control::host::{Limits, LinuxCapabilities, Sandbox};
+use control::host::{LinuxCapabilities, ProcessLimits, Sandbox};
 use serde_json::{Value, json};
 
 use crate::sandbox;
@@ -121,8 +121,8 @@ fn privileged_means_all() {
 fn resources_become_limits() {
     let resources = |resources: Value| of(json!({}), json!({ "resources": resources })).map(|sandbox| sandbox.limits);
     let asked = json!({ "limits": { "memory": "64Mi", "cpu": "250m" }, "requests": { "cpu": "0.1" } });
-    let expected = Limits { memory: Some(64 << 20), cpu_millis: Some(250), cpu_request_millis: Some(100) };
+    let expected = ProcessLimits { memory: Some(64 << 20), cpu_millis: Some(250), cpu_request_millis: Some(100) };
     assert_eq!(resources(asked), Ok(expected));
-    assert_eq!(resources(json!({ "limits": { "memory": "0" } })), Ok(Limits::default()));
+    assert_eq!(resources(json!({ "limits": { "memory": "0" } })), Ok(ProcessLimits::default()));
     assert!(resources(json!({ "limits": { "memory": "much" } })).is_err());
 }

@@ -57,7 +57,9 @@ impl World {
         let lab = Lab::new("ns", Local::new("n", "life-1", ROOT));
         let mut world = World { lab, machine: Machine::default(), held: Vec::new() };
         let facts = DriverFacts { stages: true };
-        world.update_local(|local| drop(local.drivers.insert(DRIVER.into(), facts)));
+        world.update_local(|local| {
+            local.drivers.insert(DRIVER.into(), facts);
+        });
         world.create(
             Kind::Node,
             json!({ "metadata": { "name": "n", "annotations": { names::AGENT_INCARNATION: "life-1" } },

@@ -1,5 +1,5 @@
-//! What the controllers beside the provisioner decide on everything they can find in the cache, as tables: which sources
-//! are let go, and what is published about capacity.
+//! What the controllers beside the provisioner decide on everything they can find in the cache, as tables: which
+//! sources are let go, and what is published about capacity.
 
 use alloc::format;
 use alloc::string::String;

@@ -1,7 +1,7 @@
 //! Pod Security Standards: what a pod may ask of the machine, by labels of its namespace.
 //!
-//! `pod-security.kubernetes.io/enforce` names the level; a namespace without that label has `baseline`, which lets through
-//! what gives no power over the machine. `…/warn` names a level whose violations are told and not refused.
+//! `pod-security.kubernetes.io/enforce` names the level; a namespace without that label has `baseline`, which lets
+//! through what gives no power over the machine. `…/warn` names a level whose violations are told and not refused.
 
 use alloc::format;
 use alloc::string::{String, ToString as _};
@@ -274,7 +274,8 @@ mod tests {
 
     #[test]
     fn a_hardened_pod_is_within_the_restricted_level() {
-        let hardened = json!({ "securityContext": { "runAsNonRoot": true, "seccompProfile": { "type": "RuntimeDefault" } },
+        let profile = json!({ "type": "RuntimeDefault" });
+        let hardened = json!({ "securityContext": { "runAsNonRoot": true, "seccompProfile": profile },
             "containers": [{ "name": "c", "securityContext": { "allowPrivilegeEscalation": false,
                 "capabilities": { "drop": ["ALL"] } } }] });
         assert_eq!(broken(Level::Restricted, hardened.clone()), "");
