@@ -18,23 +18,32 @@ pub(crate) struct Confinement {
     user: Uid,
     group: Gid,
     groups: Vec<Gid>,
+    /// Groups cannot be given up where there are no others.
+    keeps_groups: bool,
     capabilities: LinuxCapabilities,
     no_new_privileges: bool,
     filters: Option<Filters>,
 }
 
 impl Confinement {
-    /// The confinement that a sandbox asks for. To be called inside the process's root, whose `/etc/passwd` counts.
+    /// The confinement that a sandbox asks for, or why it cannot be had. To be called inside the process's root, whose `/etc/passwd` counts.
     pub(crate) fn of(sandbox: &Sandbox) -> Result<Confinement, StartError> {
         let filters = match sandbox.seccomp && !sandbox.privileged {
             true => Some(seccomp::filters(sandbox.capabilities)?),
             false => None,
         };
         let group = sandbox.group.or_else(|| primary_group(sandbox.user)).unwrap_or(0);
+        let alone = is_alone_in_its_user_namespace();
+        if alone && (sandbox.user, group, sandbox.supplemental_groups.len()) != (0, 0, 0) {
+            let why = "Longshore does not run as root, so pods run as the user who started it; leave runAsUser, \
+                       runAsGroup, supplementalGroups and fsGroup out, or start Longshore as root";
+            return Err(StartError::Asked(why.to_owned()));
+        }
         Ok(Confinement {
             user: Uid::from_raw(sandbox.user),
             group: Gid::from_raw(group),
             groups: sandbox.supplemental_groups.iter().map(|group| Gid::from_raw(*group)).collect(),
+            keeps_groups: alone,
             capabilities: sandbox.capabilities,
             no_new_privileges: sandbox.no_new_privileges,
             filters,
@@ -56,7 +65,9 @@ impl Confinement {
             filters.install()?;
         }
         bound(self.capabilities)?;
-        rustix::thread::set_thread_groups(&self.groups)?;
+        if !self.keeps_groups {
+            rustix::thread::set_thread_groups(&self.groups)?;
+        }
         rustix::thread::set_thread_res_gid(self.group, self.group, self.group)?;
         rustix::thread::set_thread_res_uid(self.user, self.user, self.user)?;
         // The kernel has taken everything from a user that is not root already.
@@ -111,6 +122,11 @@ fn give_up(kept: CapabilitySet) -> io::Result<()> {
     let _ = rustix::thread::clear_ambient_capability_set();
     let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
     Ok(rustix::thread::set_capabilities(None, sets)?)
+}
+
+/// We are in a user namespace that knows one user and one group: somebody who is not root started us.
+fn is_alone_in_its_user_namespace() -> bool {
+    std::fs::read_to_string("/proc/self/setgroups").is_ok_and(|may| may.trim() == "deny")
 }
 
 /// The group that `/etc/passwd` gives a user.

@@ -2,6 +2,8 @@
 //!
 //! They live as long as the supervisor of one of the pod's processes does: whoever starts next joins them there, and
 //! whoever finds nobody makes new ones. Nothing has to be kept or cleared up for that, also not over a crash.
+//!
+//! Without root they belong to a user namespace, in which the user who started us is root and nobody else exists.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -34,6 +36,9 @@ pub(crate) fn enter(dir: &Path, sandbox: &Sandbox) -> io::Result<Option<OwnedFd>
 
 fn shared(sandbox: &Sandbox) -> ThreadNameSpaceType {
     let mut types = ThreadNameSpaceType::HOST_NAME_AND_NIS_DOMAIN_NAME;
+    if !rustix::process::geteuid().is_root() {
+        types |= ThreadNameSpaceType::USER;
+    }
     if !sandbox.host_network {
         types |= ThreadNameSpaceType::NETWORK;
     }
@@ -61,6 +66,14 @@ fn another(state_dir: &Path, own: &Path, pod: &str) -> io::Result<Option<OwnedFd
 }
 
 fn make(sandbox: &Sandbox) -> io::Result<()> {
+    let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+    if !user.is_root() {
+        sys::unshare(UnshareFlags::NEWUSER)?;
+        // The kernel wants groups to be given up before the map of groups is written by somebody who is not root.
+        std::fs::write("/proc/self/setgroups", "deny")?;
+        std::fs::write("/proc/self/uid_map", format!("0 {} 1", user.as_raw()))?;
+        std::fs::write("/proc/self/gid_map", format!("0 {} 1", group.as_raw()))?;
+    }
     let mut flags = UnshareFlags::NEWUTS;
     if !sandbox.host_network {
         flags |= UnshareFlags::NEWNET;

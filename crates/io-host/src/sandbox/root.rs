@@ -129,8 +129,12 @@ fn show_system(new_root: &OwnedFd, plain: bool) -> Result<Vec<OwnedFd>, StartErr
         let hidden = if path == "/etc" { not_for_everybody(path) } else { Vec::new() };
         let layered = !plain && layer(number, path, &hidden).map_err(step(failed()))?;
         if !layered {
-            let tree = clone_tree(rustix::fs::CWD, path, false).map_err(step(failed()))?;
-            sys::set_mount_attributes(&tree, PLAIN | libc::MOUNT_ATTR_RDONLY, false).map_err(step(failed()))?;
+            // Without root what is mounted beneath cannot be left out.
+            let (tree, whole) = match clone_tree(rustix::fs::CWD, path, false) {
+                Err(Errno::INVAL) => (clone_tree(rustix::fs::CWD, path, true).map_err(step(failed()))?, true),
+                tree => (tree.map_err(step(failed()))?, false),
+            };
+            sys::set_mount_attributes(&tree, PLAIN | libc::MOUNT_ATTR_RDONLY, whole).map_err(step(failed()))?;
             put(&tree, &place).map_err(step(failed()))?;
             for path in hidden {
                 mask(new_root, &path)?;

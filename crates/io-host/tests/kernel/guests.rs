@@ -2,12 +2,15 @@
 
 use std::fs::File;
 use std::os::fd::AsRawFd as _;
-use std::path::Path;
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use control::host::{LinuxCapabilities, Op, Process, Sandbox};
+use control::host::{LinuxCapabilities, Op, Process, ProcessState, Sandbox};
+use io_host::Host;
 
 use crate::bench::Bench;
-use crate::processes::{log_has, not_started, process, ran, seeing, shell, until};
+use crate::processes::{News, log_has, not_started, process, ran, seeing, shell, until};
 
 fn with(mut process: Process, change: impl FnOnce(&mut Sandbox)) -> Process {
     change(&mut process.sandbox);
@@ -183,4 +186,45 @@ pub fn descriptors_of_the_starter_stay_with_it() {
     rustix::io::fcntl_setfd(&secret, rustix::io::FdFlags::empty()).unwrap();
     let (_, log) = ran(&bench, shell("fds", "ls -l /proc/$$/fd"));
     assert!(!log.contains(&bench.path("open")), "descriptor {} was passed on: {log}", secret.as_raw_fd());
+}
+
+/// What the test below starts as somebody who is not root: one process, whose end and log are printed.
+pub fn run_without_root(state_dir: &str, user: &str) {
+    let host = Host::new(PathBuf::from(state_dir)).unwrap();
+    let news = News::of(&host);
+    let script = "id -u; id -g; sed -n 's/^Seccomp:[[:space:]]*//p' /proc/self/status; ls /dev | wc -l; hostname; \
+                  ls -d /root/* /home/* 2>/dev/null; mount -t tmpfs none /mnt 2>/dev/null || echo confined";
+    let asked = with(shell("mine", script), |sandbox| {
+        sandbox.pod = "pod".into();
+        sandbox.hostname = "guest".into();
+        sandbox.user = user.parse().unwrap();
+    });
+    host.perform(&Op::StartProcess(asked)).unwrap();
+    match news.end_of("mine") {
+        ProcessState::NotStarted(why) => println!("{why}"),
+        _ => print!("{}", std::fs::read_to_string(host.process_log_path("mine")).unwrap()),
+    }
+}
+
+pub fn without_root_a_process_has_a_user_namespace() {
+    let bench = Bench::new();
+    if std::fs::read_to_string("/proc/sys/user/max_user_namespaces").is_ok_and(|most| most.trim() == "0") {
+        println!("not run: this machine has no user namespaces");
+        return;
+    }
+    // Where somebody who is not root can read it.
+    let program = bench.path("program");
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    std::fs::set_permissions(bench.dir(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let run = |name: &str, user: &str| {
+        let state = bench.make_dir(name);
+        chown(&state, Some(65_534), Some(65_534)).unwrap();
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", &program, "rootless", &state, user]);
+        let output = command.output().unwrap();
+        String::from_utf8(output.stdout).unwrap() + &String::from_utf8_lossy(&output.stderr)
+    };
+    assert_eq!(run("as-root", "0"), "0\n0\n2\n14\nguest\nconfined\n");
+    let other = run("as-other", "1000");
+    assert!(other.contains("does not run as root") && other.contains("runAsUser"), "{other}");
 }

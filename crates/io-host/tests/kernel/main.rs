@@ -149,6 +149,7 @@ const TESTS: &[Test] = tests! {
         a_root_may_be_written_in_memory,
         a_privileged_process_has_the_devices,
         descriptors_of_the_starter_stay_with_it,
+        without_root_a_process_has_a_user_namespace,
     },
 };
 
@@ -159,6 +160,10 @@ fn main() -> ExitCode {
             return u8::try_from(io_host::shim_main(&args[1..])).map_or(ExitCode::FAILURE, ExitCode::from);
         }
         Some("starter") => processes::start_and_wait(&args[1]),
+        Some("rootless") => {
+            guests::run_without_root(&args[1], &args[2]);
+            return ExitCode::SUCCESS;
+        }
         _ => {}
     }
     if !bench::require_root() {

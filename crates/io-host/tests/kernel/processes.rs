@@ -37,20 +37,20 @@ pub fn seeing(mut process: Process, source: &str, target: &str, read_only: bool)
 }
 
 /// A watch whose news can be waited for.
-struct News {
+pub struct News {
     _watch: Watch,
     heard: Receiver<(String, ProcessState)>,
 }
 
 impl News {
-    fn of(host: &Host) -> News {
+    pub fn of(host: &Host) -> News {
         let (say, heard) = channel();
         let watch = host.watch_processes(move |name, state| drop(say.send((name.to_owned(), state)))).unwrap();
         News { _watch: watch, heard }
     }
 
     #[track_caller]
-    fn end_of(&self, wanted: &str) -> ProcessState {
+    pub fn end_of(&self, wanted: &str) -> ProcessState {
         loop {
             match self.heard.recv_timeout(LONG).expect("no news in time") {
                 (name, ProcessState::Running { .. }) if name == wanted => {}

@@ -28,7 +28,7 @@ pub fn print(args: &Up, layout: &Layout, port: u16, took: Duration) {
     let root = if crate::machine::is_root() {
         String::new()
     } else {
-        "\nYou are not root: claims are bound, but pods with volumes wait, because only root may mount.\n".to_string()
+        "\nYou are not root: claims are bound and pods without volumes (or with emptyDir) run as you, in a user namespace;\npods with claims wait, because only root may mount; limits of memory and processors cannot be had.\n".to_string()
     };
     out::say(&format!(
         "Longshore is up after {} ms: the API server is at https://127.0.0.1:{port}, everything is kept in {}.
