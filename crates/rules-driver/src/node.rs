@@ -181,6 +181,8 @@ fn show(
         return Ok(make.unwrap_or(Step::Do(Op::BindDevice { device, target, read_only })));
     }
     let make = run.once(Op::MakePlace { path: target.clone() });
+    // The kernel shows what is mounted read-only nowhere else writable.
+    let read_only = read_only || staged_read_only;
     Ok(make.unwrap_or(Step::Do(Op::Bind { source: staging.to_string(), target, read_only })))
 }
 

@@ -170,8 +170,8 @@ fn modify(
     let target = status.map(|status| status.target_volume_attributes_class_name.clone());
     Modify {
         supported: local.modifies,
-        wanted_class: class(&wanted, cache, local),
-        target_class: class(&named(&target), cache, local),
+        wanted_class: class(&wanted, cache),
+        target_class: class(&named(&target), cache),
         wanted,
         current: named(&claim.status.current_volume_attributes_class_name),
         volume_class: named(&volume.spec.volume_attributes_class_name),
@@ -193,11 +193,12 @@ fn modify_state(status: Option<&ModifyVolumeStatus>) -> ModifyState {
     }
 }
 
-fn class(name: &Option<String>, cache: &Cache, local: &Local) -> Class {
+fn class(name: &Option<String>, cache: &Cache) -> Class {
     let Some(name) = name else { return Class::Unnamed };
     match cache.attributes_class(&ObjectKey::cluster(name.clone())) {
         None => Class::Missing(name.clone()),
-        Some(class) if class.driver_name != local.driver => Class::Foreign(name.clone()),
+        // Whose driver it names is not looked at, as in csi-resizer: the driver refuses what it does not know, and the
+        // claim tells that.
         Some(class) => Class::Ready(class.parameters.clone()),
     }
 }

@@ -43,7 +43,7 @@ control::reasons! {
         ModifyUnsupported,
         /// The claim has the attributes it asks for.
         AttributesAsRequested,
-        /// The attributes class does not exist or is another driver's.
+        /// The attributes class does not exist.
         AttributesClassMissing,
         /// The driver called these attributes impossible lately.
         ModifyInfeasible,

@@ -185,8 +185,6 @@ pub enum Class {
     Unnamed,
     /// There is none of that name.
     Missing(String),
-    /// It is for another driver.
-    Foreign(String),
     /// These are its parameters.
     Ready(BTreeMap<String, String>),
 }

@@ -93,7 +93,7 @@ pub(crate) struct Driver {
     #[arg(long)]
     ephemeral: bool,
     /// Who changes the owner of files: None, File or ReadWriteOnceWithFSType
-    #[arg(long, value_name = "POLICY", default_value = "ReadWriteOnceWithFSType")]
+    #[arg(long, value_name = "POLICY", default_value = "File")]
     fs_group_policy: String,
     /// The StorageClass's name [default: the driver's name; empty for no class]
     #[arg(long, value_name = "NAME")]

@@ -57,7 +57,7 @@ fn roll_back(bound: &Bound) -> Decision<Action, Reason> {
 fn go_on(bound: &Bound, memory: &ModifyMemory, class: &str) -> Decision<Action, Reason> {
     match &bound.modify.target_class {
         Class::Ready(parameters) => carry_out(bound, memory, class, parameters),
-        missing @ (Class::Unnamed | Class::Missing(_) | Class::Foreign(_)) => {
+        missing @ (Class::Unnamed | Class::Missing(_)) => {
             Decision::Rest(Why::waiting(Reason::AttributesClassMissing, missing.problem()))
         }
     }
@@ -68,7 +68,7 @@ fn turn_to(now: Timestamp, bound: &Bound, memory: &ModifyMemory, class: &str) ->
     let modify = &bound.modify;
     let parameters = match &modify.wanted_class {
         Class::Ready(parameters) => parameters,
-        missing @ (Class::Unnamed | Class::Missing(_) | Class::Foreign(_)) => return pend(bound, missing),
+        missing @ (Class::Unnamed | Class::Missing(_)) => return pend(bound, missing),
     };
     if let Some((hopeless, since)) = &memory.hopeless
         && hopeless == class
@@ -169,7 +169,6 @@ impl Class {
         match self {
             Class::Unnamed => "the claim names no attributes class".into(),
             Class::Missing(name) => format!("attributes class {name} does not exist; create it or name another one"),
-            Class::Foreign(name) => format!("attributes class {name} is for another driver; name one of this driver"),
             Class::Ready(_) => "the attributes class is there".into(),
         }
     }

@@ -171,14 +171,22 @@ fn r22_a_missing_class_keeps_the_earlier_target() {
     assert_eq!(modify_status(&world), ("Pending".into(), "gold".into()));
 }
 
-// Sidecars 9.47 the other way round: parameters of another driver's class go to nobody.
+// R22, as Kubernetes' own storage suite expects it: whose class it is only the driver can say. Its refusal is on the
+// claim, and a claim that then names a class the driver knows goes on.
 #[test]
-fn r22_a_class_of_another_driver_is_not_used() {
+fn r22_a_class_of_another_driver_is_refused_by_the_driver() {
     let mut world = World::new(Expansion::Controller);
     world.make_class("gold", "other");
+    world.make_class("silver", DRIVER);
     world.ask_class("gold");
-    assert_eq!(world.run(), ["PendModify"]);
-    assert!(world.backend.calls.is_empty() && world.look().why().text.contains("another driver"));
+    world.backend.answers.push_back(refused(Code::InvalidArgument));
+    world.run();
+    assert_eq!(modify_status(&world), ("Infeasible".into(), "gold".into()));
+    assert_eq!(world.conditions(), ["ModifyingVolume", "ModifyVolumeError"]);
+    world.ask_class("silver");
+    world.pass(1_000);
+    world.run();
+    assert_eq!(modified(&world), ["gold", "silver"]);
 }
 
 // R23: parameters, extra metadata, and the secret by its own annotation or that of growing.

@@ -196,14 +196,7 @@ fn every_memory_of_a_resize() {
 }
 
 fn class(choices: &mut Choices, field: &'static str) -> Class {
-    choices.one_of(
-        field,
-        &[
-            ("missing", Class::Missing("x".into())),
-            ("foreign", Class::Foreign("x".into())),
-            ("ready", Class::Ready(BTreeMap::new())),
-        ],
-    )
+    choices.one_of(field, &[("missing", Class::Missing("x".into())), ("ready", Class::Ready(BTreeMap::new()))])
 }
 
 fn modify_memory(choices: &mut Choices) -> ModifyMemory {
