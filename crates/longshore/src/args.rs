@@ -19,6 +19,8 @@ pub struct Cli {
 pub enum Command {
     /// Run everything on this machine and print what to try
     Up(Up),
+    /// End what `up` started here: pods, mounts, loop devices; objects and volumes stay
+    Down(Down),
     /// Run the embedded API server alone
     Apiserver(Apiserver),
     /// Run the controllers of a cluster alone: binding, attach/detach, scheduler, and those of some drivers
@@ -51,6 +53,23 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+}
+
+/// `longshore down`.
+#[derive(Args, Clone)]
+pub struct Down {
+    /// Where everything is kept [default: /var/lib/longshore, or ~/.local/share/longshore without root]
+    #[arg(long, env = "LONGSHORE_DATA", value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// How long a pod's process may take to end before it is made to
+    #[arg(long, default_value = "30", value_name = "SECONDS")]
+    pub grace_period: u32,
+    /// Remove the data directory too, after naming what is lost with it
+    #[arg(long)]
+    pub purge: bool,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
 }
 
 /// `longshore up`.

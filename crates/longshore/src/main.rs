@@ -55,6 +55,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<ExitCode> {
     match command {
         Command::Up(args) => asynchronously(args.verbose, up::command(args)),
+        Command::Down(args) => commands::down::command(&args).map(|()| ExitCode::SUCCESS),
         Command::Apiserver(args) => asynchronously(args.verbose, commands::apiserver::command(args)),
         Command::Controllers(args) => asynchronously(args.verbose, commands::controllers::command(args)),
         Command::Node(args) => asynchronously(args.verbose, commands::node::command(args)),

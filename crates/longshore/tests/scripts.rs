@@ -35,6 +35,7 @@ macro_rules! scripts {
 scripts! {
     first_five_minutes "root-first-five-minutes.txt";
     a_pod_is_a_guest "root-a-pod-is-a-guest.txt";
+    the_way_down "root-the-way-down.txt";
     carries_on_after_kill "root-carries-on-after-kill.txt";
     killed_at_random "root-killed-at-random.txt";
     explains_a_stopped_driver "root-explains-a-stopped-driver.txt";

@@ -2,6 +2,7 @@
 
 pub mod apiserver;
 pub mod controllers;
+pub mod down;
 pub mod node;
 
 use std::path::Path;

@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, watch};
 
-use crate::args::{self, Part};
+use crate::args::{self, Output, Part};
 use crate::commands::controllers::{self, ClusterController};
 use crate::layout::{DRIVER, Layout, text};
 use crate::node::NodeAgent;
@@ -90,6 +90,9 @@ pub async fn command(args: args::Up) -> Result<()> {
         let _ = driving.await;
     }
     server.close();
+    if args.output == Output::Text {
+        welcome::say_what_stays(&layout);
+    }
     Ok(())
 }
 

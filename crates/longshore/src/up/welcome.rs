@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use control::host::ProcessState;
+
 use serde_json::json;
 
 use crate::args::{Output, Up};
@@ -49,4 +51,17 @@ Ctrl-C stops Longshore; at the next start everything carries on.",
         kubeconfig.display(),
         std::env::current_exe().map_or_else(|_| "longshore".into(), |path| path.display().to_string()),
     ));
+}
+
+/// What keeps running when `longshore up` has ended.
+pub fn say_what_stays(layout: &Layout) {
+    let processes = io_host::Host::new(layout.processes()).and_then(|host| host.processes()).unwrap_or_default();
+    let running = processes.values().filter(|state| matches!(state, ProcessState::Running { .. })).count();
+    let mounts = io_host::mounts_beneath(&crate::layout::text(layout.root())).map_or(0, |mounts| mounts.len());
+    if running + mounts > 0 {
+        out::say(&format!(
+            "Still there: {running} running containers and {mounts} mounts. `longshore up` finds them again, `longshore \
+             down` ends them."
+        ));
+    }
 }
