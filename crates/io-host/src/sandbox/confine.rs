@@ -26,7 +26,8 @@ pub(crate) struct Confinement {
 }
 
 impl Confinement {
-    /// The confinement that a sandbox asks for, or why it cannot be had. To be called inside the process's root, whose `/etc/passwd` counts.
+    /// The confinement that a sandbox asks for, or why it cannot be had. To be called inside the process's root, whose
+    /// `/etc/passwd` counts.
     pub(crate) fn of(sandbox: &Sandbox) -> Result<Confinement, StartError> {
         let filters = match sandbox.seccomp && !sandbox.privileged {
             true => Some(seccomp::filters(sandbox.capabilities)?),

@@ -193,7 +193,7 @@ pub fn run_without_root(state_dir: &str, user: &str) {
     let host = Host::new(PathBuf::from(state_dir)).unwrap();
     let news = News::of(&host);
     let script = "id -u; id -g; sed -n 's/^Seccomp:[[:space:]]*//p' /proc/self/status; ls /dev | wc -l; hostname; \
-                  ls -d /root/* /home/* 2>/dev/null; mount -t tmpfs none /mnt 2>/dev/null || echo confined";
+                  ls /home; mount -t tmpfs none /mnt 2>/dev/null || echo confined";
     let asked = with(shell("mine", script), |sandbox| {
         sandbox.pod = "pod".into();
         sandbox.hostname = "guest".into();

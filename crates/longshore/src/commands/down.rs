@@ -106,7 +106,8 @@ fn holder(lock: &Path) -> Result<Option<i32>> {
     Ok(locks.lines().find_map(|line| held(line, file.ino())))
 }
 
-/// The process in a line such as `1: FLOCK  ADVISORY  WRITE 4711 fd:01:42 0 EOF`, if it is about the file of this number.
+/// The process in a line such as `1: FLOCK  ADVISORY  WRITE 4711 fd:01:42 0 EOF`, if it is about the file of this
+/// number.
 fn held(line: &str, inode: u64) -> Option<i32> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let place = words.iter().position(|word| *word == "FLOCK")?;

@@ -30,7 +30,9 @@ pub fn print(args: &Up, layout: &Layout, port: u16, took: Duration) {
     let root = if crate::machine::is_root() {
         String::new()
     } else {
-        "\nYou are not root: claims are bound and pods without volumes (or with emptyDir) run as you, in a user namespace;\npods with claims wait, because only root may mount; limits of memory and processors cannot be had.\n".to_string()
+        "\nYou are not root: claims are bound and pods without claims run as you, in a user namespace;\n\
+         pods with claims wait, because only root may mount, and limits cannot be enforced.\n"
+            .to_string()
     };
     out::say(&format!(
         "Longshore is up after {} ms: the API server is at https://127.0.0.1:{port}, everything is kept in {}.
@@ -60,8 +62,8 @@ pub fn say_what_stays(layout: &Layout) {
     let mounts = io_host::mounts_beneath(&crate::layout::text(layout.root())).map_or(0, |mounts| mounts.len());
     if running + mounts > 0 {
         out::say(&format!(
-            "Still there: {running} running containers and {mounts} mounts. `longshore up` finds them again, `longshore \
-             down` ends them."
+            "Still there: {running} running containers and {mounts} mounts. `longshore up` finds them again, \
+             `longshore down` ends them."
         ));
     }
 }
