@@ -234,6 +234,7 @@ fn spawn(spec: &Spec, log: File) -> Result<Pid, StartError> {
     command.args(&spec.command[1..]).env_clear().envs(&spec.environment).current_dir(working_dir);
     command.stdin(Stdio::null()).stdout(log).stderr(errors);
     sys::before_exec(&mut command, move || confinement.apply());
+    confine::close_to_others().map_err(confine::refused)?;
     match command.spawn() {
         Ok(child) => Pid::from_raw(child.id().cast_signed()).ok_or_else(|| asked("the process has no number".into())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(asked(format!(

@@ -78,14 +78,19 @@ impl Confinement {
     }
 }
 
-/// The first process of the process namespace keeps what it needs to pass signals on, and nobody can look into it.
+/// The first process of the process namespace keeps what it needs to pass signals on.
 pub(crate) fn give_up_almost_all() -> io::Result<()> {
     let kill = LinuxCapabilities::named("KILL").unwrap_or(LinuxCapabilities::NONE);
     bound(LinuxCapabilities::NONE)?;
     give_up(held_of(kill)?)?;
     rustix::thread::set_no_new_privs(true)?;
-    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     Ok(())
+}
+
+/// Nobody can look into this process from now on. To be called before the command is started: what is beside it may
+/// hold fewer capabilities than the command for a moment, which alone would open it.
+pub(crate) fn close_to_others() -> io::Result<()> {
+    Ok(rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
 }
 
 fn limit_files() -> io::Result<()> {

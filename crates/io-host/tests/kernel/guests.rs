@@ -101,7 +101,9 @@ pub fn what_leads_to_the_machine_is_not_there() {
 
 pub fn the_first_process_gives_nothing_away() {
     let bench = Bench::new();
-    let script = "sed -n 's/^CapEff:[[:space:]]*//p; s/^CapBnd:[[:space:]]*//p' /proc/1/status; readlink /proc/1/exe; \
+    // It gives up its rights right after it has started the command.
+    let script = "until grep -q '^CapEff:.*020$' /proc/1/status; do sleep 0.01; done; \
+                  sed -n 's/^CapEff:[[:space:]]*//p; s/^CapBnd:[[:space:]]*//p' /proc/1/status; readlink /proc/1/exe; \
                   cat /proc/1/environ; readlink /proc/1/fd/*; echo end";
     let (_, log) = ran(&bench, shell("first", &format!("({script}) 2>/dev/null")));
     assert_eq!(log, "0000000000000020\n0000000000000000\nend\n");
