@@ -16,7 +16,7 @@ pub enum Effect {
     Write(Write),
     /// Call a driver.
     Call {
-        /// Which.
+        /// By name; a driver that is registering, by the path it named.
         to: Endpoint,
         /// The request.
         call: Call,

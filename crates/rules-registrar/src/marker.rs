@@ -50,7 +50,7 @@ pub struct MarkerLocal {
 pub enum MarkerAction {
     /// Ask the driver for the node's id and topology.
     AskPlace {
-        /// Its name.
+        /// The driver that knows them.
         driver: String,
     },
     /// Write them.
