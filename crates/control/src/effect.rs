@@ -1,7 +1,8 @@
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 
-use api::{Object, ObjectRef, Write};
+use api::{Kind, Object, ObjectRef, Write};
 use csi::{Call, Code, Response};
 
 use crate::host;
@@ -12,6 +13,12 @@ use crate::host;
 pub enum Effect {
     /// Read an object from the API itself, past every cache.
     Read(ObjectRef),
+    /// Read every object of a kind in a namespace from the API itself, past every cache.
+    List {
+        kind: Kind,
+        /// Empty for kinds without namespaces, or for all namespaces.
+        namespace: String,
+    },
     /// Write to the API.
     Write(Write),
     /// Call a driver.
@@ -73,6 +80,8 @@ pub enum Reply {
     Object(Object),
     /// The object is gone: deleted by this write, or not found by this read.
     Gone,
+    /// Every object of the kind, each of them understood: a list with one that was not is an unknown outcome.
+    Objects(Vec<Object>),
     /// The driver's answer.
     Csi(Response),
     /// The machine's answer.

@@ -215,7 +215,7 @@ impl<R: Rules> Engine<R> {
         let effect = action.effect();
         let written = match &effect {
             Effect::Write(write) => Some((write.target().clone(), write.uid().map(ToString::to_string))),
-            Effect::Read(_) | Effect::Call { .. } | Effect::Host(_) | Effect::Nothing => None,
+            Effect::Read(_) | Effect::List { .. } | Effect::Call { .. } | Effect::Host(_) | Effect::Nothing => None,
         };
         self.tracks.entry(key).or_default().doing = Some(Doing { action, why, written });
         effect
@@ -231,7 +231,7 @@ impl<R: Rules> Engine<R> {
             Outcome::Done(Reply::Gone) => {
                 Some(Fold::Gone { kind: target.kind, key: target.key.clone(), uid: uid.clone()? })
             }
-            Outcome::Done(Reply::Nothing | Reply::Csi(_) | Reply::Host(_))
+            Outcome::Done(Reply::Nothing | Reply::Objects(_) | Reply::Csi(_) | Reply::Host(_))
             | Outcome::Refused(_)
             | Outcome::Unknown(_) => None,
         }

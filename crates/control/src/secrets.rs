@@ -34,7 +34,7 @@ impl Secrets {
                 Err(bad) => failed(format!("cannot be used: {bad}")),
             },
             Outcome::Done(Reply::Gone) => failed("does not exist; create it".into()),
-            Outcome::Done(Reply::Nothing | Reply::Object(_) | Reply::Csi(_) | Reply::Host(_)) => {
+            Outcome::Done(Reply::Nothing | Reply::Object(_) | Reply::Objects(_) | Reply::Csi(_) | Reply::Host(_)) => {
                 failed("could not be read: the answer makes no sense".into())
             }
             Outcome::Refused(refusal) => failed(format!("could not be read: {refusal}")),

@@ -11,6 +11,7 @@ use tokio::sync::Semaphore;
 use crate::batch::AnnotationBatcher;
 use crate::concurrency::ConcurrencyLimit;
 use crate::error::{ConfigError, ConnectError, TransportError, chain};
+use crate::live_list::LiveLists;
 use crate::negotiation::Negotiated;
 use crate::throttle::Throttle;
 use crate::transport::Client;
@@ -31,6 +32,7 @@ pub struct Kube {
     pub(crate) limit: Option<Arc<ConcurrencyLimit>>,
     /// Collects annotation patches, so that one request carries many.
     pub(crate) batcher: Arc<AnnotationBatcher>,
+    pub(crate) live_lists: LiveLists,
     /// One permit: long lists are read one after the other.
     pub(crate) lists: Arc<Semaphore>,
 }
@@ -124,6 +126,7 @@ impl Kube {
             throttle: None,
             limit: None,
             batcher: Arc::default(),
+            live_lists: LiveLists::default(),
             lists,
         }
     }

@@ -24,6 +24,7 @@ mod encode;
 mod error;
 mod event;
 mod leader;
+mod live_list;
 mod negotiation;
 mod outcome;
 mod path;

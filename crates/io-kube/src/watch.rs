@@ -174,21 +174,31 @@ impl Kube {
 
     /// Every object of a kind that can be decoded, and the version of the list.
     pub async fn list(&self, kind: Kind) -> Result<(String, Vec<Object>), RequestError> {
-        let (mut objects, mut next) = (Vec::new(), String::new());
+        let (version, items) = self.list_in(kind, &Scope::default()).await?;
+        let warned = items.into_iter().map(|item| item.inspect_err(|object| warn(kind, object)));
+        Ok((version, warned.flatten().collect()))
+    }
+
+    /// Every object of a kind in a scope, decoded or not, and the version of the list.
+    pub(crate) async fn list_in(
+        &self,
+        kind: Kind,
+        scope: &Scope,
+    ) -> Result<(String, Vec<Result<Object, Box<Unreadable>>>), RequestError> {
+        let (mut items, mut next) = (Vec::new(), String::new());
         loop {
-            match self.page(kind, &Scope::default(), &next).await {
+            match self.page(kind, scope, &next).await {
                 Ok(page) => {
-                    let warned = page.items.into_iter().map(|item| item.inspect_err(|object| warn(kind, object)));
-                    objects.extend(warned.flatten());
+                    items.extend(page.items);
                     next = page.metadata.r#continue;
                     if next.is_empty() {
-                        return Ok((page.metadata.resource_version, objects));
+                        return Ok((page.metadata.resource_version, items));
                     }
                 }
                 Err(End::Failed(error)) => return Err(error),
                 Err(End::NotServed) => return Err(RequestError::NotServed(kind)),
                 Err(End::Relist | End::Closed | End::ReceiverDropped) => {
-                    objects.clear();
+                    items.clear();
                     next.clear();
                 }
             }

@@ -41,6 +41,7 @@ impl Hands for SharedHands {
                     }
                     got
                 }
+                Effect::List { kind, namespace } => self.kube.read_all(kind, &namespace).await,
                 Effect::Write(write) => self.kube.write(&write).await,
                 Effect::Call { to, call } => self.call(&to, call).await,
                 Effect::Host(op) => self.on_machine(op).await,

@@ -267,6 +267,7 @@ impl<R: Rules> Lab<R> {
     pub fn api(&mut self, effect: &Effect) -> Option<Outcome> {
         match effect {
             Effect::Read(target) => Some(Outcome::Done(self.object(target).map_or(Reply::Gone, Reply::Object))),
+            Effect::List { kind, namespace } => Some(Outcome::Done(Reply::Objects(self.objects_in(*kind, namespace)))),
             Effect::Write(write) if self.forbidden.contains(&write.target().kind) => {
                 Some(Outcome::Refused(Refusal::Denied("forbidden".into())))
             }
@@ -316,6 +317,12 @@ impl<R: Rules> Lab<R> {
     pub fn object(&self, target: &ObjectRef) -> Option<Object> {
         let stored = self.store.get(target.kind, &target.key.namespace, &target.key.name)?;
         Object::from_json(target.kind, stored.value.clone()).ok()
+    }
+
+    /// Every object of a kind in a namespace, as the store has it.
+    fn objects_in(&self, kind: Kind, namespace: &str) -> Vec<Object> {
+        let stored = self.store.list(kind, (!namespace.is_empty()).then_some(namespace));
+        stored.map(|stored| Object::from_json(kind, stored.value.clone()).unwrap()).collect()
     }
 
     /// Every watch catches up, the frozen ones too, by listing again.
@@ -368,6 +375,7 @@ pub fn refusal(write: &Write, failure: &Failure) -> Refusal {
 pub fn assert_permitted<A: Action>(action: &A, effect: &Effect) {
     let needed = match effect {
         Effect::Read(target) => (target.kind, "", "get"),
+        Effect::List { kind, .. } => (*kind, "", "list"),
         Effect::Write(write) => (write.target().kind, write.subresource().unwrap_or_default(), write.verb()),
         Effect::Call { .. } | Effect::Host(_) | Effect::Nothing => return,
     };

@@ -22,6 +22,7 @@ pub(crate) fn reason(why: &Why) -> String {
 pub fn effect(effect: &Effect) -> String {
     match effect {
         Effect::Read(target) => format!("read {}", object_ref(target)),
+        Effect::List { kind, namespace } => format!("list {} in {namespace}", kind.plural()),
         Effect::Write(write) => self::write(write),
         Effect::Call { to, call } => format!("call {to} {}", self::call(call)),
         Effect::Host(op) => host(op),
@@ -179,6 +180,10 @@ pub(crate) fn cut_hashes(line: &str) -> String {
 pub(crate) fn outcome(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Done(Reply::Gone) => "gone".into(),
+        Outcome::Done(Reply::Objects(objects)) => {
+            let names: Vec<&str> = objects.iter().map(|object| object.meta().name.as_str()).collect();
+            format!("[{}]", names.join(", "))
+        }
         Outcome::Done(_) => "done".into(),
         Outcome::Refused(refusal) => format!("refused: {refusal}"),
         Outcome::Unknown(text) => format!("unknown: {text}"),

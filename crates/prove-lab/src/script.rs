@@ -236,7 +236,9 @@ impl<R: Rules> Scene<R> {
                 let mounted = |path: &str| truth.iter().any(|fact| fact.ends_with(&format!(" at {path}")));
                 self.machine.perform(self.lab.now.0, op, mounted)
             }
-            Effect::Read(_) | Effect::Write(_) | Effect::Nothing => panic!("{effect:?} is the API's"),
+            Effect::Read(_) | Effect::List { .. } | Effect::Write(_) | Effect::Nothing => {
+                panic!("{effect:?} is the API's")
+            }
         };
         (self.noticed)(self);
         outcome

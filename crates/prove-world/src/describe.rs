@@ -108,6 +108,7 @@ fn ending(how: How, actor: &str, note: &str) -> String {
 fn detail(effect: &Effect) -> String {
     match effect {
         Effect::Read(target) => format!(" [read {target}]"),
+        Effect::List { kind, namespace } => format!(" [list {} in {namespace}]", kind.plural()),
         Effect::Write(Write::Patch { target, subresource, .. }) => {
             format!(" [patch {target}{}]", if subresource.is_some() { "/status" } else { "" })
         }

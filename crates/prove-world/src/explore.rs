@@ -241,7 +241,7 @@ fn silent_restart(world: &World) -> Option<Violation> {
             let Some(intent) = (member.ready() > 0).then(|| member.ready_intent(0).clone()) else { break };
             let name = member.name();
             match &intent.effect {
-                control::Effect::Read(_) | control::Effect::Nothing => {
+                control::Effect::Read(_) | control::Effect::List { .. } | control::Effect::Nothing => {
                     let step =
                         crate::step::Step::Act { member: at as u8, at: 0, held: false, how: crate::step::How::Done };
                     world = world.take(Move { step, budget: world.budget, behind: None, calm: true }, &[]).world;

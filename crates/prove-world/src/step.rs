@@ -197,7 +197,7 @@ impl World {
         };
         push(How::Done, Some(budget));
         match effect {
-            Effect::Read(_) => {
+            Effect::Read(_) | Effect::List { .. } => {
                 for denied in [false, true] {
                     push(How::Unread(denied), budget.fault(|b| &mut b.unread));
                 }
@@ -223,7 +223,7 @@ impl World {
             // One fault, whatever becomes of what was under way.
             push(How::LateCrash, budget.fault(|b| &mut b.crashes).and_then(|left| left.spend(|b| &mut b.late)));
         }
-        if !matches!(effect, Effect::Read(_)) {
+        if !matches!(effect, Effect::Read(_) | Effect::List { .. }) {
             push(How::ThenCrash, budget.fault(|b| &mut b.crashes));
         }
         // A machine's own operation is seen by nobody else before its answer, so holding it up shows nothing new.

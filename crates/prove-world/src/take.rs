@@ -298,9 +298,8 @@ fn told(how: How, effect: &Effect) -> Outcome {
 fn changes(effect: &Effect, outcome: &Outcome) -> bool {
     match (effect, outcome) {
         (Effect::Call { .. } | Effect::Host(_), Outcome::Done(_)) => true,
-        (Effect::Read(_) | Effect::Write(_) | Effect::Nothing, _) | (_, Outcome::Refused(_) | Outcome::Unknown(_)) => {
-            false
-        }
+        (Effect::Read(_) | Effect::List { .. } | Effect::Write(_) | Effect::Nothing, _)
+        | (_, Outcome::Refused(_) | Outcome::Unknown(_)) => false,
     }
 }
 

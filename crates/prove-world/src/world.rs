@@ -210,7 +210,12 @@ impl World {
     fn under_way<'a>(&'a self, call: &'a Call) -> impl Iterator<Item = (&'a str, &'a Call)> {
         self.late.iter().filter_map(move |late| match &late.intent.effect {
             Effect::Call { call: other, .. } if same_volume(call, other) => Some((late.node.as_str(), other)),
-            Effect::Call { .. } | Effect::Read(_) | Effect::Write(_) | Effect::Host(_) | Effect::Nothing => None,
+            Effect::Call { .. }
+            | Effect::Read(_)
+            | Effect::List { .. }
+            | Effect::Write(_)
+            | Effect::Host(_)
+            | Effect::Nothing => None,
         })
     }
 
@@ -234,6 +239,11 @@ impl World {
                 Some(found) => Outcome::Done(Reply::Object(found.object.clone())),
                 None => Outcome::Done(Reply::Gone),
             },
+            Effect::List { kind, namespace } => {
+                let inside = |held: &&Arc<Held>| namespace.is_empty() || held.object.meta().namespace == *namespace;
+                let objects = self.cluster.all(*kind).filter(inside).map(|held| held.object.clone());
+                Outcome::Done(Reply::Objects(objects.collect()))
+            }
             Effect::Write(write) => match self.cluster.write(actor, write) {
                 Ok(committed) => {
                     events = committed.events;
@@ -284,6 +294,7 @@ fn aspect<'a>(node: &'a str, call: &'a Call) -> Aspect<'a> {
 fn hash_effect(effect: &Effect, canon: &mut Canon) {
     match effect {
         Effect::Read(target) => target.hash(canon),
+        Effect::List { kind, namespace } => (kind, namespace).hash(canon),
         Effect::Write(write) => write.hash(canon),
         Effect::Call { to, call } => (to, call.method(), arguments(call)).hash(canon),
         Effect::Host(op) => op.hash(canon),

@@ -4,7 +4,7 @@
 use prove_world::{Bounds, Budget, run, wander, worlds};
 
 /// What the tests explore. `make prove` goes further in each of these worlds.
-const TESTED: [(&str, Budget); 13] = [
+const TESTED: [(&str, Budget); 14] = [
     ("attach", Budget::troubled(1, 1, 0)),
     ("attach-reported", Budget::troubled(1, 0, 1)),
     ("attach-forced", Budget::calm(2)),
@@ -13,6 +13,7 @@ const TESTED: [(&str, Budget); 13] = [
     ("copy-on-claim", Budget::troubled(1, 1, 0)),
     ("copy-on-claim", Budget::troubled(1, 0, 1)),
     ("node-lost", Budget::troubled(2, 1, 1)),
+    ("protect", Budget::troubled(3, 1, 1)),
     ("provision", Budget::troubled(1, 1, 1)),
     ("provision-on-claim", Budget::troubled(1, 1, 1)),
     ("resize", Budget::troubled(1, 1, 1)),
@@ -62,6 +63,12 @@ fn a_volume_moves_between_nodes_while_pods_are_deleted_by_force() {
 #[test]
 fn a_volume_moves_between_nodes_under_any_one_delay() {
     holds("attach-reported", Budget::troubled(1, 0, 1));
+}
+
+// Reliability 21, H8: a claim and the pod that uses it are deleted in any order, with a fault and a watch that is behind.
+#[test]
+fn a_claim_stays_while_a_pod_uses_it_under_a_fault_and_a_delay() {
+    holds("protect", Budget::troubled(3, 1, 1));
 }
 
 // Reliability 1 to 10, 16: a fault and a delay at once while a claim comes and goes.

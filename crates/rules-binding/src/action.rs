@@ -74,6 +74,12 @@ pub enum Action {
         /// Its uid.
         uid: String,
     },
+    /// List the pods that may use a claim which is being deleted, past the cache.
+    LookForUsers {
+        claim: ObjectKey,
+        /// The claim's uid.
+        uid: String,
+    },
     /// Read a volume, past the cache.
     LookForVolume {
         /// The volume.
@@ -101,6 +107,7 @@ impl control::Action for Action {
             Action::MarkReleased(_) => "MarkReleased",
             Action::Unreserve(_) => "Unreserve",
             Action::LookForClaim { .. } => "LookForClaim",
+            Action::LookForUsers { .. } => "LookForUsers",
             Action::LookForVolume { .. } => "LookForVolume",
         }
     }
@@ -138,6 +145,7 @@ impl control::Action for Action {
             Action::LookForClaim { claim, .. } => {
                 Effect::Read(ObjectRef { kind: Kind::PersistentVolumeClaim, key: claim.clone() })
             }
+            Action::LookForUsers { claim, .. } => Effect::List { kind: Kind::Pod, namespace: claim.namespace.clone() },
             Action::LookForVolume { volume, .. } => {
                 Effect::Read(ObjectRef::cluster(Kind::PersistentVolume, volume.as_str()))
             }
@@ -147,7 +155,9 @@ impl control::Action for Action {
     /// A fresh read prepares a write: it does not end a row of failures.
     fn attempt(&self, got: &Outcome) -> Attempt {
         match self {
-            Action::LookForClaim { .. } | Action::LookForVolume { .. } => Attempt::of_read(got),
+            Action::LookForClaim { .. } | Action::LookForUsers { .. } | Action::LookForVolume { .. } => {
+                Attempt::of_read(got)
+            }
             _ => Attempt::of(got),
         }
     }
@@ -157,6 +167,7 @@ impl control::Action for Action {
             Permission::new(Kind::PersistentVolumeClaim, "", "get"),
             Permission::new(Kind::PersistentVolumeClaim, "", "patch"),
             Permission::new(Kind::PersistentVolumeClaim, "status", "patch"),
+            Permission::new(Kind::Pod, "", "list"),
             Permission::new(Kind::PersistentVolume, "", "get"),
             Permission::new(Kind::PersistentVolume, "", "patch"),
             Permission::new(Kind::PersistentVolume, "status", "patch"),
@@ -252,7 +263,7 @@ impl fmt::Debug for Action {
             | Action::MarkAvailable(volume)
             | Action::MarkReleased(volume)
             | Action::Unreserve(volume) => write!(f, "{name}({})", volume.metadata.name),
-            Action::LookForClaim { claim, .. } => write!(f, "{name}({claim})"),
+            Action::LookForClaim { claim, .. } | Action::LookForUsers { claim, .. } => write!(f, "{name}({claim})"),
             Action::LookForVolume { volume, .. } => write!(f, "{name}({volume})"),
         }
     }

@@ -1,6 +1,6 @@
 use alloc::string::String;
 
-use api::Object;
+use api::{Object, ObjectKey};
 use control::{Outcome, Reply, Timestamp};
 
 use crate::Action;
@@ -34,6 +34,14 @@ pub enum Looked {
         /// When to look again if the cache has still not shown it.
         again: Timestamp,
     },
+    /// No pod used the claim of this uid, which was being deleted.
+    Unused { claim: String },
+    /// Pods used the claim, though the cache shows none yet.
+    Used {
+        claim: String,
+        /// When to list again if the cache has still not shown them.
+        again: Timestamp,
+    },
 }
 
 /// How long a cache may take to show what a fresh read showed, before we read again.
@@ -49,7 +57,28 @@ impl Looked {
     pub(crate) fn says_there(&self, name: &str, uid: &str, now: Timestamp) -> Option<Timestamp> {
         match self {
             Looked::There { volume, claim, again } if volume == name && claim == uid && now < *again => Some(*again),
-            Looked::There { .. } | Looked::Gone { .. } | Looked::Nothing => None,
+            Looked::There { .. }
+            | Looked::Gone { .. }
+            | Looked::Unused { .. }
+            | Looked::Used { .. }
+            | Looked::Nothing => None,
+        }
+    }
+
+    /// The pods were listed and none used the claim.
+    pub(crate) fn says_unused(&self, uid: &str) -> bool {
+        matches!(self, Looked::Unused { claim } if claim == uid)
+    }
+
+    /// The pods were listed, some used the claim, and it is too early to list again.
+    pub(crate) fn says_used(&self, uid: &str, now: Timestamp) -> Option<Timestamp> {
+        match self {
+            Looked::Used { claim, again } if claim == uid && now < *again => Some(*again),
+            Looked::Used { .. }
+            | Looked::Unused { .. }
+            | Looked::There { .. }
+            | Looked::Gone { .. }
+            | Looked::Nothing => None,
         }
     }
 }
@@ -70,10 +99,24 @@ impl Memory {
             (Action::LookForVolume { volume, claim_uid }, Outcome::Done(reply)) => {
                 Memory { looked: read(shows_volume(reply, claim_uid), volume, claim_uid) }
             }
+            (Action::LookForUsers { claim, uid }, Outcome::Done(Reply::Objects(pods))) => {
+                let claim_uid = uid.clone();
+                let looked = match pods.iter().any(|pod| uses(pod, claim)) {
+                    true => Looked::Used { claim: claim_uid, again: now.after_millis(CATCH_UP_MILLIS) },
+                    false => Looked::Unused { claim: claim_uid },
+                };
+                Memory { looked }
+            }
             // A finding serves the one write it was made for.
             (_, Outcome::Done(_) | Outcome::Refused(_) | Outcome::Unknown(_)) => Memory::default(),
         }
     }
+}
+
+/// A pod that has not ended and names the claim.
+fn uses(object: &Object, claim: &ObjectKey) -> bool {
+    let Object::Pod(pod) = object else { return false };
+    pod.metadata.namespace == claim.namespace && !pod.is_terminal() && pod.claim_names().any(|name| name == claim.name)
 }
 
 fn shows_claim(reply: &Reply, uid: &str) -> bool {

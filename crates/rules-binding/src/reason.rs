@@ -7,6 +7,10 @@ control::reasons! {
         ClaimBeingDeleted,
         /// The claim is being deleted, and pods still use it.
         ClaimInUse,
+        /// The claim is being deleted, and a list past the cache must show that no pod uses it.
+        LookingForUsers,
+        /// A list found pods that use the claim and that the cache does not hold: the watch is behind.
+        UsersNotSeenYet,
         /// The claim is about to get the finalizer that keeps it while pods use it.
         AddingClaimFinalizer,
         /// The claim is being deleted and no pod uses it, so the finalizer goes.

@@ -129,7 +129,7 @@ impl Memory {
                 self.gone.insert(uid.into());
             }
             Outcome::Done(Reply::Object(_)) => self.alive_at = Some(now),
-            Outcome::Done(Reply::Nothing | Reply::Csi(_) | Reply::Host(_))
+            Outcome::Done(Reply::Nothing | Reply::Objects(_) | Reply::Csi(_) | Reply::Host(_))
             | Outcome::Refused(_)
             | Outcome::Unknown(_) => {}
         }

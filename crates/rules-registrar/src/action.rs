@@ -249,7 +249,7 @@ pub fn learn(local: &mut Local, did: &Action, got: &Outcome) {
     };
     let answer = match got {
         Outcome::Done(Reply::Csi(response)) => Some(response),
-        Outcome::Done(Reply::Nothing | Reply::Object(_) | Reply::Gone | Reply::Host(_))
+        Outcome::Done(Reply::Nothing | Reply::Object(_) | Reply::Objects(_) | Reply::Gone | Reply::Host(_))
         | Outcome::Refused(_)
         | Outcome::Unknown(_) => None,
     };

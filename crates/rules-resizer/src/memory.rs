@@ -184,7 +184,7 @@ pub(crate) fn grown(asked: i64, reply: &Reply) -> Result<Grown, String> {
             }
             Ok(Grown { asked, size, node_goes_on: answer.node_expansion_required })
         }
-        Reply::Csi(_) | Reply::Nothing | Reply::Object(_) | Reply::Gone | Reply::Host(_) => {
+        Reply::Csi(_) | Reply::Nothing | Reply::Object(_) | Reply::Objects(_) | Reply::Gone | Reply::Host(_) => {
             Err("the driver's answer makes no sense".into())
         }
     }

@@ -3,6 +3,21 @@
 use crate::laws::{Violation, handle};
 use crate::world::World;
 
+/// A claim that was there before a step and a pod that was on a node: after the step the claim is gone and the pod is not.
+pub(super) fn check_used(before: &World, after: &World) -> Option<Violation> {
+    let gone = before.cluster.claims().find(|claim| {
+        let uid = &claim.metadata.uid;
+        !after.cluster.claims().any(|now| now.metadata.uid == *uid)
+    })?;
+    let user = after.cluster.pods().find(|pod| {
+        pod.metadata.namespace == gone.metadata.namespace
+            && !pod.spec.node_name.is_empty()
+            && !pod.is_terminal()
+            && pod.claim_names().any(|name| name == gone.metadata.name)
+    })?;
+    Some(Violation::ClaimWent { claim: gone.metadata.key().to_string(), pod: user.metadata.key().to_string() })
+}
+
 pub(super) fn check_bindings(world: &World) -> Option<Violation> {
     for claim in world.cluster.claims() {
         let name = &claim.spec.volume_name;

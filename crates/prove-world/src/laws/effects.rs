@@ -13,7 +13,7 @@ pub(crate) fn check_effect(world: &World, actor: &str, node: &str, effect: &Effe
     match effect {
         Effect::Call { call, .. } => check_call(world, actor, node, call),
         Effect::Host(Op::RemoveFile { path }) => node::check_remove_file(world, actor, node, path),
-        Effect::Host(_) | Effect::Read(_) | Effect::Write(_) | Effect::Nothing => None,
+        Effect::Host(_) | Effect::Read(_) | Effect::List { .. } | Effect::Write(_) | Effect::Nothing => None,
     }
 }
 
@@ -45,6 +45,7 @@ pub(crate) fn check_role(actor: &str, permissions: &[Permission], effect: &Effec
     let (kind, subresource, verb) = match effect {
         Effect::Write(write) => (write.target().kind, write.subresource().unwrap_or(""), write.verb()),
         Effect::Read(target) => (target.kind, "", "get"),
+        Effect::List { kind, .. } => (*kind, "", "list"),
         Effect::Call { .. } | Effect::Host(_) | Effect::Nothing => return None,
     };
     (!permissions.contains(&Permission { kind, subresource, verb })).then(|| Violation::NotAllowed {

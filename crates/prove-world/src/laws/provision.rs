@@ -53,7 +53,12 @@ fn being_made_from(world: &World, volume: &str) -> Option<String> {
         Effect::Call { call: Call::CreateVolume(request), .. } if source_of(request) == Some(volume) => {
             Some(request.name.clone())
         }
-        Effect::Call { .. } | Effect::Read(_) | Effect::Write(_) | Effect::Host(_) | Effect::Nothing => None,
+        Effect::Call { .. }
+        | Effect::Read(_)
+        | Effect::List { .. }
+        | Effect::Write(_)
+        | Effect::Host(_)
+        | Effect::Nothing => None,
     })
 }
 

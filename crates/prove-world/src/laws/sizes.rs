@@ -77,6 +77,11 @@ fn still_coming<'a>(world: &'a World, id: &'a str) -> impl Iterator<Item = i64> 
         Effect::Call { call: Call::ControllerExpandVolume(request), .. } if request.volume_id == id => {
             request.capacity_range.as_ref().map(|range| range.required_bytes)
         }
-        Effect::Call { .. } | Effect::Read(_) | Effect::Write(_) | Effect::Host(_) | Effect::Nothing => None,
+        Effect::Call { .. }
+        | Effect::Read(_)
+        | Effect::List { .. }
+        | Effect::Write(_)
+        | Effect::Host(_)
+        | Effect::Nothing => None,
     })
 }

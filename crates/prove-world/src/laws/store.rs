@@ -5,6 +5,7 @@ use control::Outcome;
 
 use crate::cluster::Held;
 use crate::laws::Violation;
+use crate::laws::binding::check_used;
 use crate::laws::sizes::bytes;
 use crate::world::World;
 
@@ -30,7 +31,7 @@ pub(crate) fn check_passage(before: &World, after: &World) -> Option<Violation> 
             return Some(violation);
         }
     }
-    None
+    check_used(before, after)
 }
 
 fn check_held(after: &World, was: &Held) -> Option<Violation> {

@@ -70,6 +70,9 @@ violations! {
         DeletesWanted { actor: String, volume: String, node: String } "{actor} deletes {volume}, wanted on {node}";
         DeletesBound { actor: String, volume: String, claim: String } "{actor} deletes {volume}, bound to {claim}";
     }
+    UsedClaimStays {
+        ClaimWent { claim: String, pod: String } "{claim} is gone and {pod} uses it";
+    }
     OneToOne {
         TwoClaims { volume: String, one: String, other: String } "{one} and {other} both name {volume}";
         ForAnother { claim: String, volume: String } "{claim} names {volume}, which is for another";

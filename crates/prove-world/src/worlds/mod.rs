@@ -18,6 +18,7 @@ pub mod attach;
 pub mod copy;
 pub mod node_lost;
 pub mod node_part;
+pub mod protect;
 pub mod provision;
 pub mod resize;
 pub mod store;
@@ -27,13 +28,14 @@ const DRIVER: &str = "local.csi.longshore";
 
 /// Every world there is, with the bounds of `make prove`: larger than those of the tests, which take seconds.
 pub fn worlds() -> &'static [(Scenario, Bounds)] {
-    const ALL: [(Scenario, Bounds); 10] = [
+    const ALL: [(Scenario, Bounds); 11] = [
         (attach::SCENARIO, Bounds::of(Budget::troubled(2, 1, 0))),
         (attach::REPORTED, Bounds::of(Budget::troubled(2, 0, 1))),
         (attach::FORCED, Bounds::of(Budget::troubled(2, 0, 1))),
         (copy::SCENARIO, Bounds::of(Budget::troubled(1, 1, 1))),
         (copy::ON_CLAIM, Bounds::of(Budget::troubled(1, 1, 1))),
         (node_lost::SCENARIO, Bounds::of(Budget::troubled(2, 2, 1))),
+        (protect::SCENARIO, Bounds::of(Budget::troubled(3, 1, 2))),
         (provision::SCENARIO, Bounds::of(Budget::troubled(2, 1, 1))),
         (provision::ON_CLAIM, Bounds::of(Budget::troubled(2, 1, 1))),
         (resize::SCENARIO, Bounds::of(Budget::troubled(2, 1, 1))),

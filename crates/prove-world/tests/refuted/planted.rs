@@ -7,12 +7,12 @@ use crate::upstream;
 use crate::wrong::{
     Agent, AsksForLittle, Astray, BindsTwice, CachedInUse, DoesNotReport, DoesNotWait, ForgetsDetaching, ForgetsFirst,
     FreshReadOnly, Greets, GrowsOnPaper, Habit, Led, LetsGoEarly, Misled, NeverHolds, NodeIsSwift, ReleasesBound,
-    SaysAttached, SaysDetached, Sleeps, TakesEarly, Tiny, Trespasses, Trusting, Unguarded, UnknownIsNo, UnstagesFirst,
-    Wavers,
+    SaysAttached, SaysDetached, Sleeps, TakesEarly, Tiny, Trespasses, Trusting, TrustsCachedPods, Unguarded,
+    UnknownIsNo, UnstagesFirst, Wavers,
 };
 use api::{Kind, ObjectRef, Precondition, Write};
 use prove_world::world::{UserMove, World};
-use prove_world::worlds::{attach, copy, provision, resize, store};
+use prove_world::worlds::{attach, copy, protect, provision, resize, store};
 use prove_world::{Bounds, Budget, Law, Report, Scenario, Seat, WrongStore, explore};
 use rules_attachdetach::AttachDetach;
 use rules_attacher::Attacher;
@@ -78,6 +78,9 @@ planted! {
     /// Reliability 8.
     NoDeleteInUse releasing_what_is_bound_is_refuted
         => plant("provision, releasing what is bound", provision::SCENARIO, releasing, Budget::calm(0));
+    /// Reliability 21, H8: the cached pods are never enough.
+    UsedClaimStays letting_a_claim_go_on_cached_pods_is_refuted
+        => plant("protect, trusting cached pods", protect::SCENARIO, trusting_cached_pods, one_slow_watch());
     /// Reliability 4, 16.
     OneToOne binding_a_volume_twice_is_refuted
         => plant("copy, binding twice", copy::SCENARIO, binding_twice, Budget::calm(0));
@@ -154,6 +157,15 @@ pub fn no_intent() -> World {
         let settings = Settings { intent: Intent::InMemory, ..Settings::default() };
         Local { settings: settings.into(), ..provision::local() }
     }))
+}
+
+fn trusting_cached_pods() -> World {
+    protect::start::<Led<TrustsCachedPods>>(none())
+}
+
+/// A user who starts a pod and deletes its claim, and one watch that is behind.
+fn one_slow_watch() -> Budget {
+    Budget::troubled(2, 0, 1)
 }
 
 fn releasing() -> World {

@@ -28,13 +28,31 @@ fn claim(now: Timestamp, facts: &ClaimFacts, memory: &Memory) -> Decision<Action
             Why::waiting(Reason::AddingClaimFinalizer, "adding the finalizer that keeps the claim while pods use it"),
         ),
         (false, true) => standing(now, facts, memory),
-        (true, true) if facts.users.is_empty() => Decision::Do(
-            Action::RemoveClaimFinalizer(claim.clone()),
-            Why::waiting(Reason::RemovingClaimFinalizer, "the claim is being deleted and no pod uses it"),
-        ),
+        (true, true) if facts.users.is_empty() => unused(now, claim, memory),
         (true, true) => in_use(now, facts, memory),
         (true, false) => Decision::Rest(Why::settled(Reason::ClaimBeingDeleted, "the claim is being deleted")),
     }
+}
+
+/// The cache shows no pod that uses the claim, which is being deleted. Pods and claims come by separate watches, so a pod
+/// may be there all the same: only a list past the cache lets the claim go (reliability 21). No pod that is created from
+/// now on gets a node, because the claim is being deleted.
+fn unused(now: Timestamp, claim: &Arc<PersistentVolumeClaim>, memory: &Memory) -> Decision<Action, Reason> {
+    let uid = &claim.metadata.uid;
+    if memory.looked.says_unused(uid) {
+        return Decision::Do(
+            Action::RemoveClaimFinalizer(claim.clone()),
+            Why::waiting(Reason::RemovingClaimFinalizer, "the claim is being deleted and no pod uses it"),
+        );
+    }
+    if let Some(until) = memory.looked.says_used(uid, now) {
+        let why = Why::waiting(Reason::UsersNotSeenYet, "waiting for news of the pods that use the claim");
+        return Decision::Wait(until, why);
+    }
+    Decision::Do(
+        Action::LookForUsers { claim: claim.metadata.key(), uid: uid.clone() },
+        Why::waiting(Reason::LookingForUsers, "the claim is being deleted: making sure that no pod uses it"),
+    )
 }
 
 /// The claim's deletion waits for its pods; until then a completed binding is kept in order and no new one is begun.

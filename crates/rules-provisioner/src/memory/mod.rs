@@ -301,7 +301,9 @@ impl Memory {
                 let same = claim.metadata.uid == self.uid && !claim.metadata.is_deleting();
                 same && claim.spec.volume_name.is_empty()
             }
-            Reply::Object(_) | Reply::Gone | Reply::Nothing | Reply::Csi(_) | Reply::Host(_) => false,
+            Reply::Object(_) | Reply::Objects(_) | Reply::Gone | Reply::Nothing | Reply::Csi(_) | Reply::Host(_) => {
+                false
+            }
         };
         let again = now.after_millis(CATCH_UP_MILLIS);
         Memory { fresh: if wanted { Fresh::StillWanted } else { Fresh::Spared { again } }, ..self }
@@ -315,7 +317,7 @@ impl Memory {
             {
                 Fresh::Condemned
             }
-            Reply::Object(_) | Reply::Gone | Reply::Nothing | Reply::Csi(_) | Reply::Host(_) => {
+            Reply::Object(_) | Reply::Objects(_) | Reply::Gone | Reply::Nothing | Reply::Csi(_) | Reply::Host(_) => {
                 Fresh::Spared { again: now.after_millis(CATCH_UP_MILLIS) }
             }
         };

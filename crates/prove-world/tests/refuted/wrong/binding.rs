@@ -52,3 +52,25 @@ impl Astray for BindsTwice {
         }
     }
 }
+
+/// Takes the cached pods for all there are.
+pub struct TrustsCachedPods;
+
+impl Astray for TrustsCachedPods {
+    type Real = Binding;
+    type Local = ();
+
+    fn real(local: &()) -> &() {
+        local
+    }
+
+    fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
+        match (Binding::decide(now, view, memory), view) {
+            (Decision::Do(Action::LookForUsers { .. }, _), View::Claim(ClaimView::Here(facts))) => Decision::Do(
+                Action::RemoveClaimFinalizer(facts.claim.clone()),
+                Why::waiting(Reason::RemovingClaimFinalizer, "taken for unused"),
+            ),
+            (decision, _) => decision,
+        }
+    }
+}

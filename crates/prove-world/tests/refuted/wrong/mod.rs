@@ -16,7 +16,7 @@ use api::{Kind, ObjectRef};
 use control::{BackOff, Cache, Change, Decision, Outcome, Route, Rules, Timestamp};
 
 pub use attacher::{SaysAttached, SaysDetached};
-pub use binding::{BindsTwice, ReleasesBound};
+pub use binding::{BindsTwice, ReleasesBound, TrustsCachedPods};
 pub use detach::{CachedInUse, FreshReadOnly};
 pub use node::{Agent, DoesNotReport, DoesNotWait, ForgetsFirst, Misled, TakesEarly, UnstagesFirst};
 pub use provision::Trusting;
