@@ -1,5 +1,5 @@
-//! Lists past every cache. Callers that ask for the same list while one is under way share the next one: each gets a list
-//! that began after it asked, and a hundred claims deleted at once cost the server a few lists, not a hundred.
+//! Lists past every cache. Callers that ask for the same list while one is under way share the next one: each gets a
+//! list that began after it asked, and a hundred claims deleted at once cost the server a few lists, not a hundred.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -65,7 +65,7 @@ fn a_volume_moves_between_nodes_under_any_one_delay() {
     holds("attach-reported", Budget::troubled(1, 0, 1));
 }
 
-// Reliability 21, H8: a claim and the pod that uses it are deleted in any order, with a fault and a watch that is behind.
+// Reliability 21, H8: a claim and the pod that uses it go in any order, with a fault and a watch that is behind.
 #[test]
 fn a_claim_stays_while_a_pod_uses_it_under_a_fault_and_a_delay() {
     holds("protect", Budget::troubled(3, 1, 1));

@@ -3,7 +3,7 @@
 use crate::laws::{Violation, handle};
 use crate::world::World;
 
-/// A claim that was there before a step and a pod that was on a node: after the step the claim is gone and the pod is not.
+/// A claim was there before a step and a pod used it on a node: after the step the claim is gone and the pod is not.
 pub(super) fn check_used(before: &World, after: &World) -> Option<Violation> {
     let gone = before.cluster.claims().find(|claim| {
         let uid = &claim.metadata.uid;

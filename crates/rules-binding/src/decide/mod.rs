@@ -34,9 +34,9 @@ fn claim(now: Timestamp, facts: &ClaimFacts, memory: &Memory) -> Decision<Action
     }
 }
 
-/// The cache shows no pod that uses the claim, which is being deleted. Pods and claims come by separate watches, so a pod
-/// may be there all the same: only a list past the cache lets the claim go (reliability 21). No pod that is created from
-/// now on gets a node, because the claim is being deleted.
+/// The cache shows no pod that uses the claim, which is being deleted. Pods and claims come by separate watches, so a
+/// pod may be there all the same: only a list past the cache lets the claim go (reliability 21). No pod that is
+/// created from now on gets a node, because the claim is being deleted.
 fn unused(now: Timestamp, claim: &Arc<PersistentVolumeClaim>, memory: &Memory) -> Decision<Action, Reason> {
     let uid = &claim.metadata.uid;
     if memory.looked.says_unused(uid) {
