@@ -104,11 +104,15 @@ fuzz: toolchain ## Send the API server what nobody should: bodies, patches, path
 	LONGSHORE_FUZZ_SECONDS=$(or $(SECONDS),60) cargo test --package io-apiserver --locked --quiet --test fuzz -- --nocapture
 
 .PHONY: bench
-bench: bench-up bench-driver bench-sidecars ## Measure everything: one volume's life under `up`, the drivers, the sidecars
+bench: bench-up bench-load bench-driver bench-sidecars ## Measure everything: one volume's life under `up`, the drivers, the sidecars
 
 .PHONY: bench-up
 bench-up: bench-build kubectl ## Measure start-up, one volume's life and memory; prints the figures
 	@$(XTASK) bench $(LONGSHORE)
+
+.PHONY: bench-load
+bench-load: bench-build ## Measure claims while others write, watch, hold connections open and send huge bodies
+	@$(XTASK) bench-load $(LONGSHORE)
 
 .PHONY: bench-driver
 bench-driver: bench-build filesystem-tools ## Measure the driver beside the Go hostpath driver (DOC=docs/benchmarks.md keeps the tables)

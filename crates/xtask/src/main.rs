@@ -1,4 +1,4 @@
-//! Chores by name: `xtask bench BINARY`, `xtask bench-driver BINARY …`, `xtask bench-sidecars BINARY …`.
+//! Chores by name: `xtask bench BINARY`, and `bench-load`, `bench-driver`, `bench-sidecars` in its place.
 
 use std::io;
 use std::process::ExitCode;
@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use xtask::bench;
 
 const USAGE: &str = "usage: xtask bench BINARY
+       xtask bench-load BINARY
        xtask bench-driver BINARY [--quick] [--json FILE] [--doc FILE]
        xtask bench-sidecars BINARY [--quick] [--full] [--fast] [--only NAME] [--beside OTHER-BINARY] [--until OPERATION] [--volumes N] [--rounds N] [--json FILE] [--doc FILE]";
 
@@ -14,6 +15,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done: io::Result<String> = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["bench", binary] => bench::up::run(binary),
+        ["bench-load", binary] => bench::load::run(binary),
         ["bench-driver", binary, ref options @ ..] => match bench::driver::Settings::read(binary, options) {
             Some(settings) => bench::driver::run(&settings),
             None => return usage(),

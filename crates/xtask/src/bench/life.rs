@@ -24,7 +24,15 @@ pub(crate) struct Life {
 }
 
 /// A data directory that goes when it is no longer needed.
-struct Scratch(PathBuf);
+pub(crate) struct Scratch(pub PathBuf);
+
+impl Scratch {
+    pub fn new() -> io::Result<Scratch> {
+        let scratch = Scratch(PathBuf::from(format!("/tmp/lsb-{}", std::process::id())));
+        fs::create_dir_all(&scratch.0)?;
+        Ok(scratch)
+    }
+}
 
 impl Drop for Scratch {
     fn drop(&mut self) {
@@ -34,13 +42,12 @@ impl Drop for Scratch {
 
 /// Starts, claims, mounts, runs, deletes, restarts.
 pub fn live(binary: &str) -> io::Result<Life> {
-    let scratch = Scratch(PathBuf::from(format!("/tmp/lsb-{}", std::process::id())));
-    fs::create_dir_all(&scratch.0)?;
+    let scratch = Scratch::new()?;
     let data = scratch.0.join("d");
     let log = scratch.0.join("log");
     fs::write(scratch.0.join("example.yaml"), EXAMPLE)?;
 
-    let (mut server, first_ready) = up(binary, &data, &log)?;
+    let (mut server, first_ready) = up(binary, &data, &log, &[])?;
     let (memory_ready, anonymous_ready) = memory(&server)?;
     let before = counts(&data)?;
     let began = Instant::now();
@@ -58,7 +65,7 @@ pub fn live(binary: &str) -> io::Result<Life> {
     let after = counts(&data)?;
     let (memory_after, _) = memory(&server)?;
     stop(&mut server)?;
-    let (mut server, later_ready) = up(binary, &data, Path::new("/dev/null"))?;
+    let (mut server, later_ready) = up(binary, &data, Path::new("/dev/null"), &[])?;
     stop(&mut server)?;
 
     let steps = steps(&fs::read_to_string(&log)?);
@@ -82,10 +89,12 @@ pub fn live(binary: &str) -> io::Result<Life> {
     })
 }
 
-fn up(binary: &str, data: &Path, log: &Path) -> io::Result<(Child, f64)> {
+/// Starts `up` with these options too, and answers when it is ready.
+pub(crate) fn up(binary: &str, data: &Path, log: &Path, more: &[&str]) -> io::Result<(Child, f64)> {
     let began = Instant::now();
     let mut server = Command::new(binary)
         .args(["up", "--listen", "127.0.0.1:0", "--node-name", "here", "-vv", "--data-dir", text(data)])
+        .args(more)
         .env("NO_COLOR", "1")
         .stdout(Stdio::piped())
         .stderr(fs::File::create(log)?)
@@ -99,7 +108,7 @@ fn up(binary: &str, data: &Path, log: &Path) -> io::Result<(Child, f64)> {
     Err(io::Error::other(format!("{binary} did not come up; see {}", log.display())))
 }
 
-fn stop(server: &mut Child) -> io::Result<()> {
+pub(crate) fn stop(server: &mut Child) -> io::Result<()> {
     Command::new("kill").args(["-INT", &server.id().to_string()]).status()?;
     server.wait()?;
     Ok(())
@@ -127,7 +136,7 @@ fn counts(data: &Path) -> io::Result<BTreeMap<String, u64>> {
 }
 
 /// Resident and anonymous megabytes.
-fn memory(server: &Child) -> io::Result<(f64, f64)> {
+pub(crate) fn memory(server: &Child) -> io::Result<(f64, f64)> {
     let status = fs::read_to_string(format!("/proc/{}/status", server.id()))?;
     let field = |name: &str| {
         let line = status.lines().find(|line| line.starts_with(name));
