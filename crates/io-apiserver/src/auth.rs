@@ -1,5 +1,6 @@
 //! Authentication and authorization: who asks, and whether RBAC allows it. Nothing else decides that.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rules_store::{Attributes, Store, Subject};
@@ -19,13 +20,39 @@ pub struct Identity {
     pub user: Arc<str>,
     /// The groups; the organisations of a client certificate, and the one everybody is in.
     pub groups: Arc<[String]>,
+    /// What is known besides, which counts for no right and is told to whoever asks who they are.
+    particulars: Option<Arc<Particulars>>,
+}
+
+/// What an identity may have besides a name and groups.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Particulars {
+    pub uid: String,
+    pub extra: BTreeMap<String, Vec<String>>,
 }
 
 impl Identity {
     /// A caller of this name in these groups.
     pub fn new(user: &str, groups: &[&str]) -> Identity {
         let groups = groups.iter().copied().chain([AUTHENTICATED]).map(str::to_owned).collect();
-        Identity { user: user.into(), groups }
+        Identity { user: user.into(), groups, particulars: None }
+    }
+
+    pub(crate) fn with(self, particulars: Particulars) -> Identity {
+        Identity { particulars: Some(Arc::new(particulars)), ..self }
+    }
+
+    /// The caller as Kubernetes tells it.
+    pub(crate) fn user_info(&self) -> Value {
+        let mut told = json!({"username": &*self.user, "groups": &*self.groups});
+        let Particulars { uid, extra } = self.particulars.as_deref().cloned().unwrap_or_default();
+        if !uid.is_empty() {
+            told["uid"] = uid.into();
+        }
+        if !extra.is_empty() {
+            told["extra"] = json!(extra);
+        }
+        told
     }
 
     /// A part of this very process, which may do everything.

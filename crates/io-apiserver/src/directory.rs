@@ -86,8 +86,9 @@ fn check_format(path: &Path) -> Result<(), Error> {
 }
 
 fn other_format(path: &Path, found: &str) -> Error {
-    // Only the start is shown: the file may hold anything.
-    Error::Format { path: path.to_owned(), found: found.chars().take(40).collect(), reads: FORMAT }
+    // Only the start is shown, in one line: the file may hold anything.
+    let found = found.chars().take(40).flat_map(char::escape_debug).collect();
+    Error::Format { path: path.to_owned(), found, reads: FORMAT }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use rules_store::{Context, Kind, Request, Store, StoreKey, Stored, WriteOptions};
+use rules_store::{Context, Failure, Kind, Request, Store, StoreKey, Stored, WriteOptions, missing_accounts};
 use serde_json::{Value, json};
 
 use crate::directory::DataDirectory;
@@ -37,7 +37,8 @@ fn restore(database: &Path, found: Vec<Found>, revision: u64) -> Result<Store, E
     let mut objects = Vec::with_capacity(found.len());
     for Found { key, value } in found {
         // The key is shown, the value never: it may be a secret.
-        let damaged = |what: &str| Error::Damaged { path: database.to_owned(), reason: format!("{what}: {key}") };
+        let shown: String = key.chars().take(600).flat_map(char::escape_debug).collect();
+        let damaged = |what: &str| Error::Damaged { path: database.to_owned(), reason: format!("{what}: {shown}") };
         let place = key_of(&key).ok_or_else(|| damaged("an object of an unknown kind"))?;
         let value = serde_json::from_slice(&value).map_err(|_| damaged("an object that is not JSON"))?;
         objects.push(stored(place, value, revision).ok_or_else(|| damaged("an object without a proper version"))?);
@@ -52,23 +53,20 @@ fn stored(key: StoreKey, value: Value, newest: u64) -> Option<Stored> {
     if named && (1..=newest).contains(&revision) { Some(Stored { key, revision, value }) } else { None }
 }
 
+/// The namespaces a cluster has from the beginning, and the account of each namespace, also of those from before.
 fn ensure_namespaces(store: &mut Store, log: &mut DurableLog, database: &Path) -> Result<(), Error> {
     let mut rows = Vec::new();
     for name in NAMESPACES {
-        let refused = |reason: String| Error::Namespace { name, reason };
-        let kind = Kind::Namespace;
-        if store.get(kind, "", name).is_some() {
-            continue;
+        if store.get(Kind::Namespace, "", name).is_none() {
+            let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+            let (kind, options) = (Kind::Namespace, WriteOptions::default());
+            make(store, Request::Create { kind, namespace: String::new(), body, options }, &mut rows)
+                .map_err(|failure| Error::Namespace { name, reason: failure.to_string() })?;
         }
-        let uid = uuid::Uuid::new_v4().to_string();
-        let context = Context { now_millis: writer::now_millis(), new_uid: &uid, actor: "system:longshore" };
-        let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-        let request = Request::Create { kind, namespace: String::new(), body, options: WriteOptions::default() };
-        let applied = store.apply(&context, request).map_err(|failure| refused(failure.to_string()))?;
-        for change in applied.changes {
-            let value = Some(change.object.value.to_string().into());
-            rows.push(Row { key: key_text(&change.object.key), revision: change.revision, value });
-        }
+    }
+    for request in missing_accounts(store) {
+        make(store, request, &mut rows)
+            .map_err(|failure| Error::Namespace { name: "default", reason: failure.to_string() })?;
     }
     if rows.is_empty() {
         return Ok(());
@@ -81,4 +79,14 @@ fn ensure_namespaces(store: &mut Store, log: &mut DurableLog, database: &Path) -
         ),
         CommitError::Broken(reason) => Error::Damaged { path: database.to_owned(), reason },
     })
+}
+
+fn make(store: &mut Store, request: Request, rows: &mut Vec<Row>) -> Result<(), Failure> {
+    let uid = uuid::Uuid::new_v4().to_string();
+    let context = Context { now_millis: writer::now_millis(), new_uid: &uid, actor: "system:longshore" };
+    for change in store.apply(&context, request)?.changes {
+        let value = Some(change.object.value.to_string().into());
+        rows.push(Row { key: key_text(&change.object.key), revision: change.revision, value });
+    }
+    Ok(())
 }

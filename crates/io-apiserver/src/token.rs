@@ -11,7 +11,7 @@ use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::{Value, json};
 
-use crate::auth::Identity;
+use crate::auth::{Identity, Particulars};
 use crate::{Error, files};
 
 const KEY_BYTES: usize = 32;
@@ -35,7 +35,8 @@ impl Account {
     pub(crate) fn identity(&self) -> Identity {
         let user = format!("system:serviceaccount:{}:{}", self.namespace, self.name);
         let place = format!("system:serviceaccounts:{}", self.namespace);
-        Identity::new(&user, &["system:serviceaccounts", &place])
+        let particulars = Particulars { uid: self.uid.clone(), ..Particulars::default() };
+        Identity::new(&user, &["system:serviceaccounts", &place]).with(particulars)
     }
 }
 

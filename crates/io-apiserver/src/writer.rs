@@ -9,7 +9,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use rules_store::{Applied, Change, Context, EventType, Kind, Request, Store, StoreKey, Stored};
+use rules_store::{
+    Applied, Change, Context, EventType, Failure, Kind, Request, Store, StoreKey, Stored, missing_accounts_after,
+};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::durable::{CommitError, DurableLog, Row};
@@ -205,7 +207,7 @@ impl WriterThread {
             let uid = uuid::Uuid::new_v4().to_string();
             let context = Context { now_millis, new_uid: &uid, actor: &job.actor };
             let result = match space {
-                Space::Plenty => self.head.apply(&context, job.request).map_err(Refusal::from),
+                Space::Plenty => apply_with_accounts(&mut self.head, &context, job.request).map_err(Refusal::from),
                 Space::Scarce => apply_sparingly(&mut self.head, &context, job.request),
             };
             batch.take(result, Waiting { answer: job.answer, place: job.place, again });
@@ -227,6 +229,20 @@ impl WriterThread {
             Err(CommitError::Broken(reason)) => end_unwritable(&reason),
         }
     }
+}
+
+/// Applies a request, and gives a new namespace its account in the same transaction. Where space is scarce it goes without,
+/// until the next start.
+fn apply_with_accounts(head: &mut Store, context: &Context<'_>, request: Request) -> Result<Applied, Failure> {
+    let mut applied = head.apply(context, request)?;
+    for request in missing_accounts_after(head, &applied.changes) {
+        let uid = uuid::Uuid::new_v4().to_string();
+        // The namespace is there and the name is free, so nothing is refused; if it were, the next start mends it.
+        if let Ok(account) = head.apply(&Context { new_uid: &uid, ..*context }, request) {
+            applied.changes.extend(account.changes);
+        }
+    }
+    Ok(applied)
 }
 
 fn apply_sparingly(head: &mut Store, context: &Context<'_>, request: Request) -> Result<Applied, Refusal> {

@@ -220,3 +220,37 @@ fn a_full_disk_refuses_writes_cleanly_and_service_resumes() {
         assert!(server.revision() > before);
     });
 }
+
+#[test]
+fn h5_what_nests_to_the_limit_is_read_back_and_what_nests_deeper_is_not_stored() {
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let server = open(dir.path());
+        let service = server.service_as("test");
+        let status = "status/containerStatuses/0/user/linux/supplementalGroups";
+        let container = r#"{"name":"c","image":"host"}"#;
+        let pod = format!(r#"{{"metadata":{{"name":"p"}},"spec":{{"containers":[{container}]}}}}"#);
+        let pods = "/api/v1/namespaces/default/pods";
+        assert_eq!(call(&service, "POST", pods, &pod).await.0, 201);
+        // The way of old: a list that nobody looked into, nested by two operations of a patch.
+        let deep = format!("{}{}", "[".repeat(80), "]".repeat(80));
+        let user = r#"{"linux":{"uid":0,"gid":0,"supplementalGroups":[]}}"#;
+        let first = format!(r#"{{"status":{{"containerStatuses":[{{"name":"c","user":{user}}}]}}}}"#);
+        let path = format!("{pods}/p/status");
+        assert_eq!(common::call_as(&service, "PATCH", &path, "application/merge-patch+json", &first).await.0, 200);
+        let inner = "/0".repeat(79);
+        let patch = format!(
+            r#"[{{"op":"add","path":"/{status}","value":{deep}}},{{"op":"add","path":"/{status}{inner}/-","value":{deep}}}]"#
+        );
+        let (code, said) = common::call_as(&service, "PATCH", &path, "application/json-patch+json", &patch).await;
+        assert!(code == 413 && said["message"].as_str().unwrap().contains("nests deeper"), "{code} {said}");
+        // Within the depth of a patch, the schema refuses what is no number.
+        let patch = format!(r#"[{{"op":"add","path":"/{status}","value":{deep}}}]"#);
+        let (code, said) = common::call_as(&service, "PATCH", &path, "application/json-patch+json", &patch).await;
+        assert!(code == 400 && said["message"].as_str().unwrap().contains("must be a whole number"), "{code} {said}");
+        server.close();
+        let again = open(dir.path());
+        assert_eq!(call(&again.service_as("test"), "GET", &format!("{pods}/p"), "").await.0, 200);
+        again.close();
+    });
+}

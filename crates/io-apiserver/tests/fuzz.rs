@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
-use common::{call, open};
+use common::{MAPS, call, call_as, config_map, open};
 use http::Request;
 use http_body_util::BodyExt;
-use io_apiserver::Identity;
+use io_apiserver::{ApiServer, Config, Identity};
+use rules_store::{Kind, schema};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
@@ -21,6 +22,14 @@ use tower::ServiceExt;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// No answer to one small input is longer.
 const LONGEST_ANSWER: usize = 8 << 20;
+/// The most memory that the whole process may ever have had, with all targets at once.
+const MOST_MEMORY_KIB: u64 = 1 << 20;
+
+fn check_memory(told: &str) {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
+    assert!(peak.unwrap_or(0_u64) < MOST_MEMORY_KIB, "{told}: the process has had {peak:?} KiB");
+}
 
 struct Dice(u64);
 
@@ -94,11 +103,15 @@ struct Input {
     body: Vec<u8>,
 }
 
+/// How long each target runs, and the seed of its dice.
+fn settings() -> (Duration, u64) {
+    let number = |name: &str, usual: u64| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual);
+    (Duration::from_secs(number("LONGSHORE_FUZZ_SECONDS", 1)), number("LONGSHORE_FUZZ_SEED", 0x10_5517_04e5))
+}
+
 /// Sends inputs for a while; each is answered in time, and the server is well afterwards.
 fn fuzz(target: &str, mut input: impl FnMut(&mut Dice) -> Input) {
-    let number = |name: &str, usual: u64| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual);
-    let seconds = number("LONGSHORE_FUZZ_SECONDS", 1);
-    let seed = number("LONGSHORE_FUZZ_SEED", 0x10_5517_04e5);
+    let (time, seed) = settings();
     let mut dice = Dice(seed | 1);
     let dir = tempfile::tempdir().unwrap();
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -107,7 +120,7 @@ fn fuzz(target: &str, mut input: impl FnMut(&mut Dice) -> Input) {
         for (path, body) in examples() {
             assert_eq!(call(&admin, "POST", path, &body.to_string()).await.0, 201);
         }
-        let (end, mut count) = (Instant::now() + Duration::from_secs(seconds), 0);
+        let (end, mut count) = (Instant::now() + time, 0);
         while Instant::now() < end {
             let input = input(&mut dice);
             let told = format!("{target}, seed {seed}, input {count}: {} {}", input.method, input.path);
@@ -117,6 +130,9 @@ fn fuzz(target: &str, mut input: impl FnMut(&mut Dice) -> Input) {
                 assert!(length < LONGEST_ANSWER, "{told}: an answer of {length} bytes");
             }
             assert!(began.elapsed() < PATIENCE, "{told}: {:?}", began.elapsed());
+            if count % 64 == 0 {
+                check_memory(&told);
+            }
             count += 1;
         }
         assert_eq!(call(&admin, "GET", "/api/v1/namespaces/default", "").await.0, 200, "{target}: not well afterwards");
@@ -296,4 +312,139 @@ fn tokens_and_impersonation() {
         let headers = headers.collect();
         Input { method: "GET", path: format!("{CORE}/secrets"), media_type: "application/json", headers, body: vec![] }
     });
+}
+
+/// Objects of many shapes as protobuf, spoilt in the places that protobuf can be spoilt in: lengths, tags, numbers.
+#[test]
+fn protobuf_bodies() {
+    let kinds = ["pods", "persistentvolumeclaims", "configmaps", "secrets", "persistentvolumes", "nodes", "namespaces"];
+    let kinds: Vec<Kind> = kinds.iter().map(|plural| Kind::at_path("", "v1", plural).unwrap()).collect();
+    fuzz("protobuf bodies", |dice| {
+        let kind = *dice.pick(&kinds);
+        let lean = examples().into_iter().find(|(path, _)| path.ends_with(kind.plural())).map(|(_, body)| body);
+        let mut object = match lean {
+            Some(lean) if dice.roll(2) == 0 => lean,
+            Some(_) | None => wire::example(schema(kind)),
+        };
+        object["apiVersion"] = json!(kind.api_version());
+        object["kind"] = json!(kind.name());
+        object["metadata"] = json!({"generateName": "x-", "labels": {"a": "b"}, "finalizers": ["a/b"]});
+        let mut bytes = wire::encode_as(schema(kind), kind.api_version(), kind.name(), &object).unwrap();
+        for _ in 0..dice.roll(4) {
+            let at = dice.roll(bytes.len());
+            let piece: &[u8] = dice.pick::<&[u8]>(&[
+                b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+                b"\xff\xff\xff\xff\x0f",
+                b"\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80",
+                b"\x0b\x0c",
+                b"\x00",
+                b"\x12\x12\x12\x12\x12\x12\x12\x12",
+                b"\x0a\x7f",
+            ]);
+            if dice.roll(2) == 0 {
+                bytes.splice(at..at, piece.iter().copied());
+            } else {
+                let end = (at + piece.len()).min(bytes.len());
+                bytes.splice(at..end, piece.iter().copied());
+            }
+        }
+        let body = if dice.roll(2) == 0 { dice.spoil(bytes, &PIECES) } else { bytes };
+        let place = if kind.namespaced() { CORE } else { "/api/v1" };
+        let dry = if dice.roll(2) == 0 { "?dryRun=All" } else { "" };
+        let path = format!("{place}/{}{dry}", kind.plural());
+        Input { method: "POST", path, media_type: wire::TYPE, headers: vec![], body }
+    });
+}
+
+/// A store's files with damage anywhere: it opens and serves, or says in one sentence why not.
+#[test]
+fn record_files() {
+    let (time, seed) = settings();
+    let mut dice = Dice(seed | 1);
+    let (good, dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+        let server = open(good.path());
+        let admin = server.service_as("admin");
+        for (path, body) in examples() {
+            assert_eq!(call(&admin, "POST", path, &body.to_string()).await.0, 201);
+        }
+        for number in 0..30 {
+            let map = config_map(&format!("m{number}"), &"text ".repeat(number * 40));
+            assert_eq!(call(&admin, "POST", MAPS, &map).await.0, 201);
+        }
+        // Taken while it runs, so that the log is there too.
+        let mut files: Vec<(String, Vec<u8>)> = Vec::new();
+        for name in ["store.sqlite", "store.sqlite-wal", "format"] {
+            if let Ok(bytes) = std::fs::read(good.path().join(name)) {
+                files.push((name.to_owned(), bytes));
+            }
+        }
+        server.close();
+        // Certificates are kept: making them takes most of a start.
+        let kept = open(dir.path());
+        kept.close();
+        let (end, mut count, mut served) = (Instant::now() + time, 0, 0);
+        while Instant::now() < end || count < 20 {
+            let hit = dice.roll(files.len() + 1).min(1);
+            for (at, (name, bytes)) in files.iter().enumerate() {
+                let mut bytes = bytes.clone();
+                if at == hit || dice.roll(8) == 0 {
+                    bytes = if dice.roll(2) == 0 { dice.spoil(bytes, &PIECES) } else { nudge(&mut dice, bytes) };
+                }
+                std::fs::write(dir.path().join(name), bytes).unwrap();
+            }
+            let told = format!("record files, seed {seed}, input {count}");
+            let began = Instant::now();
+            match ApiServer::open(Config { data_dir: dir.path().to_owned(), ..Config::default() }) {
+                Ok(server) => {
+                    served += 1;
+                    work_on(&server.service_as("admin"), &told).await;
+                    server.close();
+                }
+                Err(error) => {
+                    let sentence = error.to_string();
+                    assert!(!sentence.is_empty() && !sentence.contains('\n'), "{told}: {sentence}");
+                }
+            }
+            assert!(began.elapsed() < 4 * PATIENCE, "{told}: {:?}", began.elapsed());
+            check_memory(&told);
+            count += 1;
+        }
+        println!("record files: {count} inputs, {served} of them served");
+    });
+}
+
+/// Damage that leaves a text as long as it was: a digit, a letter, a bracket is another.
+fn nudge(dice: &mut Dice, mut bytes: Vec<u8>) -> Vec<u8> {
+    for _ in 0..=dice.roll(6) {
+        let at = dice.roll(bytes.len());
+        if let Some(byte) = bytes.get_mut(at) {
+            *byte = *dice.pick(b"\x00\xff{}[]\":,019-xn");
+        }
+    }
+    bytes
+}
+
+/// Every kind of request to whatever a damaged store holds; the answers may be anything but a failure of the server.
+async fn work_on(admin: &Router, told: &str) {
+    for plural in ["configmaps", "pods", "persistentvolumeclaims"] {
+        let (code, list) = call(admin, "GET", &format!("{CORE}/{plural}"), "").await;
+        assert_eq!(code, 200, "{told}");
+        for item in list["items"].as_array().unwrap().iter().take(6) {
+            let Some(name) = item["metadata"]["name"].as_str() else { continue };
+            let path = format!("{CORE}/{plural}/{name}");
+            if path.parse::<http::Uri>().is_err() {
+                continue;
+            }
+            let patch = r#"{"metadata":{"labels":{"a":"b"}}}"#;
+            for (method, path) in
+                [("GET", path.clone()), ("PATCH", path.clone()), ("PATCH", format!("{path}/status")), ("DELETE", path)]
+            {
+                let body = if method == "PATCH" { patch } else { "" };
+                let (code, said) = call_as(admin, method, &path, "application/merge-patch+json", body).await;
+                assert!(code != 500 && code != 503, "{told}: {method} {path}: {said}");
+            }
+        }
+    }
+    assert_eq!(call(admin, "GET", "/api/v1/namespaces", "").await.0, 200, "{told}");
 }

@@ -244,3 +244,67 @@ fn what_is_not_here_is_one_sentence_and_no_crash() {
         assert!(told.contains(words) && !told.contains("panic"), "{arguments:?}: {told}");
     }
 }
+
+#[test]
+fn a_field_that_is_not_honoured_is_refused_or_told_as_kubectl_prints_it() {
+    let harbor = Harbor::start();
+    let pod = |spec: &str| format!("---\n{{apiVersion: v1, kind: Pod, metadata: {{name: p}}, spec: {{{spec}}}}}");
+    let probed =
+        pod("activeDeadlineSeconds: 2, containers: [{name: c, image: host, livenessProbe: {tcpSocket: {port: 1}}}]");
+    let said = harbor.kubectl_with(&["apply", "-f", "-"], &probed).complaint();
+    assert!(
+        said.starts_with("The Pod \"p\" is invalid: \n* spec.activeDeadlineSeconds: Forbidden: nothing ends"),
+        "{said}"
+    );
+    assert!(said.contains("\n* spec.containers[0].livenessProbe: Forbidden: nothing probes containers here"), "{said}");
+    // The server's dry run says the same.
+    let said = harbor.kubectl_with(&["apply", "--dry-run=server", "-f", "-"], &probed).complaint();
+    assert!(said.contains("spec.containers[0].livenessProbe"), "{said}");
+    let said = harbor.kubectl(&["run", "web", "--image=nginx"]);
+    assert!(
+        said.ok && said.err.starts_with("Warning: spec.containers[0].image: Longshore runs commands"),
+        "{}",
+        said.err
+    );
+    assert!(!harbor.kubectl(&["label", "pod", "web", "a=b"]).err.contains("Warning"), "only what is new is told");
+    let map = "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: m}, data: {a: b}}";
+    harbor.kubectl_with(&["apply", "--server-side", "-f", "-"], map).fine();
+    let said = harbor.kubectl_with(&["apply", "--server-side", "-f", "-"], &map.replace("a: b", "c: d"));
+    assert!(said.ok && said.err.contains("Warning: server-side apply: nobody's fields are recorded"), "{}", said.err);
+    // What is said of a field is what it is described with.
+    let said = harbor.kubectl(&["explain", "pod.spec"]).fine();
+    assert!(said.contains("Not taken here: nothing ends a pod after a time"), "{said}");
+    let said = harbor.kubectl(&["explain", "pvc.spec"]).fine();
+    assert!(said.contains("The StorageClass that makes the volume") && !said.contains("<no description>"), "{said}");
+}
+
+#[test]
+fn every_namespace_has_an_account_whose_token_works() {
+    let harbor = Harbor::start();
+    harbor.kubectl(&["create", "namespace", "team"]).fine();
+    let all = || {
+        harbor.kubectl(&["get", "sa", "-A", "--no-headers", "-o", "custom-columns=:metadata.namespace,:metadata.name"])
+    };
+    let names = |said: String| -> Vec<String> {
+        said.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join("/")).collect()
+    };
+    assert_eq!(names(all().fine()), ["default/default", "kube-system/default", "team/default"]);
+    assert_eq!(harbor.kubectl(&["create", "token", "default", "-n", "team"]).fine().matches('.').count(), 2);
+    let uid = || harbor.kubectl(&["get", "sa", "default", "-o", "jsonpath={.metadata.uid}"]).fine();
+    let before = uid();
+    harbor.kubectl(&["delete", "sa", "default"]).fine();
+    assert_ne!(uid(), before, "a new one takes the place of the old");
+    // A namespace goes with its account.
+    harbor.kubectl(&["delete", "namespace", "team"]).fine();
+    assert_eq!(names(all().fine()), ["default/default", "kube-system/default"]);
+}
+
+#[test]
+fn kubectl_auth_whoami_tells_all_that_was_said_of_the_impersonated() {
+    let harbor = Harbor::start();
+    let said = harbor.kubectl(&["auth", "whoami", "--as", "x", "--as-uid", "y", "--as-group", "g"]).fine();
+    for line in [&["Username", "x"], &["UID", "y"], &["Groups", "[g system:authenticated]"]] {
+        let found = said.lines().any(|l| l.split_whitespace().collect::<Vec<_>>().join(" ") == line.join(" "));
+        assert!(found, "{line:?} in {said}");
+    }
+}

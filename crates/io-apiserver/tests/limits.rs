@@ -1,5 +1,5 @@
 //! H10: what callers may take of time and connections, over real sockets.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod common;
 
@@ -141,4 +141,91 @@ fn h10_whoever_takes_nothing_of_a_watch_goes() {
         let said = rest(&mut watcher).await;
         assert!(said.contains("ADDED") && said.len() < 80 * 500_000, "{}", said.len());
     });
+}
+
+#[test]
+fn h10_whoever_takes_nothing_of_a_list_goes() {
+    run(CallerLimits { stalled: SHORT, ..CallerLimits::default() }, async |harbor| {
+        let service = harbor.server.service_as("test");
+        for number in 0..40 {
+            let map = config_map(&format!("m{number}"), &"x".repeat(500_000));
+            assert_eq!(call(&service, "POST", MAPS, &map).await.0, 201);
+        }
+        let mut reader = tls(harbor, true).await;
+        reader.write_all(format!("GET {MAPS} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).await.unwrap();
+        tokio::time::sleep(6 * SHORT).await;
+        let said = rest(&mut reader).await;
+        assert!(said.contains("200 OK") && said.len() < 40 * 500_000, "{}", said.len());
+    });
+}
+
+#[test]
+fn h10_long_bodies_that_do_not_come_keep_no_short_one_out_and_are_few_at_a_time() {
+    let patience = Duration::from_secs(4);
+    run(CallerLimits { body: patience, ..CallerLimits::default() }, async |harbor| {
+        let head = format!(
+            "POST {MAPS} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 3000000\r\n\r\n"
+        );
+        let mut crowd = Vec::new();
+        for _ in 0..48 {
+            let mut slow = tls(harbor, true).await;
+            slow.write_all(head.as_bytes()).await.unwrap();
+            slow.write_all(&[b' '; 200_000]).await.unwrap();
+            crowd.push(slow);
+        }
+        let short = config_map("short", "x");
+        let mut known = tls(harbor, true).await;
+        let ask = format!(
+            "POST {MAPS} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nConnection: close\r\n\
+             Content-Length: {}\r\n\r\n{short}",
+            short.len()
+        );
+        known.write_all(ask.as_bytes()).await.unwrap();
+        assert!(rest(&mut known).await.starts_with("HTTP/1.1 201"));
+        for slow in &mut crowd {
+            let said = rest(slow).await;
+            assert!(said.starts_with("HTTP/1.1 408"), "{said}");
+        }
+        // Their places are free again.
+        let service = harbor.server.service_as("test");
+        assert_eq!(call(&service, "POST", MAPS, &config_map("long", &"x".repeat(1_000_000))).await.0, 201);
+    });
+}
+
+const CHILD: &str = "LONGSHORE_TEST_DESCRIPTORS";
+
+/// Not a test of its own: a server in a process with few descriptors, which opens files when it is told to.
+#[test]
+fn child_with_few_descriptors() {
+    if std::env::var_os(CHILD).is_none() {
+        return;
+    }
+    let harbor = Harbor::start();
+    println!("port {}", harbor.port);
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).unwrap();
+    let opened: Vec<_> = (0..60).map_while(|_| std::fs::File::open("/dev/null").ok()).collect();
+    println!("opened {}", opened.len());
+}
+
+#[test]
+fn h10_connections_leave_descriptors_to_disks_and_drivers() {
+    use std::io::{BufRead as _, Write as _};
+    let mut child = std::process::Command::new("sh")
+        .args(["-c", "ulimit -n 200 && exec \"$0\" child_with_few_descriptors --exact --nocapture --test-threads=1"])
+        .arg(std::env::current_exe().unwrap())
+        .env(CHILD, "1")
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let word = |line: &str, key: &str| line.split(key).nth(1).and_then(|rest| rest.trim().parse::<u16>().ok());
+    let port = lines.by_ref().find_map(|line| word(&line, "port ")).unwrap();
+    let crowd: Vec<_> = (0..300).map_while(|_| std::net::TcpStream::connect(("127.0.0.1", port)).ok()).collect();
+    assert!(crowd.len() > 200, "{}", crowd.len());
+    std::thread::sleep(Duration::from_secs(1));
+    child.stdin.take().unwrap().write_all(b"now\n").unwrap();
+    assert_eq!(lines.find_map(|line| word(&line, "opened ")), Some(60));
+    child.wait().unwrap();
 }

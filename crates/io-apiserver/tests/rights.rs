@@ -195,6 +195,20 @@ fn h6_impersonation_acts_as_the_impersonated_or_not_at_all() {
             me["status"]["userInfo"]["groups"],
             json!(["system:serviceaccounts", "system:serviceaccounts:default", "system:authenticated"])
         );
+        assert!(me["status"]["userInfo"].get("uid").is_none() && me["status"]["userInfo"].get("extra").is_none());
+        // What is said besides is carried on, several values of one key included; kubectl escapes keys.
+        let more = [
+            ("impersonate-user", "eve"),
+            ("impersonate-uid", "u-7"),
+            ("impersonate-extra-example.com%2fscope", "a"),
+            ("impersonate-extra-example.com%2fscope", "b"),
+        ];
+        let (_, me) = headed(&admin, &more, "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", "{}").await;
+        let told = json!({"username": "eve", "uid": "u-7", "groups": ["system:authenticated"],
+            "extra": {"example.com/scope": ["a", "b"]}});
+        assert_eq!(me["status"]["userInfo"], told);
+        let twice = [("impersonate-user", "eve"), ("impersonate-uid", "1"), ("impersonate-uid", "2")];
+        assert_eq!(headed(&admin, &twice, "GET", &key, "").await.0, 400);
         let path = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews";
         let (_, rules) = headed(&admin, &as_account, "POST", path, r#"{"spec":{"namespace":"default"}}"#).await;
         assert_eq!(rules["status"]["resourceRules"].as_array().unwrap().len(), 2, "{rules}");

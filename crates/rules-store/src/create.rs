@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::kinds::rules;
 use crate::request::{Context, WriteOptions};
 use crate::store::{Applied, EventType, Store, StoreKey};
-use crate::{Failure, decode, generate_name, meta, size, validate};
+use crate::{Failure, decode, fields, generate_name, meta, size, validate};
 
 /// Kubernetes cuts a prefix so that the whole generated name fits a label.
 const LONGEST_PREFIX: usize = 58;
@@ -27,6 +27,8 @@ impl Store {
             return Err(Failure::bad_request("metadata.resourceVersion must not be set on an object to be created"));
         }
         let mut warnings = decode::decode(kind, &mut body, options.field_validation)?;
+        let verdict = if options.judged { fields::judge(kind, None, &body) } else { fields::Verdict::default() };
+        warnings.extend(verdict.warnings);
         let generated = self.choose_name(context, kind, namespace, &mut body);
         strip(kind, &mut body);
         self.check_namespace(kind, namespace, meta::text(&body, "name"))?;
@@ -38,7 +40,7 @@ impl Store {
         }
         meta::tidy(&mut body);
         size::check(None, &body)?;
-        validate::create(kind, &body)?;
+        validate::create(kind, &body, verdict.refused)?;
         warnings.extend((rules(kind).admit_create)(self, &body)?);
         let key = StoreKey::new(kind, namespace, meta::text(&body, "name"));
         if self.get(kind, namespace, &key.name).is_some() {

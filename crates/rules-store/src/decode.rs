@@ -8,6 +8,7 @@ use wire::{Message, Type, canonical_time};
 
 use crate::Failure;
 use crate::kinds::rules;
+use crate::path::Path;
 use crate::request::FieldValidation;
 
 /// Holds an object to the schema of its kind: wrong types are refused, nulls are left out, fields the kind does not
@@ -25,24 +26,6 @@ pub(crate) fn decode(kind: Kind, body: &mut Value, validation: FieldValidation) 
 
 /// Unknown fields that are told; Kubernetes stops there as well.
 const MOST_TOLD: usize = 100;
-
-/// Where we are; made into text only when somebody has to be told.
-enum Path<'a> {
-    Root,
-    Field(&'a Path<'a>, &'a str),
-    Item(&'a Path<'a>, usize),
-}
-
-impl Path<'_> {
-    fn text(&self) -> String {
-        match self {
-            Path::Root => String::new(),
-            Path::Field(Path::Root, name) => String::from(*name),
-            Path::Field(parent, name) => format!("{}.{name}", parent.text()),
-            Path::Item(parent, at) => format!("{}[{at}]", parent.text()),
-        }
-    }
-}
 
 /// The object itself, which says its version and kind besides its fields.
 fn root(of: &'static Message, value: &mut Value, unknown: &mut Vec<String>) -> Result<(), Failure> {

@@ -45,3 +45,30 @@ pub(crate) fn check(old: Option<&Value>, new: &Value) -> Result<(), Failure> {
 
 /// What a store that was written without a limit can hold: it was read with this one.
 const READABLE: usize = 127;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn nested(levels: usize) -> Value {
+        (0..levels).fold(json!(1), |value, _| json!([value]))
+    }
+
+    #[test]
+    fn h5_what_is_at_the_limit_can_be_read_in_a_list_and_in_an_event_and_one_level_more_is_refused() {
+        let deepest = nested(DEEPEST);
+        check(None, &deepest).unwrap();
+        for around in [json!({"items": [deepest]}), json!({"type": "ADDED", "object": deepest})] {
+            serde_json::from_str::<Value>(&format!("{around}")).unwrap();
+        }
+        let failure = check(None, &nested(DEEPEST + 1)).unwrap_err();
+        assert_eq!(format!("{failure}"), "the object would nest deeper than the limit of 100 levels");
+        // What was stored without a limit was read with that of the reader, and may change without nesting further out.
+        check(Some(&nested(READABLE)), &nested(READABLE)).unwrap();
+        serde_json::from_str::<Value>(&format!("{}", nested(READABLE))).unwrap();
+        assert!(serde_json::from_str::<Value>(&format!("{}", nested(READABLE + 1))).is_err());
+        assert!(check(Some(&nested(READABLE)), &nested(READABLE + 1)).is_err());
+        assert!(check(Some(&nested(DEEPEST)), &nested(DEEPEST + 1)).is_err());
+    }
+}

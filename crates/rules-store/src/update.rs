@@ -11,7 +11,11 @@ use crate::create::identify;
 use crate::kinds::rules;
 use crate::request::{Context, Target, WriteOptions};
 use crate::store::{Applied, EventType, Store, Stored};
-use crate::{Failure, PatchKind, decode, meta, patch, size, validate};
+use crate::{Failure, PatchKind, decode, fields, meta, patch, size, validate};
+
+/// What whoever applies on the server should know.
+const UNOWNED: &str = "server-side apply: nobody's fields are recorded here, so what was left out of the file since the last \
+                       time stays in the object, and conflicts with others are not found";
 
 impl Store {
     /// PUT.
@@ -48,7 +52,11 @@ impl Store {
         };
         let wanted = patch::apply(kind, target.kind, &old.value, &body)
             .map_err(|error| error.into_failure(target.kind, &target.name))?;
-        self.replace(&old, subresource, wanted, options)
+        let mut applied = self.replace(&old, subresource, wanted, options)?;
+        if kind == PatchKind::Apply && options.judged {
+            applied.warnings.push(UNOWNED.into());
+        }
+        Ok(applied)
     }
 
     fn create_by_apply(
@@ -88,13 +96,17 @@ impl Store {
         check_name(&target, &wanted)?;
         meta::set_default(&mut wanted, "name", &target.name);
         check_same_object(&target, &old.value, &wanted)?;
-        let warnings = decode::decode(kind, &mut wanted, options.field_validation)?;
+        let mut warnings = decode::decode(kind, &mut wanted, options.field_validation)?;
         settle(old, subresource, &mut wanted);
+        // What controllers write into a status is no wish.
+        let judged = options.judged && subresource.is_none();
+        let verdict = if judged { fields::judge(kind, Some(&old.value), &wanted) } else { fields::Verdict::default() };
+        warnings.extend(verdict.warnings);
         (rules(kind).defaults)(&mut wanted);
         meta::tidy(&mut wanted);
         size::check(Some(&old.value), &wanted)?;
         (rules(kind).admit_update)(self, &old.value, &wanted)?;
-        validate::update(kind, &old.value, &wanted)?;
+        validate::update(kind, &old.value, &wanted, verdict.refused)?;
         count_generation(&old.value, &mut wanted);
         self.finish(old, wanted, warnings)
     }

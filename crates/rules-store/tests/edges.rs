@@ -273,3 +273,21 @@ fn values_stay_out_of_debug_output() {
     let made = cluster.create("secrets", json!({ "metadata": { "name": "s" }, "stringData": { "k": "hush" } }));
     assert_eq!(format!("{made:?}"), "secrets/default/s@2");
 }
+
+#[test]
+fn h11_a_number_that_clients_cannot_read_is_refused() {
+    // Clients have 32 or 64 bits with a sign; an object they cannot read would be gone for them.
+    let mut cluster = Cluster::new();
+    let container = json!({"name": "c", "image": "host"});
+    cluster.create("pods", json!({"metadata": {"name": "p"}, "spec": {"containers": [container]}}));
+    for (path, number) in [
+        ("/spec/terminationGracePeriodSeconds", json!(1_u64 << 63)),
+        ("/status/containerStatuses", json!([{"name": "c", "restartCount": 1_u64 << 63}])),
+        ("/status/containerStatuses", json!([{"name": "c", "restartCount": 1_u64 << 31}])),
+        ("/status/containerStatuses", json!([{"name": "c", "restartCount": 1.5}])),
+    ] {
+        let patch = json!([{"op": "add", "path": path, "value": number}]);
+        let failure = cluster.patch("pods/default/p", PatchKind::Json, patch).unwrap_err();
+        assert_eq!(failure.code(), 400, "{path} {number}: {failure}");
+    }
+}

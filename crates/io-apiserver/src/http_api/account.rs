@@ -92,7 +92,7 @@ pub(crate) async fn review(
         return Err(Refusal::bad_request("the body must be a review"));
     }
     review["status"] = match asked {
-        Review::Who => json!({"userInfo": {"username": &*identity.user, "groups": &*identity.groups}}),
+        Review::Who => json!({"userInfo": identity.user_info()}),
         Review::Access => access(core, identity, &review)?,
         Review::Rules => rules(core, identity, &review)?,
     };

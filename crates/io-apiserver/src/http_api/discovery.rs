@@ -3,6 +3,8 @@
 use rules_store::Kind;
 use serde_json::{Value, json};
 
+use super::absent::{self, AbsentKind};
+
 const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
 /// `/version`.
@@ -27,9 +29,10 @@ pub(crate) fn core_versions() -> Value {
 /// The named groups, in the order of the table.
 fn groups() -> Vec<&'static str> {
     let mut groups = Vec::new();
-    for kind in Kind::ALL.into_iter().filter(|r| !r.group().is_empty()) {
-        if !groups.contains(&kind.group()) {
-            groups.push(kind.group());
+    let known = Kind::ALL.into_iter().map(|kind| kind.group()).chain(absent::KINDS.iter().map(|kind| kind.group));
+    for group in known.filter(|group| !group.is_empty()) {
+        if !groups.contains(&group) {
+            groups.push(group);
         }
     }
     groups
@@ -55,7 +58,8 @@ pub(crate) fn group(name: &str) -> Option<Value> {
 
 /// The one version of a group that is served.
 fn version_of(group: &str) -> &'static str {
-    Kind::ALL.into_iter().find(|r| r.group() == group).map_or("v1", |r| r.version())
+    let known = Kind::ALL.into_iter().find(|r| r.group() == group).map(|r| r.version());
+    known.or_else(|| absent::KINDS.iter().find(|r| r.group == group).map(|r| r.version)).unwrap_or("v1")
 }
 
 /// Resources of one group and version.
@@ -65,9 +69,12 @@ pub(crate) fn members(group: &str, version: &str) -> Vec<Kind> {
 
 /// `/api/v1` and `/apis/{group}/{version}`.
 pub(crate) fn resource_list(group: &str, version: &str) -> Option<Value> {
-    let members = members(group, version);
-    let api_version = members.first()?.api_version();
-    let mut entries = Vec::new();
+    let (members, mut entries) = (members(group, version), Vec::new());
+    let absent: Vec<_> = absent_members(group, version).collect();
+    if members.is_empty() && absent.is_empty() {
+        return None;
+    }
+    let api_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
     for kind in members {
         let mut entry = json!({
             "name": kind.plural(), "singularName": kind.singular(), "namespaced": kind.namespaced(),
@@ -87,9 +94,20 @@ pub(crate) fn resource_list(group: &str, version: &str) -> Option<Value> {
             }));
         }
     }
+    for kind in absent {
+        entries.push(json!({
+            "name": kind.plural, "singularName": kind.kind.to_ascii_lowercase(), "namespaced": kind.namespaced,
+            "kind": kind.kind, "verbs": [], "shortNames": kind.short,
+        }));
+    }
     Some(json!({
         "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": api_version, "resources": entries,
     }))
+}
+
+/// Kinds of one group and version that are not served. Without a verb, `kubectl api-resources` leaves them out.
+fn absent_members(group: &str, version: &str) -> impl Iterator<Item = &'static AbsentKind> {
+    absent::KINDS.iter().filter(move |kind| kind.group == group && kind.version == version)
 }
 
 struct Part {
@@ -122,7 +140,14 @@ pub(crate) fn aggregated(core: bool) -> Value {
 
 fn aggregated_group(name: &str) -> Value {
     let version = version_of(name);
-    let resources: Vec<Value> = members(name, version).into_iter().map(aggregated_resource).collect();
+    let mut resources: Vec<Value> = members(name, version).into_iter().map(aggregated_resource).collect();
+    resources.extend(absent_members(name, version).map(|kind| {
+        let gvk = json!({"group": kind.group, "version": kind.version, "kind": kind.kind});
+        json!({
+            "resource": kind.plural, "responseKind": gvk, "singularResource": kind.kind.to_ascii_lowercase(),
+            "scope": if kind.namespaced { "Namespaced" } else { "Cluster" }, "verbs": [], "shortNames": kind.short,
+        })
+    }));
     json!({
         "metadata": if name.is_empty() { json!({}) } else { json!({"name": name}) },
         "versions": [{"version": version, "freshness": "Current", "resources": resources}],

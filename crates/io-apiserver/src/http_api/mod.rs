@@ -104,7 +104,12 @@ async fn handle(core: &Arc<Core>, parts: &Parts, body: Body) -> Result<Response<
         return account::review(core, parts, asked, body).await;
     }
     if let Route::Absent(path) = &route {
-        return Err(absent::resource(path));
+        return match absent::own_services(path, parts.uri.query()) {
+            Some(none) if parts.method == Method::GET => {
+                respond::value(StatusCode::OK, negotiate::accepted(&parts.headers, false)?, &none)
+            }
+            Some(_) | None => Err(absent::resource(path)),
+        };
     }
     if route == Route::Unknown {
         return Err(Refusal::no_such_path());

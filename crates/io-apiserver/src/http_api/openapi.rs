@@ -1,10 +1,10 @@
 //! OpenAPI v3 documents, made from the table of fields the store decodes with.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::OnceLock;
 
-use rules_store::{Kind, schema};
+use rules_store::{FieldTable, Kind, Standing, fields, schema};
 use serde_json::{Map, Value, json};
 use wire::{Message, Type};
 
@@ -88,6 +88,37 @@ fn name_of(of: &Message) -> String {
     }
 }
 
+/// What is said of a field, wherever its message is used.
+fn description(of: &'static Message, field: &str) -> Option<String> {
+    static TABLES: OnceLock<HashMap<usize, &'static FieldTable>> = OnceLock::new();
+    let tables = TABLES.get_or_init(|| {
+        let mut tables = HashMap::new();
+        Kind::ALL.into_iter().for_each(|kind| note(fields(kind), &mut tables));
+        tables
+    });
+    let entry = tables.get(&address(of))?.entry(field)?;
+    let lead = match entry.standing {
+        Standing::Honoured if entry.sentence.is_empty() => return None,
+        Standing::Honoured => "",
+        Standing::Warned => "Does nothing here: ",
+        Standing::Refused => "Not taken here: ",
+    };
+    let words: Vec<&str> = entry.unless.iter().map(|word| word.trim_matches('"')).collect();
+    let unless = if words.is_empty() { String::new() } else { format!(" (but {} passes)", words.join(", ")) };
+    Some(format!("{lead}{}{unless}", entry.sentence))
+}
+
+fn note(table: &'static FieldTable, tables: &mut HashMap<usize, &'static FieldTable>) {
+    if tables.insert(address(table.of), table).is_none() {
+        table.entries.iter().filter_map(|entry| entry.within).for_each(|within| note(within, tables));
+    }
+}
+
+/// Messages are told apart by where they are.
+fn address(of: &'static Message) -> usize {
+    std::ptr::from_ref(of).addr()
+}
+
 fn component(of: &'static Message, schemas: &mut Map<String, Value>) {
     let name = name_of(of);
     if schemas.contains_key(&name) {
@@ -95,8 +126,14 @@ fn component(of: &'static Message, schemas: &mut Map<String, Value>) {
     }
     // Entered before its fields, should a type ever contain itself.
     schemas.insert(name.clone(), Value::Null);
-    let properties: Map<String, Value> =
-        of.json_fields().map(|f| (f.name.to_owned(), property(f.r#type, schemas))).collect();
+    let mut properties = Map::new();
+    for field in of.json_fields() {
+        let mut property = property(field.r#type, schemas);
+        if let Some(description) = description(of, field.name) {
+            property["description"] = description.into();
+        }
+        properties.insert(field.name.to_owned(), property);
+    }
     schemas.insert(name, json!({"type": "object", "properties": properties}));
 }
 

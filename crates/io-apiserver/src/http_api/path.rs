@@ -159,7 +159,13 @@ fn split(path: &str) -> Option<Vec<String>> {
     path.split('/').map(|s| if s.is_empty() { None } else { percent_decode(s) }).collect()
 }
 
+/// A segment without its escapes. A slash hidden in one is no part of any name.
 fn percent_decode(segment: &str) -> Option<String> {
+    unescape(segment).filter(|decoded| !segment.contains('%') || !decoded.contains('/'))
+}
+
+/// A text without its escapes.
+pub(crate) fn unescape(segment: &str) -> Option<String> {
     if !segment.contains('%') {
         return Some(segment.to_owned());
     }
@@ -174,9 +180,7 @@ fn percent_decode(segment: &str) -> Option<String> {
         let (high, low) = (hex(bytes.next()?)?, hex(bytes.next()?)?);
         decoded.push(u8::try_from(high * 16 + low).ok()?);
     }
-    let decoded = String::from_utf8(decoded).ok()?;
-    // A slash hidden in an escape is no part of any name.
-    if decoded.contains('/') { None } else { Some(decoded) }
+    String::from_utf8(decoded).ok()
 }
 
 #[cfg(test)]

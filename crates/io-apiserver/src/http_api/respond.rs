@@ -193,11 +193,17 @@ impl ListEncoder {
     }
 }
 
+/// The path of a field and a sentence.
+const LONGEST_WARNING: usize = 512;
+
 /// Adds what the sender should know, as `kubectl` prints it.
 pub(crate) fn warn(headers: &mut HeaderMap, warnings: &[String]) {
     for warning in warnings.iter().take(32) {
-        let mut text: String =
-            warning.chars().take(256).map(|c| if c.is_ascii() && !c.is_ascii_control() { c } else { '?' }).collect();
+        let mut text: String = warning
+            .chars()
+            .take(LONGEST_WARNING)
+            .map(|c| if c.is_ascii() && !c.is_ascii_control() { c } else { '?' })
+            .collect();
         text = text.replace('\\', "\\\\").replace('"', "\\\"");
         if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{text}\"")) {
             headers.append(header::WARNING, value);

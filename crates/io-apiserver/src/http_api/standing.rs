@@ -1,5 +1,6 @@
 //! Who a request is from, why that is believed, and for how long; and whom it asks to be taken for.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,9 +8,10 @@ use axum::extract::Request;
 use http::HeaderMap;
 use rules_store::Attributes;
 
+use super::path::unescape;
 use super::{RequestInfo, account, authorize};
 use crate::Core;
-use crate::auth::{self, Identity};
+use crate::auth::{self, Identity, Particulars};
 use crate::pki;
 use crate::refusal::Refusal;
 use crate::tls::Peer;
@@ -81,14 +83,24 @@ pub(crate) fn impersonate(core: &Core, caller: Identity, headers: &HeaderMap) ->
     for group in &groups {
         may("", "groups", "", "", group)?;
     }
-    for uid in &uids {
-        may("authentication.k8s.io", "uids", "", "", uid)?;
-    }
+    let uid = match uids.as_slice() {
+        [] => String::new(),
+        [uid] => {
+            may("authentication.k8s.io", "uids", "", "", uid)?;
+            uid.clone()
+        }
+        _several => return Err(Refusal::bad_request("impersonation takes the header Impersonate-Uid once")),
+    };
+    let mut extra: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (name, value) in headers.iter().filter(|(name, _)| name.as_str().starts_with("impersonate-")) {
         let name = name.as_str();
         match (name, name.strip_prefix(EXTRA)) {
             (USER | GROUP | UID, _) => {}
-            (_, Some(key)) => may("authentication.k8s.io", "userextras", key, "", &readable(value)?)?,
+            (_, Some(key)) => {
+                let (key, value) = (unescape(key).ok_or_else(unreadable)?, readable(value)?);
+                may("authentication.k8s.io", "userextras", &key, "", &value)?;
+                extra.entry(key).or_default().push(value);
+            }
             (_, None) => return Err(Refusal::bad_request(format!("{name} is not a header of impersonation"))),
         }
     }
@@ -97,7 +109,7 @@ pub(crate) fn impersonate(core: &Core, caller: Identity, headers: &HeaderMap) ->
     if let (Some(place), true) = (&place, groups.is_empty()) {
         groups.extend(["system:serviceaccounts", place]);
     }
-    Ok(Identity::new(user, &groups))
+    Ok(Identity::new(user, &groups).with(Particulars { uid, extra }))
 }
 
 fn no_user() -> Refusal {

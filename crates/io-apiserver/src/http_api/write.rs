@@ -197,7 +197,7 @@ fn object_reply(
 }
 
 fn options(info: &RequestInfo, field_validation: FieldValidation) -> WriteOptions {
-    WriteOptions { dry_run: info.options.dry_run, field_validation, only_existing: false }
+    WriteOptions { dry_run: info.options.dry_run, field_validation, only_existing: false, judged: true }
 }
 
 fn field_validation(info: &RequestInfo) -> Result<FieldValidation, Refusal> {

@@ -25,6 +25,25 @@ mod storage_class;
 mod volume;
 mod volume_attachment;
 
+pub use service_account::{missing_accounts, missing_accounts_after};
+
+/// The messages of the kinds that no rule reads.
+pub(crate) mod messages {
+    pub(crate) use super::config_map::CONFIG_MAP;
+    pub(crate) use super::namespace::{NAMESPACE, NAMESPACE_SPEC};
+    pub(crate) use super::reference_grant::{
+        REFERENCE_GRANT, REFERENCE_GRANT_FROM, REFERENCE_GRANT_SPEC, REFERENCE_GRANT_TO,
+    };
+    pub(crate) use super::role::{CLUSTER_ROLE, POLICY_RULE, ROLE};
+    pub(crate) use super::role_binding::{CLUSTER_ROLE_BINDING, ROLE_BINDING, ROLE_REF, SUBJECT};
+    pub(crate) use super::service_account::SERVICE_ACCOUNT;
+    pub(crate) use super::snapshot::{VOLUME_SNAPSHOT, VOLUME_SNAPSHOT_SPEC};
+    pub(crate) use super::snapshot_class::VOLUME_SNAPSHOT_CLASS;
+    pub(crate) use super::snapshot_content::{
+        VOLUME_SNAPSHOT_CONTENT, VOLUME_SNAPSHOT_CONTENT_SOURCE, VOLUME_SNAPSHOT_CONTENT_SPEC,
+    };
+}
+
 use alloc::string::String;
 use alloc::vec::Vec;
 

@@ -87,18 +87,18 @@ pub(crate) fn items(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-/// A new object.
-pub(crate) fn create(kind: Kind, object: &Value) -> Result<(), Failure> {
-    let mut report = Report::default();
+/// A new object, and what is wrong with it already.
+pub(crate) fn create(kind: Kind, object: &Value, errors: Vec<FieldError>) -> Result<(), Failure> {
+    let mut report = Report { errors };
     meta::name(&mut report, kind, object);
     meta::common(&mut report, object);
     (rules(kind).validate)(&mut report, object);
     report.finish(kind, object)
 }
 
-/// A new state of an object.
-pub(crate) fn update(kind: Kind, old: &Value, new: &Value) -> Result<(), Failure> {
-    let mut report = Report::default();
+/// A new state of an object, and what is wrong with it already.
+pub(crate) fn update(kind: Kind, old: &Value, new: &Value, errors: Vec<FieldError>) -> Result<(), Failure> {
+    let mut report = Report { errors };
     meta::common(&mut report, new);
     meta::unchanged(&mut report, old, new);
     // What an older version let in may stay; only what changes is judged.

@@ -1,0 +1,34 @@
+//! What every kind has, and references to other objects.
+
+use wire::messages::*;
+
+use super::tables;
+
+tables! {
+    META = OBJECT_META {
+        honoured name: "The name, which no other object of the kind has in the namespace.";
+        honoured generateName: "The beginning of a name that the server completes.";
+        honoured namespace: "Where the object lives; the path of the request says it.";
+        honoured labels: "Words to select objects by.";
+        honoured annotations: "Notes of people and programs.";
+        honoured finalizers: "Who must agree before the object goes.";
+        warned ownerReferences: "there is no garbage collector here, so this object stays when its owner goes; delete it \
+            yourself";
+        honoured uid, resourceVersion, generation, creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds:
+            "Set by the server.";
+        honoured selfLink, managedFields: "Dropped: Kubernetes has no more use for the first, and field ownership is not recorded.";
+    }
+    OBJECT = OBJECT_REFERENCE {
+        honoured kind, namespace, name, uid, apiVersion, resourceVersion, fieldPath;
+    }
+    SELECTOR = LABEL_SELECTOR {
+        honoured matchLabels;
+        honoured matchExpressions => REQUIREMENT;
+    }
+    REQUIREMENT = LABEL_SELECTOR_REQUIREMENT {
+        honoured key, operator, values;
+    }
+    SECRET_OF = SECRET_REFERENCE {
+        honoured name, namespace;
+    }
+}

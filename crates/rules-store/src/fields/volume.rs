@@ -1,0 +1,51 @@
+use wire::messages::*;
+
+use super::meta::{META, OBJECT, SECRET_OF};
+use super::tables;
+
+tables! {
+    VOLUME = PERSISTENT_VOLUME {
+        honoured metadata => META;
+        honoured spec: "What the volume is, and whom it is for." => VOLUME_SPEC;
+        honoured status: "Where the volume is in its life.";
+    }
+    VOLUME_SPEC = PERSISTENT_VOLUME_SPEC {
+        honoured capacity: "How much it holds.";
+        honoured accessModes: "How it can be mounted.";
+        honoured claimRef: "The claim it is bound to or kept for." => OBJECT;
+        warned persistentVolumeReclaimPolicy ["Delete", "Retain"]:
+            "nothing recycles volumes here, so it stays Released; use Delete or Retain";
+        honoured storageClassName: "Only claims of this class are bound to it.";
+        honoured mountOptions: "Options of the filesystem's mount.";
+        warned volumeMode ["Filesystem"]: "no pod of `longshore up` can use a raw block volume yet; use volumeMode Filesystem";
+        honoured nodeAffinity: "The nodes that can reach it." => REACH;
+        honoured volumeAttributesClassName: "The VolumeAttributesClass whose parameters it has.";
+        honoured csi: "The volume of a CSI driver." => CSI;
+        warned gcePersistentDisk, awsElasticBlockStore, hostPath, glusterfs, nfs, rbd, iscsi, cinder, cephfs, fc, flocker,
+            flexVolume, azureFile, vsphereVolume, quobyte, azureDisk, photonPersistentDisk, portworxVolume, scaleIO, local,
+            storageos: "the node agent mounts volumes of CSI drivers alone, so a pod that uses this one waits; use csi";
+    }
+    REACH = VOLUME_NODE_AFFINITY {
+        honoured required => NODES;
+    }
+    NODES = NODE_SELECTOR {
+        honoured nodeSelectorTerms => NODE_TERM;
+    }
+    NODE_TERM = NODE_SELECTOR_TERM {
+        honoured matchExpressions, matchFields => NODE_REQUIREMENT;
+    }
+    NODE_REQUIREMENT = NODE_SELECTOR_REQUIREMENT {
+        honoured key, operator, values;
+    }
+    CSI = CSI_PERSISTENT_VOLUME_SOURCE {
+        honoured driver: "The name of the driver.";
+        honoured volumeHandle: "What the driver calls the volume.";
+        honoured readOnly: "Whether it is only ever read.";
+        honoured fsType: "The filesystem that a volume without one gets.";
+        honoured volumeAttributes: "What the driver said of the volume when it was made.";
+        honoured controllerPublishSecretRef: "Sent along when the volume is attached." => SECRET_OF;
+        honoured controllerExpandSecretRef: "Sent along when the volume grows." => SECRET_OF;
+        warned nodeStageSecretRef, nodePublishSecretRef, nodeExpandSecretRef:
+            "the node agent hands no secrets to drivers yet, so a pod that uses this volume waits; leave it out";
+    }
+}
