@@ -26,6 +26,7 @@
 
 mod copy;
 mod error;
+mod facts;
 mod files;
 mod format;
 mod grow;
@@ -62,6 +63,7 @@ use control::host::{Op, ProcessState, Reply};
 
 pub use copy::thaw_images_beneath;
 pub use error::HostError;
+pub use facts::{MachineLook, look_at_machine};
 pub use files::{copied_so_far, list_dir, read_file, remove_partials};
 pub use journal::Journal;
 pub use locks::{LockHeld, Locks};
