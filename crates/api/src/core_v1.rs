@@ -169,7 +169,35 @@ part! {
         volumes_attached: Option<Vec<AttachedVolume>>,
         /// What the node says it has, or may have, mounted.
         volumes_in_use: Option<Vec<String>>,
+        node_info: Option<Box<SystemInfo>>,
+        addresses: Vec<NodeAddress>,
+        capacity: BTreeMap<String, Quantity>,
+        allocatable: BTreeMap<String, Quantity>,
     }
+}
+
+part! {
+    /// What a machine and its programs are.
+    SystemInfo required {
+        #[serde(rename = "machineID")]
+        machine_id: String,
+        #[serde(rename = "systemUUID")]
+        system_uuid: String,
+        #[serde(rename = "bootID")]
+        boot_id: String,
+        kernel_version: String,
+        os_image: String,
+        container_runtime_version: String,
+        kubelet_version: String,
+        kube_proxy_version: String,
+        operating_system: String,
+        architecture: String,
+    } {}
+}
+
+part! {
+    /// One way to reach a machine.
+    NodeAddress required { r#type: String, address: String } {}
 }
 
 part! {
@@ -191,6 +219,7 @@ part! {
         status: String,
         reason: String,
         message: String,
+        last_heartbeat_time: Option<Time>,
         last_transition_time: Option<Time>,
     }
 }
@@ -332,6 +361,7 @@ part! {
         ready: bool,
         restart_count: i64,
         state: ContainerState,
+        last_state: ContainerState,
     }
 }
 

@@ -22,6 +22,8 @@ pub struct LogRequest {
     pub follow: bool,
     /// The run before the current one.
     pub previous: bool,
+    /// The container waits to be started: there is no current run.
+    pub waits: bool,
     /// Put the time before each line.
     pub timestamps: bool,
     /// Only so many last lines.
@@ -30,6 +32,8 @@ pub struct LogRequest {
     pub limit_bytes: Option<u64>,
     /// Only what was written in the last so many seconds.
     pub since_seconds: Option<u64>,
+    /// Only what was written since this moment, in milliseconds after 1970.
+    pub since_millis: Option<u64>,
 }
 
 /// The bytes of a log, as they come.
@@ -39,8 +43,13 @@ pub type LogStream = Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>;
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// No run of the container has begun.
-    #[error("container {0} has not started yet")]
-    NotStarted(String),
+    #[error("container {container} of pod {pod} is waiting to start: it has not run yet, so there is no log")]
+    #[allow(missing_docs, reason = "the sentence says what they are")]
+    NotStarted { container: String, pod: String },
+    /// The container has run once only.
+    #[error("previous terminated container {container} of pod {pod} not found: it has not been started again")]
+    #[allow(missing_docs, reason = "the sentence says what they are")]
+    NoPrevious { container: String, pod: String },
     /// The log is there and cannot be read.
     #[error("cannot read the log: {0}")]
     Unreadable(#[from] io::Error),

@@ -13,7 +13,7 @@ use crate::writer::{self, Writer, key_of, key_text};
 use crate::{ApiServer, Config, Core, Error, http_api, hub, snapshots, tls, token};
 
 /// A cluster does not work without these.
-const NAMESPACES: [&str; 2] = ["default", "kube-system"];
+const NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-node-lease"];
 
 pub(crate) fn open(config: Config) -> Result<ApiServer, Error> {
     let directory = DataDirectory::open(&config.data_dir)?;

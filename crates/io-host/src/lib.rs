@@ -26,6 +26,7 @@
 
 mod copy;
 mod error;
+mod facts;
 mod files;
 mod format;
 mod grow;
@@ -33,6 +34,8 @@ mod journal;
 mod journal_entry;
 mod keyed;
 mod locks;
+mod log;
+mod log_reader;
 mod loops;
 mod machine;
 mod mount;
@@ -60,9 +63,12 @@ use control::host::{Op, ProcessState, Reply};
 
 pub use copy::thaw_images_beneath;
 pub use error::HostError;
+pub use facts::{MachineLook, look_at_machine};
 pub use files::{copied_so_far, list_dir, read_file, remove_partials};
 pub use journal::Journal;
 pub use locks::{LockHeld, Locks};
+pub use log::LogLimits;
+pub use log_reader::{LogReader, LogRecord};
 pub use loops::{LoopEntry, loop_of, loops};
 pub use mount::is_mount_root;
 pub use mountinfo::{Holder, MountEntry, mounts, mounts_beneath, require_shared};
@@ -84,6 +90,8 @@ pub struct Host {
     shim: process::Shim,
     /// Processes get a root without overlayfs.
     plain_root: bool,
+    /// How much is kept of what a process writes.
+    log_limits: LogLimits,
     /// How fast anything is copied.
     pace: copy::Pace,
     /// One start or removal of state at a time for a process, so that a name is never started twice.
@@ -101,7 +109,8 @@ impl Host {
         files::make_dir(made?).map_err(io::Error::other)?;
         let shim = process::Shim::new(std::env::current_exe()?);
         let (names, targets, watchers) = (keyed::Keyed::default(), keyed::Keyed::default(), Arc::default());
-        Ok(Host { state_dir, shim, plain_root: false, pace: copy::Pace::default(), names, targets, watchers })
+        let (log_limits, pace) = (LogLimits::default(), copy::Pace::default());
+        Ok(Host { state_dir, shim, plain_root: false, log_limits, pace, names, targets, watchers })
     }
 
     /// The same, with another program as supervisor of processes than the one that is running.
@@ -114,6 +123,12 @@ impl Host {
     /// mount points must then exist on the machine. A kernel without overlayfs is treated so anyway.
     pub fn without_overlay(mut self) -> Host {
         self.plain_root = true;
+        self
+    }
+
+    /// The same, with other limits for the logs of processes that are started from now on.
+    pub fn with_log_limits(mut self, limits: LogLimits) -> Host {
+        self.log_limits = limits;
         self
     }
 
@@ -183,9 +198,9 @@ impl Host {
         record::all(&self.state_dir)
     }
 
-    /// Where a process's standard output and standard error are.
-    pub fn process_log_path(&self, name: &str) -> PathBuf {
-        self.process_dir(name).join(record::LOG)
+    /// What a process has written, as far as it is kept: all of it, or so many last lines.
+    pub fn open_log(&self, name: &str, tail: Option<u64>) -> io::Result<LogReader> {
+        LogReader::open(&self.process_dir(name), tail)
     }
 
     fn process_dir(&self, name: &str) -> PathBuf {

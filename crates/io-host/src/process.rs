@@ -16,7 +16,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::error::{HostError, os};
 use crate::record::{self, Spec, Started};
-use crate::{Host, SHIM_WORD, files, path, sys};
+use crate::{Host, SHIM_WORD, files, log, path, sys};
 
 /// What the supervisor says when it has taken over.
 pub(crate) const TAKEN_OVER: &[u8] = b"ok";
@@ -75,7 +75,7 @@ impl Host {
     fn launch(&self, dir: &Path, lock: File, name: &str) -> Result<(), HostError> {
         let failed = |error| os("start the supervisor of process", name, error, false);
         let mut command = self.shim.command();
-        command.arg(SHIM_WORD).arg(dir).current_dir("/").env_clear();
+        command.arg(SHIM_WORD).arg(dir).args(self.log_limits.print()).current_dir("/").env_clear();
         command.stdin(Stdio::from(lock)).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().map_err(failed)?;
         // Our copy of the lock is in the command; it must go, or the process would seem to run as long as we do.
@@ -138,8 +138,10 @@ impl Host {
         // In this order a crash in the middle leaves either an ended process or one never started, and never a lost one.
         crate::sandbox::cgroup::forget(name);
         let open = open_dir(&text(&dir)?)?;
-        for file in [record::LOG, record::PID, record::SPEC, record::EXIT, record::LOCK] {
-            files::drop_at(&open, file, AtFlags::empty())?;
+        let logs = log::numbers(&dir).map_err(failed)?.into_iter().map(|number| format!("{}{number}", log::PREFIX));
+        let others = [log::OLD_NAME, record::PID, record::SPEC, record::EXIT, record::LOCK].map(str::to_owned);
+        for file in logs.chain(others) {
+            files::drop_at(&open, &file, AtFlags::empty())?;
         }
         files::drop_at(&open, record::ROOT, AtFlags::REMOVEDIR)?;
         files::remove_dir(&text(&dir)?)

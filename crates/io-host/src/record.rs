@@ -6,7 +6,7 @@
 //!   supervisor is started and handed over to it, so there is no instant between "asked for" and "locked";
 //! - `pid`: written by the supervisor before it starts anything. From then on the process counts as started, for ever;
 //! - `exit.json`: how it ended;
-//! - `log`: its standard output and standard error.
+//! - `log.0`, `log.1`, …: what it wrote to standard output and standard error, the last files of it.
 //!
 //! `exit.json` means ended. Otherwise `pid` with the lock held means running, and with the lock free it means lost.
 //! Neither file means never started: a crash before that point leaves a process that may be started.
@@ -27,7 +27,6 @@ pub(crate) const SPEC: &str = "spec.json";
 pub(crate) const LOCK: &str = "lock";
 pub(crate) const PID: &str = "pid";
 pub(crate) const EXIT: &str = "exit.json";
-pub(crate) const LOG: &str = "log";
 /// An empty directory on which the process's root is put together, in the process's own mount namespace.
 pub(crate) const ROOT: &str = "root";
 

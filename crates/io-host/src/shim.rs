@@ -1,15 +1,14 @@
 //! The supervisor of one process, and the first process of its process namespace.
 //!
 //! `longshore process-shim <dir>` splits off the supervisor and ends. The supervisor belongs to nobody, holds the lock,
-//! writes the marker, starts the *first process* in a new process namespace, waits for it and writes how it ended. The
-//! first process builds the root, starts the command, and reaps orphans. When it ends the kernel ends all in its
+//! writes the marker, starts the *first process* in a new process namespace, writes the log, waits for it and writes how
+//! it ended. The first process builds the root, starts the command, and reaps orphans. When it ends the kernel ends all in its
 //! namespace before the supervisor sees it end; when the supervisor is killed the first process is killed too.
 //! Signals to the supervisor: TERM, INT and HUP ask the command to end; USR1 makes it.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -19,6 +18,7 @@ use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
 use rustix::thread::UnshareFlags;
 
+use crate::log::{LogLimits, Output};
 use crate::process::TAKEN_OVER;
 use crate::record::{self, Exit, Spec, Started};
 use crate::sandbox::cgroup::ControlGroups;
@@ -28,15 +28,16 @@ use crate::sys::{Forked, Signals};
 use crate::{files, sys};
 
 /// The entry of the hidden subcommand [`SHIM_WORD`](crate::SHIM_WORD), to be called before any thread is started. The
-/// argument is the process's directory; standard input is its lock, standard output goes to who starts it. Answers the
+/// arguments are the process's directory and the limits of its log; standard input is its lock, standard output goes to who starts it. Answers the
 /// exit status for the caller.
 pub fn shim_main(args: &[String]) -> i32 {
-    let [dir] = args else { return 2 };
+    let [dir, limits @ ..] = args else { return 2 };
+    let Some(limits) = LogLimits::parse(limits) else { return 2 };
     // Whoever started us may have left descriptors open to its children. None of them is a pod's business.
     if sys::close_others(&[]).is_err() {
         return 1;
     }
-    match split_off(Path::new(dir)) {
+    match split_off(Path::new(dir), limits) {
         Ok(()) => 0,
         Err(error) => {
             let _ = io::stdout().write_all(error.to_string().as_bytes());
@@ -45,14 +46,14 @@ pub fn shim_main(args: &[String]) -> i32 {
     }
 }
 
-fn split_off(dir: &Path) -> io::Result<()> {
+fn split_off(dir: &Path, limits: LogLimits) -> io::Result<()> {
     let (lock, starter) = (sys::inherited(0)?, File::from(sys::inherited(1)?));
     if !record::is_alive(dir)? || record::state(dir)?.is_some_and(|state| !is_running(&state)) {
         return Err(io::Error::other("its lock was not handed over"));
     }
     match sys::fork()? {
         Forked::Parent(_) => Ok(()),
-        Forked::Child => sys::exit_now(supervise(dir, lock, starter)),
+        Forked::Child => sys::exit_now(supervise(dir, limits, lock, starter)),
     }
 }
 
@@ -61,7 +62,7 @@ fn is_running(state: &control::host::ProcessState) -> bool {
 }
 
 /// The supervisor's life. The lock is held to the end of it.
-fn supervise(dir: &Path, lock: OwnedFd, mut starter: File) -> i32 {
+fn supervise(dir: &Path, limits: LogLimits, lock: OwnedFd, mut starter: File) -> i32 {
     let taken_over = (|| {
         rustix::process::setsid()?;
         rustix::process::chdir("/")?;
@@ -84,7 +85,7 @@ fn supervise(dir: &Path, lock: OwnedFd, mut starter: File) -> i32 {
     };
     let _ = starter.write_all(TAKEN_OVER);
     drop(starter);
-    let end = match run(dir, &spec, &lock, signals) {
+    let end = match run(dir, &spec, limits, &lock, signals) {
         Ok(Ended::With { code, out_of_memory }) => {
             Exit::Exited { code, since_millis: started.since_millis, at_millis: record::now_millis(), out_of_memory }
         }
@@ -124,31 +125,42 @@ enum Ended {
     NotStarted(String),
 }
 
-fn run(dir: &Path, spec: &Spec, lock: &OwnedFd, mut signals: Signals) -> Result<Ended, StartError> {
+fn run(dir: &Path, spec: &Spec, limits: LogLimits, lock: &OwnedFd, mut signals: Signals) -> Result<Ended, StartError> {
     let failed = || "the process could not be supervised";
-    let (problems, report) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(step(failed()))?;
+    let pipe = || rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(step(failed()));
+    let ((problems, report), (out, out_end), (err, err_end)) = (pipe()?, pipe()?, pipe()?);
+    let logged = open_dir(dir).and_then(|dir| Output::open(dir, limits, [out, err]));
+    let mut output = logged.map_err(step("the log of the process cannot be opened"))?;
     let name = dir.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let groups = ControlGroups::make(name, &spec.sandbox.limits)?;
     sys::unshare(UnshareFlags::NEWPID).map_err(step(failed()))?;
     let first = match sys::fork().map_err(step(failed()))? {
         Forked::Parent(first) => first,
         Forked::Child => {
-            drop(problems);
-            sys::exit_now(first_process(dir, spec, &groups, lock, File::from(report)));
+            drop((problems, output));
+            sys::exit_now(first_process(dir, spec, &groups, lock, File::from(report), [out_end, err_end]));
         }
     };
-    drop(report);
+    drop((report, out_end, err_end));
     let watched = rustix::process::pidfd_open(first, PidfdFlags::empty()).map_err(step(failed()))?;
     loop {
-        let mut fds = [PollFd::new(&signals, PollFlags::IN), PollFd::new(&watched, PollFlags::IN)];
-        let _ = poll(&mut fds, None);
+        let mut fds = vec![PollFd::new(&signals, PollFlags::IN), PollFd::new(&watched, PollFlags::IN)];
+        fds.extend(output.poll_fds());
+        let quiet = poll(&mut fds, output.patience()) == Ok(0);
         let ended = !fds[1].revents().is_empty();
+        drop(fds);
+        if quiet {
+            output.give_in()
+        } else {
+            output.take()
+        }
         while let Some(signal) = signals.next() {
             let passed_on = if signal == libc::SIGUSR1 { Signal::KILL } else { Signal::TERM };
             let _ = rustix::process::pidfd_send_signal(&watched, passed_on);
         }
         let told = if ended { rustix::process::waitpid(Some(first), WaitOptions::empty()) } else { Ok(None) };
         if let Some((_, status)) = told.map_err(step(failed()))? {
+            output.finish();
             let mut said = String::new();
             File::from(problems).read_to_string(&mut said).map_err(step(failed()))?;
             let ended = Ended::With { code: code(status), out_of_memory: groups.ran_out_of_memory() };
@@ -168,8 +180,15 @@ fn code(status: WaitStatus) -> i32 {
 }
 
 /// The life of the first process; its exit status is the command's.
-fn first_process(dir: &Path, spec: &Spec, groups: &ControlGroups, lock: &OwnedFd, mut report: File) -> i32 {
-    let begun = begin(dir, spec, groups, &report).and_then(|begun| {
+fn first_process(
+    dir: &Path,
+    spec: &Spec,
+    groups: &ControlGroups,
+    lock: &OwnedFd,
+    mut report: File,
+    written: [OwnedFd; 2],
+) -> i32 {
+    let begun = begin(dir, spec, groups, &report, written).and_then(|begun| {
         // It is beside the command in its process namespace, so it keeps nothing that the command must not have.
         confine::give_up_almost_all().map_err(confine::refused)?;
         Ok(begun)
@@ -190,7 +209,13 @@ fn first_process(dir: &Path, spec: &Spec, groups: &ControlGroups, lock: &OwnedFd
     }
 }
 
-fn begin(dir: &Path, spec: &Spec, groups: &ControlGroups, report: &File) -> Result<(Signals, Pid), StartError> {
+fn begin(
+    dir: &Path,
+    spec: &Spec,
+    groups: &ControlGroups,
+    report: &File,
+    written: [OwnedFd; 2],
+) -> Result<(Signals, Pid), StartError> {
     let prepared = || "the process could not be prepared";
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(step(prepared()))?;
     if supervisor_is_gone(report) {
@@ -198,13 +223,15 @@ fn begin(dir: &Path, spec: &Spec, groups: &ControlGroups, report: &File) -> Resu
     }
     let held = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGCHLD];
     let signals = Signals::hold(&held).map_err(step(prepared()))?;
-    let log = open_log(dir).map_err(step("the log of the process cannot be opened"))?;
+    for pipe in &written {
+        give(pipe, spec.sandbox.user);
+    }
     groups.enter()?;
     sys::unshare(UnshareFlags::NEWCGROUP).map_err(step("no control group namespace can be made"))?;
     rustix::process::umask(rustix::fs::Mode::empty());
     root::enter(dir, spec)?;
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
-    let command = spawn(spec, log)?;
+    let command = spawn(spec, written)?;
     Ok((signals, command))
 }
 
@@ -215,24 +242,23 @@ fn supervisor_is_gone(report: &File) -> bool {
     matches!(poll(&mut fds, Some(&now)), Ok(1..)) && fds[0].revents().contains(PollFlags::ERR)
 }
 
-fn open_log(dir: &Path) -> io::Result<File> {
-    let mut options = File::options();
-    options.append(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
-    options.open(dir.join(record::LOG))
+/// Lets the user of the process open `/dev/stdout` and `/dev/stderr`, which are the pipes. A user who does not exist here
+/// is refused later, with a sentence.
+fn give(pipe: &OwnedFd, user: u32) {
+    let _ = rustix::fs::fchown(pipe, Some(rustix::fs::Uid::from_raw(user)), None);
 }
 
-fn spawn(spec: &Spec, log: File) -> Result<Pid, StartError> {
+fn spawn(spec: &Spec, [output, errors]: [OwnedFd; 2]) -> Result<Pid, StartError> {
     let asked = |why: String| StartError::Asked(why);
     let program = spec.command.first().ok_or_else(|| asked("the process has no command".to_owned()))?;
     let working_dir = if spec.working_dir.is_empty() { "/" } else { &spec.working_dir };
     if !Path::new(working_dir).is_dir() {
         return Err(asked(format!("the working directory {working_dir} of the process does not exist")));
     }
-    let errors = log.try_clone().map_err(step("the log of the process cannot be used"))?;
     let confinement = Confinement::of(&spec.sandbox)?;
     let mut command = Command::new(program);
     command.args(&spec.command[1..]).env_clear().envs(&spec.environment).current_dir(working_dir);
-    command.stdin(Stdio::null()).stdout(log).stderr(errors);
+    command.stdin(Stdio::null()).stdout(output).stderr(errors);
     sys::before_exec(&mut command, move || confinement.apply());
     confine::close_to_others().map_err(confine::refused)?;
     match command.spawn() {

@@ -71,9 +71,11 @@ impl Drivers {
         }
     }
 
-    /// Forgets the driver at a socket, once nobody calls it any more.
+    /// Forgets the driver at a socket, once nobody calls it any more. Calls by its name have nowhere to go until it is met
+    /// again: its old socket may be another's by then.
     pub fn forget(&self, socket: &str) {
         self.lock().remove(socket);
+        self.sockets.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, met| met != socket);
     }
 
     /// The calls made so far.
@@ -134,5 +136,17 @@ mod tests {
         assert!(Arc::ptr_eq(&drivers.to(&Endpoint::Socket("/new.sock".into())).unwrap(), &line));
         assert!(!Arc::ptr_eq(&drivers.at("/old.sock"), &line));
         assert_eq!(line.name(), Some("d"));
+    }
+
+    #[test]
+    fn a_driver_that_was_forgotten_is_not_called_at_its_old_socket() {
+        let drivers = Drivers::default();
+        let named = Endpoint::Driver("d".into());
+        drivers.named("d", "/old.sock");
+        drivers.forget("/old.sock");
+        assert!(drivers.to(&named).is_none());
+        let line = drivers.named("d", "/new.sock");
+        drivers.forget("/old.sock");
+        assert!(Arc::ptr_eq(&drivers.to(&named).unwrap(), &line), "forgetting the old place late changes nothing");
     }
 }

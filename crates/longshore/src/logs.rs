@@ -1,20 +1,15 @@
 //! `kubectl logs`: what a pod's process wrote.
 
-use std::io::SeekFrom;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use api::Time;
 use bytes::Bytes;
 use control::host::ProcessState;
 use futures::stream;
 use io_apiserver::{LogError, LogRequest, LogSource, LogStream, OpeningLog};
-use io_host::Host;
-use tokio::fs::File;
-use tokio::io::{AsyncReadExt, AsyncSeekExt};
+use io_host::{Host, LogReader, LogRecord};
 
-/// Bytes read at once.
-const CHUNK: usize = 32 * 1024;
 /// How often a log that is followed is looked at for more.
 const GLANCE: Duration = Duration::from_millis(100);
 
@@ -33,35 +28,34 @@ impl ProcessLogs {
 struct Reading {
     host: Arc<Host>,
     process: String,
-    file: File,
+    reader: LogReader,
     follow: bool,
-    left: u64,
+    shown: Shown,
 }
 
 impl LogSource for ProcessLogs {
     fn open(&self, request: LogRequest) -> OpeningLog {
         let host = self.host.clone();
         Box::pin(async move {
-            let Some(process) = process_of(&host, &request) else {
-                return Err(LogError::NotStarted(request.container));
-            };
-            let path = host.process_log_path(&process);
-            let mut file = File::open(&path).await?;
-            if let Some(lines) = request.tail_lines {
-                let start = start_of_last_lines(path, lines).await?;
-                file.seek(SeekFrom::Start(start)).await?;
-            }
-            let left = request.limit_bytes.unwrap_or(u64::MAX);
-            let reading = Reading { host, process, file, follow: request.follow, left };
-            let stream: LogStream = Box::pin(stream::unfold(reading, next));
+            let opening = tokio::task::spawn_blocking(move || open(host, &request));
+            let reading = opening.await.map_err(std::io::Error::other)??;
+            let stream: LogStream = Box::pin(stream::unfold(Some(reading), next));
             Ok(stream)
         })
     }
 }
 
-/// The container's last run, or the one before that.
-fn process_of(host: &Host, request: &LogRequest) -> Option<String> {
-    let processes = host.processes().unwrap_or_default();
+fn open(host: Arc<Host>, request: &LogRequest) -> Result<Reading, LogError> {
+    let process = process_of(&host, request)?;
+    let reader = host.open_log(&process, request.tail_lines)?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Ok(Reading { host, process, reader, follow: request.follow, shown: Shown::of(request, now) })
+}
+
+/// The container's last run, or the one before that. While a container waits to be started again, its last run is the
+/// previous one.
+fn process_of(host: &Host, request: &LogRequest) -> Result<String, LogError> {
+    let processes = host.processes()?;
     let mut runs: Vec<(u32, String)> = processes
         .into_keys()
         .filter_map(|name| rules_node::ProcessName::parse(&name).map(|parsed| (parsed, name)))
@@ -69,30 +63,40 @@ fn process_of(host: &Host, request: &LogRequest) -> Option<String> {
         .map(|(parsed, name)| (parsed.restart, name))
         .collect();
     runs.sort();
-    let back = if request.previous { 2 } else { 1 };
-    runs.len().checked_sub(back).map(|index| runs.swap_remove(index).1)
+    let (container, pod) = (request.container.clone(), request.name.clone());
+    let missing = match request.previous && !runs.is_empty() {
+        true => LogError::NoPrevious { container, pod },
+        false => LogError::NotStarted { container, pod },
+    };
+    if request.previous && !request.waits {
+        runs.pop();
+    }
+    runs.pop().map(|(_, name)| name).ok_or(missing)
 }
 
-async fn next(mut reading: Reading) -> Option<(std::io::Result<Bytes>, Reading)> {
+async fn next(reading: Option<Reading>) -> Option<(std::io::Result<Bytes>, Option<Reading>)> {
+    let mut reading = reading?;
     loop {
-        if reading.left == 0 {
-            return None;
-        }
-        // Asked before reading: what is written before the end is then read before we stop.
-        let running = reading.follow && is_running(&reading);
-        let mut buffer = vec![0; CHUNK.min(usize::try_from(reading.left).unwrap_or(CHUNK))];
-        match reading.file.read(&mut buffer).await {
-            Ok(0) if running => tokio::time::sleep(GLANCE).await,
-            Ok(0) => return None,
-            Ok(count) => {
-                buffer.truncate(count);
-                reading.left -= count as u64;
-                return Some((Ok(buffer.into()), reading));
+        let read = tokio::task::spawn_blocking(move || {
+            // Asked before reading: what is written before the end is then read before we stop.
+            let running = reading.follow && is_running(&reading);
+            let mut text = Vec::new();
+            let more = reading.reader.read(&mut |record| reading.shown.put(&record, &mut text));
+            more.map(|more| (more, running, text, reading))
+        });
+        let (more, running, text) = match read.await.map_err(std::io::Error::other).flatten() {
+            Ok((more, running, text, back)) => {
+                reading = back;
+                (more, running, text)
             }
-            Err(error) => {
-                reading.left = 0;
-                return Some((Err(error), reading));
-            }
+            Err(error) => return Some((Err(error), None)),
+        };
+        match (text.is_empty(), more, running) {
+            (false, ..) => return Some((Ok(text.into()), Some(reading))),
+            _ if reading.shown.left == 0 => return None,
+            (true, true, _) => {}
+            (true, false, true) => tokio::time::sleep(GLANCE).await,
+            (true, false, false) => return None,
         }
     }
 }
@@ -102,47 +106,86 @@ fn is_running(reading: &Reading) -> bool {
     matches!(processes.get(&reading.process), Some(ProcessState::Running { .. }))
 }
 
-/// Where the last so many lines begin, found from the end so that a large log costs no more than its tail.
-async fn start_of_last_lines(path: PathBuf, lines: u64) -> std::io::Result<u64> {
-    let mut file = File::open(path).await?;
-    let mut end = file.metadata().await?.len();
-    let mut wanted = lines;
-    let mut first = true;
-    while end > 0 {
-        let size = (CHUNK as u64).min(end);
-        file.seek(SeekFrom::Start(end - size)).await?;
-        let mut buffer = vec![0; CHUNK.min(usize::try_from(size).unwrap_or(CHUNK))];
-        file.read_exact(&mut buffer).await?;
-        for (index, byte) in buffer.iter().enumerate().rev() {
-            // The newline that ends the last line begins no further one.
-            if *byte == b'\n' && !std::mem::take(&mut first) {
-                wanted = wanted.saturating_sub(1);
-                if wanted == 0 {
-                    return Ok(end - size + index as u64 + 1);
-                }
-            }
-            first = false;
+/// What of a log is shown, and how.
+struct Shown {
+    timestamps: bool,
+    /// Nothing that is older.
+    since: String,
+    /// So many bytes may still come.
+    left: u64,
+    /// What was shown last was the end of a line.
+    at_line_start: bool,
+}
+
+impl Shown {
+    fn of(request: &LogRequest, now: Duration) -> Shown {
+        let now = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+        let ago = request.since_seconds.map(|seconds| now.saturating_sub(seconds.saturating_mul(1000)));
+        let since = request.since_millis.or(ago).map(|millis| Time::micro_from_unix_millis(millis).0);
+        Shown {
+            timestamps: request.timestamps,
+            // Without what ends it the text is before every time of the same moment.
+            since: since.unwrap_or_default().trim_end_matches('Z').to_owned(),
+            left: request.limit_bytes.unwrap_or(u64::MAX),
+            at_line_start: true,
         }
-        end -= size;
     }
-    Ok(0)
+
+    fn put(&mut self, record: &LogRecord<'_>, text: &mut Vec<u8>) {
+        if record.time < self.since.as_str() {
+            return;
+        }
+        if self.timestamps && self.at_line_start {
+            self.add(record.time.as_bytes(), text);
+            self.add(b" ", text);
+        }
+        self.add(record.text, text);
+        if record.whole {
+            self.add(b"\n", text);
+        }
+        self.at_line_start = record.whole;
+    }
+
+    fn add(&mut self, bytes: &[u8], text: &mut Vec<u8>) {
+        let room = usize::try_from(self.left).unwrap_or(usize::MAX).min(bytes.len());
+        text.extend_from_slice(&bytes[..room]);
+        self.left -= room as u64;
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[tokio::test]
-    async fn the_last_lines_are_found_from_the_end() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let mut text = String::new();
-        for line in 0..20_000 {
-            text.push_str(&format!("line {line}\n"));
+    fn show(request: &LogRequest) -> String {
+        // 2026-11-18T00:09:50Z
+        let mut shown = Shown::of(request, Duration::from_secs(1_794_960_590));
+        let mut text = Vec::new();
+        let records = [
+            ("41.000000001", true, "old"),
+            ("45.500000000", false, "be"),
+            ("45.500000009", true, "gun"),
+            ("49.0", true, "new"),
+        ];
+        for (second, whole, line) in records {
+            let time = format!("2026-11-18T00:09:{second:0<12}Z");
+            shown.put(&LogRecord { time: &time, stderr: false, whole, text: line.as_bytes() }, &mut text);
         }
-        std::fs::write(file.path(), &text).unwrap();
-        let start = start_of_last_lines(file.path().into(), 3).await.unwrap();
-        assert_eq!(&text[usize::try_from(start).unwrap()..], "line 19997\nline 19998\nline 19999\n");
-        let all = start_of_last_lines(file.path().into(), 1_000_000).await.unwrap();
-        assert_eq!(all, 0);
+        String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn times_parts_and_limits_are_honoured() {
+        let plain = LogRequest::default();
+        assert_eq!(show(&plain), "old\nbegun\nnew\n");
+        assert_eq!(show(&LogRequest { limit_bytes: Some(6), ..plain.clone() }), "old\nbe");
+        assert_eq!(show(&LogRequest { since_seconds: Some(5), ..plain.clone() }), "begun\nnew\n");
+        assert_eq!(show(&LogRequest { since_seconds: Some(4), ..plain.clone() }), "new\n");
+        let moment = Time("2026-11-18T00:09:45.5Z".into()).unix_millis();
+        assert_eq!(show(&LogRequest { since_millis: moment, ..plain.clone() }), "begun\nnew\n");
+        assert_eq!(
+            show(&LogRequest { timestamps: true, since_seconds: Some(5), ..plain }),
+            "2026-11-18T00:09:45.500000000Z begun\n2026-11-18T00:09:49.000000000Z new\n"
+        );
     }
 }

@@ -1,17 +1,19 @@
 //! The node agent on this machine: the registrar and the node's controller, and how what they know outside the API
 //! stays true: records and mounts at start, sockets and processes as they come and go.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use api::{Kind, SystemInfo};
 use futures::StreamExt;
 use inotify::{EventMask, Inotify, WatchMask};
 use io_host::{Host, Watch};
+use io_kube::Scope;
 use io_run::{Controller, Drivers, Manager};
 use rules_node::{DriverFacts, Local as NodeLocal, Node as NodeRules};
-use rules_registrar::{Local as RegistrarLocal, Registrar};
+use rules_registrar::{Local as RegistrarLocal, MachineFacts, NODE_LEASES, Registrar};
 use tokio::sync::mpsc;
 
 use crate::layout::{Layout, text};
@@ -32,7 +34,9 @@ impl NodeAgent {
         let incarnation = format!("{:x}", manager.clock().now().0);
         let local = found(host, layout, name, &incarnation)?;
         let node = manager.add::<NodeRules>(GROUP, local).start();
-        let registrar = manager.add::<Registrar>(GROUP, RegistrarLocal::new(name, incarnation)).start();
+        let registered = RegistrarLocal::new(name, incarnation).on(machine_facts(name));
+        let lease = Scope { namespace: NODE_LEASES.into(), name: name.into(), ..Scope::default() };
+        let registrar = manager.add::<Registrar>(GROUP, registered).within(Kind::Lease, lease).start();
         let registry = layout.registry();
         std::fs::create_dir_all(&registry).with_context(|| format!("cannot create {}", registry.display()))?;
         // A driver registers once it can be called: nobody should go on waiting because of what failed before.
@@ -40,6 +44,34 @@ impl NodeAgent {
         follow_sockets(&registry, registrar.clone(), move || waiting.start_over())?;
         tokio::spawn(follow_drivers(manager.drivers().clone(), registrar.clone(), node.clone()));
         Ok(NodeAgent { _processes: follow_processes(host, node)?, registrar })
+    }
+}
+
+/// What the Node object says of this machine.
+fn machine_facts(node: &str) -> MachineFacts {
+    let seen = io_host::look_at_machine();
+    let version = env!("CARGO_PKG_VERSION");
+    let info = SystemInfo {
+        machine_id: seen.machine_id,
+        system_uuid: seen.system_uuid,
+        boot_id: seen.boot_id,
+        kernel_version: seen.kernel,
+        os_image: seen.os_image,
+        container_runtime_version: format!("longshore://{version}"),
+        kubelet_version: format!("v{version}+longshore"),
+        kube_proxy_version: String::new(),
+        operating_system: std::env::consts::OS.into(),
+        architecture: architecture(std::env::consts::ARCH).into(),
+    };
+    MachineFacts::of(node, info, seen.address.map(|address| address.to_string()), seen.processors, seen.memory)
+}
+
+/// What Go calls an architecture.
+fn architecture(rust: &str) -> &str {
+    match rust {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
     }
 }
 
@@ -97,15 +129,17 @@ fn follow_sockets(
     // First listen, then look, so that no socket falls between.
     inotify.watches().add(folder, events).with_context(|| format!("cannot watch {}", folder.display()))?;
     let mut news = inotify.into_event_stream(vec![0; 4096])?;
-    for name in io_host::list_dir(folder)? {
-        let path = text(&folder.join(name));
-        if is_socket(&path) {
-            registrar.update_local(|local| local.seen(path));
-        }
-    }
+    let there = sockets_in(folder)?;
+    registrar.update_local(|local| local.found(&there));
     let folder = folder.to_path_buf();
     tokio::spawn(async move {
         while let Some(event) = news.next().await {
+            // The kernel had more news than it keeps: some are lost, so we look for ourselves.
+            let lost = event.as_ref().map_or(true, |event| event.mask.contains(EventMask::Q_OVERFLOW));
+            if lost && let Ok(there) = sockets_in(&folder) {
+                registrar.update_local(|local| local.found(&there));
+                came();
+            }
             let Ok(event) = event else { continue };
             let Some(name) = event.name else { continue };
             let path = text(&folder.join(name));
@@ -118,6 +152,11 @@ fn follow_sockets(
         }
     });
     Ok(())
+}
+
+fn sockets_in(folder: &Path) -> std::io::Result<BTreeSet<String>> {
+    let paths = io_host::list_dir(folder)?.into_iter().map(|name| text(&folder.join(name)));
+    Ok(paths.filter(|path| is_socket(path)).collect())
 }
 
 fn is_socket(path: &str) -> bool {

@@ -36,6 +36,7 @@ scripts! {
     first_five_minutes "root-first-five-minutes.txt";
     a_pod_is_a_guest "root-a-pod-is-a-guest.txt";
     the_way_down "root-the-way-down.txt";
+    what_a_node_tells "root-what-a-node-tells.txt";
     carries_on_after_kill "root-carries-on-after-kill.txt";
     killed_at_random "root-killed-at-random.txt";
     explains_a_stopped_driver "root-explains-a-stopped-driver.txt";

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use api::{JsonOp, Kind, ObjectKey, ObjectRef, Patch, PodStatus, Precondition, ResourceVersion, Subresource, Write};
 use control::host::{Op, Process};
-use control::{Effect, Permission};
+use control::{Effect, News, Permission};
 use csi::{Call, v1};
 use serde_json::json;
 
@@ -240,6 +240,33 @@ impl control::Action for Action {
                 grace_seconds: Some(0),
             }),
         }
+    }
+
+    /// The reasons that kubelet gives. A life without trouble says nothing here: each of these would be a write.
+    fn news(&self) -> News {
+        let failed = match self {
+            Action::ReportInUse(_)
+            | Action::ReadNode(_)
+            | Action::WriteRecord { .. }
+            | Action::MakeDir { .. }
+            | Action::MakeScratch { .. }
+            | Action::Stage { .. }
+            | Action::Publish { .. } => "FailedMount",
+            Action::Unpublish(_) | Action::Unstage(_) | Action::ClearInUse(_) | Action::RemoveRecord { .. } => {
+                "FailedUnMount"
+            }
+            Action::Start { .. } => "Failed",
+            Action::Stop { .. } | Action::Seal { .. } => "FailedKillPod",
+            Action::RemoveScratch { .. }
+            | Action::Sweep { .. }
+            | Action::ReadPod { .. }
+            | Action::Forget { .. }
+            | Action::DeletePod { .. } => return News::default(),
+            Action::SetStatus { status, .. } => {
+                return News { done: status::back_off_of(status).map(|text| ("BackOff", text)), ..News::default() };
+            }
+        };
+        News { failed: Some(failed), ..News::default() }
     }
 
     fn permissions() -> &'static [Permission] {

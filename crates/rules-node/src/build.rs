@@ -236,7 +236,7 @@ fn container_view(uid: &str, container: &str, local: &Local) -> ContainerView {
         processes.filter_map(|(name, state)| Some((name.restart, name.print()?, state))).collect();
     processes.sort_by_key(|(restart, ..)| *restart);
     let latest = processes.pop();
-    ContainerView { latest, earlier: processes.into_iter().map(|(_, name, _)| name).collect() }
+    ContainerView { latest, earlier: processes.into_iter().map(|(_, name, state)| (name, state)).collect() }
 }
 
 fn pod_volumes(pod: &Arc<Pod>, cache: &Cache, local: &Local) -> Vec<(String, PodVolumeView)> {
@@ -255,7 +255,8 @@ fn claim_volume(pod: &Pod, claim: &api::PodClaim, cache: &Cache, local: &Local) 
         Err(missing) => return PodVolumeView::Waiting(missing),
     };
     let Some(csi) = &volume.spec.csi else {
-        return PodVolumeView::Waiting(format!("volume {} is not of a CSI driver", volume.metadata.name));
+        let name = &volume.metadata.name;
+        return PodVolumeView::Impossible(format!("volume {name} is not of a CSI driver; use one that is"));
     };
     let record = local.records.get(&names::unique_volume_name(&csi.driver, &csi.volume_handle));
     let publish = record.and_then(|record| record.publishes.get(&pod.metadata.uid));

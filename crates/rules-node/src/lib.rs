@@ -61,7 +61,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use api::{Kind, ObjectKey, ObjectRef};
-use control::{Cache, Decision, Narrate, Outcome, Route, Rules, Timestamp};
+use control::{Cache, Decision, EventType, Narrate, Outcome, Route, Rules, Timestamp, Why};
 
 use crate::action::There;
 
@@ -166,6 +166,27 @@ impl Narrate for Node {
                 view.users.values().map(|user| ObjectRef { kind: Kind::Pod, key: user.pod.clone() }).collect()
             }
             View::Volume(_) | View::Pod(_) => alloc::vec![Self::object(key)],
+        }
+    }
+
+    /// What keeps a pod from running, by kubelet's reasons. Waiting that is part of every life is said once it lasts.
+    fn rest_event(_key: &Key, why: &Why<Reason>) -> Option<(EventType, &'static str)> {
+        match why.code {
+            Reason::VolumeNotSupported
+            | Reason::VolumeKindNotSupported
+            | Reason::DriverNotRegistered
+            | Reason::NotAttached
+            | Reason::NotReportedAttached
+            | Reason::UsedByAnotherPod
+            | Reason::RecordUnreadable
+            | Reason::SubPathNotSupported
+            | Reason::VolumeMountUnknown => Some((EventType::Warning, "FailedMount")),
+            Reason::PodFailed
+            | Reason::InitContainersNotSupported
+            | Reason::EnvSourceNotSupported
+            | Reason::CreateContainerConfigError
+            | Reason::SecurityContextNotSupported => Some((EventType::Warning, "Failed")),
+            _ => None,
         }
     }
 }

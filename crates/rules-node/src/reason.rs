@@ -71,6 +71,8 @@ control::reasons! {
         DirectoriesNotRemoved,
         /// The pod has ended and is not being deleted.
         PodEnded,
+        /// The pod could not be run and is not being deleted; the text says why.
+        PodFailed,
         /// Only finalizers keep the pod object.
         PodHasFinalizers,
         /// Nothing is left of the pod but its object.

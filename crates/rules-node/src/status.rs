@@ -20,6 +20,8 @@ use crate::view::{ContainerView, PodView, PodVolumeView};
 /// The first pause between restarts, and the longest.
 const FIRST_PAUSE_MILLIS: u64 = 10_000;
 const LONGEST_PAUSE_MILLIS: u64 = 300_000;
+/// What a container waits for that keeps ending.
+const CRASH_LOOP: &str = "CrashLoopBackOff";
 
 /// Why a pod cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,13 +150,16 @@ fn again(now: Timestamp, pod: &Pod, restarts: u32, ended_millis: u64, failed: bo
     if !wanted {
         return ContainerPlan::Ended;
     }
-    // The first restart is at once, as with Kubernetes.
-    let pause = match restarts {
+    let until = Timestamp(ended_millis).after_millis(pause_millis(restarts));
+    if now < until { ContainerPlan::PutOff(until) } else { ContainerPlan::Start(restarts + 1) }
+}
+
+/// How long a container rests after so many restarts. The first is at once, as with Kubernetes.
+fn pause_millis(restarts: u32) -> u64 {
+    match restarts {
         0 => 0,
         restarts => FIRST_PAUSE_MILLIS.saturating_mul(1 << (restarts - 1).min(16)).min(LONGEST_PAUSE_MILLIS),
-    };
-    let until = Timestamp(ended_millis).after_millis(pause);
-    if now < until { ContainerPlan::PutOff(until) } else { ContainerPlan::Start(restarts + 1) }
+    }
 }
 
 /// The status the pod should have. Equal to the one it has if nothing is to be said.
@@ -221,9 +226,7 @@ fn container_status(
 ) -> ContainerStatus {
     let state = match (&seen.latest, plan, blocked) {
         (Some((_, _, ProcessState::Running { since_millis })), ..) => running(*since_millis),
-        (Some(_), ContainerPlan::PutOff(_), _) => {
-            waiting("CrashLoopBackOff", "the container keeps ending and is started again after a pause")
-        }
+        (Some(_), ContainerPlan::PutOff(_), _) => waiting(CRASH_LOOP, &back_off(container, seen)),
         (Some((_, _, ended)), ..) => terminated(ended),
         (None, _, Some(blocked)) => waiting(blocked.reason.name(), &blocked.message),
         // It ran, and the machine has no trace of it.
@@ -240,7 +243,43 @@ fn container_status(
         image_id: String::new(),
         ready: state.running.is_some(),
         restart_count: i64::from(restarts),
+        last_state: last_state(pod, container, seen, restarts, state.waiting.is_some()),
         state,
+    }
+}
+
+/// What a status says about a container that is held back, if there is one.
+pub fn back_off_of(status: &PodStatus) -> Option<String> {
+    let waiting = status.container_statuses.iter().filter_map(|container| container.state.waiting.as_ref());
+    waiting.filter(|waiting| waiting.reason == CRASH_LOOP).map(|waiting| waiting.message.clone()).next()
+}
+
+/// Why a container that ended is not started again at once.
+fn back_off(container: &Container, seen: &ContainerView) -> String {
+    let (restarts, how) = match &seen.latest {
+        Some((restarts, _, ProcessState::Exited { code, .. })) => (*restarts, format!("ended with exit code {code}")),
+        Some((restarts, ..)) => (*restarts, "was lost".into()),
+        None => (0, "ended".into()),
+    };
+    let pause = pause_millis(restarts) / 1000;
+    format!("back-off {pause}s before restarting container {}, which {how}", container.name)
+}
+
+/// How the run before the one that `state` is about ended. While the container waits to be started again, that is its
+/// latest run. What the machine has no trace of is as the status told it.
+fn last_state(pod: &Pod, container: &Container, seen: &ContainerView, restarts: u32, waiting: bool) -> ContainerState {
+    if let (true, Some((_, _, ended))) = (waiting, &seen.latest) {
+        return terminated(ended);
+    }
+    if let Some((_, ended)) = seen.earlier.last() {
+        return terminated(ended);
+    }
+    let told = pod.status.container_statuses.iter().find(|status| status.name == container.name);
+    match told {
+        _ if restarts == 0 => ContainerState::default(),
+        Some(told) if told.restart_count == i64::from(restarts) => told.last_state.clone(),
+        Some(told) if told.state.terminated.is_some() => told.state.clone(),
+        Some(_) | None => terminated(&ProcessState::Lost),
     }
 }
 
@@ -299,6 +338,7 @@ fn conditions(now: Timestamp, pod: &Pod, ready: bool) -> Vec<Condition> {
             status: status.into(),
             reason: reason.into(),
             message: String::new(),
+            last_heartbeat_time: None,
             last_transition_time: Some(now.to_time()),
         };
         match held {
@@ -326,11 +366,14 @@ pub fn to_json(status: &PodStatus) -> Value {
 
 /// `ready`, `restartCount`, `image` and `imageID` are required by the API, so they are written even when empty.
 fn container_json(status: &ContainerStatus) -> Value {
-    let mut state = json!(status.state);
-    // So is the exit code, and zero counts as empty.
-    if let (Some(ended), Some(written)) = (&status.state.terminated, state.get_mut("terminated")) {
-        written["exitCode"] = ended.exit_code.into();
-    }
+    let state = |state: &ContainerState| {
+        let mut written = json!(state);
+        // So is the exit code, and zero counts as empty.
+        if let (Some(ended), Some(written)) = (&state.terminated, written.get_mut("terminated")) {
+            written["exitCode"] = ended.exit_code.into();
+        }
+        written
+    };
     json!({
         "name": status.name,
         "image": status.image,
@@ -338,6 +381,7 @@ fn container_json(status: &ContainerStatus) -> Value {
         "ready": status.ready,
         "started": status.ready,
         "restartCount": status.restart_count,
-        "state": state,
+        "state": state(&status.state),
+        "lastState": state(&status.last_state),
     })
 }

@@ -176,8 +176,8 @@ pub struct PodView {
 pub struct ContainerView {
     /// Its latest process: how often it was started before, its name, how it fares.
     pub latest: Option<(u32, String, ProcessState)>,
-    /// Names of its earlier processes, oldest first.
-    pub earlier: Vec<String>,
+    /// Its earlier processes, oldest first: their names and how they ended.
+    pub earlier: Vec<(String, ProcessState)>,
 }
 
 /// One volume of a pod.
@@ -192,6 +192,8 @@ pub enum PodVolumeView {
     },
     /// It is not there yet. The clause says why.
     Waiting(String),
+    /// It cannot be had here. The clause says why.
+    Impossible(String),
     /// An ordinary directory.
     Directory(String),
     /// A kind of volume that cannot be had here yet.

@@ -8,7 +8,8 @@ use control::{Attempt, Effect, Endpoint, Lane, Outcome, Permission, Reply};
 use csi::{Call, Response, registration, v1};
 use serde_json::json;
 
-use crate::local::{Local, NodeInfo, PluginAtSocket, RegisteredDriver, RegistrationProgress, Socket};
+use crate::lease;
+use crate::local::{Local, MachineFacts, NodeInfo, PluginAtSocket, RegisteredDriver, RegistrationProgress, Socket};
 
 /// What the registrar does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -21,6 +22,8 @@ pub enum Action {
         incarnation: String,
         /// Ready since.
         at: Time,
+        /// What the machine is.
+        machine: Option<MachineFacts>,
     },
     /// Set annotations and labels of the Node.
     DescribeNode {
@@ -41,6 +44,26 @@ pub enum Action {
         only_if: Precondition,
         /// All conditions, the Ready one among them.
         conditions: Vec<Condition>,
+        /// What the machine is.
+        machine: Option<MachineFacts>,
+    },
+    /// Make the Lease by which the node shows that it lives.
+    CreateLease {
+        /// Its name, which is the node's.
+        name: String,
+        /// The Node that owns it.
+        node_uid: String,
+        /// Now.
+        at: Time,
+    },
+    /// Renew it.
+    RenewLease {
+        /// Its name.
+        name: String,
+        /// The object as seen.
+        only_if: Precondition,
+        /// Now.
+        at: Time,
     },
     /// Make the CSINode object.
     CreateCsiNode {
@@ -94,6 +117,8 @@ impl control::Action for Action {
             Action::CreateNode { .. } => "CreateNode",
             Action::DescribeNode { .. } => "DescribeNode",
             Action::SetReady { .. } => "SetReady",
+            Action::CreateLease { .. } => "CreateLease",
+            Action::RenewLease { .. } => "RenewLease",
             Action::CreateCsiNode { .. } => "CreateCSINode",
             Action::DeleteCsiNode { .. } => "DeleteCSINode",
             Action::SetDrivers { .. } => "SetDrivers",
@@ -108,13 +133,17 @@ impl control::Action for Action {
 
     fn effect(&self) -> Effect {
         match self {
-            Action::CreateNode { name, incarnation, at } => create_node(name, incarnation, at),
+            Action::CreateNode { name, incarnation, at, machine } => {
+                create_node(name, incarnation, at, machine.as_ref())
+            }
+            Action::CreateLease { name, node_uid, at } => lease::create(name, node_uid, at),
+            Action::RenewLease { name, only_if, at } => lease::renew(name, only_if, at),
             Action::DescribeNode { name, only_if, annotations, labels } => {
                 let body = json!({ "metadata": { "annotations": annotations, "labels": labels } });
                 patch(Kind::Node, name, None, only_if, body)
             }
-            Action::SetReady { name, only_if, conditions } => {
-                let body = json!({ "status": { "conditions": conditions } });
+            Action::SetReady { name, only_if, conditions, machine } => {
+                let body = json!({ "status": status(conditions, machine.as_ref()) });
                 patch(Kind::Node, name, Some(Subresource::Status), only_if, body)
             }
             Action::CreateCsiNode { name, node_uid } => create_csi_node(name, node_uid),
@@ -156,6 +185,8 @@ impl control::Action for Action {
             Permission::new(Kind::Node, "", "create"),
             Permission::new(Kind::Node, "", "patch"),
             Permission::new(Kind::Node, "status", "patch"),
+            Permission::new(Kind::Lease, "", "create"),
+            Permission::new(Kind::Lease, "", "patch"),
             Permission::new(Kind::CSINode, "", "create"),
             Permission::new(Kind::CSINode, "", "patch"),
             Permission::new(Kind::CSINode, "", "delete"),
@@ -164,7 +195,19 @@ impl control::Action for Action {
     }
 }
 
-fn create_node(name: &str, incarnation: &str, at: &Time) -> Effect {
+/// The part of a Node's status that the agent writes.
+fn status(conditions: &[Condition], machine: Option<&MachineFacts>) -> api::Value {
+    let mut status = json!({ "conditions": conditions });
+    if let Some(machine) = machine {
+        status["nodeInfo"] = json!(machine.info);
+        status["addresses"] = json!(machine.addresses);
+        status["capacity"] = json!(machine.capacity);
+        status["allocatable"] = json!(machine.allocatable);
+    }
+    status
+}
+
+fn create_node(name: &str, incarnation: &str, at: &Time, machine: Option<&MachineFacts>) -> Effect {
     let body = json!({
         "apiVersion": "v1",
         "kind": "Node",
@@ -173,19 +216,20 @@ fn create_node(name: &str, incarnation: &str, at: &Time) -> Effect {
             "labels": { names::HOSTNAME_LABEL: name },
             "annotations": { names::CONTROLLER_MANAGED_ATTACH: "true", names::AGENT_INCARNATION: incarnation },
         },
-        "status": { "conditions": [ready(at)] },
+        "status": status(&[ready(at, None)], machine),
     });
     Effect::Write(Write::Create { target: ObjectRef::cluster(Kind::Node, name), body })
 }
 
-/// The condition of a node whose agent works.
-pub fn ready(at: &Time) -> Condition {
+/// The condition of a node whose agent works, since this moment if it did before.
+pub fn ready(at: &Time, since: Option<Time>) -> Condition {
     Condition {
         r#type: "Ready".into(),
         status: "True".into(),
         reason: "AgentReady".into(),
         message: "the node agent is at work".into(),
-        last_transition_time: Some(at.clone()),
+        last_heartbeat_time: Some(at.clone()),
+        last_transition_time: Some(since.unwrap_or_else(|| at.clone())),
     }
 }
 
@@ -234,6 +278,8 @@ impl Action {
             Action::CreateNode { .. }
             | Action::DescribeNode { .. }
             | Action::SetReady { .. }
+            | Action::CreateLease { .. }
+            | Action::RenewLease { .. }
             | Action::CreateCsiNode { .. }
             | Action::DeleteCsiNode { .. }
             | Action::SetDrivers { .. } => None,

@@ -8,19 +8,24 @@ use api::{Node, ObjectKey, names};
 use control::Cache;
 
 use crate::Key;
+use crate::lease;
 use crate::local::{Local, RegistrationProgress};
-use crate::view::{CsiNodeSide, NodeObject, SelfView, SocketView, View};
+use crate::view::{CsiNodeSide, LeaseView, NodeObject, SelfView, SocketView, View};
 
 pub(crate) fn view(key: &Key, cache: &Cache, local: &Local) -> View {
     let node = cache.node(&ObjectKey::cluster(local.node.clone()));
     let csi_node = csi_node_side(cache, local, node.as_deref());
     match key {
-        Key::SelfNode(_) => View::SelfNode(SelfView {
+        Key::SelfNode(_) => View::SelfNode(Box::new(SelfView {
             name: local.node.clone(),
             incarnation: local.incarnation.clone(),
+            machine: local.machine.clone(),
             node,
             csi_node,
-        }),
+        })),
+        Key::Lease(name) => {
+            View::Lease(LeaseView { name: name.clone(), node, lease: cache.lease(&lease::key_of(name)) })
+        }
         Key::Socket(_, path) => {
             let Some(socket) = local.sockets.get(path) else { return View::NoSocket };
             View::Socket(Box::new(SocketView {

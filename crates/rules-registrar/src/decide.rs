@@ -4,20 +4,25 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use api::{CSINode, CsiNodeDriver, Node, Precondition, VolumeLimit, names};
+use api::{CSINode, CsiNodeDriver, Node, Precondition, Quantity, VolumeLimit, names};
 use control::{Decision, Timestamp, Why};
 
 use crate::Reason;
 use crate::action::{Action, At, ready};
 use crate::judge;
-use crate::local::{NodeInfo, PluginAtSocket, RegistrationProgress};
+use crate::lease;
+use crate::local::{MachineFacts, NodeInfo, PluginAtSocket, RegistrationProgress};
 use crate::view::{CsiNodeSide, NodeObject, SelfView, SocketView, View};
 
-/// What to do about the node itself or one of its sockets.
+/// How often the Node says again that it is ready. The Lease says it more often; kubelet does the same.
+const HEARTBEAT_MILLIS: u64 = 300_000;
+
+/// What to do about the node itself, its Lease or one of its sockets.
 pub fn decide(now: Timestamp, view: &View) -> Decision<Action, Reason> {
     match view {
         View::SelfNode(view) => introduce(now, view),
         View::Socket(view) => converse(view),
+        View::Lease(view) => lease::decide(now, view),
         View::NoSocket => Decision::Rest(Why::settled(Reason::SocketGone, "the socket is gone")),
     }
 }
@@ -25,8 +30,12 @@ pub fn decide(now: Timestamp, view: &View) -> Decision<Action, Reason> {
 fn introduce(now: Timestamp, view: &SelfView) -> Decision<Action, Reason> {
     let name = &view.name;
     let Some(node) = &view.node else {
-        let action =
-            Action::CreateNode { name: name.clone(), incarnation: view.incarnation.clone(), at: now.to_time() };
+        let action = Action::CreateNode {
+            name: name.clone(),
+            incarnation: view.incarnation.clone(),
+            at: now.to_time(),
+            machine: view.machine.clone(),
+        };
         return Decision::Do(action, Why::waiting(Reason::NodeMissing, format!("node {name} is not in the API yet")));
     };
     let only_if = Precondition::unchanged(&node.metadata);
@@ -38,11 +47,13 @@ fn introduce(now: Timestamp, view: &SelfView) -> Decision<Action, Reason> {
         );
         return Decision::Do(Action::DescribeNode { name: name.clone(), only_if, annotations, labels }, why);
     }
-    if !node.is_ready() {
-        let others = node.status.conditions.iter().filter(|condition| condition.r#type != "Ready").cloned();
-        let conditions = others.chain([ready(&now.to_time())]).collect();
-        let why = Why::waiting(Reason::NodeNotReady, format!("node {name} is not reported ready yet"));
-        return Decision::Do(Action::SetReady { name: name.clone(), only_if, conditions }, why);
+    if let Some(why) = untold(now, view, node) {
+        let (others, held): (Vec<_>, Vec<_>) =
+            node.status.conditions.iter().cloned().partition(|condition| condition.r#type != "Ready");
+        let since = held.into_iter().find(|held| held.status == "True").and_then(|held| held.last_transition_time);
+        let conditions = others.into_iter().chain([ready(&now.to_time(), since)]).collect();
+        let machine = view.machine.clone();
+        return Decision::Do(Action::SetReady { name: name.clone(), only_if, conditions, machine }, why);
     }
     match &view.csi_node {
         CsiNodeSide::Missing => {
@@ -58,9 +69,47 @@ fn introduce(now: Timestamp, view: &SelfView) -> Decision<Action, Reason> {
             )
         }
         CsiNodeSide::Ours(_) => {
-            Decision::Rest(Why::settled(Reason::NodeReady, format!("node {name} is introduced and ready")))
+            let why = Why::settled(Reason::NodeReady, format!("node {name} is introduced and ready"));
+            match heartbeat(node) {
+                Some(last) if view.machine.is_some() => Decision::Wait(last.after_millis(HEARTBEAT_MILLIS), why),
+                Some(_) | None => Decision::Rest(why),
+            }
         }
     }
+}
+
+/// What the Node's status does not say, or said too long ago.
+fn untold(now: Timestamp, view: &SelfView, node: &Node) -> Option<Why<Reason>> {
+    let name = &view.name;
+    if !node.is_ready() {
+        return Some(Why::waiting(Reason::NodeNotReady, format!("node {name} is not reported ready yet")));
+    }
+    let machine = view.machine.as_ref()?;
+    if !describes(node, machine) {
+        let text = format!("the status of node {name} does not say what the machine is");
+        return Some(Why::waiting(Reason::MachineNotDescribed, text));
+    }
+    let stale = heartbeat(node).is_none_or(|last| last.after_millis(HEARTBEAT_MILLIS) <= now);
+    stale.then(|| Why::settled(Reason::HeartbeatDue, format!("node {name} says again that it is ready")))
+}
+
+fn describes(node: &Node, machine: &MachineFacts) -> bool {
+    let status = &node.status;
+    status.node_info.as_deref() == Some(&machine.info)
+        && status.addresses == machine.addresses
+        && same_amounts(&status.capacity, &machine.capacity)
+        && same_amounts(&status.allocatable, &machine.allocatable)
+}
+
+/// A server may write amounts in another way than it was told them.
+fn same_amounts(told: &BTreeMap<String, Quantity>, wanted: &BTreeMap<String, Quantity>) -> bool {
+    let value = |quantity: &Quantity| quantity.millis().ok();
+    wanted.iter().all(|(name, wanted)| told.get(name).is_some_and(|told| value(told) == value(wanted)))
+}
+
+fn heartbeat(node: &Node) -> Option<Timestamp> {
+    let ready = node.status.conditions.iter().find(|condition| condition.r#type == "Ready")?;
+    ready.last_heartbeat_time.as_ref()?.unix_millis().map(Timestamp)
 }
 
 fn missing_marks(view: &SelfView, node: &Node) -> (BTreeMap<String, String>, BTreeMap<String, String>) {

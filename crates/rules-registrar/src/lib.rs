@@ -3,12 +3,13 @@
 //! [`Registrar`] is the node's end, as kubelet has it. [`Helper`] is the end beside a driver, as the node-driver-registrar
 //! sidecar has it, and [`Marker`] writes the node's id and topology for it where it is asked to write them itself.
 //!
-//! Owns: this node's Node object as far as the agent introduces itself (incarnation, hostname label, Ready), its
-//! CSINode object, the driver entries in it, the node id annotation and topology labels; and the conversation on every
-//! registration socket: GetInfo, GetCSIDriverInfo, NodeGetInfo, NodeGetCapabilities, NotifyRegistrationStatus.
+//! Owns: this node's Node object as far as the agent introduces itself (incarnation, hostname label, Ready, what the
+//! machine is), its Lease in `kube-node-lease`, its CSINode object, the driver entries in it, the node id annotation and
+//! topology labels; and the conversation on every registration socket: GetInfo, GetCSIDriverInfo, NodeGetInfo,
+//! NodeGetCapabilities, NotifyRegistrationStatus.
 //!
-//! Writes: Node (create; metadata; the Ready condition), CSINode (create, delete when it belongs to another Node of the
-//! same name, its driver list).
+//! Writes: Node (create; metadata; the Ready condition and what the machine is), Lease (create; renewal), CSINode
+//! (create, delete when it belongs to another Node of the same name, its driver list).
 //!
 //! Only reads: `volumesInUse` of the Node, to know whether a driver entry may be taken away.
 //!
@@ -32,6 +33,7 @@ mod build;
 mod decide;
 mod helper;
 mod judge;
+mod lease;
 mod local;
 mod marker;
 mod reason;
@@ -42,10 +44,10 @@ mod wakes;
 
 pub use action::Action;
 pub use helper::{Announced, AtPath, Health, Heard, Helper, HelperFacts, HelperStep, SOCKET_MODE};
-pub use local::{Local, NodeInfo, PluginAtSocket, RegisteredDriver, RegistrationProgress, Socket};
+pub use local::{Local, MachineFacts, NodeInfo, PluginAtSocket, RegisteredDriver, RegistrationProgress, Socket};
 pub use marker::{MarkedNode, Marker, MarkerAction, MarkerLocal, MarkerView};
 pub use reason::Reason;
-pub use view::{CsiNodeSide, NodeObject, SelfView, SocketView, View};
+pub use view::{CsiNodeSide, LeaseView, NodeObject, SelfView, SocketView, View};
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -53,6 +55,9 @@ use core::fmt;
 
 use api::{Kind, ObjectRef};
 use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Timestamp};
+
+/// Where nodes have their Leases.
+pub const NODE_LEASES: &str = "kube-node-lease";
 
 /// The registrar's rules.
 pub struct Registrar;
@@ -62,6 +67,8 @@ pub struct Registrar;
 pub enum Key {
     /// The objects of the node of this name, which is this one.
     SelfNode(String),
+    /// The Lease of the node of this name.
+    Lease(String),
     /// The registration socket at this path, on the node of this name.
     Socket(String, String),
 }
@@ -70,6 +77,7 @@ impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Key::SelfNode(node) => write!(f, "node {node}"),
+            Key::Lease(node) => write!(f, "node {node} lease"),
             Key::Socket(node, path) => write!(f, "node {node} socket {path}"),
         }
     }
@@ -113,7 +121,9 @@ impl Rules for Registrar {
 
     fn object(key: &Key) -> ObjectRef {
         match key {
-            Key::SelfNode(node) | Key::Socket(node, _) => ObjectRef::cluster(Kind::Node, node.to_string()),
+            Key::SelfNode(node) | Key::Lease(node) | Key::Socket(node, _) => {
+                ObjectRef::cluster(Kind::Node, node.to_string())
+            }
         }
     }
 }

@@ -1,6 +1,9 @@
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+
+use api::{NodeAddress, Quantity, SystemInfo};
 
 /// What this machine knows outside the API: who it is, and what each registration socket has answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -11,6 +14,47 @@ pub struct Local {
     pub incarnation: String,
     /// Registration sockets by path.
     pub sockets: BTreeMap<String, Socket>,
+    /// What the machine is; `None` if nobody looked.
+    pub machine: Option<MachineFacts>,
+    /// The node shows that it lives by a Lease.
+    pub keeps_lease: bool,
+}
+
+/// What a machine is and has, in the words of a Node's status.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct MachineFacts {
+    /// The system and its programs.
+    pub info: SystemInfo,
+    /// How it is reached.
+    pub addresses: Vec<NodeAddress>,
+    /// What it has of processors, memory and places for pods.
+    pub capacity: BTreeMap<String, Quantity>,
+    /// What of that pods may have.
+    pub allocatable: BTreeMap<String, Quantity>,
+}
+
+/// Places for pods, as kubelet has it by default.
+const PODS: u64 = 110;
+/// What all pods together leave to the machine: a tenth of its memory, at most this.
+const RESERVED_BYTES: u64 = 1 << 30;
+
+impl MachineFacts {
+    /// A machine with these processors and bytes of memory.
+    pub fn of(node: &str, info: SystemInfo, address: Option<String>, processors: u64, memory: u64) -> MachineFacts {
+        let has = |memory: u64| {
+            let memory = Quantity::from_bytes(i64::try_from(memory / 1024 * 1024).unwrap_or(i64::MAX));
+            let count = |number: u64| Quantity(format!("{number}"));
+            BTreeMap::from([("cpu".into(), count(processors)), ("memory".into(), memory), ("pods".into(), count(PODS))])
+        };
+        let address = address.map(|address| NodeAddress { r#type: "InternalIP".into(), address });
+        let name = NodeAddress { r#type: "Hostname".into(), address: node.into() };
+        MachineFacts {
+            info,
+            addresses: address.into_iter().chain([name]).collect(),
+            capacity: has(memory),
+            allocatable: has(memory - (memory / 10).min(RESERVED_BYTES)),
+        }
+    }
 }
 
 /// One registration socket.
@@ -82,7 +126,13 @@ pub struct RegisteredDriver {
 impl Local {
     /// A node that has seen no socket yet.
     pub fn new(node: impl Into<String>, incarnation: impl Into<String>) -> Local {
-        Local { node: node.into(), incarnation: incarnation.into(), sockets: BTreeMap::new() }
+        Local { node: node.into(), incarnation: incarnation.into(), ..Local::default() }
+    }
+
+    /// The same on a machine of which this is known, with a Lease that shows that the node lives.
+    #[must_use]
+    pub fn on(self, machine: MachineFacts) -> Local {
+        Local { machine: Some(machine), keeps_lease: true, ..self }
     }
 
     /// A socket appeared at this path, perhaps in place of another (KL-2).
@@ -91,6 +141,13 @@ impl Local {
         socket.incarnation += 1;
         socket.progress = RegistrationProgress::Found;
         socket.turned_away = None;
+    }
+
+    /// The sockets that are there, after some news of them may have been missed. A path that was known may be a new
+    /// socket, which is as good as known: its driver is asked again.
+    pub fn found(&mut self, paths: &BTreeSet<String>) {
+        self.sockets.retain(|path, _| paths.contains(path));
+        paths.iter().for_each(|path| self.seen(path.clone()));
     }
 
     /// The socket at this path is gone.

@@ -7,6 +7,16 @@ control::reasons! {
         NodeNotIntroduced,
         /// The Node object does not say Ready.
         NodeNotReady,
+        /// The Node object does not say what the machine is.
+        MachineNotDescribed,
+        /// The Node object said long ago that the node is ready.
+        HeartbeatDue,
+        /// The Lease by which the node shows that it lives does not exist.
+        LeaseMissing,
+        /// The Lease is to be renewed.
+        LeaseDue,
+        /// The Lease shows that the node lives.
+        LeaseHeld,
         /// The CSINode object does not exist.
         CSINodeMissing,
         /// The CSINode object belongs to an earlier node of the same name.

@@ -2,19 +2,32 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 
-use api::{CSINode, Node};
+use api::{CSINode, Lease, Node};
 
-use crate::local::Socket;
+use crate::local::{MachineFacts, Socket};
 
 /// What a decision looks at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum View {
     /// This node's own objects.
-    SelfNode(SelfView),
+    SelfNode(Box<SelfView>),
     /// A registration socket.
     Socket(Box<SocketView>),
     /// The socket is gone.
     NoSocket,
+    /// The Lease by which the node shows that it lives.
+    Lease(LeaseView),
+}
+
+/// The Lease by which the node shows that it lives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeaseView {
+    /// The node's name, which is the Lease's.
+    pub name: String,
+    /// The Node object.
+    pub node: Option<Arc<Node>>,
+    /// The Lease.
+    pub lease: Option<Arc<Lease>>,
 }
 
 /// This node's own objects.
@@ -24,6 +37,8 @@ pub struct SelfView {
     pub name: String,
     /// This incarnation of the agent.
     pub incarnation: String,
+    /// What the machine is.
+    pub machine: Option<MachineFacts>,
     /// The Node object.
     pub node: Option<Arc<Node>>,
     /// The CSINode object.

@@ -2,19 +2,27 @@
 
 use alloc::vec::Vec;
 
-use api::{CSINode, Node};
+use api::{CSINode, Lease, Node};
 use control::{Route, Woken, routes};
 
-use crate::{Key, Local, Registrar};
+use crate::{Key, Local, Registrar, lease};
 
 pub(crate) const ROUTES: &[Route<Registrar>] = routes![
     Node => each(|node, woken| wake_if_ours(&node.metadata.name, woken)),
     CSINode => each(|csi_node, woken| wake_if_ours(&csi_node.metadata.name, woken)),
+    Lease => each(lease_wakes),
 ];
 
 pub(crate) fn keys(local: &Local) -> Vec<Key> {
     let sockets = local.sockets.keys().map(|path| Key::Socket(local.node.clone(), path.clone()));
-    core::iter::once(Key::SelfNode(local.node.clone())).chain(sockets).collect()
+    let lease = local.keeps_lease.then(|| Key::Lease(local.node.clone()));
+    core::iter::once(Key::SelfNode(local.node.clone())).chain(lease).chain(sockets).collect()
+}
+
+fn lease_wakes(lease: &Lease, woken: &mut Woken<'_, Registrar>) {
+    if woken.local.keeps_lease && lease::node_of(lease) == Some(&woken.local.node) {
+        woken.wake_all([Key::Lease(woken.local.node.clone())]);
+    }
 }
 
 fn wake_if_ours(node: &str, woken: &mut Woken<'_, Registrar>) {

@@ -14,7 +14,7 @@ use crate::{Failure, meta};
 /// What a pod gets that says nothing else.
 const POD_GRACE: i64 = 30;
 /// A cluster does not work without these.
-const KEPT_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"];
+const KEPT_NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
 /// How an object meets a delete request.
 enum Fate {

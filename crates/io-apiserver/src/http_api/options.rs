@@ -32,6 +32,7 @@ pub(crate) struct Options {
     pub tail_lines: Option<u64>,
     pub limit_bytes: Option<u64>,
     pub since_seconds: Option<u64>,
+    pub since_time: String,
 }
 
 impl Options {
@@ -74,6 +75,7 @@ impl Options {
             "tailLines" => self.tail_lines = number(key, &value)?,
             "limitBytes" => self.limit_bytes = number(key, &value)?,
             "sinceSeconds" => self.since_seconds = number(key, &value)?,
+            "sinceTime" => self.since_time = value,
             // Servers ignore what they do not know; clients send `pretty`, `timeout` and newer options freely.
             _ => {}
         }

@@ -10,6 +10,7 @@ use rules_store::{Failure, Stored};
 use tokio::time::timeout;
 
 use super::negotiate::Encoding;
+use super::options::Options;
 use super::path::ResourcePath;
 use super::respond::{self, ListHead};
 use super::{RequestInfo, protobuf};
@@ -183,17 +184,20 @@ pub(crate) async fn log(core: &Core, info: &RequestInfo, end: End) -> Result<Res
     let Some(source) = &core.logs else { return Err(Refusal::no_such_path()) };
     let pod = find(core, &info.path)?;
     let options = &info.options;
+    let container = choose_container(&pod, options.container.as_deref())?;
     let request = LogRequest {
         namespace: info.path.namespace.clone(),
         name: info.path.name.clone(),
         uid: pod.uid().to_owned(),
-        container: choose_container(&pod, options.container.as_deref())?,
+        waits: waits(&pod, &container),
+        container,
         follow: options.follow,
         previous: options.previous,
         timestamps: options.timestamps,
         tail_lines: options.tail_lines,
         limit_bytes: options.limit_bytes,
         since_seconds: options.since_seconds,
+        since_millis: since(options)?,
     };
     let stream = source.open(request).await.map_err(|error| Refusal::bad_request(error.to_string()))?;
     let stop = async move {
@@ -209,6 +213,27 @@ pub(crate) async fn log(core: &Core, info: &RequestInfo, end: End) -> Result<Res
         }
     };
     Ok(respond::raw(StatusCode::OK, "text/plain", Body::from_stream(stream.take_until(Box::pin(stop)))))
+}
+
+/// The moment from which a log is asked for, if it is asked for so.
+fn since(options: &Options) -> Result<Option<u64>, Refusal> {
+    let asked = &options.since_time;
+    if asked.is_empty() {
+        return Ok(None);
+    }
+    if options.since_seconds.is_some() {
+        return Err(Refusal::bad_request("sinceSeconds and sinceTime say the same in two ways; give one of them"));
+    }
+    let moment = api::Time(asked.clone()).unix_millis();
+    let unclear = || format!("sinceTime must be a time such as 2026-11-18T10:00:00Z, not \"{asked}\"");
+    moment.map(Some).ok_or_else(|| Refusal::bad_request(unclear()))
+}
+
+/// The container's status says that it waits to be started.
+fn waits(pod: &Stored, container: &str) -> bool {
+    let statuses = pod.value["status"]["containerStatuses"].as_array();
+    let mut statuses = statuses.into_iter().flatten().filter(|status| status["name"] == container);
+    statuses.any(|status| status["state"]["waiting"].is_object())
 }
 
 fn choose_container(pod: &Stored, asked: Option<&str>) -> Result<String, Refusal> {

@@ -170,7 +170,7 @@ fn limit_all(parent: &Path, unified: bool) {
     let _ = std::fs::write(parent.join(file), allowed.to_string());
 }
 
-fn memory_of_the_machine() -> Option<u64> {
+pub(crate) fn memory_of_the_machine() -> Option<u64> {
     let told = std::fs::read_to_string("/proc/meminfo").ok()?;
     let kib = told.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     kib.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)

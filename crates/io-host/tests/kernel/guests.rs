@@ -10,7 +10,7 @@ use control::host::{LinuxCapabilities, Op, Process, ProcessState, Sandbox};
 use io_host::Host;
 
 use crate::bench::Bench;
-use crate::processes::{News, log_has, not_started, process, ran, seeing, shell, until};
+use crate::processes::{News, log_has, log_of, not_started, process, ran, seeing, shell, until};
 
 fn with(mut process: Process, change: impl FnOnce(&mut Sandbox)) -> Process {
     change(&mut process.sandbox);
@@ -132,7 +132,7 @@ pub fn containers_of_a_pod_share_network_and_name() {
     bench.host.perform(&Op::StartProcess(member("pod_a", &format!("{ids}; echo ready; sleep 1000")))).unwrap();
     until("the first container runs", || log_has(&bench.host, "pod_a", "ready"));
     let (_, second) = ran(&bench, member("pod_b", ids));
-    let first = std::fs::read_to_string(bench.host.process_log_path("pod_a")).unwrap();
+    let first = log_of(&bench.host, "pod_a");
     assert_eq!(first, format!("{second}ready\n"));
     assert!(second.ends_with("\ntogether\n"), "{second}");
     let (_, stranger) = ran(&bench, shell("stranger", ids));
@@ -204,7 +204,7 @@ pub fn run_without_root(state_dir: &str, user: &str) {
     host.perform(&Op::StartProcess(asked)).unwrap();
     match news.end_of("mine") {
         ProcessState::NotStarted(why) => println!("{why}"),
-        _ => print!("{}", std::fs::read_to_string(host.process_log_path("mine")).unwrap()),
+        _ => print!("{}", log_of(&host, "mine")),
     }
 }
 

@@ -12,6 +12,7 @@ mod files;
 mod guests;
 mod hazards;
 mod hung;
+mod logs;
 mod measure;
 mod mounts;
 mod processes;
@@ -136,6 +137,13 @@ const TESTS: &[Test] = tests! {
         what_runs_is_not_forgotten,
         the_end_is_heard_without_asking,
         an_environment_is_given_exactly_and_kept_private,
+    },
+    logs::{
+        a_log_has_a_bound,
+        streams_and_times_are_recorded,
+        any_user_may_open_its_output,
+        a_line_without_an_end_is_seen_and_a_closed_output_ends_nothing,
+        much_output_is_taken_in,
     },
     guests::{
         a_guest_has_the_default_capabilities_and_a_filter,

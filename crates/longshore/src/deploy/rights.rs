@@ -171,6 +171,10 @@ impl Rights {
         if node {
             self.take::<Registrar>(|_| true);
             self.take::<Node>(|_| true);
+            // Its own, by which it shows that it lives. Which one that is depends on the node.
+            for verb in ["create", "list", "patch", "watch"] {
+                self.allow(Permission { kind: Kind::Lease, subresource: "", verb }, Reach::Cluster);
+            }
             self.speak();
         }
         self

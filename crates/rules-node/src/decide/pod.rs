@@ -126,7 +126,10 @@ fn wind_down(view: &PodView, pod: &Pod, memory: &Memory) -> Decision<Action, Rea
         return seal(&pod.metadata.uid, view.sealed, text);
     }
     if !deleting {
-        return Decision::Rest(Why::settled(Reason::PodEnded, text));
+        return Decision::Rest(match pod.status.reason.is_empty() {
+            true => Why::settled(Reason::PodEnded, text),
+            false => Why::settled(Reason::PodFailed, format!("{text}: {}", pod.status.message)),
+        });
     }
     finish(view, pod, memory, text)
 }
@@ -138,7 +141,8 @@ fn finish(view: &PodView, pod: &Pod, memory: &Memory, text: String) -> Decision<
         return Decision::Rest(Why::waiting(Reason::PodHasFinalizers, text));
     }
     let latest = view.containers.iter().filter_map(|c| c.latest.as_ref()).map(|(_, name, _)| name);
-    let mut processes = view.containers.iter().flat_map(|c| &c.earlier).chain(latest);
+    let earlier = view.containers.iter().flat_map(|c| &c.earlier).map(|(name, _)| name);
+    let mut processes = earlier.chain(latest);
     if let Some(name) = processes.next() {
         return Decision::Do(Action::Forget { name: name.clone() }, Why::waiting(Reason::ProcessNotForgotten, text));
     }
@@ -162,7 +166,10 @@ fn clear(view: &PodView, uid: &str, memory: &Memory) -> Option<Action> {
 fn directory(volume: &PodVolumeView) -> Option<&String> {
     match volume {
         PodVolumeView::Directory(path) => Some(path),
-        PodVolumeView::Ready { .. } | PodVolumeView::Waiting(_) | PodVolumeView::Unsupported => None,
+        PodVolumeView::Ready { .. }
+        | PodVolumeView::Waiting(_)
+        | PodVolumeView::Impossible(_)
+        | PodVolumeView::Unsupported => None,
     }
 }
 
@@ -194,7 +201,7 @@ fn start(
         return None;
     }
     // The latest two stay, for their logs.
-    if let Some(name) = view.containers.iter().find(|c| c.earlier.len() > 1).and_then(|c| c.earlier.first()) {
+    if let Some((name, _)) = view.containers.iter().find(|c| c.earlier.len() > 1).and_then(|c| c.earlier.first()) {
         let text = format!("pod {} was restarted; its oldest process is forgotten", view.key);
         return Some(Decision::Do(
             Action::Forget { name: name.clone() },
@@ -214,9 +221,11 @@ fn start(
     Some(Decision::Do(action, Why::waiting(Reason::ContainerNotStarted, text)))
 }
 
-fn waiting_volume(view: &PodView) -> Option<&String> {
+/// A volume that is not there, with why and whether it can come to be.
+fn waiting_volume(view: &PodView) -> Option<(Reason, &String)> {
     view.volumes.values().find_map(|volume| match volume {
-        PodVolumeView::Waiting(text) => Some(text),
+        PodVolumeView::Waiting(text) => Some((Reason::VolumesNotReady, text)),
+        PodVolumeView::Impossible(text) => Some((Reason::VolumeNotSupported, text)),
         PodVolumeView::Ready { .. } | PodVolumeView::Directory(_) | PodVolumeView::Unsupported => None,
     })
 }
@@ -231,7 +240,7 @@ fn process(view: &PodView, pod: &Pod, container: &Container, restart: u32) -> Op
         let (source, read_only) = match view.volumes.get(&mount.name)? {
             PodVolumeView::Ready { path, read_only } => (path, *read_only),
             PodVolumeView::Directory(path) => (path, false),
-            PodVolumeView::Waiting(_) | PodVolumeView::Unsupported => return None,
+            PodVolumeView::Waiting(_) | PodVolumeView::Impossible(_) | PodVolumeView::Unsupported => return None,
         };
         let read_only = read_only || mount.read_only;
         mounts.push(ProcessMount { source: source.clone(), target: mount.mount_path.clone(), read_only });
@@ -250,8 +259,8 @@ fn rest(view: &PodView, blocked: Option<Blocked>, plans: &[ContainerPlan]) -> De
     if let Some(blocked) = blocked {
         return Decision::Rest(Why::waiting(blocked.reason, format!("pod {}: {}", view.key, blocked.message)));
     }
-    if let Some(text) = waiting_volume(view) {
-        return Decision::Rest(Why::waiting(Reason::VolumesNotReady, format!("pod {} waits: {text}", view.key)));
+    if let Some((reason, text)) = waiting_volume(view) {
+        return Decision::Rest(Why::waiting(reason, format!("pod {} waits: {text}", view.key)));
     }
     let put_off = plans.iter().filter_map(|plan| match plan {
         ContainerPlan::PutOff(until) => Some(*until),

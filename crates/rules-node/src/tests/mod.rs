@@ -9,6 +9,7 @@ mod sandbox;
 mod scripts;
 mod storms;
 mod tables;
+mod told;
 mod volumes;
 mod wakes;
 mod world;

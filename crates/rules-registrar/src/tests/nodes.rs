@@ -6,7 +6,7 @@ use control::{Action as _, Decision, Effect, Outcome};
 use serde_json::json;
 
 use super::world::World;
-use crate::{Key, Local};
+use crate::{Key, Local, MachineFacts};
 
 #[test]
 fn a_node_introduces_itself_and_rests() {
@@ -74,4 +74,86 @@ fn a_csinode_of_an_earlier_node_is_made_anew() {
     assert_eq!(world.settle(), ["CreateNode", "DeleteCSINode", "CreateCSINode"]);
     let (node, csi_node) = (world.get(Kind::Node).unwrap(), world.get(Kind::CSINode).unwrap());
     assert_eq!(csi_node["metadata"]["ownerReferences"][0]["uid"], node["metadata"]["uid"]);
+}
+
+fn machine() -> MachineFacts {
+    let info = api::SystemInfo { kernel_version: "6.1".into(), architecture: "amd64".into(), ..Default::default() };
+    MachineFacts::of("n", info, Some("10.0.0.7".into()), 2, (4 << 30) + 1024)
+}
+
+/// A node on a known machine, with the namespace of its Lease.
+fn known() -> World {
+    let mut world = World::new();
+    world.create(Kind::Namespace, json!({ "metadata": { "name": crate::NODE_LEASES } }));
+    world.restart(Local::new("n", "life-1").on(machine()));
+    world
+}
+
+fn lease(world: &World) -> api::Value {
+    let target = ObjectRef::namespaced(Kind::Lease, crate::NODE_LEASES, "n");
+    world.stored(&target).unwrap()["spec"].clone()
+}
+
+#[test]
+fn a_node_says_what_its_machine_is_and_that_it_lives() {
+    let mut world = known();
+    assert_eq!(world.settle(), ["CreateNode", "CreateLease", "CreateCSINode"]);
+    let status = world.get(Kind::Node).unwrap()["status"].clone();
+    assert_eq!(status["nodeInfo"]["kernelVersion"], "6.1");
+    let addresses = json!([{ "type": "InternalIP", "address": "10.0.0.7" }, { "type": "Hostname", "address": "n" }]);
+    assert_eq!(status["addresses"], addresses);
+    assert_eq!(status["capacity"], json!({ "cpu": "2", "memory": "4194305Ki", "pods": "110" }));
+    assert_eq!(status["allocatable"]["memory"], "3774874Ki", "a tenth is the machine's");
+    assert!(status["conditions"][0]["lastHeartbeatTime"].is_string());
+    let renewed = lease(&world);
+    assert_eq!((&renewed["holderIdentity"], &renewed["leaseDurationSeconds"]), (&json!("n"), &json!(40)));
+
+    // What somebody changed is said again, in one write, and what stays true is not.
+    world.patch(Kind::Node, Some(api::Subresource::Status), json!({ "status": { "capacity": { "cpu": "3" } } }));
+    assert_eq!(world.settle(), ["SetReady"]);
+    assert_eq!(world.get(Kind::Node).unwrap()["status"]["capacity"]["cpu"], "2");
+    world.restart(Local::new("n", "life-1").on(machine()));
+    assert_eq!(world.settle(), Vec::<String>::new(), "109: nothing changes, nothing is written");
+}
+
+/// One write each ten seconds, and the Node itself each five minutes, as kubelet does.
+#[test]
+fn the_lease_is_renewed_every_ten_seconds_and_the_node_every_five_minutes() {
+    let mut world = known();
+    world.settle();
+    let before = world.get(Kind::Node).unwrap();
+    let written = world.settle_for(299_000);
+    assert!((28..=29).contains(&written.len()) && written.iter().all(|name| name == "RenewLease"), "{written:?}");
+    assert_eq!(world.get(Kind::Node).unwrap()["metadata"]["resourceVersion"], before["metadata"]["resourceVersion"]);
+    let written = world.settle_for(10_000);
+    assert!(written.contains(&"SetReady".into()), "{written:?}");
+    let after = &world.get(Kind::Node).unwrap()["status"]["conditions"][0];
+    let before = &before["status"]["conditions"][0];
+    assert_ne!(after["lastHeartbeatTime"], before["lastHeartbeatTime"]);
+    assert_eq!(after["lastTransitionTime"], before["lastTransitionTime"]);
+}
+
+#[test]
+fn a_lease_from_the_future_or_of_another_is_taken_over() {
+    for spec in [json!({ "renewTime": "2999-01-01T00:00:00.000000Z" }), json!({ "holderIdentity": "m" })] {
+        let mut world = known();
+        world.settle();
+        let (target, only_if) = (ObjectRef::namespaced(Kind::Lease, crate::NODE_LEASES, "n"), Default::default());
+        let patch = api::Patch::merge(only_if, json!({ "spec": spec }));
+        world.write(&Write::Patch { target, subresource: None, patch }).unwrap();
+        assert_eq!(world.settle(), ["RenewLease"]);
+        assert_eq!(lease(&world)["holderIdentity"], "n");
+    }
+}
+
+/// H11: after an overflow of the kernel's queue the folder itself says which sockets there are.
+#[test]
+fn sockets_are_found_again_when_news_of_them_were_lost() {
+    let mut local = Local::new("n", "life-1");
+    local.seen("/reg/a.sock");
+    local.seen("/reg/gone.sock");
+    let asked = local.sockets["/reg/a.sock"].incarnation;
+    local.found(&["/reg/a.sock".into(), "/reg/new.sock".into()].into());
+    assert_eq!(local.sockets.keys().collect::<Vec<_>>(), ["/reg/a.sock", "/reg/new.sock"]);
+    assert!(local.sockets["/reg/a.sock"].incarnation > asked, "it may be another one");
 }

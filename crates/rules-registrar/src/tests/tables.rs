@@ -45,8 +45,8 @@ fn every_shape_of_the_node_itself() {
             Arc::new(serde_json::from_value(node).unwrap())
         });
         let csi_node = sides(choices, |_| json!([]));
-        let view = SelfView { name: "n".into(), incarnation: "life-1".into(), node, csi_node };
-        verdict(&Registrar::decide(Timestamp(0), &View::SelfNode(view), &()))
+        let view = SelfView { name: "n".into(), incarnation: "life-1".into(), machine: None, node, csi_node };
+        verdict(&Registrar::decide(Timestamp(0), &View::SelfNode(Box::new(view)), &()))
     });
 }
 
