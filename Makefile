@@ -26,7 +26,7 @@ help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
 
 .PHONY: up
-up: build ## Build and start everything on this machine (ARGS="--help" shows the options)
+up: build kubectl ext4-tools ## Build and start everything on this machine (ARGS="--help" shows the options)
 	@exec $(QUICK) up $(ARGS)
 
 .PHONY: build
@@ -150,6 +150,11 @@ toolchain:
 .PHONY: kubectl
 kubectl:
 	@command -v kubectl >/dev/null || bash tools/install-kubectl.sh $(TOOLS)
+
+# What the example of `make up` needs; without root nothing is formatted.
+.PHONY: ext4-tools
+ext4-tools:
+	@[ "$$(id -u)" != 0 ] || { $(call install,mkfs.ext4,e2fsprogs); }
 
 .PHONY: filesystem-tools
 filesystem-tools:

@@ -4,7 +4,7 @@
 //! shown the cache; it performs nothing. `io-run` runs it with real hands, `prove-world` explores every order of its steps,
 //! and the tests of rules play it step by step: all three run the same loop.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -84,6 +84,8 @@ pub struct Explanation {
     pub controller: &'static str,
     /// The key, as it prints.
     pub key: String,
+    /// The objects the key is about.
+    pub about: Vec<ObjectRef>,
     pub verdict: Verdict,
     pub why: Why,
 }
@@ -282,6 +284,15 @@ impl<R: Rules> Engine<R> {
         keys.iter().map(|key| self.explain_key(now, key, cache)).collect()
     }
 
+    /// What the rules make of the keys that are about these objects and no others.
+    pub fn explain_only(&self, now: Timestamp, objects: &[Object], cache: &Cache) -> Vec<Explanation> {
+        let asked: BTreeSet<ObjectRef> = objects.iter().map(Object::reference).collect();
+        let changes = objects.iter().map(|object| Change { before: None, after: Some(object.clone()) });
+        let keys: BTreeSet<R::Key> = changes.flat_map(|change| R::wakes(&change, cache, &self.local)).collect();
+        let about = |key: &R::Key| R::about(key, cache, &self.local).iter().all(|one| asked.contains(one));
+        keys.iter().filter(|key| about(key)).map(|key| self.explain_key(now, key, cache)).collect()
+    }
+
     fn explain_key(&self, now: Timestamp, key: &R::Key, cache: &Cache) -> Explanation {
         let (verdict, why) = match self.doing(key) {
             Some(doing) => (Verdict::Doing, doing.why.clone()),
@@ -291,7 +302,8 @@ impl<R: Rules> Engine<R> {
                 rest @ (Decision::Rest(_) | Decision::Either(..)) => (Verdict::Rests, rest.why().clone()),
             },
         };
-        Explanation { controller: R::NAME, key: key.to_string(), verdict, why }
+        let about = R::about(key, cache, &self.local);
+        Explanation { controller: R::NAME, key: key.to_string(), about, verdict, why }
     }
 
     /// The action under way on a key.

@@ -22,6 +22,7 @@ mod decision;
 mod effect;
 mod election;
 mod engine;
+pub mod explain;
 mod failed_secrets;
 pub mod host;
 mod index;

@@ -70,6 +70,12 @@ pub trait Rules: Sized + 'static {
 
     /// The object a key is about.
     fn object(key: &Self::Key) -> ObjectRef;
+
+    /// Everything a key is about, where that is more than one object: a volume on a node is about both. `explain` tells
+    /// of a key only when it was asked about all of them.
+    fn about(key: &Self::Key, _cache: &Cache, _local: &Self::Local) -> Vec<ObjectRef> {
+        alloc::vec![Self::object(key)]
+    }
 }
 
 /// What a controller tells users, beside what its actions say in [`Action::news`].

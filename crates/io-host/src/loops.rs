@@ -276,6 +276,15 @@ pub(crate) fn detach(image: &str) -> Result<(), HostError> {
     detach_now(image)
 }
 
+/// Detaches a device if it still shows this file, which was removed.
+pub(crate) fn detach_removed(device: &str, backing_path: &str) -> Result<(), HostError> {
+    let _alone = ATTACHING.lock().unwrap_or_else(PoisonError::into_inner);
+    match entry_at(device)? {
+        Some(entry) if entry.backing_path == backing_path => detach_device(device),
+        Some(_) | None => Ok(()),
+    }
+}
+
 fn detach_now(image: &str) -> Result<(), HostError> {
     let _alone = ATTACHING.lock().unwrap_or_else(PoisonError::into_inner);
     let found = match path::place(image)?.map(|place| place.seen()).transpose()?.flatten() {

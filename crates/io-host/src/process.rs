@@ -277,7 +277,7 @@ pub(crate) fn supervisor(dir: &Path, started: &Started) -> io::Result<Option<Own
 }
 
 /// Asks the process to end, then makes it, then ends the supervisor itself, which takes everything with it.
-fn end(supervisor: &OwnedFd, grace: Duration) -> io::Result<()> {
+pub(crate) fn end(supervisor: &OwnedFd, grace: Duration) -> io::Result<()> {
     for (signal, time) in [(Signal::TERM, grace), (Signal::USR1, LETTING_GO), (Signal::KILL, LETTING_GO)] {
         if signal == Signal::TERM && grace.is_zero() {
             continue;

@@ -182,6 +182,12 @@ impl<R: Narrate> Controller<R> {
         self.parts.cache.look(|cache| self.state().engine.explain(now, object, cache))
     }
 
+    /// What the rules make of the keys that are about these objects and no others.
+    pub fn explain_only(&self, objects: &[Object]) -> Vec<Explanation> {
+        let now = self.parts.clock.now();
+        self.parts.cache.look(|cache| self.state().engine.explain_only(now, objects, cache))
+    }
+
     /// Changes the engine in the light of the cache, and looks at what is due. Locks are always taken in this order, the
     /// cache's before the state's.
     fn with_engine<T>(&self, change: impl FnOnce(&mut Engine<R>, Timestamp, &Cache) -> T) -> T {

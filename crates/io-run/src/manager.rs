@@ -77,7 +77,7 @@ trait AnyController: Send + Sync {
     fn name(&self) -> &'static str;
     fn stop(&self);
     fn start_over(&self);
-    fn explain(&self, object: &Object) -> Vec<Explanation>;
+    fn explain_only(&self, objects: &[Object]) -> Vec<Explanation>;
 }
 
 impl<R: Narrate> AnyController for Controller<R> {
@@ -93,8 +93,8 @@ impl<R: Narrate> AnyController for Controller<R> {
         Controller::start_over(self);
     }
 
-    fn explain(&self, object: &Object) -> Vec<Explanation> {
-        Controller::explain(self, object)
+    fn explain_only(&self, objects: &[Object]) -> Vec<Explanation> {
+        Controller::explain_only(self, objects)
     }
 }
 
@@ -200,18 +200,19 @@ impl Manager {
         self.watches.stop();
     }
 
-    /// What every controller makes of these objects, the controllers in this order; those it does not name come last.
+    /// What every controller makes of these objects and no others, the controllers in this order; those it does not name
+    /// come last.
     pub fn explain(&self, objects: &[Object], order: &[&str]) -> Vec<Explanation> {
         let mut controllers = all(&self.groups);
         let place = |name: &str| order.iter().position(|named| *named == name).unwrap_or(order.len());
         controllers.sort_by_key(|controller| place(controller.name()));
-        let mut said: Vec<Explanation> = Vec::new();
-        for explanation in controllers.iter().flat_map(|one| objects.iter().flat_map(|object| one.explain(object))) {
-            if !said.iter().any(|e| e.controller == explanation.controller && e.key == explanation.key) {
-                said.push(explanation);
-            }
-        }
-        said
+        controllers.iter().flat_map(|one| one.explain_only(objects)).collect()
+    }
+
+    /// The controllers at work, by group: those of the cluster, of the node, of a driver by its name.
+    pub fn controllers(&self) -> BTreeMap<String, Vec<&'static str>> {
+        let names = |group: &Group| group.members.iter().map(|member| member.controller.name()).collect();
+        lock(&self.groups).iter().map(|(name, group)| (name.clone(), names(group))).collect()
     }
 }
 

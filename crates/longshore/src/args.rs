@@ -5,9 +5,15 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-/// The Kubernetes CSI volume stack as one binary.
+/// The Kubernetes CSI volume stack as one binary
 #[derive(Parser)]
-#[command(name = "longshore", version, about, disable_help_subcommand = true)]
+#[command(
+    name = "longshore",
+    version,
+    about = "Longshore is the Kubernetes CSI volume stack as one binary: it provisions, attaches, mounts and takes away \
+             storage, with an API server of its own for one machine.",
+    after_help = "Begin with `longshore up`; `longshore help COMMAND` says more about a command."
+)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -29,8 +35,10 @@ pub enum Command {
     Node(RunNode),
     /// Run the reference CSI driver alone
     Driver(Driver),
-    /// Say why a claim, volume, attachment or pod is where it is
+    /// Say why an object is where it is: a claim, volume, attachment, pod, node, class, driver, …
     Explain(Explain),
+    /// Show what runs, where its data is, and what waits
+    Status(Status),
     /// Enumerate every interleaving of small worlds and check the laws
     Prove(Prove),
     /// Judge any CSI driver from outside
@@ -62,11 +70,16 @@ pub struct Down {
     #[arg(long, env = "LONGSHORE_DATA", value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
     /// How long a pod's process may take to end before it is made to
-    #[arg(long, default_value = "30", value_name = "SECONDS")]
+    #[arg(long, default_value = "30", value_name = "SECONDS", value_parser = seconds)]
     pub grace_period: u32,
     /// Remove the data directory too, after naming what is lost with it
     #[arg(long)]
     pub purge: bool,
+    /// End instead what removed data directories left behind, or this one: processes, mounts, loop devices, after naming
+    /// them
+    #[arg(long, conflicts_with = "purge", value_name = "DIR", num_args = 0..=1, require_equals = true,
+        default_missing_value = "/")]
+    pub orphans: Option<PathBuf>,
     /// Do not ask
     #[arg(long)]
     pub yes: bool,
@@ -79,10 +92,10 @@ pub struct Up {
     #[arg(long, env = "LONGSHORE_DATA", value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
     /// Where the API server listens; port 0 takes any free one
-    #[arg(long, default_value = "127.0.0.1:7443", value_name = "ADDRESS")]
+    #[arg(long, default_value = "127.0.0.1:7443", value_name = "ADDRESS", value_parser = listen)]
     pub listen: SocketAddr,
     /// The name this machine gets as a node [default: its host name]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = node_name)]
     pub node_name: Option<String>,
     /// Leave a part out, to run it by hand: `longshore driver`, or `longshore sidecar --roles=provisioner`
     #[arg(long, value_name = "PART")]
@@ -122,7 +135,7 @@ pub struct Apiserver {
     #[arg(long, env = "LONGSHORE_DATA", value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
     /// Where it listens; port 0 takes any free one
-    #[arg(long, default_value = "127.0.0.1:7443", value_name = "ADDRESS")]
+    #[arg(long, default_value = "127.0.0.1:7443", value_name = "ADDRESS", value_parser = listen)]
     pub listen: SocketAddr,
     /// Log more (twice: everything)
     #[arg(long, short, action = clap::ArgAction::Count)]
@@ -166,7 +179,7 @@ pub struct RunNode {
     #[arg(long, env = "KUBECONFIG", value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
     /// The name this machine gets as a node [default: its host name]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = node_name)]
     pub node_name: Option<String>,
     /// Where mounts, sockets and processes are kept [default: as for `up`]
     #[arg(long, env = "LONGSHORE_DATA", value_name = "DIR")]
@@ -237,6 +250,20 @@ pub(crate) struct Driver {
     pub verbose: u8,
 }
 
+fn seconds(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| "write whole seconds, such as --grace-period=30".to_string())
+}
+
+fn listen(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        "write an IP address and a port of at most 65535, such as 127.0.0.1:7443; port 0 takes any free one".to_string()
+    })
+}
+
+fn node_name(text: &str) -> Result<String, String> {
+    crate::machine::check_node_name(text).map(|()| text.to_string())
+}
+
 fn feature(name: &str) -> Result<rules_driver::Feature, String> {
     let mut all = rules_driver::Feature::ALL.iter();
     all.find(|feature| feature.name() == name).copied().ok_or_else(|| {
@@ -247,22 +274,37 @@ fn feature(name: &str) -> Result<rules_driver::Feature, String> {
 
 /// `longshore explain`.
 #[derive(Args, Clone)]
+#[command(
+    after_help = "Who is asked: --kubeconfig, or --data-dir, or $KUBECONFIG, or $LONGSHORE_DATA, or the data directory \
+that `longshore up` uses by default; the first of these that is given."
+)]
 pub struct Explain {
-    /// What to explain, such as pvc/data, pod/writer, pv/NAME, va/NAME or node/NAME
-    #[arg(value_name = "KIND/NAME")]
-    pub object: String,
+    /// What to explain, such as pvc/data, pod/writer, pv/NAME, va/NAME, node/NAME, sc/NAME; two words will do too
+    #[arg(value_name = "KIND/NAME", required = true, num_args = 1..)]
+    pub object: Vec<String>,
     /// The object's namespace
     #[arg(long, short, default_value = "default")]
     pub namespace: String,
-    /// The kubeconfig `longshore up` printed [default: $KUBECONFIG, or the one in the data directory]
+    /// The kubeconfig `longshore up` printed
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
-    /// The data directory of the `longshore up` to ask [default: as for `up`]
-    #[arg(long, env = "LONGSHORE_DATA", value_name = "DIR")]
+    /// The data directory of the `longshore up` to ask
+    #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
     /// Print every rule's view instead of one sentence
     #[arg(long)]
     pub all: bool,
+    /// How to print
+    #[arg(long, short, value_enum, default_value = "text")]
+    pub output: Output,
+}
+
+/// `longshore status`.
+#[derive(Args, Clone)]
+pub struct Status {
+    /// The data directory to look at [default: /var/lib/longshore, or ~/.local/share/longshore without root]
+    #[arg(long, env = "LONGSHORE_DATA", value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
     /// How to print
     #[arg(long, short, value_enum, default_value = "text")]
     pub output: Output,

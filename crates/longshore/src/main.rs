@@ -17,6 +17,7 @@ mod registered;
 mod routes;
 mod sanity;
 mod sidecar;
+mod status;
 mod translate;
 mod up;
 
@@ -34,6 +35,10 @@ fn main() -> ExitCode {
         // Arguments that are no text are shown as they can be, and refused as flags that do not exist.
         let arguments: Vec<String> = arguments.map(|argument| argument.to_string_lossy().into_owned()).collect();
         return sidecar::program([role].into(), &arguments);
+    }
+    // The flags of the sidecars are a table of their own.
+    if std::env::args_os().skip(1).take(2).eq(["help", "sidecar"]) {
+        return sidecar::command(vec!["--help".into()]);
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -60,6 +65,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Controllers(args) => asynchronously(args.verbose, commands::controllers::command(args)),
         Command::Node(args) => asynchronously(args.verbose, commands::node::command(args)),
         Command::Driver(args) => asynchronously(args.verbose, driver::command(args)),
+        Command::Status(args) => judging(status::command(args)),
         Command::Explain(args) => asynchronously(0, explain::command(args)),
         Command::Prove(args) => prove(&args),
         Command::Sidecar { args } => Ok(sidecar::command(args)),

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::{Arc, OnceLock};
 
-use api::ObjectKey;
+use api::{ObjectKey, ObjectRef};
 use axum::Router;
 use axum::extract::Query;
 use axum::http::StatusCode;
@@ -15,6 +15,7 @@ use serde_json::json;
 
 use crate::explain;
 use crate::sidecar::http;
+use crate::status;
 
 /// What to explain.
 #[derive(Deserialize)]
@@ -27,9 +28,10 @@ struct About {
 
 /// The routes. They answer once the controllers have started.
 pub fn router(manager: Arc<OnceLock<Arc<Manager>>>) -> Router {
-    let (counting, well) = (manager.clone(), manager.clone());
+    let (counting, well, showing) = (manager.clone(), manager.clone(), manager.clone());
     Router::new()
-        .route(explain::PATH, get(move |about: Query<About>| async move { explained(manager.get(), &about) }))
+        .route(explain::PATH, get(move |about: Query<About>| async move { explained(manager.get(), &about).await }))
+        .route(status::PATH, get(move || async move { axum::Json(showing.get().map(|one| status::report(one))) }))
         .route(
             "/longshore/v1/counts",
             get(move || async move { counting.get().map(|manager| counts(manager)).unwrap_or_default() }),
@@ -54,7 +56,7 @@ fn health(manager: Option<&Arc<Manager>>) -> Response {
     }
 }
 
-fn explained(manager: Option<&Arc<Manager>>, about: &About) -> Response {
+async fn explained(manager: Option<&Arc<Manager>>, about: &About) -> Response {
     let refuse = |status: StatusCode, message: String| {
         (status, axum::Json(json!({ "message": message, "reason": "NotFound", "details": { "longshore": true } })))
             .into_response()
@@ -65,10 +67,10 @@ fn explained(manager: Option<&Arc<Manager>>, about: &About) -> Response {
     let Some(kind) = explain::kind_named(&about.kind) else {
         return refuse(StatusCode::BAD_REQUEST, format!("{} is not a kind that can be explained", about.kind));
     };
-    let key = ObjectKey::new(&*about.namespace, &*about.name);
-    match explain::explain(manager, kind, &key) {
-        Some(said) => axum::Json(explain::answer(kind, &key, &said)).into_response(),
-        None => refuse(StatusCode::NOT_FOUND, format!("there is no {kind} {key}; `kubectl get` lists what there is")),
+    let asked = ObjectRef { kind, key: ObjectKey::new(&*about.namespace, &*about.name) };
+    match explain::answer(manager, &asked).await {
+        Some(answer) => axum::Json(answer.to_json()).into_response(),
+        None => refuse(StatusCode::NOT_FOUND, format!("there is no {asked}; `kubectl get` lists what there is")),
     }
 }
 

@@ -40,6 +40,7 @@ scripts! {
     carries_on_after_kill "root-carries-on-after-kill.txt";
     killed_at_random "root-killed-at-random.txt";
     explains_a_stopped_driver "root-explains-a-stopped-driver.txt";
+    explains_the_object_asked_for "root-explains-the-object-asked-for.txt";
     claims_without_mounting "claims-without-mounting.txt";
     bad_input "bad-input.txt";
     deploys_a_driver "deploy.txt";

@@ -85,6 +85,14 @@ impl Rules for AttachDetach {
     fn object(key: &Key) -> ObjectRef {
         ObjectRef::cluster(Kind::PersistentVolume, key.volume.clone())
     }
+
+    /// The volume, the node, and the attachment of one to the other.
+    fn about(key: &Key, cache: &Cache, _local: &()) -> Vec<ObjectRef> {
+        let attachments = cache.attachments_by_volume(&key.volume);
+        let here = attachments.filter(|attachment| attachment.spec.node_name == key.node);
+        let here = here.map(|attachment| ObjectRef::cluster(Kind::VolumeAttachment, &*attachment.metadata.name));
+        [Self::object(key), ObjectRef::cluster(Kind::Node, &*key.node)].into_iter().chain(here).collect()
+    }
 }
 
 impl Narrate for AttachDetach {}

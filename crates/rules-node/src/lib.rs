@@ -156,6 +156,16 @@ impl Rules for Node {
             Key::Pod(pod) => ObjectRef { kind: Kind::Pod, key: pod.clone() },
         }
     }
+
+    /// A volume is one of this node, whatever the PersistentVolume with its handle is called.
+    fn about(key: &Key, cache: &Cache, local: &Local) -> Vec<ObjectRef> {
+        let Key::Volume(name) = key else { return alloc::vec![Self::object(key)] };
+        let handle = paths::split_unique_name(name).map(|(driver, handle)| alloc::format!("{driver}^{handle}"));
+        let volume = handle.and_then(|handle| cache.volumes_by_handle(&handle).next());
+        let volume = volume
+            .map_or_else(|| Self::object(key), |one| ObjectRef::cluster(Kind::PersistentVolume, &*one.metadata.name));
+        alloc::vec![volume, ObjectRef::cluster(Kind::Node, &*local.node)]
+    }
 }
 
 impl Narrate for Node {

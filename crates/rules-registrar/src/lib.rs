@@ -2,6 +2,7 @@
 //!
 //! [`Registrar`] is the node's end, as kubelet has it. [`Helper`] is the end beside a driver, as the node-driver-registrar
 //! sidecar has it, and [`Marker`] writes the node's id and topology for it where it is asked to write them itself.
+//! [`standing`] says how nodes, drivers and what names them stand.
 //!
 //! Owns: this node's Node object as far as the agent introduces itself (incarnation, hostname label, Ready, what the
 //! machine is), its Lease in `kube-node-lease`, its CSINode object, the driver entries in it, the node id annotation and
@@ -37,6 +38,7 @@ mod lease;
 mod local;
 mod marker;
 mod reason;
+mod standing;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -47,6 +49,7 @@ pub use helper::{Announced, AtPath, Health, Heard, Helper, HelperFacts, HelperSt
 pub use local::{Local, MachineFacts, NodeInfo, PluginAtSocket, RegisteredDriver, RegistrationProgress, Socket};
 pub use marker::{MarkedNode, Marker, MarkerAction, MarkerLocal, MarkerView};
 pub use reason::Reason;
+pub use standing::{Standing, namespace_standing, standing};
 pub use view::{CsiNodeSide, LeaseView, NodeObject, SelfView, SocketView, View};
 
 use alloc::string::{String, ToString};

@@ -182,7 +182,7 @@ impl<R: Narrate> AnyController for Refreshing<R> {
         self.controller.start_over();
     }
 
-    fn explain(&self, object: &Object) -> Vec<Explanation> {
-        self.controller.explain(object)
+    fn explain_only(&self, objects: &[Object]) -> Vec<Explanation> {
+        self.controller.explain_only(objects)
     }
 }

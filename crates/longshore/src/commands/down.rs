@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use control::host::{Op, ProcessState};
-use io_host::Host;
+use io_host::{Host, OrphanProcess, Orphans};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::args::Down;
@@ -22,10 +22,15 @@ const UP_LIMIT: Duration = Duration::from_secs(130);
 
 /// The whole command.
 pub fn command(args: &Down) -> Result<()> {
+    if let Some(dir) = &args.orphans {
+        return end_orphans(args, dir);
+    }
     let layout = Layout::new(args.data_dir.clone())?;
     let root = layout.root().display().to_string();
     if !layout.api().join("format").exists() && !layout.processes().exists() {
-        bail!("{root} holds nothing of Longshore; name the directory that `longshore up` uses with --data-dir");
+        let orphans = Orphans::find().unwrap_or_default();
+        let hint = if orphans.is_empty() { String::new() } else { format!("; {}", orphans_found(&orphans)) };
+        bail!("{root} holds nothing of Longshore; name the directory that `longshore up` uses with --data-dir{hint}");
     }
     let losses = losses(&layout);
     if args.purge && !args.yes {
@@ -52,8 +57,49 @@ pub fn command(args: &Down) -> Result<()> {
     Ok(())
 }
 
+/// One sentence, without its end, on what data directories that were removed left behind, and how to end it.
+pub fn orphans_found(orphans: &Orphans) -> String {
+    format!(
+        "a data directory that was removed left {}; `longshore down --orphans` names and ends them",
+        orphans_counted(orphans)
+    )
+}
+
+fn orphans_counted(orphans: &Orphans) -> String {
+    let Orphans { processes, mounts, loops } = orphans;
+    let all = [(processes.len(), "process"), (mounts.len(), "mount"), (loops.len(), "loop device")];
+    all.map(|(number, what)| count(number, what)).join(", ")
+}
+
+/// Ends what data directories that were removed left behind, after naming it.
+fn end_orphans(args: &Down, dir: &Path) -> Result<()> {
+    let dir = layout::text(&std::path::absolute(dir)?);
+    let orphans = Orphans::find().context("cannot look for orphans")?.beneath(&dir);
+    if orphans.is_empty() {
+        out::say("no orphans: every process, mount and loop device of Longshore belongs to a data directory");
+        return Ok(());
+    }
+    for OrphanProcess { pid, dir, .. } in &orphans.processes {
+        out::say(&format!("process {pid}, supervisor of {dir}"));
+    }
+    orphans.mounts.iter().for_each(|target| out::say(&format!("mount at {target}")));
+    orphans
+        .loops
+        .iter()
+        .for_each(|(device, image)| out::say(&format!("loop device {device} on {image}, which is gone")));
+    if !args.yes {
+        if !std::io::stdin().is_terminal() {
+            bail!("nothing was done; say --yes to end these");
+        }
+        ask("This ends all of them.")?;
+    }
+    orphans.end(Duration::from_secs(args.grace_period.into()))?;
+    out::say(&format!("ended: {}", orphans_counted(&orphans)));
+    Ok(())
+}
+
 /// The volumes that removing the directory would lose.
-fn losses(layout: &Layout) -> String {
+pub fn losses(layout: &Layout) -> String {
     let (mut volumes, mut bytes) = (0, 0);
     for folder in ["images", "directories"] {
         let entries = std::fs::read_dir(layout.driver().join(folder)).into_iter().flatten().flatten();
@@ -69,7 +115,11 @@ fn confirm(root: &str, losses: &str) -> Result<()> {
     if !std::io::stdin().is_terminal() {
         bail!("--purge removes {root} with {losses}; say --yes if that is meant");
     }
-    out::say(&format!("This removes {root} with {losses}, for ever. Type yes to go on:"));
+    ask(&format!("This removes {root} with {losses}, for ever."))
+}
+
+fn ask(what: &str) -> Result<()> {
+    out::say(&format!("{what} Type yes to go on:"));
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer).context("cannot read the answer")?;
     if answer.trim() != "yes" {
@@ -100,7 +150,7 @@ fn stop_up(layout: &Layout) -> Result<()> {
 }
 
 /// Who holds the lock of a file, as the kernel lists it.
-fn holder(lock: &Path) -> Result<Option<i32>> {
+pub fn holder(lock: &Path) -> Result<Option<i32>> {
     let Ok(file) = std::fs::metadata(lock) else { return Ok(None) };
     let locks = std::fs::read_to_string("/proc/locks").context("cannot read /proc/locks")?;
     Ok(locks.lines().find_map(|line| held(line, file.ino())))
@@ -152,7 +202,7 @@ fn perform(host: &Host, op: Op) -> Result<()> {
     Ok(())
 }
 
-fn count(number: usize, what: &str) -> String {
+pub fn count(number: usize, what: &str) -> String {
     match number {
         0 => format!("no {what}"),
         1 => format!("1 {what}"),

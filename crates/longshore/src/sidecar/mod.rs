@@ -75,7 +75,9 @@ fn roles_of(arguments: Vec<String>) -> Result<(BTreeSet<Role>, Vec<String>), Str
 pub fn program(roles: BTreeSet<Role>, arguments: &[String]) -> ExitCode {
     let has = |names: &[&str]| arguments.iter().any(|argument| names.contains(&argument.as_str()));
     if has(&["--help", "-h", "-help"]) {
-        out::say(&help::help(&roles));
+        let called = std::env::args_os().next().unwrap_or_default();
+        let called = Path::new(&called).file_name().unwrap_or_default().to_string_lossy().into_owned();
+        out::say(help::help(&roles, &called).trim_end());
         return ExitCode::SUCCESS;
     }
     if has(&["--flags"]) {

@@ -200,6 +200,9 @@ fn pace_of(role: Role, flags: &Flags) -> BackOff {
     BackOff { first, longest: longest.unwrap_or(usual.longest.max(first)) }
 }
 
+/// The longest name of a node.
+const LONGEST_NAME: usize = 253;
+
 /// What the environment says of pod and node, where a flag needs it.
 fn own_of(roles: &BTreeSet<Role>, flags: &Flags, around: &Surroundings) -> Result<Own, String> {
     let variable = |name: &str| around.variables.get(name).filter(|value| !value.is_empty()).cloned();
@@ -219,6 +222,9 @@ fn own_of(roles: &BTreeSet<Role>, flags: &Flags, around: &Surroundings) -> Resul
     };
     if let Some((_, flag)) = node_of.filter(|_| own.node.is_empty()) {
         return Err(format!("--{} needs the node's name; set NODE_NAME in the environment", flag.name()));
+    }
+    if node_of.is_some() {
+        crate::machine::check_name_of_node(&own.node, LONGEST_NAME).map_err(|why| format!("NODE_NAME: {why}"))?;
     }
     if capacity && own.namespace.is_empty() {
         return Err("--enable-capacity needs a namespace for its objects; set NAMESPACE in the environment".into());

@@ -5,5 +5,6 @@ mod helper_tables;
 mod nodes;
 mod scripts;
 mod sockets;
+mod standing;
 mod tables;
 mod world;
