@@ -31,6 +31,8 @@ pub enum Command {
     Driver(Driver),
     /// Say why a claim, volume, attachment or pod is where it is
     Explain(Explain),
+    /// List which fields of an object are honoured here, warned of or refused
+    Fields(ListFields),
     /// Enumerate every interleaving of small worlds and check the laws
     Prove(Prove),
     /// Judge any CSI driver from outside
@@ -266,6 +268,28 @@ pub struct Explain {
     /// How to print
     #[arg(long, short, value_enum, default_value = "text")]
     pub output: Output,
+}
+
+/// `longshore fields`.
+#[derive(Args, Clone)]
+pub struct ListFields {
+    /// The kind, by any name that kubectl takes; all of them if none is named
+    #[arg(value_name = "KIND")]
+    pub kind: Option<String>,
+    /// How to print
+    #[arg(long, short, value_enum, default_value = "text")]
+    pub output: ListOutput,
+}
+
+/// How to print the fields.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq)]
+pub enum ListOutput {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+    /// As docs/fields.md
+    Markdown,
 }
 
 /// `longshore prove`.
