@@ -231,8 +231,8 @@ impl WriterThread {
     }
 }
 
-/// Applies a request, and gives a new namespace its account in the same transaction. Where space is scarce it goes without,
-/// until the next start.
+/// Applies a request, and gives a new namespace its account in the same transaction. Where space is scarce it goes
+/// without, until the next start.
 fn apply_with_accounts(head: &mut Store, context: &Context<'_>, request: Request) -> Result<Applied, Failure> {
     let mut applied = head.apply(context, request)?;
     for request in missing_accounts_after(head, &applied.changes) {

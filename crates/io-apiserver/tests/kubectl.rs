@@ -271,6 +271,8 @@ fn a_field_that_is_not_honoured_is_refused_or_told_as_kubectl_prints_it() {
     harbor.kubectl_with(&["apply", "--server-side", "-f", "-"], map).fine();
     let said = harbor.kubectl_with(&["apply", "--server-side", "-f", "-"], &map.replace("a: b", "c: d"));
     assert!(said.ok && said.err.contains("Warning: server-side apply: nobody's fields are recorded"), "{}", said.err);
+    let said = harbor.kubectl(&["delete", "configmap", "m", "--cascade=foreground"]);
+    assert!(said.ok && said.err.contains("Warning: propagationPolicy: there is no garbage collector"), "{}", said.err);
     // What is said of a field is what it is described with.
     let said = harbor.kubectl(&["explain", "pod.spec"]).fine();
     assert!(said.contains("Not taken here: nothing ends a pod after a time"), "{said}");

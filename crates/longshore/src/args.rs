@@ -39,6 +39,8 @@ pub enum Command {
     Explain(Explain),
     /// Show what runs, where its data is, and what waits
     Status(Status),
+    /// List which fields of an object are honoured here, warned of or refused
+    Fields(ListFields),
     /// Enumerate every interleaving of small worlds and check the laws
     Prove(Prove),
     /// Judge any CSI driver from outside
@@ -308,6 +310,28 @@ pub struct Status {
     /// How to print
     #[arg(long, short, value_enum, default_value = "text")]
     pub output: Output,
+}
+
+/// `longshore fields`.
+#[derive(Args, Clone)]
+pub struct ListFields {
+    /// The kind, by any name that kubectl takes; all of them if none is named
+    #[arg(value_name = "KIND")]
+    pub kind: Option<String>,
+    /// How to print
+    #[arg(long, short, value_enum, default_value = "text")]
+    pub output: ListOutput,
+}
+
+/// How to print the fields.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq)]
+pub enum ListOutput {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+    /// As docs/fields.md
+    Markdown,
 }
 
 /// `longshore prove`.

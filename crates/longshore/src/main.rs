@@ -67,6 +67,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Driver(args) => asynchronously(args.verbose, driver::command(args)),
         Command::Status(args) => judging(status::command(args)),
         Command::Explain(args) => asynchronously(0, explain::command(args)),
+        Command::Fields(args) => commands::fields::command(&args).map(|()| ExitCode::SUCCESS),
         Command::Prove(args) => prove(&args),
         Command::Sidecar { args } => Ok(sidecar::command(args)),
         Command::Deploy(args) => Ok(deploy::command(&args)),

@@ -55,4 +55,6 @@ scripts! {
     a_standby_takes_over "root-a-standby-takes-over.txt";
     four_processes "root-four-processes.txt";
     kubectl_makes_what_it_knows "kubectl-makes-what-it-knows.txt";
+    kubectl_asks_for_what_is_not_here "kubectl-asks-for-what-is-not-here.txt";
+    fields_are_honoured_or_refused "fields-are-honoured-or-refused.txt";
 }

@@ -55,8 +55,8 @@ pub struct WriteOptions {
     pub field_validation: FieldValidation,
     /// The sender may change what is there and not make what is missing.
     pub only_existing: bool,
-    /// Fields that are not honoured are refused or warned of ([`crate::fields()`]). Worlds that test what rules make of such
-    /// fields leave it off.
+    /// Fields that are not honoured are refused or warned of ([`crate::fields()`]). Worlds that test what rules make of
+    /// such fields leave it off.
     pub judged: bool,
 }
 

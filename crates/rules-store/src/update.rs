@@ -14,8 +14,8 @@ use crate::store::{Applied, EventType, Store, Stored};
 use crate::{Failure, PatchKind, decode, fields, meta, patch, size, validate};
 
 /// What whoever applies on the server should know.
-const UNOWNED: &str = "server-side apply: nobody's fields are recorded here, so what was left out of the file since the last \
-                       time stays in the object, and conflicts with others are not found";
+const UNOWNED: &str = "server-side apply: nobody's fields are recorded here, so what was left out of the file since \
+                       the last time stays in the object, and conflicts with others are not found";
 
 impl Store {
     /// PUT.

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::path::{AbsentPath, ResourcePath};
 use crate::refusal::Refusal;
 
-/// A kind that users of Kubernetes know and this server does not have. Discovery names it, without a verb, so that kubectl
-/// sends what it is about and hears the sentence, instead of saying that it never heard of it.
+/// A kind that users of Kubernetes know and this server does not have. Discovery names it, without a verb, so that
+/// kubectl sends what it is about and hears the sentence, instead of saying that it never heard of it.
 pub(crate) struct AbsentKind {
     pub group: &'static str,
     pub version: &'static str,
@@ -28,7 +28,9 @@ const WEBHOOK: &str = "nobody is asked before a write";
 const CERTIFICATE: &str = "certificates are made by the server; use a service account and its token";
 
 macro_rules! absent {
-    ($($scope:ident $group:literal $version:literal $kind:literal $plural:literal [$($short:literal),*] $instead:ident;)*) => {
+    ($(
+        $scope:ident $group:literal $version:literal $kind:literal $plural:literal [$($short:literal),*] $instead:ident;
+    )*) => {
         &[$(AbsentKind {
             group: $group, version: $version, kind: $kind, plural: $plural, short: &[$($short),*],
             namespaced: absent!($scope), instead: $instead,
@@ -38,7 +40,7 @@ macro_rules! absent {
     (cluster) => { false };
 }
 
-/// By group.
+/// The kinds, in the order that discovery has them.
 pub(crate) static KINDS: &[AbsentKind] = absent! {
     namespaced "" "v1" "Service" "services" ["svc"] NETWORK;
     namespaced "" "v1" "Endpoints" "endpoints" ["ep"] NETWORK;
@@ -62,8 +64,10 @@ pub(crate) static KINDS: &[AbsentKind] = absent! {
     cluster "apiextensions.k8s.io" "v1" "CustomResourceDefinition" "customresourcedefinitions" ["crd", "crds"] FIXED;
     cluster "apiregistration.k8s.io" "v1" "APIService" "apiservices" [] FIXED;
     cluster "certificates.k8s.io" "v1" "CertificateSigningRequest" "certificatesigningrequests" ["csr"] CERTIFICATE;
-    cluster "admissionregistration.k8s.io" "v1" "ValidatingWebhookConfiguration" "validatingwebhookconfigurations" [] WEBHOOK;
-    cluster "admissionregistration.k8s.io" "v1" "MutatingWebhookConfiguration" "mutatingwebhookconfigurations" [] WEBHOOK;
+    cluster "admissionregistration.k8s.io" "v1" "ValidatingWebhookConfiguration" "validatingwebhookconfigurations" []
+        WEBHOOK;
+    cluster "admissionregistration.k8s.io" "v1" "MutatingWebhookConfiguration" "mutatingwebhookconfigurations" []
+        WEBHOOK;
     cluster "admissionregistration.k8s.io" "v1" "ValidatingAdmissionPolicy" "validatingadmissionpolicies" [] WEBHOOK;
 };
 
@@ -82,7 +86,8 @@ pub(crate) fn resource(path: &AbsentPath) -> Refusal {
     Refusal::absent(group, plural, name, told)
 }
 
-/// `kubectl cluster-info` asks which services the cluster itself runs, and shows where the server is once it has heard: none.
+/// `kubectl cluster-info` asks which services the cluster itself runs, and shows where the server is once it has heard:
+/// none.
 pub(crate) fn own_services(path: &AbsentPath, query: Option<&str>) -> Option<Value> {
     let asked = path.group.is_empty() && path.plural == "services" && path.name.is_empty();
     let own = query.is_some_and(|query| query.contains("kubernetes.io%2Fcluster-service%3Dtrue"));

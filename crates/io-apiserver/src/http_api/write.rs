@@ -98,13 +98,19 @@ struct DeleteOptions {
     preconditions: Precondition,
     grace_seconds: Option<i64>,
     dry_run: bool,
+    /// What the object owns is to go before it.
+    foreground: bool,
 }
+
+const NO_COLLECTOR: &str = "propagationPolicy: there is no garbage collector here, so what the object owns stays, and \
+                            the object does not wait for it; delete it yourself";
 
 async fn delete_options(info: &RequestInfo, body: Bytes) -> Result<DeleteOptions, Refusal> {
     let mut options = DeleteOptions {
         preconditions: Precondition::default(),
         grace_seconds: info.options.grace_period_seconds,
         dry_run: info.options.dry_run,
+        foreground: info.options.propagation_policy.as_deref() == Some("Foreground"),
     };
     if body.trim_ascii().is_empty() {
         return Ok(options);
@@ -118,6 +124,7 @@ async fn delete_options(info: &RequestInfo, body: Bytes) -> Result<DeleteOptions
     if let Some(seconds) = sent["gracePeriodSeconds"].as_i64() {
         options.grace_seconds = Some(seconds);
     }
+    options.foreground |= sent["propagationPolicy"] == "Foreground";
     for value in sent["dryRun"].as_array().into_iter().flatten() {
         options.dry_run |= query::dry_run(value.as_str().unwrap_or("?"))?;
     }
@@ -126,12 +133,13 @@ async fn delete_options(info: &RequestInfo, body: Bytes) -> Result<DeleteOptions
 
 /// DELETE of one object.
 pub(crate) async fn delete(core: &Core, info: &RequestInfo, body: Bytes) -> Result<Response<Body>, Refusal> {
-    let DeleteOptions { preconditions, grace_seconds, dry_run } = delete_options(info, body).await?;
+    let DeleteOptions { preconditions, grace_seconds, dry_run, foreground } = delete_options(info, body).await?;
+    let warnings = if foreground { vec![NO_COLLECTOR.to_owned()] } else { Vec::new() };
     let request = Request::Delete { target: target(info), preconditions, grace_seconds, dry_run };
     let done = core.writer.write(&info.identity.user, request).await?;
     // An object that only waits for its finalizers or its grace is shown, so that the client can wait with it.
     if done.event == Some(EventType::Modified) || (done.reply.is_deleting() && done.event.is_none()) {
-        return object_reply(info, StatusCode::OK, done, Vec::new());
+        return object_reply(info, StatusCode::OK, done, warnings);
     }
     let kind = info.path.kind;
     let mut details = json!({"name": info.path.name, "kind": kind.plural(), "uid": done.reply.uid()});
@@ -141,7 +149,9 @@ pub(crate) async fn delete(core: &Core, info: &RequestInfo, body: Bytes) -> Resu
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details,
     });
-    respond::value(StatusCode::OK, info.accepted, &status)
+    let mut response = respond::value(StatusCode::OK, info.accepted, &status)?;
+    respond::warn(response.headers_mut(), &warnings);
+    Ok(response)
 }
 
 /// DELETE of a collection: each object that matches now, by its uid.

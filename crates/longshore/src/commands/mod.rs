@@ -3,6 +3,7 @@
 pub mod apiserver;
 pub mod controllers;
 pub mod down;
+pub mod fields;
 pub mod node;
 
 use std::path::Path;

@@ -13,11 +13,13 @@ tables! {
         honoured accessModes: "How many nodes or pods may use the volume at once, and whether they may write.";
         honoured resources: "How much storage is asked for." => CLAIM_RESOURCES;
         honoured volumeName: "The PersistentVolume to bind to; the binder fills it in where it is left out.";
-        refused selector: "volumes are not selected by label here, so the claim would wait for ever; name the volume in \
-            spec.volumeName instead";
+        refused selector: "volumes are not selected by label here, so the claim would wait for ever; name the volume \
+            in spec.volumeName instead";
         honoured storageClassName: "The StorageClass that makes the volume; left out, the default class; empty, none.";
-        warned volumeMode ["Filesystem"]: "no pod of `longshore up` can use a raw block volume yet; use volumeMode Filesystem";
-        honoured dataSource: "A claim or snapshot of this namespace that the volume starts as a copy of." => LOCAL_SOURCE;
+        warned volumeMode ["Filesystem"]: "no pod of `longshore up` can use a raw block volume yet; use volumeMode \
+            Filesystem";
+        honoured dataSource: "A claim or snapshot of this namespace that the volume starts as a copy of." =>
+            LOCAL_SOURCE;
         honoured dataSourceRef: "The same, which may be in another namespace that has a ReferenceGrant." => SOURCE;
         honoured volumeAttributesClassName: "The VolumeAttributesClass whose parameters the volume has.";
     }

@@ -21,8 +21,8 @@ pub(crate) struct Verdict {
     pub warnings: Vec<String>,
 }
 
-/// Judges what an object newly sets: all of a new one, of a change what the object did not say before. An object that was
-/// stored when nobody looked can so be changed and deleted as ever.
+/// Judges what an object newly sets: all of a new one, of a change what the object did not say before. An object that
+/// was stored when nobody looked can so be changed and deleted as ever.
 pub(crate) fn judge(kind: Kind, old: Option<&Value>, new: &Value) -> Verdict {
     let mut verdict = Verdict::default();
     if let Value::Object(new) = new {

@@ -12,11 +12,12 @@ tables! {
         honoured labels: "Words to select objects by.";
         honoured annotations: "Notes of people and programs.";
         honoured finalizers: "Who must agree before the object goes.";
-        warned ownerReferences: "there is no garbage collector here, so this object stays when its owner goes; delete it \
-            yourself";
+        warned ownerReferences: "there is no garbage collector here, so this object stays when its owner goes; delete \
+            it yourself";
         honoured uid, resourceVersion, generation, creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds:
             "Set by the server.";
-        honoured selfLink, managedFields: "Dropped: Kubernetes has no more use for the first, and field ownership is not recorded.";
+        warned selfLink: "dropped; Kubernetes itself has no more use for it";
+        warned managedFields: "dropped; who set which field is not recorded here";
     }
     OBJECT = OBJECT_REFERENCE {
         honoured kind, namespace, name, uid, apiVersion, resourceVersion, fieldPath;

@@ -1,8 +1,9 @@
 //! Which fields do something here, and what is said of those that do not: one table for each message of the schema.
 //!
-//! Every field has a line. `honoured` ones do what Kubernetes says of them, or are only for people to read. `refused` ones
-//! would change what happens and do not: an object that sets one is not taken. `warned` ones pass, and the sender is told.
-//! `longshore fields`, `docs/fields.md` and the descriptions of `kubectl explain` are made from the same lines.
+//! Every field has a line. `honoured` ones do what Kubernetes says of them, or are only for people to read. `refused`
+//! ones would change what happens and do not: an object that sets one is not taken. `warned` ones pass, and the sender
+//! is told. `longshore fields`, `docs/fields.md` and the descriptions of `kubectl explain` are made from the same
+//! lines.
 //!
 //! A field added to the schema without a line here fails a test.
 

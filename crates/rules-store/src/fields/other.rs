@@ -32,8 +32,8 @@ tables! {
         honoured metadata => META;
         honoured secrets: "For people and programs to read; nothing here acts on it." => OBJECT;
         warned imagePullSecrets: "no images are pulled here, so nobody uses them";
-        warned automountServiceAccountToken [false]:
-            "pods get no token here; make one with kubectl create token and hand it over yourself";
+        warned automountServiceAccountToken [false]: "pods get no token here; make one with kubectl create token and \
+            hand it over yourself";
     }
     EVENT = wire::messages::EVENT {
         honoured metadata => META;
@@ -78,8 +78,8 @@ tables! {
     CLUSTER_ROLE = crate::kinds::messages::CLUSTER_ROLE {
         honoured metadata => META;
         honoured rules: "What is allowed." => RULE;
-        refused aggregationRule: "nothing gathers rules of other roles here, so this role would allow nothing; write them \
-            out in rules";
+        refused aggregationRule: "nothing gathers rules of other roles here, so this role would allow nothing; write \
+            them out in rules";
     }
     RULE = POLICY_RULE {
         honoured verbs, apiGroups, resources, resourceNames, nonResourceURLs;

@@ -14,14 +14,14 @@ tables! {
     SPEC = POD_SPEC {
         honoured volumes: "What its containers can mount." => POD_VOLUME;
         honoured containers: "What it runs: processes of this machine, each in a sandbox." => RUN;
-        refused initContainers: "nothing is run before the containers yet; put it at the beginning of a container's command, or \
-            run it as a pod of its own first";
+        refused initContainers: "nothing is run before the containers yet; put it at the beginning of a container's \
+            command, or run it as a pod of its own first";
         refused ephemeralContainers: "a container cannot be added to a pod that runs; write another pod";
         honoured restartPolicy: "Whether containers that end are started again: Always, OnFailure or Never.";
         honoured terminationGracePeriodSeconds: "How long a container may take to end after SIGTERM.";
         refused activeDeadlineSeconds: "nothing ends a pod after a time; run the command under timeout(1) instead";
-        refused dnsPolicy ["ClusterFirst", "ClusterFirstWithHostNet", "Default"]:
-            "a pod's resolver cannot be set up here; leave it out";
+        refused dnsPolicy ["ClusterFirst", "ClusterFirstWithHostNet", "Default"]: "a pod's resolver cannot be set up \
+            here; leave it out";
         refused dnsConfig: "a pod's resolver cannot be set up here; leave it out";
         refused hostAliases: "a pod's /etc/hosts is that of this machine; leave it out";
         honoured nodeSelector: "Labels that the node must have.";
@@ -29,32 +29,36 @@ tables! {
         honoured schedulerName: "Who chooses the node; a name that nobody answers to waits.";
         honoured tolerations: "Taints that do not keep it away." => TOLERATE;
         honoured affinity => AFFINITIES;
-        refused topologySpreadConstraints: "the scheduler does not spread pods; leave it out, or choose a node with nodeSelector";
+        refused topologySpreadConstraints: "the scheduler does not spread pods; leave it out, or choose a node with \
+            nodeSelector";
         refused schedulingGates: "the scheduler does not wait for gates; make the pod once it may start";
         refused schedulingGroup: "the scheduler places each pod for itself; leave it out";
         warned priorityClassName: "there are no priorities here: no pod gives way to another";
         warned priority [0]: "there are no priorities here: no pod gives way to another";
-        warned preemptionPolicy ["PreemptLowerPriority", "Never"]: "there are no priorities here: no pod gives way to another";
-        warned serviceAccountName, serviceAccount ["default"]: "pods get no token here, so the account gives the pod no rights; \
-            only drivers with podInfoOnMount are told its name";
-        warned automountServiceAccountToken [false]:
-            "pods get no token here; make one with kubectl create token and hand it over yourself";
+        warned preemptionPolicy ["PreemptLowerPriority", "Never"]: "there are no priorities here: no pod gives way to \
+            another";
+        warned serviceAccountName, serviceAccount ["default"]: "pods get no token here, so the account gives the pod \
+            no rights; only drivers with podInfoOnMount are told its name";
+        warned automountServiceAccountToken [false]: "pods get no token here; make one with kubectl create token and \
+            hand it over yourself";
         warned imagePullSecrets: "no images are pulled here, so nobody uses them";
-        honoured hostNetwork: "Whether it is on the network of this machine; otherwise it has a loopback device of its own.";
+        honoured hostNetwork: "Whether it is on the network of this machine; otherwise it has a loopback device of its \
+            own.";
         honoured hostIPC: "Whether it shares System V IPC with this machine.";
         refused hostPID: "a pod never sees the processes of this machine; leave it out";
-        refused shareProcessNamespace [false]: "each container has processes of its own; leave it out, or run both in one \
-            container";
+        refused shareProcessNamespace [false]: "each container has processes of its own; leave it out, or run both in \
+            one container";
         refused hostUsers [true]: "pods have no users of their own here; leave it out, and set runAsUser";
-        honoured securityContext: "What its containers may do on the machine, unless they say otherwise." => POD_SECURITY;
+        honoured securityContext: "What its containers may do on the machine, unless they say otherwise." =>
+            POD_SECURITY;
         honoured hostname: "What the pod calls itself; otherwise its name.";
         warned subdomain: "there is no DNS here, so the pod has no such name";
         refused setHostnameAsFQDN [false]: "there is no DNS here, so the pod has no such name; leave it out";
         refused hostnameOverride: "set hostname instead";
         refused readinessGates: "nobody looks at them, so the pod would be ready without them; leave it out";
         refused runtimeClassName: "there is one way to run containers here; leave it out";
-        refused overhead, resources, resourceClaims: "resources are limited by container here, in containers[].resources; leave \
-            it out";
+        refused overhead, resources, resourceClaims: "resources are limited by container here, in \
+            containers[].resources; leave it out";
         honoured enableServiceLinks: "There are no Services, so there is nothing to link, whatever it says.";
         honoured os: "The operating system the pod is for." => SYSTEM;
         refused evictionResponders: "nothing evicts pods here but kubectl drain, which asks nobody; leave it out";
@@ -69,18 +73,18 @@ tables! {
         honoured podAntiAffinity => AWAY_FROM_PODS;
     }
     TO_NODES = NODE_AFFINITY {
-        refused requiredDuringSchedulingIgnoredDuringExecution: "the scheduler does not look at it, so the pod could go anywhere; \
-            use nodeSelector";
+        refused requiredDuringSchedulingIgnoredDuringExecution: "the scheduler does not look at it, so the pod could \
+            go anywhere; use nodeSelector";
         warned preferredDuringSchedulingIgnoredDuringExecution: "the scheduler has no preferences";
     }
     TO_PODS = POD_AFFINITY {
-        refused requiredDuringSchedulingIgnoredDuringExecution: "the scheduler does not look at it, so the pod could go anywhere; \
-            use nodeSelector";
+        refused requiredDuringSchedulingIgnoredDuringExecution: "the scheduler does not look at it, so the pod could \
+            go anywhere; use nodeSelector";
         warned preferredDuringSchedulingIgnoredDuringExecution: "the scheduler has no preferences";
     }
     AWAY_FROM_PODS = POD_ANTI_AFFINITY {
-        refused requiredDuringSchedulingIgnoredDuringExecution: "the scheduler does not look at it, so the pod could go anywhere; \
-            use nodeSelector";
+        refused requiredDuringSchedulingIgnoredDuringExecution: "the scheduler does not look at it, so the pod could \
+            go anywhere; use nodeSelector";
         warned preferredDuringSchedulingIgnoredDuringExecution: "the scheduler has no preferences";
     }
     SYSTEM = POD_OS {
@@ -94,8 +98,8 @@ tables! {
         honoured supplementalGroupsPolicy: "Groups of an image are never added, as with Strict.";
         honoured seccompProfile: "Which system calls containers may make." => SECCOMP;
         honoured appArmorProfile: "Which AppArmor profile containers have." => APP_ARMOR;
-        refused fsGroup: "volumes keep their owner and mode, so a process of that group could not write to them; leave it out, \
-            and give the volume's directory to the user from a pod that runs as root";
+        refused fsGroup: "volumes keep their owner and mode, so a process of that group could not write to them; leave \
+            it out, and give the volume's directory to the user from a pod that runs as root";
         refused fsGroupChangePolicy: "volumes keep their owner and mode; leave it out";
         refused sysctls: "settings of the kernel are not changed for a pod; leave it out";
         refused seLinuxOptions: "containers get no SELinux labels here; leave it out";

@@ -49,14 +49,16 @@ tables! {
     DRIVER_SPEC = CSI_DRIVER_SPEC {
         honoured attachRequired: "Whether a volume is attached to a node before it is mounted there.";
         honoured podInfoOnMount: "Whether the driver is told for which pod it mounts.";
-        honoured volumeLifecycleModes: "How the driver's volumes can be asked for. Pods cannot ask for Ephemeral ones here yet.";
-        warned storageCapacity [false]:
-            "the scheduler does not look at CSIStorageCapacity objects yet, so a pod may be put where its volume finds no room";
+        honoured volumeLifecycleModes: "How the driver's volumes can be asked for. Pods cannot ask for Ephemeral ones \
+            here yet.";
+        warned storageCapacity [false]: "the scheduler does not look at CSIStorageCapacity objects yet, so a pod may \
+            be put where its volume finds no room";
         honoured fsGroupPolicy: "How a pod's fsGroup is applied. Pods with fsGroup are not taken here yet.";
         warned tokenRequests: "the node agent gives drivers no tokens of service accounts yet";
         warned requiresRepublish [false]: "the node agent publishes a volume once and does not repeat it yet";
         warned seLinuxMount [false]: "volumes are mounted without SELinux labels";
-        warned nodeAllocatableUpdatePeriodSeconds: "the limit of a node is read when the driver registers and not again";
+        warned nodeAllocatableUpdatePeriodSeconds: "the limit of a node is read when the driver registers and not \
+            again";
         warned serviceAccountTokenInSecrets [false]: "the node agent gives drivers no tokens of service accounts yet";
         warned preventPodSchedulingIfMissing [false]: "the scheduler does not look whether a node has the driver";
     }
@@ -86,8 +88,8 @@ tables! {
         honoured status;
     }
     SNAPSHOT_SPEC = VOLUME_SNAPSHOT_SPEC {
-        warned source: "`longshore up` runs no snapshot controller, so the snapshot waits until one runs; to copy a volume, \
-            name its claim in the dataSource of a new one";
+        warned source: "`longshore up` runs no snapshot controller, so the snapshot waits until one runs; to copy a \
+            volume, name its claim in the dataSource of a new one";
         honoured volumeSnapshotClassName: "The class that says which driver takes the snapshot.";
     }
     SNAPSHOT_CONTENT = VOLUME_SNAPSHOT_CONTENT {

@@ -13,17 +13,19 @@ tables! {
         honoured capacity: "How much it holds.";
         honoured accessModes: "How it can be mounted.";
         honoured claimRef: "The claim it is bound to or kept for." => OBJECT;
-        warned persistentVolumeReclaimPolicy ["Delete", "Retain"]:
-            "nothing recycles volumes here, so it stays Released; use Delete or Retain";
+        warned persistentVolumeReclaimPolicy ["Delete", "Retain"]: "nothing recycles volumes here, so it stays \
+            Released; use Delete or Retain";
         honoured storageClassName: "Only claims of this class are bound to it.";
         honoured mountOptions: "Options of the filesystem's mount.";
-        warned volumeMode ["Filesystem"]: "no pod of `longshore up` can use a raw block volume yet; use volumeMode Filesystem";
+        warned volumeMode ["Filesystem"]: "no pod of `longshore up` can use a raw block volume yet; use volumeMode \
+            Filesystem";
         honoured nodeAffinity: "The nodes that can reach it." => REACH;
         honoured volumeAttributesClassName: "The VolumeAttributesClass whose parameters it has.";
         honoured csi: "The volume of a CSI driver." => CSI;
-        warned gcePersistentDisk, awsElasticBlockStore, hostPath, glusterfs, nfs, rbd, iscsi, cinder, cephfs, fc, flocker,
-            flexVolume, azureFile, vsphereVolume, quobyte, azureDisk, photonPersistentDisk, portworxVolume, scaleIO, local,
-            storageos: "the node agent mounts volumes of CSI drivers alone, so a pod that uses this one waits; use csi";
+        warned gcePersistentDisk, awsElasticBlockStore, hostPath, glusterfs, nfs, rbd, iscsi, cinder, cephfs, fc,
+            flocker, flexVolume, azureFile, vsphereVolume, quobyte, azureDisk, photonPersistentDisk, portworxVolume,
+            scaleIO, local, storageos: "the node agent mounts volumes of CSI drivers alone, so a pod that uses this \
+            one waits; use csi";
     }
     REACH = VOLUME_NODE_AFFINITY {
         honoured required => NODES;
@@ -45,7 +47,7 @@ tables! {
         honoured volumeAttributes: "What the driver said of the volume when it was made.";
         honoured controllerPublishSecretRef: "Sent along when the volume is attached." => SECRET_OF;
         honoured controllerExpandSecretRef: "Sent along when the volume grows." => SECRET_OF;
-        warned nodeStageSecretRef, nodePublishSecretRef, nodeExpandSecretRef:
-            "the node agent hands no secrets to drivers yet, so a pod that uses this volume waits; leave it out";
+        warned nodeStageSecretRef, nodePublishSecretRef, nodeExpandSecretRef: "the node agent hands no secrets to \
+            drivers yet, so a pod that uses this volume waits; leave it out";
     }
 }
