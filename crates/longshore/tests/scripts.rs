@@ -53,4 +53,5 @@ scripts! {
     a_standby_takes_over "root-a-standby-takes-over.txt";
     four_processes "root-four-processes.txt";
     kubectl_makes_what_it_knows "kubectl-makes-what-it-knows.txt";
+    waiting_is_visible "waiting-is-visible.txt";
 }
