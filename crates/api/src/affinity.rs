@@ -1,11 +1,13 @@
-//! Where things may be: node selectors of volumes, allowed topologies of classes.
+//! Where things may be: node selectors of volumes and pods, taints and tolerations, allowed topologies of classes.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Taint;
 use crate::core_v1::part;
 
 part! {
@@ -38,12 +40,72 @@ part! {
     TopologyRequirement { key: String, values: Vec<String> }
 }
 
+part! {
+    /// Where a pod wants to be. What it merely prefers is not read.
+    Affinity { node_affinity: PodNodeAffinity }
+}
+
+part! {
+    /// Which nodes a pod accepts.
+    PodNodeAffinity { required_during_scheduling_ignored_during_execution: Option<NodeSelector> }
+}
+
+part! {
+    /// A taint that a pod puts up with.
+    Toleration { key: String, operator: String, value: String, effect: String }
+}
+
 impl VolumeNodeAffinity {
-    /// Any of the required terms holds, in full. An operator nobody knows does not, because the volume might be out of
-    /// reach.
+    /// The volume can be reached from the node.
     pub fn admits(&self, node: &str, labels: &BTreeMap<String, String>) -> bool {
-        let Some(required) = &self.required else { return true };
-        required.node_selector_terms.iter().any(|term| term.holds(node, labels))
+        self.required.as_ref().is_none_or(|required| required.admits(node, labels))
+    }
+}
+
+impl Affinity {
+    /// The pod accepts the node.
+    pub fn admits(&self, node: &str, labels: &BTreeMap<String, String>) -> bool {
+        let required = &self.node_affinity.required_during_scheduling_ignored_during_execution;
+        required.as_ref().is_none_or(|required| required.admits(node, labels))
+    }
+}
+
+impl NodeSelector {
+    /// Any of the terms holds, in full. An operator nobody knows does not, because a volume might be out of reach.
+    pub fn admits(&self, node: &str, labels: &BTreeMap<String, String>) -> bool {
+        self.node_selector_terms.iter().any(|term| term.holds(node, labels))
+    }
+}
+
+impl Toleration {
+    /// The pod puts up with this taint. A toleration without a key is for all, one without an effect for all effects.
+    pub fn tolerates(&self, taint: &Taint) -> bool {
+        let anything = self.key.is_empty() && self.operator == "Exists";
+        (self.effect.is_empty() || self.effect == taint.effect)
+            && (anything || !self.key.is_empty() && self.key == taint.key)
+            && match self.operator.as_str() {
+                "Exists" => true,
+                "" | "Equal" => self.value == taint.value,
+                _unknown => false,
+            }
+    }
+}
+
+impl Taint {
+    /// It keeps new pods away, unless they tolerate it.
+    pub fn closes(&self) -> bool {
+        matches!(self.effect.as_str(), "NoSchedule" | "NoExecute")
+    }
+}
+
+/// As `kubectl taint` takes it.
+impl fmt::Display for Taint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Taint { key, value, effect } = self;
+        match value.is_empty() {
+            true => write!(f, "{key}:{effect}"),
+            false => write!(f, "{key}={value}:{effect}"),
+        }
     }
 }
 
@@ -76,5 +138,38 @@ impl NodeRequirement {
             "Lt" => compared.is_some_and(|(found, bound)| found < bound),
             _unknown => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    fn toleration(key: &str, operator: &str, value: &str, effect: &str) -> Toleration {
+        let [key, operator, value, effect] = [key, operator, value, effect].map(String::from);
+        Toleration { key, operator, value, effect }
+    }
+
+    #[test]
+    fn tolerations_are_read_as_kubernetes_reads_them() {
+        let taint = Taint { key: "a".into(), value: "b".into(), effect: "NoSchedule".into() };
+        for (key, operator, value, effect, tolerated) in [
+            ("a", "Equal", "b", "NoSchedule", true),
+            ("a", "", "b", "", true),
+            ("a", "Exists", "", "NoSchedule", true),
+            ("", "Exists", "", "", true),
+            ("a", "Equal", "c", "NoSchedule", false),
+            ("a", "Equal", "", "NoSchedule", false),
+            ("a", "Exists", "", "NoExecute", false),
+            ("c", "Exists", "", "", false),
+            ("", "Equal", "b", "", false),
+            ("a", "Gt", "b", "", false),
+        ] {
+            let judged = toleration(key, operator, value, effect).tolerates(&taint);
+            assert_eq!(judged, tolerated, "{key} {operator} {value} {effect}");
+        }
+        assert_eq!(taint.to_string(), "a=b:NoSchedule");
+        assert!(taint.closes() && !Taint { effect: "PreferNoSchedule".into(), ..taint }.closes());
     }
 }

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::in_tree::sourced;
-use crate::{ClaimPhase, Meta, PodPhase, Quantity, Time, Value, VolumeNodeAffinity, VolumePhase};
+use crate::{Affinity, ClaimPhase, Meta, PodPhase, Quantity, Time, Toleration, Value, VolumeNodeAffinity, VolumePhase};
 
 /// Declares a narrow object part: every field optional on the wire, empty ones left out. Fields that the API requires may
 /// come first, as `required { … }`; they are always written.
@@ -225,6 +225,11 @@ part! {
 }
 
 part! {
+    /// Words about an object, and how often they were said.
+    Event { metadata: Meta, count: i64 }
+}
+
+part! {
     /// A workload.
     Pod { metadata: Meta, spec: PodSpec, status: PodStatus }
 }
@@ -248,6 +253,10 @@ part! {
         host_users: Option<bool>,
         share_process_namespace: bool,
         security_context: PodSecurityContext,
+        node_selector: BTreeMap<String, String>,
+        affinity: Option<Affinity>,
+        tolerations: Vec<Toleration>,
+        scheduler_name: String,
     }
 }
 

@@ -89,6 +89,12 @@ pub trait Narrate: Rules {
     fn rest_event(_key: &Self::Key, _why: &Why<Self::Reason>) -> Option<(EventType, &'static str)> {
         None
     }
+
+    /// For how many milliseconds a key must rest with the same words before that Event is emitted. Most waits are over
+    /// before anybody could look.
+    fn patience(_why: &Why<Self::Reason>) -> u64 {
+        2_000
+    }
 }
 
 /// The type of an event.

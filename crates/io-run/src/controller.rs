@@ -10,9 +10,11 @@ use control::{Action, Cache, Change, Effect, Engine, Explanation, Narrate, Next,
 use futures::FutureExt;
 use tokio::sync::{Notify, watch};
 
+use self::rests::Rests;
 use crate::panics::{self, Panics};
 use crate::{Acted, Clock, Events, Listener, Metrics, SharedCache};
 
+mod rests;
 mod tell;
 
 /// Performs effects. The binary composes it from the hands it has.
@@ -65,13 +67,21 @@ struct State<R: Narrate> {
     leading: bool,
     at_once: usize,
     last_wait: Duration,
+    /// What keys wait for that users should know.
+    rests: Rests<R::Key>,
 }
 
 impl<R: Narrate> Controller<R> {
     /// Sets up the controller and lets it hear of changes. Nothing is decided before [`Controller::run`].
     pub fn new(parts: &Parts, local: R::Local) -> Arc<Self> {
-        let engine = Engine::new(local);
-        let state = State { engine, stopping: false, leading: true, at_once: AT_ONCE, last_wait: LAST_WAIT };
+        let state = State {
+            engine: Engine::new(local),
+            stopping: false,
+            leading: true,
+            at_once: AT_ONCE,
+            last_wait: LAST_WAIT,
+            rests: Rests::default(),
+        };
         let controller = Arc::new(Controller {
             parts: parts.clone(),
             state: Mutex::new(state),
@@ -130,7 +140,11 @@ impl<R: Narrate> Controller<R> {
     /// Whether anything may be begun. A controller that does not lead keeps its cache and its queue up to date, so that it
     /// can begin at once when it does; what it remembers of failures is from another time, and forgotten.
     pub fn lead(&self, leads: bool) {
-        let before = std::mem::replace(&mut self.state().leading, leads);
+        let before = {
+            let mut state = self.state();
+            state.rests = Rests::default();
+            std::mem::replace(&mut state.leading, leads)
+        };
         if leads && !before {
             self.start_over();
         }
@@ -211,13 +225,17 @@ impl<R: Narrate> Controller<R> {
             });
             let (name, metrics) = (R::NAME, &self.parts.metrics);
             match next {
-                Next::Idle(until) => return until,
+                Next::Idle(until) => return [until, self.tell_of_lasting_rests()].into_iter().flatten().min(),
                 Next::Rested { key, why } => {
                     metrics.decided(name, "rest", why.code.name());
-                    self.tell_of_rest(&key, &why);
+                    self.note_rest(key, &why);
                 }
-                Next::Waiting { why, .. } => metrics.decided(name, "wait", why.code),
+                Next::Waiting { key, why } => {
+                    self.state().rests.over(&key);
+                    metrics.decided(name, "wait", why.code);
+                }
                 Next::Begin { key, effect } => {
+                    self.state().rests.over(&key);
                     self.tell_of_beginning(&key);
                     let controller = self.clone();
                     tokio::spawn(async move {

@@ -57,4 +57,5 @@ scripts! {
     kubectl_makes_what_it_knows "kubectl-makes-what-it-knows.txt";
     kubectl_asks_for_what_is_not_here "kubectl-asks-for-what-is-not-here.txt";
     fields_are_honoured_or_refused "fields-are-honoured-or-refused.txt";
+    waiting_is_visible "waiting-is-visible.txt";
 }

@@ -2,8 +2,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{AttachedVolume, Kind, ObjectRef, Seen, Value, Write, names};
-use control::{Attempt, Effect, Outcome, Permission, Reply};
+use control::{Attempt, Effect, News, Outcome, Permission, Reply};
 use serde_json::json;
+
+use crate::news;
 
 /// Everything the attach/detach controller does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -95,6 +97,10 @@ impl control::Action for Action {
             (Action::CheckNode { .. }, Outcome::Done(_)) => Attempt::Outrun("the node is there".into()),
             (_, got) => Attempt::of(got),
         }
+    }
+
+    fn news(&self) -> News {
+        news::news(self)
     }
 
     fn permissions() -> &'static [Permission] {

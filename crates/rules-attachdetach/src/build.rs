@@ -2,7 +2,7 @@
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -38,11 +38,24 @@ fn pair(key: &Key, cache: &Cache, volume: &PersistentVolume, csi: &CsiSource, at
         node,
         attachments,
         rival: None,
+        rival_pods: Vec::new(),
+        driver_known: cache.driver(&ObjectKey::cluster(csi.driver.clone())).is_some(),
     };
     if is_exclusive(volume) {
         pair.rival = rival(&pair, cache, volume);
     }
+    if let Some(rival) = &pair.rival {
+        let there = users(cache, volume).filter(|pod| pod.spec.node_name == rival.node());
+        pair.rival_pods = there.map(|pod| pod.metadata.key().to_string()).collect();
+    }
     pair
+}
+
+/// The pods on the node that use the volume.
+pub(crate) fn pods_of(key: &Key, cache: &Cache) -> Vec<ObjectKey> {
+    let Some(volume) = cache.volume(&ObjectKey::cluster(key.volume.clone())) else { return Vec::new() };
+    let here = users(cache, &volume).filter(|pod| pod.spec.node_name == key.node);
+    here.map(|pod| pod.metadata.key()).collect()
 }
 
 fn node_facts(node: &Node, unique_name: &str) -> NodeFacts {

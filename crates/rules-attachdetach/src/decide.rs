@@ -107,34 +107,40 @@ fn create(pair: &Pair, node: &NodeFacts, pod: &ObjectKey) -> Decision<Action, Re
 }
 
 fn exclusive(pair: &Pair, rival: &Rival) -> Why<Reason> {
-    let volume = &pair.key.volume;
-    match rival {
-        Rival::Attachment { node, deleting: true } => Why::waiting(
-            Reason::DetachingElsewhere,
-            format!("waiting for volume {volume} to be detached from node {node}"),
-        ),
-        Rival::Attachment { node, deleting: false } => Why::waiting(
-            Reason::AttachedElsewhere,
-            format!("volume {volume} may be on one node only and has an attachment to node {node}"),
-        ),
-        Rival::Holder { node, holder: HolderEvidence::Reported } => Why::waiting(
-            Reason::ReportedElsewhere,
-            format!("volume {volume} may be on one node only and is reported as attached to node {node}"),
-        ),
-        Rival::Holder { node, holder: HolderEvidence::InUse } => Why::waiting(
-            Reason::InUseElsewhere,
-            format!("volume {volume} may be on one node only and node {node} says it is in use there"),
-        ),
-        Rival::Earlier { node } => Why::waiting(
-            Reason::WantedElsewhere,
-            format!("volume {volume} may be on one node only and node {node} waits for it as well and comes first"),
-        ),
+    let only = format!("volume {} may be on one node only", pair.key.volume);
+    let (code, text) = match rival {
+        Rival::Attachment { node, deleting: true } => {
+            (Reason::DetachingElsewhere, format!("{only} and is still being detached from node {node}"))
+        }
+        Rival::Attachment { node, deleting: false } => {
+            (Reason::AttachedElsewhere, format!("{only} and has an attachment to node {node}"))
+        }
+        Rival::Holder { node, holder: HolderEvidence::Reported } => {
+            (Reason::ReportedElsewhere, format!("{only} and is reported as attached to node {node}"))
+        }
+        Rival::Holder { node, holder: HolderEvidence::InUse } => {
+            (Reason::InUseElsewhere, format!("{only} and node {node} says it is in use there"))
+        }
+        Rival::Earlier { node } => {
+            (Reason::WantedElsewhere, format!("{only} and node {node} waits for it as well and comes first"))
+        }
+    };
+    match pair.rival_pods.join(", ") {
+        nobody if nobody.is_empty() => Why::waiting(code, text),
+        pods => Why::waiting(code, format!("{text} for these pods: {pods}")),
     }
 }
 
 fn not_attached(pair: &Pair, attachment: &Attachment) -> Decision<Action, Reason> {
     let (volume, node, driver) = (&pair.key.volume, &pair.key.node, &pair.driver);
     match &attachment.error {
+        None if !pair.driver_known => waiting(
+            Reason::WaitingForAttacher,
+            format!(
+                "waiting for driver {driver} to attach volume {volume} to node {node}; there is no CSIDriver {driver}: \
+                 is the driver installed?"
+            ),
+        ),
         None => waiting(
             Reason::WaitingForAttacher,
             format!("waiting for driver {driver} to attach volume {volume} to node {node}"),

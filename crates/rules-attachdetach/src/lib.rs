@@ -30,6 +30,7 @@ mod action;
 mod build;
 mod decide;
 mod memory;
+mod news;
 mod reason;
 mod view;
 mod wakes;
@@ -44,8 +45,8 @@ pub use view::{Attachment, HolderEvidence, Key, NodeFacts, Pair, Rival, Unwanted
 
 use alloc::vec::Vec;
 
-use api::{Kind, ObjectRef};
-use control::{Cache, Decision, Narrate, Outcome, Route, Rules, Timestamp};
+use api::{Kind, ObjectKey, ObjectRef};
+use control::{Cache, Decision, EventType, Narrate, Outcome, Route, Rules, Timestamp, Why};
 
 /// The attach/detach controller.
 pub struct AttachDetach;
@@ -95,4 +96,21 @@ impl Rules for AttachDetach {
     }
 }
 
-impl Narrate for AttachDetach {}
+impl Narrate for AttachDetach {
+    /// Users look at their pods, not at volumes.
+    fn event_targets(key: &Key, cache: &Cache, _local: &()) -> Vec<ObjectRef> {
+        let pods: Vec<ObjectKey> = build::pods_of(key, cache);
+        match pods.is_empty() {
+            true => alloc::vec![Self::object(key)],
+            false => pods.into_iter().map(|key| ObjectRef { kind: Kind::Pod, key }).collect(),
+        }
+    }
+
+    fn rest_event(_key: &Key, why: &Why<Reason>) -> Option<(EventType, &'static str)> {
+        news::rest_event(why)
+    }
+
+    fn patience(why: &Why<Reason>) -> u64 {
+        news::patience(why)
+    }
+}

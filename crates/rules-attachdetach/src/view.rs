@@ -62,6 +62,10 @@ pub struct Pair {
     pub attachments: Vec<Attachment>,
     /// Why the volume may not come here yet. Only looked for when an attachment would have to be made or reported.
     pub rival: Option<Rival>,
+    /// The pods that use the volume where that is.
+    pub rival_pods: Vec<String>,
+    /// A CSIDriver object says what the driver needs.
+    pub driver_known: bool,
 }
 
 /// Whether a volume should be attached to a node.
@@ -132,6 +136,15 @@ pub enum Rival {
         /// That node.
         node: String,
     },
+}
+
+impl Rival {
+    /// The node that stands in the way.
+    pub fn node(&self) -> &str {
+        match self {
+            Rival::Attachment { node, .. } | Rival::Holder { node, .. } | Rival::Earlier { node } => node,
+        }
+    }
 }
 
 /// How we know that a node may have a volume mounted.

@@ -28,6 +28,7 @@ mod build;
 mod decide;
 mod fit;
 mod memory;
+mod news;
 mod reason;
 mod view;
 mod wakes;
@@ -40,7 +41,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use api::{Kind, ObjectKey, ObjectRef};
-use control::{Cache, Decision, Narrate, Outcome, Route, Rules, Timestamp};
+use control::{Cache, Decision, EventType, Narrate, Outcome, Route, Rules, Timestamp, Why};
 
 pub use action::Action;
 pub use fit::Fit;
@@ -114,4 +115,8 @@ impl Rules for Binding {
     }
 }
 
-impl Narrate for Binding {}
+impl Narrate for Binding {
+    fn rest_event(key: &Key, why: &Why<Reason>) -> Option<(EventType, &'static str)> {
+        news::rest_event(key, why)
+    }
+}

@@ -63,6 +63,8 @@ control::reasons! {
         ReportingBound,
         /// Claim and volume are bound to each other.
         Bound,
+        /// The bound claim asks for more than it has, and others are to grow its volume.
+        ExternalExpanding,
         /// The volume does not exist.
         VolumeGone,
         /// The volume is being deleted.

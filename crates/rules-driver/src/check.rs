@@ -40,6 +40,13 @@ pub fn invalid(text: impl Into<String>) -> Status {
     Status::from_driver(Code::InvalidArgument, text)
 }
 
+/// What is refused, so that users find it. CSI allows secrets in mount flags, so that no value is repeated.
+fn offender(refused: &str) -> String {
+    let name = refused.split('=').next().unwrap_or_default();
+    let short: String = name.chars().take(64).collect();
+    format!("{short:?}")
+}
+
 /// A field without which a call makes no sense.
 pub fn required<'a>(what: &str, value: &'a str) -> Result<&'a str, Status> {
     if value.is_empty() { Err(invalid(format!("{what} is missing"))) } else { Ok(value) }
@@ -116,7 +123,12 @@ pub fn parameters(config: &Config, all: &BTreeMap<String, String>, sized: bool) 
             }
             FILESYSTEM => wish.filesystem = filesystem(value)?,
             SIZE if sized => wish.size = Some(quantity(value)?),
-            _ => return Err(invalid("this driver takes no parameters but kind and fsType")),
+            _ => {
+                return Err(invalid(format!(
+                    "this driver takes no parameter {}; it takes kind and fsType",
+                    offender(key)
+                )));
+            }
         }
     }
     if config.kind == Kind::Directory && wish.kind == Kind::Image {
@@ -216,8 +228,12 @@ pub fn capability(capability: Option<&VolumeCapability>) -> Result<Use, Status> 
     };
     let filesystem = filesystem(&mount.fs_type)?;
     let known = |flag: &String| matches!(flag.as_str(), "ro" | "rw") || FLAGS.contains(&flag.as_str());
-    if !mount.mount_flags.iter().all(known) {
-        return Err(invalid(format!("a mount flag is not offered; choose from ro, rw, {}", FLAGS.join(", "))));
+    if let Some(other) = mount.mount_flags.iter().find(|flag| !known(flag)) {
+        let offered = FLAGS.join(", ");
+        return Err(invalid(format!(
+            "the mount flag {} is not offered; choose from ro, rw, {offered}",
+            offender(other)
+        )));
     }
     if !mount.volume_mount_group.is_empty() {
         return Err(invalid("a volume mount group is not offered"));

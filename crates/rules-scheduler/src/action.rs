@@ -1,10 +1,18 @@
+use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
 
-use api::{Kind, ObjectKey, ObjectRef, Patch, PersistentVolumeClaim, Precondition, Write, names};
-use control::{Effect, Permission};
+use api::{Conditions, Kind, ObjectRef, Patch, PersistentVolumeClaim, Precondition, Seen, Time, Write, names};
+use control::{Effect, Lane, News, Permission};
 use serde_json::json;
+
+/// The condition of a pod that says whether it has a node.
+pub(crate) const SCHEDULED: &str = "PodScheduled";
+/// The reason of that condition while it has none.
+pub(crate) const UNSCHEDULABLE: &str = "Unschedulable";
+/// The reason of events about what a pod waits for.
+pub(crate) const FAILED: &str = "FailedScheduling";
 
 /// The things this controller does.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -19,11 +27,20 @@ pub enum Action {
     /// Put a pod on a node.
     Bind {
         /// The pod.
-        pod: ObjectKey,
-        /// Its uid.
-        uid: String,
+        pod: Seen,
         /// The node.
         node: String,
+        /// Users were told that it had to wait.
+        waited: bool,
+    },
+    /// Say in the pod's status why it has no node.
+    ReportUnschedulable {
+        /// The pod.
+        pod: Seen,
+        /// Why.
+        message: String,
+        /// Since when it has none.
+        since: Time,
     },
 }
 
@@ -32,6 +49,7 @@ impl control::Action for Action {
         match self {
             Action::SelectNode { .. } => "SelectNode",
             Action::Bind { .. } => "Bind",
+            Action::ReportUnschedulable { .. } => "ReportUnschedulable",
         }
     }
 
@@ -45,18 +63,38 @@ impl control::Action for Action {
                     patch: Patch::merge(Precondition::unchanged(&claim.metadata), body),
                 })
             }
-            Action::Bind { pod, uid, node } => Effect::Write(Write::Bind {
-                target: ObjectRef { kind: Kind::Pod, key: pod.clone() },
-                uid: uid.clone(),
-                node: node.clone(),
-            }),
+            Action::Bind { pod, node, .. } => {
+                Effect::Write(Write::Bind { target: pod.object.clone(), uid: pod.uid.clone(), node: node.clone() })
+            }
+            Action::ReportUnschedulable { pod, message, since } => {
+                let conditions = Conditions::new().set(SCHEDULED, "False", UNSCHEDULABLE, message, since);
+                Effect::Write(pod.merge_status(json!({ "status": { "conditions": conditions.to_json() } })))
+            }
         }
     }
 
+    /// A status that cannot be written holds up no pod.
+    fn lane(&self) -> Lane<'_> {
+        match self {
+            Action::SelectNode { .. } | Action::Bind { .. } => Lane::default(),
+            Action::ReportUnschedulable { .. } => Lane::numbered(1),
+        }
+    }
+
+    /// That a pod has its node is news to those who were told that it had none.
+    fn news(&self) -> News {
+        let done = match self {
+            Action::Bind { node, waited: true, .. } => Some(("Scheduled", format!("the pod got node {node}"))),
+            Action::Bind { .. } | Action::SelectNode { .. } | Action::ReportUnschedulable { .. } => None,
+        };
+        News { done, failed: Some(FAILED), ..News::default() }
+    }
+
     fn permissions() -> &'static [Permission] {
-        const ALL: [Permission; 2] = [
+        const ALL: [Permission; 3] = [
             Permission::new(Kind::PersistentVolumeClaim, "", "patch"),
             Permission::new(Kind::Pod, "binding", "create"),
+            Permission::new(Kind::Pod, "status", "patch"),
         ];
         &ALL
     }
@@ -66,7 +104,10 @@ impl fmt::Debug for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Action::SelectNode { claim, node } => write!(f, "SelectNode({} for {node})", claim.metadata.key()),
-            Action::Bind { pod, node, .. } => write!(f, "Bind({pod} to {node})"),
+            Action::Bind { pod, node, .. } => write!(f, "Bind({} to {node})", pod.object.key),
+            Action::ReportUnschedulable { pod, message, .. } => {
+                write!(f, "ReportUnschedulable({}: {message})", pod.object.key)
+            }
         }
     }
 }

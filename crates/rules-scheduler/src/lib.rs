@@ -3,7 +3,7 @@
 //! Owns: which node a pod without one gets, and the selected-node annotation by which a claim of delayed binding
 //! learns where its volume is needed.
 //!
-//! Writes: `pods/binding` and that one annotation.
+//! Writes: `pods/binding`, that one annotation, and the condition `PodScheduled` of a pod that has to wait.
 //!
 //! Only reads: claims, volumes, classes, nodes, and other pods.
 //!
@@ -13,8 +13,10 @@
 //! - a claim's selected node is changed only while nothing was made for it;
 //! - the choice depends on the objects alone: preferred node first, then fewest pods, then name.
 //!
-//! Does not know: resources, pod affinity, tolerations (a tainted node is passed over), attach limits, storage
-//! capacity. On a cluster that has a scheduler of its own these rules are not run.
+//! What a pod waits for is told in its condition `PodScheduled` and in an event, once it lasts.
+//!
+//! Does not know: resources, pod affinity, what pods merely prefer, attach limits, storage capacity. A pod that names
+//! another scheduler is left to it. On a cluster that has a scheduler of its own these rules are not run.
 #![no_std]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -33,11 +35,11 @@ mod tests;
 use alloc::vec::Vec;
 
 use api::{Kind, ObjectKey, ObjectRef};
-use control::{Cache, Decision, Narrate, Outcome, Route, Rules, Timestamp};
+use control::{Cache, Decision, EventType, Narrate, Outcome, Route, Rules, Timestamp, Why};
 
 pub use action::Action;
 pub use reason::Reason;
-pub use view::{ClaimState, NodeView, PendingPod, View};
+pub use view::{ClaimState, NodeObstacle, NodeView, PendingPod, View};
 
 /// The rules.
 #[derive(Clone, Copy, Debug, Default)]
@@ -62,8 +64,8 @@ impl Rules for Scheduler {
         build::view(key, cache)
     }
 
-    fn decide(_now: Timestamp, view: &View, (): &()) -> Decision<Action, Reason> {
-        decide::decide(view)
+    fn decide(now: Timestamp, view: &View, (): &()) -> Decision<Action, Reason> {
+        decide::decide(now, view)
     }
 
     fn remember(_now: Timestamp, (): (), _did: &Action, _got: &Outcome) {}
@@ -77,4 +79,17 @@ impl Rules for Scheduler {
     }
 }
 
-impl Narrate for Scheduler {}
+impl Narrate for Scheduler {
+    fn rest_event(_key: &ObjectKey, why: &Why<Reason>) -> Option<(EventType, &'static str)> {
+        // Who asks for another scheduler hears from that one.
+        (!why.settled && why.code != Reason::OtherScheduler).then_some((EventType::Warning, action::FAILED))
+    }
+
+    /// A pod without a node rests only after it was given a moment, and its status says why.
+    fn patience(why: &Why<Reason>) -> u64 {
+        match why.code {
+            Reason::NodeMissing => 2_000,
+            _ => 0,
+        }
+    }
+}

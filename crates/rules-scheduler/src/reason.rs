@@ -9,6 +9,10 @@ control::reasons! {
         PodBeingDeleted,
         /// The pod has a node.
         Placed,
+        /// The pod has a node that does not exist.
+        NodeMissing,
+        /// The pod names another scheduler.
+        OtherScheduler,
         /// A volume of the pod makes its claim from a template.
         TemplateNotSupported,
         /// A claim of the pod does not exist.
@@ -29,9 +33,9 @@ control::reasons! {
         SelectedNodeClosed,
         /// There are no nodes.
         NoNodes,
-        /// No node takes pods.
+        /// No node takes the pod.
         NoNodeOpen,
-        /// No node that takes pods can reach all volumes of the pod.
+        /// No node that takes the pod can reach all its volumes.
         NoNodeReachesVolumes,
         /// A claim of delayed binding is about to get the node that its volume is needed for.
         SelectingNode,

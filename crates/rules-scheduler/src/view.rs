@@ -1,18 +1,30 @@
+use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use api::{ObjectKey, PersistentVolumeClaim, VolumeNodeAffinity};
+use api::{Condition, PersistentVolumeClaim, Seen, VolumeNodeAffinity};
+use control::Timestamp;
 
 /// A pod, as far as placing it goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant, reason = "views are made one at a time, never collected")]
 pub enum View {
     /// There is no such pod.
     Gone,
-    /// It has ended.
-    Ended,
+    /// It has ended; if it failed, why.
+    Ended(Option<String>),
     /// It has a node.
     Placed(String),
+    /// It has a node that does not exist.
+    Astray {
+        /// The node.
+        node: String,
+        /// Its deletion was asked for.
+        deleting: bool,
+    },
+    /// Another scheduler is to place it.
+    Anothers(String),
     /// It is being deleted and has no node.
     Deleting,
     /// It waits for a node.
@@ -22,10 +34,12 @@ pub enum View {
 /// A pod that waits for a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingPod {
-    /// The pod.
-    pub pod: ObjectKey,
-    /// Its uid.
-    pub uid: String,
+    /// The pod as it was seen.
+    pub pod: Seen,
+    /// When the youngest of the pod and its claims was created.
+    pub since: Timestamp,
+    /// Its condition that says why it has no node.
+    pub told: Option<Condition>,
     /// A volume of the pod whose claim is made from a template, which is not supported.
     pub template: Option<String>,
     /// Its claims, in the pod's order.
@@ -76,8 +90,51 @@ pub struct NodeView {
     pub name: String,
     /// Its labels.
     pub labels: alloc::collections::BTreeMap<String, String>,
-    /// Why it takes no new pods; `None` if it does.
-    pub closed: Option<&'static str>,
+    /// Why it does not take the pod; `None` if it does.
+    pub closed: Option<NodeObstacle>,
     /// How many pods it has that have not ended.
     pub pods: usize,
+}
+
+/// Why a node does not take a pod.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NodeObstacle {
+    /// It is being deleted.
+    Deleting,
+    /// It is not ready.
+    NotReady,
+    /// It takes no new pods.
+    Cordoned,
+    /// It has a taint that the pod does not tolerate.
+    Tainted(String),
+    /// The pod's nodeSelector or node affinity asks for another.
+    NotSelected,
+    /// It cannot reach the volume of this claim.
+    OutOfReach(String),
+}
+
+impl NodeObstacle {
+    /// A clause about the node.
+    pub(crate) fn clause(&self) -> String {
+        match self {
+            NodeObstacle::Deleting => "is being deleted".into(),
+            NodeObstacle::NotReady => "is not ready".into(),
+            NodeObstacle::Cordoned => "is cordoned".into(),
+            NodeObstacle::Tainted(taint) => format!("has taint {taint}, which the pod does not tolerate"),
+            NodeObstacle::NotSelected => "does not match the pod's nodeSelector or node affinity".into(),
+            NodeObstacle::OutOfReach(claim) => format!("cannot reach the volume of claim {claim}"),
+        }
+    }
+
+    /// The same about so many nodes, after their number.
+    pub(crate) fn group(&self) -> String {
+        match self {
+            NodeObstacle::Deleting => "being deleted".into(),
+            NodeObstacle::NotReady => "not ready".into(),
+            NodeObstacle::Cordoned => "cordoned".into(),
+            NodeObstacle::Tainted(taint) => format!("with taint {taint}, which the pod does not tolerate"),
+            NodeObstacle::NotSelected => "not matching the pod's nodeSelector or node affinity".into(),
+            NodeObstacle::OutOfReach(claim) => format!("that cannot reach the volume of claim {claim}"),
+        }
+    }
 }

@@ -1,12 +1,13 @@
 //! Which keys a change concerns.
 
-use alloc::string::ToString;
+use alloc::collections::BTreeMap;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use api::{Node, ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass};
+use api::{Node, ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass, Taint};
 use control::{Cache, Route, Sides, routes};
 
-use crate::{Scheduler, build};
+use crate::Scheduler;
 
 type Woken<'a> = control::Woken<'a, Scheduler>;
 
@@ -42,11 +43,21 @@ fn class_wakes(class: &StorageClass, woken: &mut Woken<'_>) {
 
 /// Nodes report all the time; only what bears on placing a pod counts.
 fn node_wakes(node: Sides<'_, Node>, woken: &mut Woken<'_>) {
-    let [before, after] =
-        [node.before, node.after].map(|node| node.map(|node| (build::closed(node), &node.metadata.labels)));
+    let [before, after] = [node.before, node.after].map(|node| node.map(bearing));
     if before != after {
         woken.wake_all(woken.cache.pods().filter(|pod| waits(pod)).map(|pod| pod.metadata.key()));
     }
+    // Its pods have somebody to run them, or nobody any more.
+    if let (Some(node), None) | (None, Some(node)) = (node.before, node.after) {
+        let pods = woken.cache.pods_by_node(&node.metadata.name);
+        woken.wake_all(pods.filter(|pod| !pod.is_terminal()).map(|pod| pod.metadata.key()));
+    }
+}
+
+/// All of a node that bears on placing a pod; `None` while it takes none whatever the pod says.
+fn bearing(node: &Node) -> Option<(bool, &[Taint], &BTreeMap<String, String>)> {
+    let open = node.is_ready() && !node.metadata.is_deleting();
+    open.then_some((node.spec.unschedulable, &node.spec.taints, &node.metadata.labels))
 }
 
 fn waits(pod: &Pod) -> bool {

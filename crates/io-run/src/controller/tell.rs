@@ -1,18 +1,52 @@
 //! What users are told of decisions and actions: log lines for operators, events for everybody else. Never on the way of the
 //! work: events are handed over and forgotten.
 
+use std::sync::Arc;
+
 use api::Object;
-use control::{Action, Ended, EventType, Narrate, Outcome, Refusal, Why};
+use control::{Action, Ended, EventType, Narrate, Outcome, Refusal, Timestamp, Why};
 use csi::Code;
 
 use super::Controller;
+use super::rests::Rest;
+
+/// How long a lasting wait is left untold while too many others are being told.
+const CROWDED_MILLIS: u64 = 1_000;
 
 impl<R: Narrate> Controller<R> {
-    /// The key rests for this reason.
-    pub(super) fn tell_of_rest(&self, key: &R::Key, why: &Why<R::Reason>) {
-        if let Some((event_type, reason)) = R::rest_event(key, why) {
-            self.say(key, event_type, reason, || why.to_string());
+    /// The key rests for this reason. Users are told if it lasts.
+    pub(super) fn note_rest(&self, key: Arc<R::Key>, why: &Why<R::Reason>) {
+        if self.parts.events.is_none() {
+            return;
         }
+        let Some((event_type, reason)) = R::rest_event(&key, why) else { return self.state().rests.over(&key) };
+        let due = self.parts.clock.now().after_millis(R::patience(why));
+        self.state().rests.begun(key, Rest { event_type, reason, text: why.to_string() }, due);
+    }
+
+    /// Tells what keys have been waiting for long enough. Answers when the next one will have.
+    pub(super) fn tell_of_lasting_rests(&self) -> Option<Timestamp> {
+        let now = self.parts.clock.now();
+        let lasting = self.state().rests.lasting(now);
+        for (key, Rest { event_type, reason, text }) in lasting {
+            let Some(events) = &self.parts.events else { break };
+            let mut said = true;
+            for object in self.targets(&key) {
+                said &= events.say_lasting(R::NAME, object, event_type, reason, text.clone(), now);
+            }
+            if !said {
+                self.state().rests.later(&key, now.after_millis(CROWDED_MILLIS));
+            }
+        }
+        self.state().rests.next()
+    }
+
+    /// The objects that get the events about a key.
+    fn targets(&self, key: &R::Key) -> Vec<Object> {
+        self.parts.cache.look(|cache| {
+            let targets = R::event_targets(key, cache, self.state().engine.local());
+            targets.iter().filter_map(|object| cache.get(object.kind, &object.key)).collect()
+        })
     }
 
     /// The action on a key begins.
@@ -62,10 +96,7 @@ impl<R: Narrate> Controller<R> {
 
     fn say(&self, key: &R::Key, event_type: EventType, reason: &'static str, text: impl FnOnce() -> String) {
         let Some(events) = &self.parts.events else { return };
-        let objects: Vec<Object> = self.parts.cache.look(|cache| {
-            let targets = R::event_targets(key, cache, self.state().engine.local());
-            targets.iter().filter_map(|object| cache.get(object.kind, &object.key)).collect()
-        });
+        let objects = self.targets(key);
         if objects.is_empty() {
             return;
         }

@@ -199,7 +199,9 @@ impl Rights {
 
     /// Users are told of what happens where they look for it.
     fn speak(&mut self) {
-        self.allow(Permission { kind: Kind::Event, subresource: "", verb: "create" }, Reach::Cluster);
+        for verb in ["create", "patch"] {
+            self.allow(Permission { kind: Kind::Event, subresource: "", verb }, Reach::Cluster);
+        }
     }
 
     fn allow(&mut self, permission: Permission, reach: Reach) {

@@ -1,5 +1,6 @@
 mod laws;
 mod lives;
+mod news;
 mod path;
 mod scripts;
 mod tables;

@@ -105,6 +105,8 @@ fn every_shape_of_a_volume_on_a_node() {
             node,
             attachments: attachments(choices),
             rival: rival(choices),
+            rival_pods: vec![],
+            driver_known: true,
         };
         verdict(&AttachDetach::decide(Timestamp(0), &View::Pair(pair), &memory(choices)))
     });

@@ -1,7 +1,8 @@
 use alloc::format;
+use alloc::string::String;
 use alloc::sync::Arc;
 
-use api::{ClaimPhase, PersistentVolume, PersistentVolumeClaim, VolumePhase, names};
+use api::{ClaimPhase, Meta, PersistentVolume, PersistentVolumeClaim, VolumePhase, names};
 use control::{Decision, Timestamp, Why};
 
 use crate::{
@@ -30,7 +31,18 @@ fn claim(now: Timestamp, facts: &ClaimFacts, memory: &Memory) -> Decision<Action
         (false, true) => standing(now, facts, memory),
         (true, true) if facts.users.is_empty() => unused(now, claim, memory),
         (true, true) => in_use(now, facts, memory),
-        (true, false) => Decision::Rest(Why::settled(Reason::ClaimBeingDeleted, "the claim is being deleted")),
+        (true, false) => Decision::Rest(leaving(Reason::ClaimBeingDeleted, "claim", &claim.metadata)),
+    }
+}
+
+/// What is being deleted stays while somebody else's finalizer is on it: only the owner of that one can say why.
+fn leaving(code: Reason, what: &str, meta: &Meta) -> Why<Reason> {
+    match meta.finalizers.join(", ") {
+        none if none.is_empty() => Why::settled(code, format!("the {what} is being deleted")),
+        held => Why::waiting(
+            code,
+            format!("the {what} is being deleted and waits for the owners of these finalizers to remove them: {held}"),
+        ),
     }
 }
 
@@ -151,7 +163,7 @@ fn named(claim: &Arc<PersistentVolumeClaim>, target: &NamedVolume) -> Decision<A
         )),
         NamedVolume::Foreign { volume, holder } => Decision::Rest(Why::waiting(
             Reason::VolumeTaken,
-            format!("volume {volume}, which the claim names, belongs to claim {holder}"),
+            format!("volume {volume}, which the claim names, belongs to {}", owner(claim, holder)),
         )),
         NamedVolume::Nameless => Decision::Rest(Why::waiting(Reason::VolumeNotNamed, "the claim names no volume")),
     }
@@ -186,8 +198,16 @@ fn completed(
             volume,
             memory,
             Reason::ClaimMisbound,
-            format!("volume {volume} belongs to claim {holder} now"),
+            format!("volume {volume} belongs to {} now", owner(claim, holder)),
         ),
+    }
+}
+
+/// A claim that a volume refers to, as this claim sees it.
+fn owner(claim: &PersistentVolumeClaim, holder: &str) -> String {
+    match holder == format!("{}", claim.metadata.key()) {
+        true => "an earlier claim of the same name; clear spec.claimRef of the volume to let this one have it".into(),
+        false => format!("claim {holder}"),
     }
 }
 
@@ -198,7 +218,7 @@ fn surely(
     volume: &str,
     memory: &Memory,
     code: Reason,
-    text: alloc::string::String,
+    text: String,
 ) -> Decision<Action, Reason> {
     if claim.status.phase == ClaimPhase::Lost || memory.looked.says_gone(volume, &claim.metadata.uid) {
         return lost(claim, code, text);
@@ -215,7 +235,7 @@ fn surely(
     )
 }
 
-fn lost(claim: &Arc<PersistentVolumeClaim>, code: Reason, text: alloc::string::String) -> Decision<Action, Reason> {
+fn lost(claim: &Arc<PersistentVolumeClaim>, code: Reason, text: String) -> Decision<Action, Reason> {
     let why = Why::waiting(code, text);
     if claim.status.phase == ClaimPhase::Lost {
         return Decision::Rest(why);
@@ -254,6 +274,15 @@ fn bind(claim: &Arc<PersistentVolumeClaim>, volume: &Arc<PersistentVolume>) -> D
     if claim.status.phase != ClaimPhase::Bound || claim.status.access_modes != volume.spec.access_modes {
         let why = Why::waiting(Reason::ReportingBound, format!("reporting the claim as bound to volume {name}"));
         return Decision::Do(Action::MarkClaimBound { claim, volume: volume.clone() }, why);
+    }
+    if let (Some(wanted), Some(has)) = (claim.requested(), claim.status.capacity.get("storage"))
+        && matches!((wanted.bytes(), has.bytes()), (Ok(wanted), Ok(has)) if wanted > has)
+    {
+        // Growing is the work of the driver's resizer, if it has one, and of the node.
+        let driver = volume.spec.csi.as_ref().map_or("its plugin", |csi| csi.driver.as_str());
+        let text =
+            format!("the claim is bound to volume {name} and waits for {driver} to grow it from {has} to {wanted}");
+        return Decision::Rest(Why::waiting(Reason::ExternalExpanding, text));
     }
     Decision::Rest(Why::settled(Reason::Bound, format!("the claim is bound to volume {name}")))
 }

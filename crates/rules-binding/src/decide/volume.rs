@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 use api::{ObjectKey, PersistentVolume, VolumePhase, names};
 use control::{Decision, Timestamp, Why};
 
+use super::leaving;
 use crate::{Action, Memory, Reason, VolumeFacts, VolumeOwner};
 
 /// Protection first, then the table of orchestrator 2.5.
@@ -20,7 +21,11 @@ pub(crate) fn volume(now: Timestamp, facts: &VolumeFacts, memory: &Memory) -> De
             Action::RemoveVolumeFinalizer(volume.clone()), // PV-53
             Why::waiting(Reason::RemovingVolumeFinalizer, "the volume is being deleted and is not bound"),
         ),
-        (false, true) | (true, true | false) => phase(now, facts, memory),
+        (true, false) => match phase(now, facts, memory) {
+            Decision::Rest(_) => Decision::Rest(leaving(Reason::VolumeBeingDeleted, "volume", &volume.metadata)),
+            work @ (Decision::Do(..) | Decision::Wait(..) | Decision::Either(..)) => work,
+        },
+        (false, true) | (true, true) => phase(now, facts, memory),
     }
 }
 
@@ -35,6 +40,10 @@ fn phase(now: Timestamp, facts: &VolumeFacts, memory: &Memory) -> Decision<Actio
         VolumeOwner::Unbound(claim) => {
             Decision::Rest(Why::waiting(Reason::ClaimNotBound, format!("waiting for claim {claim} to be bound")))
         }
+        VolumeOwner::Bound(claim) if volume.metadata.is_deleting() => Decision::Rest(Why::waiting(
+            Reason::VolumeBeingDeleted,
+            format!("the volume is being deleted once claim {claim}, to which it is bound, is gone"),
+        )),
         VolumeOwner::Bound(claim) => {
             Decision::Rest(Why::settled(Reason::Bound, format!("the volume is bound to claim {claim}")))
         }

@@ -3,6 +3,7 @@
 mod attempts;
 mod binding;
 mod crash;
+mod news;
 mod phases;
 mod scripts;
 mod tables;

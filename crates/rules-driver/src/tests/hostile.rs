@@ -239,6 +239,19 @@ fn only_known_mount_flags_are_taken() {
     }
 }
 
+// Who wrote it finds it; a value may be secret, and is not repeated.
+#[test]
+fn what_is_refused_is_named_without_its_value() {
+    let mut capability = writer();
+    let Some(AccessType::Mount(mount)) = &mut capability.access_type else { panic!() };
+    mount.mount_flags = vec!["noatime".to_string(), "password=canary".to_string()];
+    let refused = crate::check::capability(Some(&capability)).unwrap_err().message;
+    assert!(refused.starts_with("the mount flag \"password\" is not offered; choose from ro, rw"), "{refused}");
+    let parameters = [("kind".to_string(), "image".to_string()), ("colour".to_string(), "canary".to_string())].into();
+    let refused = crate::check::parameters(&config(), &parameters, false).unwrap_err().message;
+    assert_eq!(refused, "this driver takes no parameter \"colour\"; it takes kind and fsType");
+}
+
 // Reliability 121: what the driver keeps and says holds no secret.
 #[test]
 fn secrets_go_nowhere() {

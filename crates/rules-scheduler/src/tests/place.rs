@@ -47,6 +47,11 @@ impl Scene {
         self.with(Kind::Pod, json!({ "metadata": { "name": name }, "spec": spec, "status": { "phase": phase } }))
     }
 
+    /// Pod `p` with this spec.
+    fn pod_like(self, spec: Value) -> Scene {
+        self.with(Kind::Pod, json!({ "metadata": { "name": "p" }, "spec": spec, "status": { "phase": "Pending" } }))
+    }
+
     fn claim(self, name: &str, class: &str, phase: &str, annotations: Value) -> Scene {
         let volume = if phase == "Bound" { format!("v-{name}") } else { String::new() };
         let spec = json!({ "storageClassName": class, "volumeName": volume, "accessModes": ["ReadWriteOnce"] });
@@ -137,6 +142,56 @@ fn pods_that_need_no_node_are_left_alone() {
     Scene::default().node("a").pod("p", &[], "", "Failed").check("PodEnded");
     let metadata = json!({ "name": "p", "deletionTimestamp": "2026-01-01T00:00:00Z" });
     Scene::default().node("a").with(Kind::Pod, json!({ "metadata": metadata })).check("PodBeingDeleted");
+    Scene::default().node("a").pod("p", &[], "gone", "Pending").check("NodeMissing");
+    Scene::default().node("a").pod_like(json!({ "schedulerName": "mine" })).check("OtherScheduler");
+    Scene::default().node("a").pod_like(json!({ "schedulerName": "default-scheduler" })).check("Bind(n/p to a)");
+}
+
+// A pod that tolerates what keeps others away is placed.
+#[test]
+fn tolerations_open_tainted_and_cordoned_nodes() {
+    let taint = |effect: &str| json!({ "taints": [{ "key": "a", "value": "b", "effect": effect }] });
+    let tolerant = |toleration: Value| json!({ "tolerations": [toleration] });
+    let exact = tolerant(json!({ "key": "a", "operator": "Equal", "value": "b", "effect": "NoSchedule" }));
+    let scene = |spec: Value, pod: Value| Scene::default().node_like("x", spec, "True").pod_like(pod);
+    scene(taint("NoSchedule"), json!({})).check("NoNodeOpen");
+    scene(taint("PreferNoSchedule"), json!({})).check("Bind(n/p to x)");
+    scene(taint("NoSchedule"), exact.clone()).check("Bind(n/p to x)");
+    scene(taint("NoExecute"), exact).check("NoNodeOpen");
+    scene(taint("NoExecute"), tolerant(json!({ "operator": "Exists" }))).check("Bind(n/p to x)");
+    let cordon = tolerant(json!({ "key": "node.kubernetes.io/unschedulable", "operator": "Exists" }));
+    scene(json!({ "unschedulable": true }), json!({})).check("NoNodeOpen");
+    scene(json!({ "unschedulable": true }), cordon).check("Bind(n/p to x)");
+}
+
+#[test]
+fn a_pod_goes_only_where_it_wants_to_be() {
+    let scene = |pod: Value| Scene::default().node("a").node("b").pod_like(pod);
+    let host = names::HOSTNAME_LABEL;
+    scene(json!({ "nodeSelector": { host: "b" } })).check("Bind(n/p to b)");
+    scene(json!({ "nodeSelector": { host: "b", "disk": "ssd" } })).check("NoNodeOpen");
+    let required = on("b")["required"].clone();
+    let affinity = json!({ "nodeAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": required } });
+    scene(json!({ "affinity": affinity })).check("Bind(n/p to b)");
+    let preferred = json!({ "nodeAffinity": { "preferredDuringSchedulingIgnoredDuringExecution": [] } });
+    scene(json!({ "affinity": preferred })).check("Bind(n/p to a)");
+}
+
+#[test]
+fn a_failed_pod_says_why_it_failed() {
+    let why = |status: Value| {
+        let scene = Scene::default().with(Kind::Pod, json!({ "metadata": { "name": "p" }, "status": status }));
+        let view = Scheduler::view(&ObjectKey::new("n", "p"), &scene.cache, &());
+        let decision = Scheduler::decide(Timestamp(0), &view, &());
+        assert!(decision.why().settled);
+        decision.why().text.clone()
+    };
+    let command = json!({ "phase": "Failed", "reason": "CommandMissing", "message": "set a command" });
+    assert_eq!(why(command), "the pod has failed: CommandMissing: set a command");
+    let ended = json!({ "name": "c", "state": { "terminated": { "exitCode": 3 } } });
+    let exit = json!({ "phase": "Failed", "containerStatuses": [ended] });
+    assert_eq!(why(exit), "the pod has failed: container c ended with exit code 3");
+    assert_eq!(why(json!({ "phase": "Succeeded" })), "the pod has ended");
 }
 
 // Reliability 11.

@@ -6,15 +6,20 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use api::{ObjectKey, PersistentVolumeClaim, VolumeNodeAffinity};
+use api::{Condition, Kind, ObjectRef, PersistentVolumeClaim, Seen, VolumeNodeAffinity};
 use control::{Rules, Timestamp};
 use prove_lab::{Choices, check_table, verdict_with};
 use serde_json::json;
 
-use crate::{ClaimState, NodeView, PendingPod, Scheduler, View};
+use crate::{Action, ClaimState, NodeObstacle, NodeView, PendingPod, Scheduler, View};
 
 fn decide(view: &View) -> String {
-    verdict_with(&Scheduler::decide(Timestamp(0), view, &()), |action| format!("{action:?}"))
+    // What is said in the status is said in the reason as well.
+    verdict_with(&Scheduler::decide(Timestamp(9_000), view, &()), |action| match action {
+        Action::ReportUnschedulable { pod, .. } => format!("ReportUnschedulable({})", pod.object.key),
+        Action::Bind { waited: true, .. } => format!("{action:?} after it had to wait"),
+        Action::Bind { .. } | Action::SelectNode { .. } => format!("{action:?}"),
+    })
 }
 
 fn claim(name: &str) -> Arc<PersistentVolumeClaim> {
@@ -27,13 +32,13 @@ fn only_on(node: &str) -> Option<VolumeNodeAffinity> {
     Some(serde_json::from_value(json!({ "required": { "nodeSelectorTerms": [term] } })).unwrap())
 }
 
-fn node(name: &str, closed: Option<&'static str>, pods: usize) -> NodeView {
+fn node(name: &str, closed: Option<NodeObstacle>, pods: usize) -> NodeView {
     NodeView { name: name.into(), labels: [("host".into(), name.into())].into(), closed, pods }
 }
 
 /// One to three nodes: `a` is the emptier one, `c` is closed.
 fn nodes(choices: &mut Choices) -> Vec<NodeView> {
-    let (a, b, c) = (node("a", None, 1), node("b", None, 2), node("c", Some("is cordoned"), 0));
+    let (a, b, c) = (node("a", None, 1), node("b", None, 2), node("c", Some(NodeObstacle::Cordoned), 0));
     choices.one_of(
         "nodes",
         &[("none", vec![]), ("c-closed", vec![c.clone()]), ("b", vec![b.clone()]), ("a,b,c-closed", vec![a, b, c])],
@@ -66,18 +71,23 @@ fn state(choices: &mut Choices, name: &str, field: &'static str) -> ClaimState {
     )
 }
 
-fn pending(claims: Vec<(String, ClaimState)>, nodes: Vec<NodeView>, template: bool) -> View {
-    let pod = ObjectKey::new("n", "p");
-    View::Pending(PendingPod { pod, uid: "u".into(), template: template.then(|| "t".into()), claims, nodes })
+fn pending(claims: Vec<(String, ClaimState)>, nodes: Vec<NodeView>, template: bool) -> PendingPod {
+    let pod = Seen { object: ObjectRef::namespaced(Kind::Pod, "n", "p"), uid: "u".into(), version: "1".into() };
+    let template = template.then(|| "t".into());
+    PendingPod { pod, since: Timestamp(5_000), told: None, template, claims, nodes }
 }
 
 #[test]
 fn every_shape_of_a_pod() {
     check_table(env!("CARGO_MANIFEST_DIR"), "pods", |choices| {
-        let view = match choices.word("pod", &["Gone", "Ended", "Placed", "Deleting", "Pending"]) {
+        let pods = ["Gone", "Ended", "Failed", "Placed", "Astray", "Anothers", "Deleting", "Pending"];
+        let view = match choices.word("pod", &pods) {
             "Gone" => View::Gone,
-            "Ended" => View::Ended,
+            "Ended" => View::Ended(None),
+            "Failed" => View::Ended(Some("StartError: no such file".into())),
             "Placed" => View::Placed("a".into()),
+            "Astray" => View::Astray { node: "gone".into(), deleting: choices.flag("deleting") },
+            "Anothers" => View::Anothers("mine".into()),
             "Deleting" => View::Deleting,
             _pending => {
                 let template = choices.flag("template");
@@ -85,7 +95,7 @@ fn every_shape_of_a_pod() {
                     true => vec![("data".into(), state(choices, "data", "data"))],
                     false => vec![],
                 };
-                pending(claims, nodes(choices), template)
+                View::Pending(pending(claims, nodes(choices), template))
             }
         };
         decide(&view)
@@ -97,7 +107,43 @@ fn every_pair_of_claims() {
     check_table(env!("CARGO_MANIFEST_DIR"), "pairs", |choices| {
         let one = ("one".into(), state(choices, "one", "one"));
         let two = ("two".into(), state(choices, "two", "two"));
-        let nodes = vec![node("a", None, 1), node("b", None, 2), node("c", Some("is cordoned"), 0)];
-        decide(&pending(vec![one, two], nodes, false))
+        let nodes = vec![node("a", None, 1), node("b", None, 2), node("c", Some(NodeObstacle::Cordoned), 0)];
+        decide(&View::Pending(pending(vec![one, two], nodes, false)))
     });
+}
+
+/// What is told about a pod that waits, and when.
+#[test]
+fn every_telling() {
+    check_table(env!("CARGO_MANIFEST_DIR"), "tellings", |choices| {
+        let state = choices.one_of(
+            "claim",
+            &[("unbound", ClaimState::Unbound), ("bound", ClaimState::Bound { affinity: None, node: None })],
+        );
+        let mut pod = pending(vec![("data".into(), state)], vec![node("a", None, 0)], false);
+        pod.since =
+            Timestamp(choices.one_of("created", &[("long-ago", 0), ("just-now", 8_000), ("in-the-future", 9_001)]));
+        let told = |message: &str| Condition { message: message.into(), ..Condition::default() };
+        let same = told("waiting for claim data to be bound");
+        pod.told = choices
+            .one_of("told", &[("nothing", None), ("another", Some(told("something else"))), ("this", Some(same))]);
+        decide(&View::Pending(pod))
+    });
+}
+
+#[test]
+fn nodes_are_counted_and_some_are_named() {
+    let mut nodes: Vec<NodeView> = (0..5).map(|n| node(&format!("c{n}"), Some(NodeObstacle::Cordoned), 0)).collect();
+    nodes.push(node("t", Some(NodeObstacle::Tainted("a=b:NoSchedule".into())), 0));
+    nodes.push(node("z", Some(NodeObstacle::NotSelected), 0));
+    nodes.push(node("x", None, 0));
+    let claims = vec![("data".into(), ClaimState::Bound { affinity: only_on("b"), node: None })];
+    let decision = Scheduler::decide(Timestamp(9_000), &View::Pending(pending(claims, nodes, false)), &());
+    assert_eq!(
+        decision.why().text,
+        "0/8 nodes are available: 5 cordoned (c0, c1, c2, …), \
+         1 with taint a=b:NoSchedule, which the pod does not tolerate (t), \
+         1 not matching the pod's nodeSelector or node affinity (z), \
+         1 that cannot reach the volume of claim data (x)"
+    );
 }
