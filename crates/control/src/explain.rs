@@ -11,7 +11,7 @@ use crate::{Cache, Explanation};
 
 /// What there is to tell about an object.
 #[derive(Clone, Debug)]
-pub enum Told<'a> {
+pub enum Telling<'a> {
     /// This is what it waits for, or what is being done about it.
     Waits(&'a Explanation),
     /// The rules have nothing left to do, and these finalizers of others keep it from going.
@@ -93,22 +93,22 @@ fn node(name: &str, cache: &Cache) -> Option<Object> {
     cache.get(Kind::Node, &ObjectKey::cluster(name))
 }
 
-/// What to tell of all that is said, which comes from cause to consequence. An object that its own rules call settled is
-/// settled, whatever becomes of what it hangs on; otherwise the deepest cause is told. Of settled ones the first of
+/// What to tell of all that is said, which comes from cause to consequence. An object that its own rules call settled
+/// is settled, whatever becomes of what it hangs on; otherwise the deepest cause is told. Of settled ones the first of
 /// `voices` speaks.
-pub fn tell<'a>(asked: &'a Object, said: &'a [Explanation], voices: &[&str]) -> Told<'a> {
+pub fn tell<'a>(asked: &'a Object, said: &'a [Explanation], voices: &[&str]) -> Telling<'a> {
     let this = asked.reference();
     let own: Vec<&Explanation> = said.iter().filter(|one| one.about.contains(&this)).collect();
     let waiting = said.iter().find(|one| !one.why.settled);
     if let Some(waiting) = waiting.filter(|_| own.is_empty() || own.iter().any(|one| !one.why.settled)) {
-        return Told::Waits(waiting);
+        return Telling::Waits(waiting);
     }
     let meta = asked.meta();
     if meta.is_deleting() && !meta.finalizers.is_empty() {
-        return Told::Held(&meta.finalizers);
+        return Telling::Held(&meta.finalizers);
     }
     let place = |one: &&&Explanation| voices.iter().position(|voice| *voice == one.controller).unwrap_or(voices.len());
-    own.iter().min_by_key(place).map_or(Told::Nothing, |one| Told::Settled(one))
+    own.iter().min_by_key(place).map_or(Telling::Nothing, |one| Telling::Settled(one))
 }
 
 #[cfg(test)]

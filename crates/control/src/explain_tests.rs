@@ -125,10 +125,10 @@ fn said(controller: &'static str, about: &[ObjectRef], settled: bool) -> Explana
 
 fn told(asked: &Object, said: &[Explanation]) -> String {
     match tell(asked, said, &["node", "binding"]) {
-        Told::Waits(one) => format!("waits: {}", one.controller),
-        Told::Held(by) => format!("held: {}", by.join(" ")),
-        Told::Settled(one) => format!("settled: {}", one.controller),
-        Told::Nothing => "nothing".into(),
+        Telling::Waits(one) => format!("waits: {}", one.controller),
+        Telling::Held(by) => format!("held: {}", by.join(" ")),
+        Telling::Settled(one) => format!("settled: {}", one.controller),
+        Telling::Nothing => "nothing".into(),
     }
 }
 

@@ -139,7 +139,7 @@ fn supervised(line: &[u8]) -> Option<String> {
     (words.next().is_none() && word == SHIM_WORD.as_bytes() && is_ours).then_some(dir)
 }
 
-/// It holds the directory, or something in it, open, and that was removed. The kernel says so whatever is mounted where.
+/// It holds the directory, or something in it, open, and that was removed. The kernel knows, whatever is mounted where.
 fn holds_removed(pid: i32, dir: &str) -> bool {
     let Ok(open) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
     let links = open.flatten().filter_map(|fd| std::fs::read_link(fd.path()).ok());

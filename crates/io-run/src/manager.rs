@@ -200,8 +200,8 @@ impl Manager {
         self.watches.stop();
     }
 
-    /// What every controller makes of these objects and no others, the controllers in this order; those it does not name
-    /// come last.
+    /// What every controller makes of these objects and no others, the controllers in this order; those that are not
+    /// named come last.
     pub fn explain(&self, objects: &[Object], order: &[&str]) -> Vec<Explanation> {
         let mut controllers = all(&self.groups);
         let place = |name: &str| order.iter().position(|named| *named == name).unwrap_or(order.len());

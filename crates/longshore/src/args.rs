@@ -10,8 +10,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 #[command(
     name = "longshore",
     version,
-    about = "Longshore is the Kubernetes CSI volume stack as one binary: it provisions, attaches, mounts and takes away \
-             storage, with an API server of its own for one machine.",
+    about = "Longshore is the Kubernetes CSI volume stack as one binary: it provisions, attaches, mounts and takes \
+             away storage, with an API server of its own for one machine.",
     after_help = "Begin with `longshore up`; `longshore help COMMAND` says more about a command."
 )]
 pub struct Cli {
@@ -38,7 +38,7 @@ pub enum Command {
     /// Say why an object is where it is: a claim, volume, attachment, pod, node, class, driver, …
     Explain(Explain),
     /// Show what runs, where its data is, and what waits
-    Status(Status),
+    Status(ShowStatus),
     /// List which fields of an object are honoured here, warned of or refused
     Fields(ListFields),
     /// Enumerate every interleaving of small worlds and check the laws
@@ -77,8 +77,8 @@ pub struct Down {
     /// Remove the data directory too, after naming what is lost with it
     #[arg(long)]
     pub purge: bool,
-    /// End instead what removed data directories left behind, or this one: processes, mounts, loop devices, after naming
-    /// them
+    /// End instead what removed data directories left behind, or this one: processes, mounts, loop devices; names them
+    /// first
     #[arg(long, conflicts_with = "purge", value_name = "DIR", num_args = 0..=1, require_equals = true,
         default_missing_value = "/")]
     pub orphans: Option<PathBuf>,
@@ -303,7 +303,7 @@ pub struct Explain {
 
 /// `longshore status`.
 #[derive(Args, Clone)]
-pub struct Status {
+pub struct ShowStatus {
     /// The data directory to look at [default: /var/lib/longshore, or ~/.local/share/longshore without root]
     #[arg(long, env = "LONGSHORE_DATA", value_name = "DIR")]
     pub data_dir: Option<PathBuf>,

@@ -19,8 +19,8 @@ pub fn host_name() -> Result<String> {
     Ok(node_name(name.trim()))
 }
 
-/// Whether a node that we introduce can have this name (DNS-1123 subdomain): its hostname label has the same value, which
-/// is why it is no longer than a label's value. An error is a sentence.
+/// Whether a node that we introduce can have this name (DNS-1123 subdomain): its hostname label has the same value,
+/// which is why it is no longer than a label's value. An error is a sentence.
 pub fn check_node_name(name: &str) -> Result<(), String> {
     check_name_of_node(name, LONGEST_NODE_NAME)
 }

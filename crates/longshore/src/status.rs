@@ -108,7 +108,7 @@ fn ready(conditions: &[api::Condition]) -> bool {
 }
 
 /// The whole command.
-pub async fn command(args: args::Status) -> Result<ExitCode> {
+pub async fn command(args: args::ShowStatus) -> Result<ExitCode> {
     let layout = Layout::new(args.data_dir)?;
     let mut told = match ask(&layout).await {
         Some(said) => said,

@@ -57,7 +57,7 @@ pub fn namespace_standing(name: &str, going: bool, cache: &Cache) -> Standing {
     match (going, inside.first()) {
         (false, _) => Standing::settled("the namespace is open for new objects"),
         (true, Some(first)) => Standing::waiting(format!(
-            "it is being deleted and still holds {} pods and claims; explain {first} -n {name} says what the first waits for",
+            "it is being deleted and still holds {} pods and claims; explain {first} -n {name} says what keeps it",
             inside.len()
         )),
         (true, None) => Standing::waiting(
@@ -136,8 +136,8 @@ fn snapshot_standing(ready: Option<bool>, of: Option<&str>) -> Standing {
     }
     let of = of.map_or(String::new(), |claim| format!(" of claim {claim}"));
     Standing::waiting(format!(
-        "nothing here takes snapshots{of}: Longshore has no snapshot controller; run Kubernetes' snapshot-controller and \
-         csi-snapshotter beside it"
+        "nothing here takes snapshots{of}: Longshore has no snapshot controller; run Kubernetes' snapshot-controller \
+         and csi-snapshotter beside it"
     ))
 }
 

@@ -10,7 +10,7 @@ use rules_store::{Attributes, Failure, Kind, Store};
 use serde_json::{Value, json};
 
 use super::path::Review;
-use super::standing::Standing;
+use super::standing::FieldStanding;
 use super::{RequestInfo, body, negotiate, respond};
 use crate::Core;
 use crate::auth::{self, Identity};
@@ -24,13 +24,13 @@ const SHORTEST: i64 = 600;
 const LONGEST: i64 = 365 * 86_400;
 
 /// The account whose token a request carries. A token dies with its account: one that was made anew has another uid.
-pub(crate) fn holder(core: &Core, header: &HeaderValue) -> Option<(Identity, Standing)> {
+pub(crate) fn holder(core: &Core, header: &HeaderValue) -> Option<(Identity, FieldStanding)> {
     let (scheme, token) = header.to_str().ok()?.split_once(' ')?;
     if !scheme.eq_ignore_ascii_case("bearer") {
         return None;
     }
     let (account, until) = core.signer.read(token.trim(), unix_now())?;
-    if lives(core, &account) { Some((account.identity(), Standing::Token { account, until })) } else { None }
+    if lives(core, &account) { Some((account.identity(), FieldStanding::Token { account, until })) } else { None }
 }
 
 /// Whether this very account is still there.

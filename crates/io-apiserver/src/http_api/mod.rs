@@ -32,7 +32,7 @@ use crate::tls::{Closing, Door};
 pub(crate) use negotiate::{Accepted, Encoding, Form};
 pub(crate) use options::Options;
 pub(crate) use path::{ResourcePath, Route};
-use standing::Standing;
+use standing::FieldStanding;
 
 /// A request about a resource, parsed.
 pub(crate) struct RequestInfo {
@@ -207,7 +207,7 @@ async fn resource(core: &Arc<Core>, parts: &Parts, info: RequestInfo, body: Body
             core.clone(),
             info.clone(),
             verb,
-            parts.extensions.get::<Standing>().cloned().unwrap_or(Standing::Process),
+            parts.extensions.get::<FieldStanding>().cloned().unwrap_or(FieldStanding::Process),
             core.limits.judge_again,
         )),
     };

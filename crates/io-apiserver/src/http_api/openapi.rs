@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::OnceLock;
 
-use rules_store::{FieldTable, Kind, Standing, fields, schema};
+use rules_store::{FieldTable, Kind, FieldStanding, fields, schema};
 use serde_json::{Map, Value, json};
 use wire::{Message, Type};
 
@@ -98,10 +98,10 @@ fn description(of: &'static Message, field: &str) -> Option<String> {
     });
     let entry = tables.get(&address(of))?.entry(field)?;
     let lead = match entry.standing {
-        Standing::Honoured if entry.sentence.is_empty() => return None,
-        Standing::Honoured => "",
-        Standing::Warned => "Does nothing here: ",
-        Standing::Refused => "Not taken here: ",
+        FieldStanding::Honoured if entry.sentence.is_empty() => return None,
+        FieldStanding::Honoured => "",
+        FieldStanding::Warned => "Does nothing here: ",
+        FieldStanding::Refused => "Not taken here: ",
     };
     let words: Vec<&str> = entry.unless.iter().map(|word| word.trim_matches('"')).collect();
     let unless = if words.is_empty() { String::new() } else { format!(" (but {} passes)", words.join(", ")) };

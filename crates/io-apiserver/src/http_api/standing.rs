@@ -19,7 +19,7 @@ use crate::token::Account;
 
 /// Why a caller is believed to be who it is.
 #[derive(Clone, Debug)]
-pub(crate) enum Standing {
+pub(crate) enum FieldStanding {
     /// It is a part of this process.
     Process,
     /// It proved to hold the key of a certificate that ends at this time.
@@ -28,28 +28,28 @@ pub(crate) enum Standing {
     Token { account: Account, until: i64 },
 }
 
-impl Standing {
+impl FieldStanding {
     /// Whether it is still to be believed.
     fn holds(&self, core: &Core) -> bool {
         match self {
-            Standing::Process => true,
-            Standing::Certificate { until } => *until > pki::unix_now(),
-            Standing::Token { account, until } => *until > pki::unix_now() && account::lives(core, account),
+            FieldStanding::Process => true,
+            FieldStanding::Certificate { until } => *until > pki::unix_now(),
+            FieldStanding::Token { account, until } => *until > pki::unix_now() && account::lives(core, account),
         }
     }
 }
 
 /// The caller. Extensions are set by this process only: by the connection, or by `service_as`.
-pub(crate) fn caller(core: &Core, request: &Request) -> Option<(Identity, Standing)> {
+pub(crate) fn caller(core: &Core, request: &Request) -> Option<(Identity, FieldStanding)> {
     if let Some(Some(Peer { identity, until })) = request.extensions().get::<Option<Peer>>() {
         // A connection may outlive the certificate it was opened with.
-        let standing = Standing::Certificate { until: *until };
+        let standing = FieldStanding::Certificate { until: *until };
         return if standing.holds(core) { Some((identity.clone(), standing)) } else { None };
     }
     if let Some(header) = request.headers().get(http::header::AUTHORIZATION) {
         return account::holder(core, header);
     }
-    request.extensions().get::<Identity>().map(|identity| (identity.clone(), Standing::Process))
+    request.extensions().get::<Identity>().map(|identity| (identity.clone(), FieldStanding::Process))
 }
 
 const USER: &str = "impersonate-user";
@@ -126,10 +126,10 @@ pub(crate) async fn ended(
     core: Arc<Core>,
     info: Arc<RequestInfo>,
     verb: &'static str,
-    standing: Standing,
+    standing: FieldStanding,
     every: Duration,
 ) -> Refusal {
-    if matches!(standing, Standing::Process) {
+    if matches!(standing, FieldStanding::Process) {
         return std::future::pending().await;
     }
     loop {

@@ -202,6 +202,7 @@ fn perform(host: &Host, op: Op) -> Result<()> {
     Ok(())
 }
 
+/// A number of things, as people say it.
 pub fn count(number: usize, what: &str) -> String {
     match number {
         0 => format!("no {what}"),

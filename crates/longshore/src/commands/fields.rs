@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use api::Kind;
-use rules_store::{FieldLine, Standing, lines};
+use rules_store::{FieldLine, FieldStanding, lines};
 use serde_json::{Value, json};
 
 use crate::args::{ListFields, ListOutput};
@@ -92,7 +92,7 @@ fn document(kinds: &[Kind]) -> String {
         text.push_str(&format!("\n## {kind}\n"));
         // What all kinds share is told once, at the end.
         let own = lines.iter().filter(|line| !line.path.starts_with("metadata."));
-        let (honoured, others): (Vec<_>, Vec<_>) = own.partition(|line| line.standing == Standing::Honoured);
+        let (honoured, others): (Vec<_>, Vec<_>) = own.partition(|line| line.standing == FieldStanding::Honoured);
         if !others.is_empty() {
             text.push_str("\n| field | | why, and what to do |\n|---|---|---|\n");
         }

@@ -34,50 +34,44 @@ pub fn kind_named(word: &str) -> Option<Kind> {
     KINDS.iter().find(|(kind, ours)| is(*kind, ours)).map(|(kind, _)| *kind)
 }
 
-/// The object that is asked about.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Asked(pub ObjectRef);
-
-impl Asked {
-    /// Reads `KIND/NAME` or `KIND NAME`.
-    pub fn from_words(words: &[String], namespace: &str) -> Result<Asked> {
-        let named = match words {
-            [one] => one.split_once('/'),
-            [kind, name] if !kind.contains('/') && !name.contains('/') => Some((kind.as_str(), name.as_str())),
-            _ => None,
-        };
-        let Some((word, name)) = named.filter(|(_, name)| !name.is_empty()) else {
-            bail!("{} is not one object; write it as KIND/NAME or KIND NAME, such as pvc/data", words.join(" "));
-        };
-        let Some(kind) = kind_named(word) else {
-            bail!(
-                "{word} is not something to explain; there are pvc, pod, pv, va, node, sc, vac, csidriver, csinode, \
+/// The object that `KIND/NAME` or `KIND NAME` is.
+pub fn object_named(words: &[String], namespace: &str) -> Result<ObjectRef> {
+    let named = match words {
+        [one] => one.split_once('/'),
+        [kind, name] if !kind.contains('/') && !name.contains('/') => Some((kind.as_str(), name.as_str())),
+        _ => None,
+    };
+    let Some((word, name)) = named.filter(|(_, name)| !name.is_empty()) else {
+        bail!("{} is not one object; write it as KIND/NAME or KIND NAME, such as pvc/data", words.join(" "));
+    };
+    let Some(kind) = kind_named(word) else {
+        bail!(
+            "{word} is not something to explain; there are pvc, pod, pv, va, node, sc, vac, csidriver, csinode, \
                  volumesnapshot and namespace"
-            );
-        };
-        let plain = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | ':'));
-        if let Some(odd) = [name, namespace].into_iter().find(|text| !plain(text)) {
-            bail!("{odd:?} is not a name of Kubernetes; `kubectl get {word}` lists those there are");
-        }
-        let namespace = if kind.namespaced() { namespace } else { "" };
-        Ok(Asked(ObjectRef { kind, key: ObjectKey::new(namespace, name) }))
+        );
+    };
+    let plain = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | ':'));
+    if let Some(odd) = [name, namespace].into_iter().find(|text| !plain(text)) {
+        bail!("{odd:?} is not a name of Kubernetes; `kubectl get {word}` lists those there are");
     }
+    let namespace = if kind.namespaced() { namespace } else { "" };
+    Ok(ObjectRef { kind, key: ObjectKey::new(namespace, name) })
 }
 
 /// Whom to ask.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Server {
+pub enum AskedServer {
     /// The server of a kubeconfig.
     Kubeconfig(PathBuf),
     /// The `longshore up` of a data directory; without one, of the usual directory.
     DataDir(Option<PathBuf>),
 }
 
-impl Server {
+impl AskedServer {
     /// What was said on the command line, or else in the environment.
-    pub fn chosen(kubeconfig: Option<PathBuf>, data_dir: Option<PathBuf>) -> Server {
+    pub fn chosen(kubeconfig: Option<PathBuf>, data_dir: Option<PathBuf>) -> AskedServer {
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        Server::first(kubeconfig, data_dir, variable("KUBECONFIG"), variable("LONGSHORE_DATA"))
+        AskedServer::first(kubeconfig, data_dir, variable("KUBECONFIG"), variable("LONGSHORE_DATA"))
     }
 
     /// Flags come before variables, and of both the kubeconfig before the data directory.
@@ -86,21 +80,21 @@ impl Server {
         data_dir: Option<PathBuf>,
         kubeconfig_variable: Option<OsString>,
         data_variable: Option<OsString>,
-    ) -> Server {
+    ) -> AskedServer {
         // As kubectl reads it, the variable may name several files.
         let file = |value: OsString| std::env::split_paths(&value).find(|path| !path.as_os_str().is_empty());
         match (kubeconfig, data_dir, kubeconfig_variable.and_then(file)) {
-            (Some(path), _, _) | (None, None, Some(path)) => Server::Kubeconfig(path),
-            (None, Some(dir), _) => Server::DataDir(Some(dir)),
-            (None, None, None) => Server::DataDir(data_variable.map(PathBuf::from)),
+            (Some(path), _, _) | (None, None, Some(path)) => AskedServer::Kubeconfig(path),
+            (None, Some(dir), _) => AskedServer::DataDir(Some(dir)),
+            (None, None, None) => AskedServer::DataDir(data_variable.map(PathBuf::from)),
         }
     }
 
     /// The kubeconfig that reaches it.
     pub fn kubeconfig(self) -> Result<PathBuf> {
         match self {
-            Server::Kubeconfig(path) => Ok(path),
-            Server::DataDir(dir) => Ok(Layout::new(dir)?.kubeconfig()),
+            AskedServer::Kubeconfig(path) => Ok(path),
+            AskedServer::DataDir(dir) => Ok(Layout::new(dir)?.kubeconfig()),
         }
     }
 }
@@ -109,8 +103,8 @@ impl Server {
 mod tests {
     use super::*;
 
-    fn asked(words: &str) -> Result<Asked> {
-        Asked::from_words(&words.split(' ').map(String::from).collect::<Vec<_>>(), "demo")
+    fn asked(words: &str) -> Result<ObjectRef> {
+        object_named(&words.split(' ').map(String::from).collect::<Vec<_>>(), "demo")
     }
 
     #[test]
@@ -125,10 +119,10 @@ mod tests {
 
     #[test]
     fn an_object_is_named_with_a_slash_or_with_two_words() {
-        let data = Asked(ObjectRef::namespaced(Kind::PersistentVolumeClaim, "demo", "data"));
+        let data = ObjectRef::namespaced(Kind::PersistentVolumeClaim, "demo", "data");
         assert_eq!(asked("pvc/data").unwrap(), data);
         assert_eq!(asked("pvc data").unwrap(), data);
-        assert_eq!(asked("sc local").unwrap().0, ObjectRef::cluster(Kind::StorageClass, "local"));
+        assert_eq!(asked("sc local").unwrap(), ObjectRef::cluster(Kind::StorageClass, "local"));
         for bad in ["pvc", "pvc/", "pvc/a pod/b", "pvc a b", "service/x", "pvc/a&name=b", "/x"] {
             assert!(asked(bad).is_err(), "{bad}");
         }
@@ -138,12 +132,12 @@ mod tests {
     fn flags_come_before_variables_and_the_kubeconfig_before_the_data_directory() {
         let path = |text: &str| Some(PathBuf::from(text));
         let variable = |text: &str| Some(OsString::from(text));
-        let kubeconfig = |text: &str| Server::Kubeconfig(text.into());
-        assert_eq!(Server::first(path("k"), path("d"), variable("K"), variable("D")), kubeconfig("k"));
-        assert_eq!(Server::first(None, path("d"), variable("K"), variable("D")), Server::DataDir(path("d")));
-        assert_eq!(Server::first(None, None, variable("K"), variable("D")), kubeconfig("K"));
-        assert_eq!(Server::first(None, None, variable(":K:L"), None), kubeconfig("K"));
-        assert_eq!(Server::first(None, None, None, variable("D")), Server::DataDir(path("D")));
-        assert_eq!(Server::first(None, None, None, None), Server::DataDir(None));
+        let kubeconfig = |text: &str| AskedServer::Kubeconfig(text.into());
+        assert_eq!(AskedServer::first(path("k"), path("d"), variable("K"), variable("D")), kubeconfig("k"));
+        assert_eq!(AskedServer::first(None, path("d"), variable("K"), variable("D")), AskedServer::DataDir(path("d")));
+        assert_eq!(AskedServer::first(None, None, variable("K"), variable("D")), kubeconfig("K"));
+        assert_eq!(AskedServer::first(None, None, variable(":K:L"), None), kubeconfig("K"));
+        assert_eq!(AskedServer::first(None, None, None, variable("D")), AskedServer::DataDir(path("D")));
+        assert_eq!(AskedServer::first(None, None, None, None), AskedServer::DataDir(None));
     }
 }

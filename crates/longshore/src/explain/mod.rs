@@ -5,11 +5,12 @@
 
 mod asked;
 
-pub use asked::{Asked, Server, kind_named};
+pub use asked::kind_named;
+use asked::{AskedServer, object_named};
 
 use anyhow::{Context, Result, bail};
 use api::{Kind, Object, ObjectRef};
-use control::explain::{Told, hangs_on, tell};
+use control::explain::{Telling, hangs_on, tell};
 use control::{Outcome, Reply, Rules};
 use io_run::{Explanation, Manager, Verdict};
 use rules_attachdetach::AttachDetach;
@@ -86,11 +87,11 @@ fn answer_of(object: &Object, stands: Option<Standing>, said: Vec<Explanation>) 
     let asked = object.reference();
     let what = subject(&asked);
     let told = tell(object, &said, &VOICES);
-    if let (Told::Settled(_) | Told::Nothing, Some(stands)) = (&told, stands) {
+    if let (Telling::Settled(_) | Telling::Nothing, Some(stands)) = (&told, stands) {
         return stands_as(&asked, stands, said);
     }
     let (settled, sentence) = match told {
-        Told::Waits(waiting) => {
+        Telling::Waits(waiting) => {
             let how = match waiting.verdict {
                 Verdict::Rests => "is waiting".to_string(),
                 Verdict::Waits(millis) => format!("tries again in {:.1} s", millis as f64 / 1000.0),
@@ -98,15 +99,15 @@ fn answer_of(object: &Object, stands: Option<Standing>, said: Vec<Explanation>) 
             };
             (false, format!("{what}: {} {how}: {}", waiting.controller, waiting.why))
         }
-        Told::Held(finalizers) => {
+        Telling::Held(finalizers) => {
             let names = finalizers.join(", ");
             (
                 false,
                 format!("{what} is being deleted and waits for whoever set these finalizers to remove them: {names}"),
             )
         }
-        Told::Settled(settled) => (true, format!("{what} is settled: {}", settled.why)),
-        Told::Nothing => (true, format!("{what} is settled: no rule has anything to do with it")),
+        Telling::Settled(settled) => (true, format!("{what} is settled: {}", settled.why)),
+        Telling::Nothing => (true, format!("{what} is settled: no rule has anything to do with it")),
     };
     Answer { settled, sentence: ended(sentence), said }
 }
@@ -136,7 +137,8 @@ impl Answer {
                 Verdict::WillDo(action) => format!("about to {action}"),
                 Verdict::Doing => "doing".to_string(),
             };
-            json!({ "rules": one.controller, "key": one.key, "state": state, "code": one.why.code, "why": one.why.text })
+            let (code, why) = (&one.why.code, &one.why.text);
+            json!({ "rules": one.controller, "key": one.key, "state": state, "code": code, "why": why })
         };
         let rules: Vec<Value> = self.said.iter().map(rule).collect();
         json!({ "sentence": self.sentence, "settled": self.settled, "rules": rules })
@@ -162,8 +164,8 @@ fn subject(asked: &ObjectRef) -> String {
 
 /// The command: asks the running process and prints what it says.
 pub async fn command(args: args::Explain) -> Result<()> {
-    let asked = Asked::from_words(&args.object, &args.namespace)?.0;
-    let kubeconfig = Server::chosen(args.kubeconfig, args.data_dir).kubeconfig()?;
+    let asked = object_named(&args.object, &args.namespace)?;
+    let kubeconfig = AskedServer::chosen(args.kubeconfig, args.data_dir).kubeconfig()?;
     let kube = io_kube::Kube::from_kubeconfig(&kubeconfig).await?;
     let path = format!("{PATH}?kind={}&namespace={}&name={}", asked.kind.name(), asked.key.namespace, asked.key.name);
     let (status, body) = kube.get_raw(&path).await.context("nobody answers; is `longshore up` running?")?;

@@ -64,3 +64,16 @@ fn a_heartbeat_wakes_nobody_but_a_report_does() {
     let used = object(&world, Kind::Node, "b");
     assert_eq!(woken(&world, Some(beat), Some(used)), [on("a"), on("b")]);
 }
+
+// `explain` tells of a volume on a node only where it was asked about both.
+#[test]
+fn a_volume_on_a_node_is_about_both_and_their_attachment() {
+    let mut world = World::new(&["ReadWriteOnce"]);
+    let about = |world: &World, node: &str| AttachDetach::about(&on(node), &world.cache, &());
+    let kinds = |about: Vec<api::ObjectRef>| about.iter().map(|one| one.kind).collect::<Vec<_>>();
+    world.pod("p", "a");
+    world.run_forgetful(&on("a"));
+    let both = [Kind::PersistentVolume, Kind::Node];
+    assert_eq!(kinds(about(&world, "a")), [both[0], both[1], Kind::VolumeAttachment]);
+    assert_eq!(kinds(about(&world, "b")), both);
+}

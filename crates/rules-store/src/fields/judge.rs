@@ -7,7 +7,7 @@ use api::Kind;
 use serde_json::{Map, Value};
 use wire::{Presence, Type};
 
-use super::{FieldTable, Standing, TableEntry, fields};
+use super::{FieldTable, FieldStanding, TableEntry, fields};
 use crate::path::Path;
 use crate::{FieldError, FieldProblem};
 
@@ -42,8 +42,8 @@ fn object(
         let Some(entry) = table.entry(key) else { continue };
         let (before, path) = (old.and_then(|old| old.get(key)), Path::Field(path, key));
         match (entry.standing, entry.within) {
-            (Standing::Honoured, None) => {}
-            (Standing::Honoured, Some(within)) => match value {
+            (FieldStanding::Honoured, None) => {}
+            (FieldStanding::Honoured, Some(within)) => match value {
                 Value::Object(value) => object(within, before, value, &path, verdict),
                 Value::Array(list) => {
                     let identity = match table.of.field(key).map(|field| field.r#type) {
@@ -54,7 +54,7 @@ fn object(
                 }
                 Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
             },
-            (Standing::Warned | Standing::Refused, _) => {
+            (FieldStanding::Warned | FieldStanding::Refused, _) => {
                 if before != Some(value) && is_set(table, key, value) {
                     unhonoured(entry, value, &path, verdict);
                 }
@@ -138,12 +138,12 @@ fn is_word(usual: &str, value: &Value) -> bool {
 
 fn tell(entry: &TableEntry, path: &Path<'_>, verdict: &mut Verdict) {
     match entry.standing {
-        Standing::Warned if verdict.warnings.len() < MOST_TOLD => {
+        FieldStanding::Warned if verdict.warnings.len() < MOST_TOLD => {
             verdict.warnings.push(format!("{}: {}", path.text(), entry.sentence));
         }
-        Standing::Refused if verdict.refused.len() < MOST_TOLD => {
+        FieldStanding::Refused if verdict.refused.len() < MOST_TOLD => {
             verdict.refused.push(FieldError::new(path.text(), FieldProblem::Forbidden, entry.sentence));
         }
-        Standing::Honoured | Standing::Warned | Standing::Refused => {}
+        FieldStanding::Honoured | FieldStanding::Warned | FieldStanding::Refused => {}
     }
 }

@@ -29,7 +29,7 @@ pub(crate) use judge::{Verdict, judge};
 
 /// What becomes of a field that a user sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum FieldStanding {
     /// It does what it says.
     Honoured,
     /// It does nothing, which the sender is told.
@@ -38,13 +38,13 @@ pub enum Standing {
     Refused,
 }
 
-impl Standing {
+impl FieldStanding {
     /// The word for people.
     pub const fn name(self) -> &'static str {
         match self {
-            Standing::Honoured => "honoured",
-            Standing::Warned => "warned",
-            Standing::Refused => "refused",
+            FieldStanding::Honoured => "honoured",
+            FieldStanding::Warned => "warned",
+            FieldStanding::Refused => "refused",
         }
     }
 }
@@ -64,7 +64,7 @@ pub struct TableEntry {
     /// Their names in JSON.
     pub names: &'static [&'static str],
     /// What becomes of them.
-    pub standing: Standing,
+    pub standing: FieldStanding,
     /// Values that pass though the field is warned of or refused, as Rust writes them; of a map, the keys that pass.
     pub unless: &'static [&'static str],
     /// What they are for, or why they are not taken and what to do; may be empty for honoured ones.
@@ -111,13 +111,13 @@ use tables;
 
 macro_rules! standing {
     (honoured) => {
-        $crate::fields::Standing::Honoured
+        $crate::fields::FieldStanding::Honoured
     };
     (warned) => {
-        $crate::fields::Standing::Warned
+        $crate::fields::FieldStanding::Warned
     };
     (refused) => {
-        $crate::fields::Standing::Refused
+        $crate::fields::FieldStanding::Refused
     };
 }
 use standing;
@@ -168,7 +168,7 @@ pub struct FieldLine {
     /// Its path, as in `spec.containers[].image`.
     pub path: String,
     /// What becomes of it.
-    pub standing: Standing,
+    pub standing: FieldStanding,
     /// Values, or keys of a map, that pass all the same.
     pub unless: Vec<String>,
     /// What it is for, or why it is not taken and what to do.

@@ -73,8 +73,7 @@ tables! {
         honoured podAntiAffinity => AWAY_FROM_PODS;
     }
     TO_NODES = NODE_AFFINITY {
-        refused requiredDuringSchedulingIgnoredDuringExecution: "the scheduler does not look at it, so the pod could \
-            go anywhere; use nodeSelector";
+        honoured requiredDuringSchedulingIgnoredDuringExecution: "What the node must be like.";
         warned preferredDuringSchedulingIgnoredDuringExecution: "the scheduler has no preferences";
     }
     TO_PODS = POD_AFFINITY {

@@ -24,7 +24,7 @@ fn complete(table: &'static FieldTable, path: &str, seen: &mut BTreeSet<*const F
     known.sort_unstable();
     assert_eq!(listed, known, "{path}: the table of {} and its schema", table.of.name);
     for entry in table.entries {
-        let honoured = entry.standing == Standing::Honoured;
+        let honoured = entry.standing == FieldStanding::Honoured;
         assert!(honoured || !entry.sentence.is_empty(), "{path}{:?}: say why, and what to do", entry.names);
         assert!(
             honoured || entry.within.is_none(),
@@ -253,8 +253,8 @@ fn long_lists_are_judged_without_the_square_of_their_length() {
 fn lines_tell_paths_and_what_passes() {
     let lines = lines(Kind::Pod);
     let line = |path: &str| lines.iter().find(|line| line.path == path).unwrap();
-    assert_eq!(line("spec.containers[].livenessProbe").standing, Standing::Refused);
+    assert_eq!(line("spec.containers[].livenessProbe").standing, FieldStanding::Refused);
     assert_eq!(line("spec.containers[].image").unless, ["host"]);
-    assert_eq!(line("spec.nodeSelector").standing, Standing::Honoured);
+    assert_eq!(line("spec.nodeSelector").standing, FieldStanding::Honoured);
     assert!(!lines.iter().any(|line| line.path.starts_with("status") || line.path.contains("livenessProbe.")));
 }
