@@ -48,7 +48,7 @@ mod validate;
 
 pub use api::{Kind, Precondition, Subresource, Value};
 pub use failure::{Failure, FieldError, FieldProblem};
-pub use fields::{FieldLine, FieldTable, FieldStanding, TableEntry, fields, lines};
+pub use fields::{FieldLine, FieldStanding, FieldTable, TableEntry, fields, lines};
 pub use kinds::{missing_accounts, missing_accounts_after};
 pub use patch::{PatchError, PatchKind, json_patch, merge_patch, strategic_merge};
 pub use rbac::{Attributes, Subject};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::OnceLock;
 
-use rules_store::{FieldTable, Kind, FieldStanding, fields, schema};
+use rules_store::{FieldStanding, FieldTable, Kind, fields, schema};
 use serde_json::{Map, Value, json};
 use wire::{Message, Type};
 

@@ -7,7 +7,7 @@ use api::Kind;
 use serde_json::{Map, Value};
 use wire::{Presence, Type};
 
-use super::{FieldTable, FieldStanding, TableEntry, fields};
+use super::{FieldStanding, FieldTable, TableEntry, fields};
 use crate::path::Path;
 use crate::{FieldError, FieldProblem};
 
