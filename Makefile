@@ -100,7 +100,7 @@ storm: toolchain filesystem-tools ## Kill the driver N times at random under loa
 	LONGSHORE_STORM_KILLS=$(or $(N),500) cargo test --workspace --locked --quiet --test storm -- --nocapture
 
 .PHONY: fuzz
-fuzz: toolchain ## Send the API server what nobody should: bodies, patches, paths, selectors, tokens, for SECONDS each (SECONDS=60)
+fuzz: toolchain ## Send the API server what nobody should: bodies, protobuf, patches, paths, selectors, tokens, damaged files, for SECONDS each (SECONDS=60)
 	LONGSHORE_FUZZ_SECONDS=$(or $(SECONDS),60) cargo test --package io-apiserver --locked --quiet --test fuzz -- --nocapture
 
 .PHONY: bench
