@@ -12,7 +12,7 @@ use crate::Record;
 impl World {
     pub fn perform(&mut self, effect: &Effect) -> Outcome {
         match effect {
-            Effect::Read(_) | Effect::Write(_) | Effect::Nothing => self.api(effect).unwrap(),
+            Effect::Read(_) | Effect::List { .. } | Effect::Write(_) | Effect::Nothing => self.api(effect).unwrap(),
             Effect::Call { to, call } => {
                 assert_eq!(*to, Endpoint::Driver(DRIVER.into()));
                 self.call(call)

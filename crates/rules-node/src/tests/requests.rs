@@ -63,7 +63,7 @@ fn life(mut world: World) -> Vec<Effect> {
 fn calls(effects: &[Effect]) -> Vec<(Endpoint, Call)> {
     let calls = effects.iter().filter_map(|effect| match effect {
         Effect::Call { to, call } => Some((to.clone(), call.clone())),
-        Effect::Read(_) | Effect::Write(_) | Effect::Host(_) | Effect::Nothing => None,
+        Effect::Read(_) | Effect::List { .. } | Effect::Write(_) | Effect::Host(_) | Effect::Nothing => None,
     });
     calls.collect()
 }
