@@ -2,8 +2,8 @@
 //!
 //! Standard output and standard error are pipes that the supervisor empties. Each line becomes a record in the format
 //! that container runtimes write for kubelet: `TIME stdout F line`, or `P` for a part of a line. Files are called
-//! `log.0`, `log.1` and so on; a new one is begun when the last is full, and the oldest goes when there are too many. So
-//! nothing is ever renamed, and who reads along sees what comes next by its number.
+//! `log.0`, `log.1` and so on; a new one is begun when the last is full, and the oldest goes when there are too many.
+//! So nothing is ever renamed, and who reads along sees what comes next by its number.
 
 use std::fs::File;
 use std::io::{self, Write as _};

@@ -122,8 +122,8 @@ fn open_from(dir: &Path, mut number: u64) -> io::Result<Option<(u64, File)>> {
     }
 }
 
-/// The file and the place in it where the last so many lines begin, found from the end so that a large log costs no more
-/// than its tail.
+/// The file and the place in it where the last so many lines begin, found from the end so that a large log costs no
+/// more than its tail.
 fn start_of_last_lines(dir: &Path, lines: u64) -> io::Result<(u64, u64)> {
     let numbers = numbers(dir)?;
     let newest = *numbers.last().ok_or(io::ErrorKind::NotFound)?;
@@ -156,7 +156,7 @@ fn start_of_last_lines(dir: &Path, lines: u64) -> io::Result<(u64, u64)> {
     Ok(start)
 }
 
-/// Tells where each record begins and whether a line ends with it, the last one first, for as long as the answer is yes.
+/// Tells where each record begins and whether a line ends with it, the last one first, as long as the answer is yes.
 fn each_start_from_the_end(file: &File, mut go_on: impl FnMut(u64, bool) -> bool) -> io::Result<()> {
     let length = file.metadata()?.len();
     let mut tell = |at: u64| -> io::Result<bool> {

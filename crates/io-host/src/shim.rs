@@ -1,9 +1,10 @@
 //! The supervisor of one process, and the first process of its process namespace.
 //!
-//! `longshore process-shim <dir>` splits off the supervisor and ends. The supervisor belongs to nobody, holds the lock,
-//! writes the marker, starts the *first process* in a new process namespace, writes the log, waits for it and writes how
-//! it ended. The first process builds the root, starts the command, and reaps orphans. When it ends the kernel ends all in its
-//! namespace before the supervisor sees it end; when the supervisor is killed the first process is killed too.
+//! `longshore process-shim <dir>` splits off the supervisor and ends. The supervisor belongs to nobody, holds the
+//! lock, writes the marker, starts the *first process* in a new process namespace, writes the log, waits for it and
+//! writes how it ended. The first process builds the root, starts the command, and reaps orphans. When it ends the
+//! kernel ends all in its namespace before the supervisor sees it end; when the supervisor is killed the first
+//! process is killed too.
 //! Signals to the supervisor: TERM, INT and HUP ask the command to end; USR1 makes it.
 
 use std::fs::File;
@@ -28,8 +29,8 @@ use crate::sys::{Forked, Signals};
 use crate::{files, sys};
 
 /// The entry of the hidden subcommand [`SHIM_WORD`](crate::SHIM_WORD), to be called before any thread is started. The
-/// arguments are the process's directory and the limits of its log; standard input is its lock, standard output goes to who starts it. Answers the
-/// exit status for the caller.
+/// arguments are the process's directory and the limits of its log; standard input is its lock, standard output goes
+/// to who starts it. Answers the exit status for the caller.
 pub fn shim_main(args: &[String]) -> i32 {
     let [dir, limits @ ..] = args else { return 2 };
     let Some(limits) = LogLimits::parse(limits) else { return 2 };
@@ -242,8 +243,8 @@ fn supervisor_is_gone(report: &File) -> bool {
     matches!(poll(&mut fds, Some(&now)), Ok(1..)) && fds[0].revents().contains(PollFlags::ERR)
 }
 
-/// Lets the user of the process open `/dev/stdout` and `/dev/stderr`, which are the pipes. A user who does not exist here
-/// is refused later, with a sentence.
+/// Lets the user of the process open `/dev/stdout` and `/dev/stderr`, which are the pipes. A user who does not exist
+/// here is refused later, with a sentence.
 fn give(pipe: &OwnedFd, user: u32) {
     let _ = rustix::fs::fchown(pipe, Some(rustix::fs::Uid::from_raw(user)), None);
 }

@@ -71,8 +71,8 @@ impl Drivers {
         }
     }
 
-    /// Forgets the driver at a socket, once nobody calls it any more. Calls by its name have nowhere to go until it is met
-    /// again: its old socket may be another's by then.
+    /// Forgets the driver at a socket, once nobody calls it any more. Calls by its name have nowhere to go until it is
+    /// met again: its old socket may be another's by then.
     pub fn forget(&self, socket: &str) {
         self.lock().remove(socket);
         self.sockets.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, met| met != socket);

@@ -53,16 +53,12 @@ pub enum Action {
         name: String,
         /// The Node that owns it.
         node_uid: String,
-        /// Now.
         at: Time,
     },
-    /// Renew it.
+    /// Say in the Lease that the node lived at this time.
     RenewLease {
-        /// Its name.
         name: String,
-        /// The object as seen.
         only_if: Precondition,
-        /// Now.
         at: Time,
     },
     /// Make the CSINode object.

@@ -19,6 +19,7 @@ use rules_binding::Binding;
 use rules_node::Node;
 use rules_provisioner::Provisioner;
 use rules_registrar::{Registrar, Standing, namespace_standing, standing};
+use rules_resizer::Resizer;
 use rules_scheduler::Scheduler;
 use serde_json::{Value, json};
 
@@ -28,8 +29,9 @@ use crate::{args, out};
 pub const PATH: &str = "/longshore/v1/explain";
 
 /// The controllers from cause to consequence; those that are not named come last.
-const CAUSES: [&str; 7] = [
+const CAUSES: [&str; 8] = [
     Provisioner::NAME,
+    Resizer::NAME,
     Binding::NAME,
     Scheduler::NAME,
     Attacher::NAME,

@@ -30,6 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// Runs until told to stop.
 pub async fn command(args: args::Up) -> Result<()> {
     let began = Instant::now();
+    // First of all: a shell that starts us in the background ignores SIGINT for us until we say otherwise.
+    let signalled = signals()?;
     let layout = Layout::new(args.data_dir.clone())?;
     let node = match &args.node_name {
         Some(name) => name.clone(),
@@ -81,7 +83,7 @@ pub async fn command(args: args::Up) -> Result<()> {
     }
     welcome::print(&args, &layout, port, began.elapsed());
 
-    signalled().await?;
+    signalled.await;
     following.abort();
     manager.stop().await;
     stop.notify_waiters();
@@ -118,11 +120,18 @@ async fn wait_for(stop: Arc<Notify>) {
 
 /// The user wants us to stop.
 pub async fn signalled() -> Result<()> {
+    signals()?.await;
+    Ok(())
+}
+
+/// Takes signals from now on; the future ends when the user wants us to stop, also if that was before it is awaited.
+fn signals() -> Result<impl Future<Output = ()>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-    }
-    Ok(())
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
 }

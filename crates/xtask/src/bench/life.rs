@@ -27,6 +27,7 @@ pub(crate) struct Life {
 pub(crate) struct Scratch(pub PathBuf);
 
 impl Scratch {
+    /// A new one, named after this process.
     pub fn new() -> io::Result<Scratch> {
         let scratch = Scratch(PathBuf::from(format!("/tmp/lsb-{}", std::process::id())));
         fs::create_dir_all(&scratch.0)?;
