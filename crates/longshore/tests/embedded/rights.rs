@@ -142,6 +142,8 @@ fn every_role_has_the_rights_it_uses_and_no_others() {
         assert_eq!(asked(&world, role, "refused"), BTreeSet::new(), "the {role} was refused");
         let granted = asked(&world, role, "granted");
         let mut spare: BTreeSet<Deed> = allowed(&world, role).difference(&granted).cloned().collect();
+        // Words are counted on the event that says them already, when they are said again half a minute later.
+        spare.remove(&("patch".into(), String::new(), "events".into()));
         if role == "provisioner" {
             // A claim is read only when its volume seems to have gone as soon as it was made.
             spare.remove(&("get".into(), String::new(), "persistentvolumeclaims".into()));
