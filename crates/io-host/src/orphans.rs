@@ -130,13 +130,15 @@ fn supervisors() -> io::Result<Vec<OrphanProcess>> {
     Ok(outer.map(|(_, one)| one.clone()).collect())
 }
 
-/// The directory in a supervisor's command line: `PROGRAM process-shim DATA/processes/NAME`.
+/// The directory in a supervisor's command line: `PROGRAM process-shim DATA/processes/NAME`, and the limits of its log,
+/// which are numbers.
 fn supervised(line: &[u8]) -> Option<String> {
     let mut words = line.strip_suffix(b"\0")?.split(|byte| *byte == 0);
     let (_, word, dir) = (words.next()?, words.next()?, words.next()?);
     let dir = String::from_utf8(dir.to_vec()).ok()?;
     let is_ours = Path::new(&dir).parent().is_some_and(|parent| parent.ends_with("processes"));
-    (words.next().is_none() && word == SHIM_WORD.as_bytes() && is_ours).then_some(dir)
+    let only_limits = words.all(|word| word.iter().all(u8::is_ascii_digit));
+    (only_limits && word == SHIM_WORD.as_bytes() && is_ours).then_some(dir)
 }
 
 /// It holds the directory, or something in it, open, and that was removed. The kernel knows, whatever is mounted where.
@@ -177,6 +179,7 @@ mod tests {
             |words: &[&str]| words.iter().flat_map(|word| [word.as_bytes(), b"\0"].concat()).collect::<Vec<u8>>();
         let dir = "/data/processes/uid_ns_pod_main_0";
         assert_eq!(supervised(&line(&["/usr/bin/longshore", SHIM_WORD, dir])).as_deref(), Some(dir));
+        assert_eq!(supervised(&line(&["/usr/bin/longshore", SHIM_WORD, dir, "1024", "5"])).as_deref(), Some(dir));
         for other in [
             &["/usr/bin/longshore", "up"][..],
             &["/usr/bin/longshore", SHIM_WORD, "/data/other/x"],
