@@ -56,11 +56,7 @@ pub enum Action {
         at: Time,
     },
     /// Say in the Lease that the node lived at this time.
-    RenewLease {
-        name: String,
-        only_if: Precondition,
-        at: Time,
-    },
+    RenewLease { name: String, only_if: Precondition, at: Time },
     /// Make the CSINode object.
     CreateCsiNode {
         /// Its name, which is the node's.
