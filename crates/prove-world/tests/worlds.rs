@@ -129,7 +129,7 @@ fn a_world_nobody_knows_is_named_with_those_that_are_known() {
     let error = run("nowhere", None).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "there is no world called nowhere; choose one of attach, attach-reported, attach-forced, copy, copy-on-claim, node-lost, provision, \
+        "there is no world called nowhere; choose one of attach, attach-reported, attach-forced, copy, copy-on-claim, node-lost, protect, provision, \
          provision-on-claim, resize, store"
     );
 }

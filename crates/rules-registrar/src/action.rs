@@ -16,18 +16,15 @@ use crate::local::{Local, MachineFacts, NodeInfo, PluginAtSocket, RegisteredDriv
 pub enum Action {
     /// Make the Node object.
     CreateNode {
-        /// Its name.
         name: String,
         /// The incarnation it is to carry.
         incarnation: String,
-        /// Ready since.
         at: Time,
         /// What the machine is.
         machine: Option<MachineFacts>,
     },
     /// Set annotations and labels of the Node.
     DescribeNode {
-        /// Its name.
         name: String,
         /// The object as seen.
         only_if: Precondition,
@@ -38,7 +35,6 @@ pub enum Action {
     },
     /// Say that the node is ready.
     SetReady {
-        /// Its name.
         name: String,
         /// The object as seen.
         only_if: Precondition,
@@ -66,7 +62,6 @@ pub enum Action {
     },
     /// Delete a CSINode object that belongs to an earlier Node.
     DeleteCsiNode {
-        /// Its name.
         name: String,
         /// The object as seen.
         only_if: Precondition,
@@ -97,9 +92,7 @@ pub enum Action {
 /// A registration socket, and which one of those that were at its path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct At {
-    /// Its path.
     pub path: String,
-    /// Its number.
     pub incarnation: u64,
 }
 

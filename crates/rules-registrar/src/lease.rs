@@ -1,5 +1,5 @@
-//! The Lease by which others see that a node lives, as kubelet keeps it: a small object of its own, so that the Node need not
-//! be written every few seconds.
+//! The Lease by which others see that a node lives, as kubelet keeps it: a small object of its own, so that the Node
+//! need not be written every few seconds.
 
 use alloc::format;
 

@@ -5,8 +5,8 @@
 //! [`standing`] says how nodes, drivers and what names them stand.
 //!
 //! Owns: this node's Node object as far as the agent introduces itself (incarnation, hostname label, Ready, what the
-//! machine is), its Lease in `kube-node-lease`, its CSINode object, the driver entries in it, the node id annotation and
-//! topology labels; and the conversation on every registration socket: GetInfo, GetCSIDriverInfo, NodeGetInfo,
+//! machine is), its Lease in `kube-node-lease`, its CSINode object, the driver entries in it, the node id annotation
+//! and topology labels; and the conversation on every registration socket: GetInfo, GetCSIDriverInfo, NodeGetInfo,
 //! NodeGetCapabilities, NotifyRegistrationStatus.
 //!
 //! Writes: Node (create; metadata; the Ready condition and what the machine is), Lease (create; renewal), CSINode

@@ -4,6 +4,7 @@ use super::container::{APP_ARMOR, RUN, SECCOMP};
 use super::meta::META;
 use super::pod_volume::POD_VOLUME;
 use super::tables;
+use super::volume::NODES;
 
 tables! {
     POD = wire::messages::POD {
@@ -73,7 +74,7 @@ tables! {
         honoured podAntiAffinity => AWAY_FROM_PODS;
     }
     TO_NODES = NODE_AFFINITY {
-        honoured requiredDuringSchedulingIgnoredDuringExecution: "What the node must be like.";
+        honoured requiredDuringSchedulingIgnoredDuringExecution: "What the node must be like." => NODES;
         warned preferredDuringSchedulingIgnoredDuringExecution: "the scheduler has no preferences";
     }
     TO_PODS = POD_AFFINITY {

@@ -1,5 +1,5 @@
-//! The embedded API server under load: how long a claim takes to be bound while others write, watch, hold connections open
-//! and send bodies that are far too large, beside the same claims on a quiet server.
+//! The embedded API server under load: how long a claim takes to be bound while others write, watch, hold connections
+//! open and send bodies that are far too large, beside the same claims on a quiet server.
 
 use std::fmt::Write as _;
 use std::io;
@@ -64,7 +64,8 @@ fn tell(calm: &[f64], busy: &[f64], done: &Done, took: f64, before: f64, during:
     let mut report = String::new();
     let _ = writeln!(
         report,
-        "{WRITERS} writers, {WATCHERS} watchers, {IDLE} idle unauthenticated connections, {FLOODERS} senders of 3 MB bodies"
+        "{WRITERS} writers, {WATCHERS} watchers, {IDLE} idle unauthenticated connections, {FLOODERS} senders of 3 MB \
+         bodies"
     );
     for (name, times) in [("quiet server", calm), ("under load", busy)] {
         let (median, worst) = (times[times.len() / 2], times[times.len() - 1]);
@@ -74,7 +75,8 @@ fn tell(calm: &[f64], busy: &[f64], done: &Done, took: f64, before: f64, during:
     let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
     let _ = writeln!(
         report,
-        "meanwhile, in {took:.1} s: {} writes, {} watch events, {} connections closed by the server and opened again, {} bodies refused",
+        "meanwhile, in {took:.1} s: {} writes, {} watch events, {} connections closed by the server and opened again, \
+         {} bodies refused",
         count(&done.writes),
         count(&done.events),
         count(&done.reopened),
