@@ -145,8 +145,16 @@ impl Said {
     }
 }
 
+/// Opens a server. A child that another test starts at this moment holds the lock of a server that was closed until it
+/// runs its own program, so a directory that is in use is tried again.
 pub fn open(directory: &Path) -> ApiServer {
-    ApiServer::open(Config { data_dir: directory.to_owned(), ..Config::default() }).unwrap()
+    for _ in 0..500 {
+        match ApiServer::open(Config { data_dir: directory.to_owned(), ..Config::default() }) {
+            Err(io_apiserver::Error::InUse(_)) => std::thread::sleep(std::time::Duration::from_millis(20)),
+            opened => return opened.unwrap(),
+        }
+    }
+    panic!("{} stays in use", directory.display());
 }
 
 /// One request to a service in this process.
