@@ -131,6 +131,8 @@ fn every_role_has_the_rights_it_uses_and_no_others() {
         let (granted, refused) = asked(&trial, role);
         assert_eq!(refused, BTreeSet::new(), "the {role} was refused");
         let mut spare: BTreeSet<Deed> = allowed(&trial, role).difference(&granted).cloned().collect();
+        // Words are counted on the event that says them already, when they are said again half a minute later.
+        spare.remove(&("patch".into(), String::new(), "events".into()));
         if role == "provisioner" {
             spare.remove(&rarely());
         }
