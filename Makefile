@@ -101,8 +101,8 @@ storm: toolchain filesystem-tools ## Kill the driver N times at random under loa
 
 .PHONY: fuzz
 fuzz: toolchain ## Send the API server what nobody should: bodies, protobuf, patches, paths, selectors, tokens, damaged files, for SECONDS each (SECONDS=60), in both profiles
-	LONGSHORE_FUZZ_SECONDS=$(or $(SECONDS),60) cargo test --package io-apiserver --locked --quiet --test fuzz -- --nocapture --test-threads=8
-	LONGSHORE_FUZZ_SECONDS=$(or $(SECONDS),60) cargo test --package io-apiserver --locked --quiet --profile quick --test fuzz -- --nocapture --test-threads=8
+	LONGSHORE_FUZZ_SECONDS=$(or $(SECONDS),60) cargo test --workspace --locked --quiet --test fuzz -- --nocapture --test-threads=8
+	LONGSHORE_FUZZ_SECONDS=$(or $(SECONDS),60) cargo test --workspace --locked --quiet --profile quick --test fuzz -- --nocapture --test-threads=8
 
 .PHONY: bench
 bench: bench-up bench-load bench-driver bench-sidecars ## Measure everything: one volume's life under `up`, the drivers, the sidecars
