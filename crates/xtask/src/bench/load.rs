@@ -79,8 +79,8 @@ fn tell(calm: &[f64], busy: &[f64], done: &Done, took: f64, before: f64, during:
     let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
     let _ = writeln!(
         report,
-        "meanwhile, in {took:.1} s: {} writes, {} tried again, {} watch events, {} connections closed by the server and opened again, \
-         {} bodies refused",
+        "meanwhile, in {took:.1} s: {} writes, {} tried again, {} watch events, {} connections closed by the server \
+         and opened again, {} bodies refused",
         count(&done.writes),
         count(&done.again),
         count(&done.events),
