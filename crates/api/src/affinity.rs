@@ -77,6 +77,19 @@ impl NodeSelector {
     }
 }
 
+impl TopologySelectorTerm {
+    /// A class with these terms allows volumes for a node with these labels (SC-4): one term holds in full. No terms
+    /// allow every node; a term without expressions allows none.
+    pub fn allow(terms: &[TopologySelectorTerm], labels: &BTreeMap<String, String>) -> bool {
+        let listed =
+            |wanted: &TopologyRequirement| labels.get(&wanted.key).is_some_and(|found| wanted.values.contains(found));
+        let holds = |term: &TopologySelectorTerm| {
+            !term.match_label_expressions.is_empty() && term.match_label_expressions.iter().all(listed)
+        };
+        terms.is_empty() || terms.iter().any(holds)
+    }
+}
+
 impl Toleration {
     /// The pod puts up with this taint. A toleration without a key is for all, one without an effect for all effects.
     pub fn tolerates(&self, taint: &Taint) -> bool {

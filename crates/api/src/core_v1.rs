@@ -1,12 +1,18 @@
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
 use crate::in_tree::sourced;
-use crate::{Affinity, ClaimPhase, Meta, PodPhase, Quantity, Time, Toleration, Value, VolumeNodeAffinity, VolumePhase};
+use crate::{
+    Affinity, ClaimPhase, ConfigMapVolume, ContainerPort, DownwardApiVolume, EmptyDir, EnvFromSource, EnvVarSource,
+    HostPath, LabelSelector, Lifecycle, Meta, PodPhase, Probe, ProjectedVolume, Quantity, ReadinessGate, SecretVolume,
+    Time, Toleration, Value, VolumeNodeAffinity, VolumePhase,
+};
 
 /// Declares a narrow object part: every field optional on the wire, empty ones left out. Fields that the API requires may
 /// come first, as `required { … }`; they are always written.
@@ -56,7 +62,7 @@ part! {
         storage_class_name: Option<String>,
         volume_mode: Option<String>,
         volume_name: String,
-        selector: Option<Value>,
+        selector: Option<LabelSelector>,
         data_source: Option<TypedReference>,
         data_source_ref: Option<TypedReference>,
         volume_attributes_class_name: Option<String>,
@@ -244,6 +250,8 @@ part! {
         restart_policy: String,
         service_account_name: String,
         termination_grace_period_seconds: Option<i64>,
+        active_deadline_seconds: Option<i64>,
+        readiness_gates: Vec<ReadinessGate>,
         hostname: String,
         host_network: bool,
         #[serde(rename = "hostPID")]
@@ -267,7 +275,13 @@ sourced! {
         persistent_volume_claim: Option<PodClaim>,
         csi: Option<InlineCsi>,
         ephemeral: Option<Value>,
-        empty_dir: Option<Value>,
+        empty_dir: Option<EmptyDir>,
+        config_map: Option<ConfigMapVolume>,
+        secret: Option<SecretVolume>,
+        projected: Option<ProjectedVolume>,
+        #[serde(rename = "downwardAPI")]
+        downward_api: Option<DownwardApiVolume>,
+        host_path: Option<HostPath>,
     }
 }
 
@@ -278,7 +292,18 @@ part! {
 
 part! {
     /// A volume that lives and dies with its pod.
-    InlineCsi { driver: String, read_only: Option<bool>, fs_type: Option<String>, volume_attributes: BTreeMap<String, String> }
+    InlineCsi {
+        driver: String,
+        read_only: Option<bool>,
+        fs_type: Option<String>,
+        volume_attributes: BTreeMap<String, String>,
+        node_publish_secret_ref: Option<LocalReference>,
+    }
+}
+
+part! {
+    /// An object of a known kind in the same namespace.
+    LocalReference { name: String }
 }
 
 part! {
@@ -290,9 +315,19 @@ part! {
         args: Vec<String>,
         working_dir: String,
         env: Vec<EnvVar>,
+        env_from: Vec<EnvFromSource>,
         volume_mounts: Vec<VolumeMount>,
+        volume_devices: Vec<VolumeDevice>,
         resources: Resources,
         security_context: SecurityContext,
+        restart_policy: String,
+        ports: Vec<ContainerPort>,
+        lifecycle: Lifecycle,
+        startup_probe: Option<Probe>,
+        liveness_probe: Option<Probe>,
+        readiness_probe: Option<Probe>,
+        termination_message_path: String,
+        termination_message_policy: String,
     }
 }
 
@@ -304,6 +339,7 @@ part! {
         run_as_non_root: Option<bool>,
         supplemental_groups: Vec<i64>,
         fs_group: Option<i64>,
+        fs_group_change_policy: Option<String>,
         seccomp_profile: Option<ConfinementProfile>,
         app_armor_profile: Option<ConfinementProfile>,
         se_linux_options: Option<Value>,
@@ -339,13 +375,25 @@ part! {
 }
 
 part! {
-    /// An environment variable with a literal value.
-    EnvVar { name: String, value: String, value_from: Option<Value> }
+    /// An environment variable: a text, or where to take one from.
+    EnvVar { name: String, value: String, value_from: Option<EnvVarSource> }
 }
 
 part! {
     /// Where a container sees a volume.
-    VolumeMount { name: String, mount_path: String, read_only: bool, sub_path: String }
+    VolumeMount {
+        name: String,
+        mount_path: String,
+        read_only: bool,
+        sub_path: String,
+        sub_path_expr: String,
+        mount_propagation: Option<String>,
+    }
+}
+
+part! {
+    /// Where a container sees a raw block volume.
+    VolumeDevice { name: String, device_path: String }
 }
 
 part! {
@@ -355,7 +403,9 @@ part! {
         reason: String,
         message: String,
         conditions: Vec<Condition>,
+        init_container_statuses: Vec<ContainerStatus>,
         container_statuses: Vec<ContainerStatus>,
+        ephemeral_container_statuses: Vec<ContainerStatus>,
         start_time: Option<Time>,
     }
 }
@@ -367,7 +417,10 @@ part! {
         image: String,
         #[serde(rename = "imageID")]
         image_id: String,
+        #[serde(rename = "containerID")]
+        container_id: String,
         ready: bool,
+        started: bool,
         restart_count: i64,
         state: ContainerState,
         last_state: ContainerState,
@@ -476,14 +529,37 @@ impl Node {
     }
 }
 
+impl Container {
+    /// It is an init container that is started again whenever it ends, beside the containers: a sidecar.
+    pub fn is_sidecar(&self) -> bool {
+        self.restart_policy == "Always"
+    }
+}
+
 impl Pod {
     /// The pod has ended and will not run again.
     pub fn is_terminal(&self) -> bool {
         matches!(self.status.phase, PodPhase::Succeeded | PodPhase::Failed)
     }
 
-    /// Names of the claims the pod uses.
-    pub fn claim_names(&self) -> impl Iterator<Item = &str> {
-        self.spec.volumes.iter().filter_map(|v| v.persistent_volume_claim.as_ref()).map(|c| c.claim_name.as_str())
+    /// Names of the claims the pod uses: those it names, and those that are made for it from templates (PV-61).
+    pub fn claim_names(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        self.spec.volumes.iter().filter_map(|volume| match (&volume.persistent_volume_claim, &volume.ephemeral) {
+            (Some(claim), _) => Some(Cow::Borrowed(claim.claim_name.as_str())),
+            (None, Some(_)) => Some(Cow::Owned(self.ephemeral_claim(&volume.name))),
+            (None, None) => None,
+        })
+    }
+
+    /// It uses the claim of this name only as one that is made from a template, and so only if the claim is its own.
+    pub fn templates_claim(&self, claim: &str) -> bool {
+        let named = |volume: &PodVolume| volume.persistent_volume_claim.as_ref().is_some_and(|c| c.claim_name == claim);
+        let made = |volume: &PodVolume| volume.ephemeral.is_some() && self.ephemeral_claim(&volume.name) == claim;
+        !self.spec.volumes.iter().any(named) && self.spec.volumes.iter().any(made)
+    }
+
+    /// The name of the claim that is made from the template of one of the pod's volumes (PV-59).
+    pub fn ephemeral_claim(&self, volume: &str) -> String {
+        format!("{}-{volume}", self.metadata.name)
     }
 }

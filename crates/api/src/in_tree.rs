@@ -216,7 +216,7 @@ macro_rules! sourced {
         #[derive(Default, Deserialize)]
         #[serde(rename_all = "camelCase", default)]
         struct $wire {
-            $($field: $type,)*
+            $($(#[$attr])* $field: $type,)*
             $($source: Option<crate::$plugin>,)*
         }
 

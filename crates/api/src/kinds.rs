@@ -36,11 +36,11 @@ macro_rules! for_each_kind {
         }
         fetched {
             Secret CORE_V1 "secrets" "secret" Namespaced NoStatus [] [] Protobuf;
+            ConfigMap CORE_V1 "configmaps" "configmap" Namespaced NoStatus ["cm"] [] Protobuf;
             Event CORE_V1 "events" "event" Namespaced NoStatus ["ev"] [] Protobuf;
         }
         served {
             Namespace CORE_V1 "namespaces" "namespace" Cluster Status ["ns"] [] Protobuf;
-            ConfigMap CORE_V1 "configmaps" "configmap" Namespaced NoStatus ["cm"] [] Protobuf;
             ServiceAccount CORE_V1 "serviceaccounts" "serviceaccount" Namespaced NoStatus ["sa"] [] Protobuf;
             VolumeSnapshotClass SNAPSHOT_V1 "volumesnapshotclasses" "volumesnapshotclass" Cluster NoStatus
                 ["vsclass", "vsclasses"] [] JsonOnly;

@@ -52,6 +52,11 @@ impl Meta {
         ObjectKey { namespace: self.namespace.clone(), name: self.name.clone() }
     }
 
+    /// The object of this uid manages it.
+    pub fn is_controlled_by(&self, uid: &str) -> bool {
+        self.owner_references.iter().any(|owner| owner.controller == Some(true) && owner.uid == uid)
+    }
+
     /// Somebody asked for the object's deletion; it stays until its finalizers are gone.
     pub fn is_deleting(&self) -> bool {
         self.deletion_timestamp.is_some()

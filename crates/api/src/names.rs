@@ -12,6 +12,22 @@ pub use provisioning::*;
 mod resizing;
 pub use resizing::*;
 
+/// What a driver's name must be, for people (S0-12).
+pub const DRIVER_NAME_RULE: &str =
+    "be 1 to 63 letters, digits, dashes and dots, with a letter or digit at both ends of each part between dots";
+
+/// A name that a driver can have: it becomes part of objects' names, labels and paths (S0-12).
+pub fn is_driver_name(name: &str) -> bool {
+    let part = |part: &str| {
+        let bytes = part.as_bytes();
+        let end = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+        bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
+            && end(bytes.first())
+            && end(bytes.last())
+    };
+    name.len() <= 63 && name.split('.').all(part)
+}
+
 /// The orchestrator's name for the CSI plugin, the first part of unique volume names.
 pub const CSI_PLUGIN: &str = "kubernetes.io/csi";
 /// Claim: binding is complete (presence counts, not the value).
@@ -34,6 +50,8 @@ pub const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
 pub const DEFAULT_CLASS_BETA: &str = "storageclass.beta.kubernetes.io/is-default-class";
 /// A class with this provisioner never provisions.
 pub const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
+/// A group that every process of a pod with the volume is in.
+pub const SUPPLEMENTAL_GID: &str = "pv.beta.kubernetes.io/gid";
 /// Node: driver name to node id, as a JSON object.
 pub const NODE_ID: &str = "csi.volume.kubernetes.io/nodeid";
 /// Node: its attachments are managed by the controller.
@@ -42,6 +60,12 @@ pub const CONTROLLER_MANAGED_ATTACH: &str = "volumes.kubernetes.io/controller-ma
 pub const PVC_PROTECTION: &str = "kubernetes.io/pvc-protection";
 /// Volume finalizer: stays while the volume is bound.
 pub const PV_PROTECTION: &str = "kubernetes.io/pv-protection";
+/// VolumeAttributesClass finalizer: stays while a claim or a volume has the class.
+pub const VAC_PROTECTION: &str = "kubernetes.io/vac-protection";
+/// Volume finalizer: an in-tree plugin was to delete the volume.
+pub const PV_CONTROLLER: &str = "kubernetes.io/pv-controller";
+/// Claim condition: no pod uses the claim.
+pub const UNUSED: &str = "Unused";
 /// Volume finalizer: stays until the driver deleted the volume.
 pub const PROVISIONER_FINALIZER: &str = "external-provisioner.volume.kubernetes.io/finalizer";
 /// Claim finalizer: our durable intent to provision. It is written before CreateVolume and goes when the volume is
@@ -71,6 +95,12 @@ pub const ATTACHMENT_GIVES_WAY: &str = "longshore.dev/gives-way";
 /// Node: written by the attach/detach controller before it deletes an attachment of a volume that is not reported, so
 /// that a report still on its way from an earlier incarnation meets a newer resource version and fails.
 pub const DETACH_FENCE: &str = "longshore.dev/detach-fence";
+/// The taint by which somebody says that a node is shut down and will not come back by itself.
+pub const OUT_OF_SERVICE_TAINT: &str = "node.kubernetes.io/out-of-service";
+/// The namespace of the Leases by which nodes show that they live; each is named like its node.
+pub const NODE_LEASES: &str = "kube-node-lease";
+/// StorageClass: after how long without a sign of life a node loses the volumes of the class, such as `5m`.
+pub const FORCE_DETACH_AFTER: &str = "longshore.dev/force-detach-after";
 /// Node: counts the incarnations of its agent; every node-status write of the agent tests it, so that a write still on
 /// its way from an earlier incarnation fails.
 pub const AGENT_INCARNATION: &str = "longshore.dev/agent-life";
@@ -92,6 +122,22 @@ pub fn attachment_name(handle: &str, driver: &str, node: &str) -> String {
     format!("csi-{}", sha256_hex(&[handle, driver, node]))
 }
 
+/// `pv-<sha256(volume + node)>`, the name of attachments in the oldest design. They are read, and none is made.
+pub fn first_attachment_name(volume: &str, node: &str) -> String {
+    format!("pv-{}", sha256_hex(&[volume, node]))
+}
+
+/// The driver and the handle in a name under which nodes report a volume; `None` if it is no CSI volume's. A driver's
+/// name holds no `^`, a handle may.
+pub fn split_unique_volume_name(name: &str) -> Option<(&str, &str)> {
+    name.strip_prefix(CSI_PLUGIN)?.strip_prefix('/')?.split_once('^')
+}
+
+/// What a driver is told as the id of a volume in a pod's own spec: `csi-<sha256(pod uid + volume name)>`.
+pub fn inline_volume_handle(pod_uid: &str, volume: &str) -> String {
+    format!("csi-{}", sha256_hex(&[pod_uid, volume]))
+}
+
 /// The name of the volume provisioned for a claim, for the object and for CreateVolume alike.
 pub fn volume_name_for_claim(claim_uid: &str) -> String {
     ["pvc-", claim_uid].concat()
@@ -102,6 +148,9 @@ pub fn staging_hash(handle: &str) -> String {
     sha256_hex(&[handle])
 }
 
+/// What the finalizers of attachers begin with.
+pub const ATTACHER_FINALIZERS: &str = "external-attacher/";
+
 /// The attacher's finalizer for a driver: `external-attacher/` and the name with everything but letters, digits and
 /// dashes turned into dashes; a trailing dash gets an `X` behind it, because a finalizer must end in a letter or digit.
 pub fn attacher_finalizer(driver: &str) -> String {
@@ -110,7 +159,7 @@ pub fn attacher_finalizer(driver: &str) -> String {
     if name.ends_with('-') {
         name.push('X');
     }
-    format!("external-attacher/{name}")
+    format!("{ATTACHER_FINALIZERS}{name}")
 }
 
 fn sha256_hex(parts: &[&str]) -> String {
@@ -136,8 +185,18 @@ mod tests {
             attachment_name("vol-1", "hostpath.csi.k8s.io", "node-a"),
             "csi-5a70c5de395ccad5e79daeb27c7c4f2634b675e6e1bb2a397999a016143bc9fb"
         );
+        assert_eq!(
+            first_attachment_name("pv-1", "node-1"),
+            "pv-f9b3ef4b67c702a8f8ff5fe6db2bdd9d6c01f168857d605cf82846405209d8de"
+        );
         assert_eq!(staging_hash("vol-001"), "3e3056fe9f7966ee6fd9db9024187b7c9ad1c73fb6323780abfcfc6a53dac830");
+        assert_eq!(
+            inline_volume_handle("11111111-2222-3333-4444-555555555555", "scratch"),
+            "csi-a46bec53679aafe7e6bc42077f33be9e5c533643ed1224b3bfbf2dd627bbf53c"
+        );
         assert_eq!(unique_volume_name("d", "a/b"), "kubernetes.io/csi/d^a/b");
+        assert_eq!(split_unique_volume_name("kubernetes.io/csi/d^a^b/c"), Some(("d", "a^b/c")));
+        assert_eq!(split_unique_volume_name("kubernetes.io/aws-ebs/vol-1"), None);
         assert_eq!(attacher_finalizer("hostpath.csi.k8s.io"), "external-attacher/hostpath-csi-k8s-io");
         assert_eq!(attacher_finalizer("foo."), "external-attacher/foo-X");
     }

@@ -41,6 +41,12 @@ impl fmt::Display for BadSecret {
 }
 
 impl Secret {
+    /// A secret with these values.
+    pub fn of_texts(texts: &[(&str, &str)]) -> Secret {
+        let data = texts.iter().map(|(entry, text)| (String::from(*entry), SecretValue(STANDARD.encode(text))));
+        Secret { data: data.collect(), ..Secret::default() }
+    }
+
     /// The values as a driver gets them.
     pub fn texts(&self) -> Result<BTreeMap<String, String>, BadSecret> {
         let text = |(entry, value): (&String, &SecretValue)| {

@@ -66,7 +66,16 @@ part! {
         storage_capacity: Option<bool>,
         fs_group_policy: Option<String>,
         requires_republish: Option<bool>,
+        token_requests: Vec<DriverTokenRequest>,
+        service_account_token_in_secrets: Option<bool>,
+        node_allocatable_update_period_seconds: Option<i64>,
+        prevent_pod_scheduling_if_missing: Option<bool>,
     }
+}
+
+part! {
+    /// A token of the pod's service account that the driver wants to be given.
+    DriverTokenRequest required { audience: String } { expiration_seconds: Option<i64> }
 }
 
 part! {

@@ -337,4 +337,29 @@ mod tests {
         assert_eq!(cache.volumes_by_claim("n/a").count(), 0);
         assert_eq!(cache.volumes_by_claim("n/b").count(), 1);
     }
+
+    // A volume's nodes are found without looking through all of them, whichever list of their status names it.
+    #[test]
+    fn nodes_are_found_by_the_volumes_they_name() {
+        let mut cache = Cache::default();
+        let node = |name: &str, version: u64, attached: &[&str], in_use: &[&str]| -> Object {
+            let metadata = Meta { resource_version: ResourceVersion(alloc::format!("{version}")), ..Meta::named(name) };
+            let mut node = api::Node { metadata, ..Default::default() };
+            let attached =
+                attached.iter().map(|name| api::AttachedVolume { name: (*name).into(), ..Default::default() });
+            node.status.volumes_attached = Some(attached.collect());
+            node.status.volumes_in_use = Some(in_use.iter().map(|name| (*name).into()).collect());
+            node.into()
+        };
+        let found = |cache: &Cache, volume: &str| -> Vec<String> {
+            cache.nodes_by_volume(volume).map(|node| node.metadata.name.clone()).collect()
+        };
+        cache.set(node("a", 1, &["v"], &["v", "w"]));
+        cache.set(node("b", 2, &[], &["v"]));
+        assert_eq!(found(&cache, "v"), ["a", "b"]);
+        cache.set(node("a", 3, &["v"], &[]));
+        assert_eq!((found(&cache, "v").len(), found(&cache, "w").len()), (2, 0), "one list is enough");
+        cache.set(node("a", 4, &[], &[]));
+        assert_eq!(found(&cache, "v"), ["b"]);
+    }
 }

@@ -5,7 +5,7 @@ use csi::v1;
 use csi::v1::volume_capability::{AccessMode, AccessType, BlockVolume, MountVolume, access_mode};
 
 /// How a volume is going to be used, in the driver's terms.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Capability {
     /// By whom.
     pub mode: Mode,
@@ -14,9 +14,10 @@ pub struct Capability {
 }
 
 /// Who may use a volume at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// One node, reading and writing.
+    #[default]
     SingleNodeWriter,
     /// One node, one pod on it reading and writing.
     SingleNodeSingleWriter,
@@ -40,6 +41,12 @@ pub enum Access {
         /// Mount options.
         flags: Vec<String>,
     },
+}
+
+impl Default for Access {
+    fn default() -> Access {
+        Access::Mount { fs_type: String::new(), flags: Vec::new() }
+    }
 }
 
 impl Mode {

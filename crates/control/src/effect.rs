@@ -21,6 +21,9 @@ pub enum Effect {
     },
     /// Write to the API.
     Write(Write),
+    /// Ask the API for a token of a service account that dies with a pod. It answers a Secret that is nowhere but in
+    /// that answer, with the entries [`TokenWish::TOKEN`] and [`TokenWish::EXPIRES`].
+    Token(TokenWish),
     /// Call a driver.
     Call {
         /// By name; a driver that is registering, by the path it named.
@@ -32,6 +35,38 @@ pub enum Effect {
     Host(host::Op),
     /// Do nothing outside: the action only changes what the rules know themselves.
     Nothing,
+}
+
+/// A token of a pod's service account.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TokenWish {
+    /// The pod, which has its account's namespace.
+    pub pod: api::ObjectKey,
+    /// The pod's uid.
+    pub uid: String,
+    /// Its service account.
+    pub account: String,
+    /// Whom the token is for; none means the API server.
+    pub audiences: Vec<String>,
+    /// How long it is to be good; the server chooses if nobody says.
+    pub seconds: Option<i64>,
+}
+
+impl TokenWish {
+    /// The entry with the token itself.
+    pub const TOKEN: &'static str = "token";
+    /// The entry that says until when it is good.
+    pub const EXPIRES: &'static str = "expirationTimestamp";
+
+    /// The body of the request.
+    pub fn to_json(&self) -> api::Value {
+        let bound = serde_json::json!({ "apiVersion": "v1", "kind": "Pod", "name": self.pod.name, "uid": self.uid });
+        let mut spec = serde_json::json!({ "audiences": self.audiences, "boundObjectRef": bound });
+        if let Some(seconds) = self.seconds {
+            spec["expirationSeconds"] = seconds.into();
+        }
+        serde_json::json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec })
+    }
 }
 
 /// Whom a call goes to.

@@ -217,7 +217,12 @@ impl<R: Rules> Engine<R> {
         let effect = action.effect();
         let written = match &effect {
             Effect::Write(write) => Some((write.target().clone(), write.uid().map(ToString::to_string))),
-            Effect::Read(_) | Effect::List { .. } | Effect::Call { .. } | Effect::Host(_) | Effect::Nothing => None,
+            Effect::Read(_)
+            | Effect::List { .. }
+            | Effect::Token(_)
+            | Effect::Call { .. }
+            | Effect::Host(_)
+            | Effect::Nothing => None,
         };
         self.tracks.entry(key).or_default().doing = Some(Doing { action, why, written });
         effect

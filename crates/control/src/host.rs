@@ -3,6 +3,8 @@
 //!
 //! Every operation may be repeated: doing it again when it is done already succeeds and changes nothing.
 
+mod contents;
+mod handler;
 mod sandbox;
 
 use alloc::boxed::Box;
@@ -11,6 +13,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+pub use contents::{ContentBytes, HostPathKind, Propagation, ShownFile};
+pub use handler::Handler;
 pub use sandbox::{LinuxCapabilities, ProcessLimits, Sandbox};
 
 /// One operation on this machine. Paths are absolute and never resolve through a symbolic link.
@@ -29,6 +33,49 @@ pub enum Op {
     /// Make a directory that every user may write to, and the missing ones above it, which not every user may read.
     MakeScratch {
         /// The directory that is open to all.
+        path: String,
+    },
+    /// Give a directory and everything in it to a group, which may read and write it: children first, itself last, so
+    /// that one cut short is not taken for done. No link is followed and no mount crossed.
+    SetGroup {
+        /// The directory given away, with everything in it.
+        path: String,
+        /// The number of the group that gets it.
+        group: u32,
+        /// The directory itself being the group's means that everything is.
+        only_if_root_differs: bool,
+    },
+    /// Mount a filesystem in memory, which never reaches a disk, at a directory that is made with those above it. One
+    /// that is there already is done.
+    MountMemory {
+        /// Where the volume will be.
+        target: String,
+        /// How many bytes it may hold; as much as the kernel lets it otherwise.
+        size: Option<u64>,
+        /// The mode of its root.
+        mode: u32,
+    },
+    /// Make a directory show exactly these files, all at once, as Kubernetes shows a config map: they are written to a
+    /// new directory beside, and a link is turned over to it. Shown already is done.
+    ShowFiles {
+        /// The directory, which is made with those above it.
+        path: String,
+        /// The files, by their paths in it.
+        files: BTreeMap<String, ShownFile>,
+        /// The group that may read them beside their owner.
+        group: Option<u32>,
+    },
+    /// Look whether a place of the machine is what a pod takes it for, and make it where it asks for that. Links are
+    /// followed, as whoever names a place of the machine expects.
+    HostPath {
+        /// The place, by its path.
+        path: String,
+        /// What it must be.
+        kind: HostPathKind,
+    },
+    /// Add up what a directory and all in it take on the disk. Answers [`Reply::Usage`]. Missing is nothing.
+    MeasureTree {
+        /// The directory, by its path.
         path: String,
     },
     /// Remove an empty directory that is no mount point. Missing is done; not empty is refused.
@@ -183,6 +230,20 @@ pub enum Op {
     },
     /// Start a process that outlives us, in a mount namespace of its own. One of that name running is done.
     StartProcess(Process),
+    /// Ask a process to end, with SIGTERM, and do not wait for it. One that has ended is done.
+    AskProcess {
+        /// Its name, as it was started.
+        name: String,
+    },
+    /// Ask something of a process that runs, as probes and hooks do. A bad answer, or none in time, is refused.
+    RunHandler {
+        /// The process that is asked.
+        name: String,
+        /// What is asked, and in which way.
+        handler: Handler,
+        /// How long the answer may take.
+        timeout_millis: u64,
+    },
     /// End a process and all it started. One that has ended is done.
     StopProcess {
         /// Its name.
@@ -209,7 +270,7 @@ pub struct Copying {
 }
 
 /// A process to start: programs and configuration of the machine, read-only, with volumes at their places.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Process {
     /// A name unique on this machine, and fit for a file name.
     pub name: String,
@@ -219,20 +280,43 @@ pub struct Process {
     pub working_dir: String,
     /// The whole environment.
     pub environment: BTreeMap<String, String>,
+    /// The command and the environment hold what must not be on a disk: they are handed over in memory, and a process
+    /// of this name that runs is taken for the same.
+    pub confidential: bool,
     /// Directories it sees at other places.
     pub mounts: Vec<ProcessMount>,
+    /// Block devices it sees at other places.
+    pub devices: Vec<ProcessDevice>,
     /// What it may do.
     pub sandbox: Box<Sandbox>,
 }
 
 /// A directory a process sees at another place.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ProcessMount {
     /// The directory on this machine.
     pub source: String,
     /// Where the process sees it.
     pub target: String,
     /// Read-only for the process.
+    pub read_only: bool,
+    /// What of it is seen; empty means all. A directory that is missing is made. No link leads out of the source.
+    pub sub_path: String,
+    /// The source is a place of the machine that a user named: it may be a file, links in its path are followed, and
+    /// what is mounted in it comes along.
+    pub of_machine: bool,
+    /// Which later mounts are seen on the other side.
+    pub propagation: Propagation,
+}
+
+/// A block device a process sees at another place.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ProcessDevice {
+    /// The device, or a link to it, on this machine.
+    pub source: String,
+    /// Where the process sees it.
+    pub target: String,
+    /// The process must not be able to write to it.
     pub read_only: bool,
 }
 
@@ -277,9 +361,9 @@ pub enum Reply {
 pub struct Usage {
     /// All bytes.
     pub bytes: u64,
-    /// Bytes in use; 0 for a block device, which does not say.
+    /// ContentBytes in use; 0 for a block device, which does not say.
     pub bytes_used: u64,
-    /// Bytes a user may still take.
+    /// ContentBytes a user may still take.
     pub bytes_free: u64,
     /// All inodes; 0 where the filesystem does not count them.
     pub inodes: u64,
@@ -296,6 +380,11 @@ impl fmt::Debug for Op {
             Op::MakeDir { path } => write!(f, "MakeDir({path})"),
             Op::MakePlace { path } => write!(f, "MakePlace({path})"),
             Op::MakeScratch { path } => write!(f, "MakeScratch({path})"),
+            Op::SetGroup { path, group, .. } => write!(f, "SetGroup({path}, {group})"),
+            Op::MountMemory { target, .. } => write!(f, "MountMemory({target})"),
+            Op::ShowFiles { path, files, .. } => write!(f, "ShowFiles({path}, {} files)", files.len()),
+            Op::HostPath { path, .. } => write!(f, "HostPath({path})"),
+            Op::MeasureTree { path } => write!(f, "MeasureTree({path})"),
             Op::RemoveDir { path } => write!(f, "RemoveDir({path})"),
             Op::WriteFile { path, bytes } => write!(f, "WriteFile({path}, {} bytes)", bytes.len()),
             Op::RemoveFile { path } => write!(f, "RemoveFile({path})"),
@@ -325,6 +414,8 @@ impl fmt::Debug for Op {
             Op::Bind { source, target, .. } => write!(f, "Bind({source} at {target})"),
             Op::Unmount { target } => write!(f, "Unmount({target})"),
             Op::StartProcess(process) => write!(f, "StartProcess({})", process.name),
+            Op::AskProcess { name } => write!(f, "AskProcess({name})"),
+            Op::RunHandler { name, .. } => write!(f, "RunHandler({name})"),
             Op::StopProcess { name, .. } => write!(f, "StopProcess({name})"),
             Op::ForgetProcess { name } => write!(f, "ForgetProcess({name})"),
         }
@@ -339,6 +430,7 @@ impl Op {
             Op::MakeDir { path }
             | Op::MakePlace { path }
             | Op::MakeScratch { path }
+            | Op::SetGroup { path, .. }
             | Op::RemoveDir { path }
             | Op::WriteFile { path, .. }
             | Op::RemoveFile { path }
@@ -348,6 +440,9 @@ impl Op {
             | Op::RemoveTree { path }
             | Op::MakeFile { path }
             | Op::RemoveTarget { path }
+            | Op::ShowFiles { path, .. }
+            | Op::HostPath { path, .. }
+            | Op::MeasureTree { path }
             | Op::Measure { path } => path,
             Op::AttachLoop { image } | Op::DetachLoop { image } | Op::RefreshLoop { image } => image,
             Op::SetReadAhead { device, .. }
@@ -357,10 +452,14 @@ impl Op {
             Op::Mount { target, .. }
             | Op::Bind { target, .. }
             | Op::BindDevice { target, .. }
+            | Op::MountMemory { target, .. }
             | Op::Unmount { target } => target,
             Op::CopyTogether { copies } => copies.first().map_or("", |copy| &copy.to),
             Op::StartProcess(process) => &process.name,
-            Op::StopProcess { name, .. } | Op::ForgetProcess { name } => name,
+            Op::AskProcess { name }
+            | Op::RunHandler { name, .. }
+            | Op::StopProcess { name, .. }
+            | Op::ForgetProcess { name } => name,
         }
     }
 }
@@ -478,6 +577,8 @@ pub enum FailureKind {
     ProcessSpec,
     /// The supervisor of a process failed.
     Supervisor,
+    /// A process gave a bad answer, or none in time.
+    Unwell,
     /// It seemed to be done, and a second look did not confirm it.
     Unconfirmed,
     /// It, or an earlier operation on the same thing, has not ended in time and goes on.

@@ -1,5 +1,6 @@
 //! The ways rules look objects up.
 
+use alloc::string::String;
 use alloc::sync::Arc;
 
 use api::{
@@ -33,6 +34,8 @@ pub enum Index {
     AttachmentByVolume,
     /// Attachments by node.
     AttachmentByNode,
+    /// Nodes by the volumes that their status names, as attached or in use.
+    NodeByVolume,
 }
 
 impl Index {
@@ -43,6 +46,7 @@ impl Index {
             Index::ClaimByClass | Index::ClaimBySource | Index::ClaimByVolume => Kind::PersistentVolumeClaim,
             Index::VolumeByClaim | Index::VolumeByClass | Index::VolumeByHandle => Kind::PersistentVolume,
             Index::AttachmentByVolume | Index::AttachmentByNode => Kind::VolumeAttachment,
+            Index::NodeByVolume => Kind::Node,
         }
     }
 
@@ -123,6 +127,7 @@ lookups! {
     volumes_by_handle, VolumeByHandle, PersistentVolume;
     attachments_by_volume, AttachmentByVolume, VolumeAttachment;
     attachments_by_node, AttachmentByNode, VolumeAttachment;
+    nodes_by_volume, NodeByVolume, Node;
 }
 
 /// What an object is found under: some texts, one after the other.
@@ -147,7 +152,7 @@ pub(crate) fn each_term(object: &Object, mut tell: impl FnMut(Index, &Term<'_>))
     match object {
         Object::Pod(pod) => {
             for claim in pod.claim_names() {
-                tell(Index::PodByClaim, &Term(&[&pod.metadata.namespace, "/", claim]));
+                tell(Index::PodByClaim, &Term(&[&pod.metadata.namespace, "/", &claim]));
             }
             if !pod.spec.node_name.is_empty() {
                 tell(Index::PodByNode, &Term(&[&pod.spec.node_name]));
@@ -176,6 +181,11 @@ pub(crate) fn each_term(object: &Object, mut tell: impl FnMut(Index, &Term<'_>))
             if let Some(volume) = attachment.volume() {
                 tell(Index::AttachmentByVolume, &Term(&[volume]));
             }
+        }
+        Object::Node(node) => {
+            let attached = node.status.volumes_attached.iter().flatten().map(|volume| volume.name.as_str());
+            let in_use = node.status.volumes_in_use.iter().flatten().map(String::as_str);
+            attached.chain(in_use).for_each(|volume| tell(Index::NodeByVolume, &Term(&[volume])));
         }
         // All others are found by their key alone.
         _ => {}

@@ -38,7 +38,7 @@ mod shelf;
 pub use cache::{Cache, Change};
 pub use capability::{Access, Capability, Mode};
 pub use decision::{Decision, Why};
-pub use effect::{Effect, Endpoint, Outcome, Refusal, Reply};
+pub use effect::{Effect, Endpoint, Outcome, Refusal, Reply, TokenWish};
 pub use election::{Election, ElectionStep, LeaseConfig, LeaseRead};
 pub use engine::{Doing, Ended, Engine, Explanation, Fold, Next, Verdict};
 pub use failed_secrets::FailedSecrets;

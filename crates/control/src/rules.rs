@@ -123,6 +123,8 @@ pub struct News {
     pub begun: Option<(&'static str, String)>,
     /// When it is done.
     pub done: Option<(&'static str, String)>,
+    /// While it goes on for long, again and again; a warning.
+    pub slow: Option<(&'static str, String)>,
     /// The reason of a failure's event; where there is none it is the reason of the decision.
     pub failed: Option<&'static str>,
 }

@@ -143,6 +143,7 @@ mod tests {
         }
     }
 
+    // KL-45, KL-46.
     #[test]
     fn codes_that_mean_work_in_progress_are_never_final() {
         for method in Method::ALL {

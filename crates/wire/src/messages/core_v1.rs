@@ -11,6 +11,9 @@ messages! {
     SECRET = "Secret" {
         1 metadata: Message(&OBJECT_META), 2 data: BytesMap, 3 type: String, 4 stringData: StringMap, 5 immutable? Bool,
     }
+    CONFIG_MAP = "ConfigMap" {
+        1 metadata: Message(&OBJECT_META), 2 data: StringMap, 3 binaryData: BytesMap, 4 immutable? Bool,
+    }
     EVENT_SOURCE = "EventSource" { 1 component: String, 2 host: String }
     EVENT_SERIES = "EventSeries" { 1 count: Int32, 2 lastObservedTime: MicroTime }
     EVENT = "Event" {

@@ -42,6 +42,7 @@ pub const fn message(kind: Kind) -> Option<&'static Message> {
         Kind::CSIStorageCapacity => Some(&CSI_STORAGE_CAPACITY),
         Kind::Lease => Some(&LEASE),
         Kind::Secret => Some(&SECRET),
+        Kind::ConfigMap => Some(&CONFIG_MAP),
         Kind::Event => Some(&EVENT),
         _others => None,
     }

@@ -47,7 +47,7 @@ fn set_to_nothing_is_not_the_same_as_not_set() {
     // A name that is no pointer means nothing when it is empty.
     assert_eq!(claim(&bytes(3, b"")).volume_name, "");
     assert_eq!(claim(b"").selector, None);
-    assert_eq!(claim(&bytes(4, b"")).selector, Some(json!({})));
+    assert_eq!(claim(&bytes(4, b"")).selector, Some(api::LabelSelector::default()));
     let source = bytes(7, &[bytes(1, b""), bytes(2, b"k"), bytes(3, b"n")].concat());
     assert_eq!(claim(&source).data_source.unwrap().api_group.as_deref(), Some(""));
     let lease = read::<Lease>(Kind::Lease, &bytes(2, &[bytes(1, b""), number(2, 0), number(5, 0)].concat())).unwrap();

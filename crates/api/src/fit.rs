@@ -1,11 +1,13 @@
+//! Whether a volume can be a claim's: what the binding controller and the scheduler must judge alike.
+
 use alloc::string::String;
 
-use api::{PersistentVolume, PersistentVolumeClaim};
+use crate::{PersistentVolume, PersistentVolumeClaim};
 
 /// Whether a volume suits a claim, and if not, the first reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fit {
-    /// It does.
+    /// In every respect.
     Fits,
     /// It is being deleted.
     Deleting,
@@ -19,6 +21,8 @@ pub enum Fit {
     OtherMode,
     /// It does not offer an access mode the claim asks for.
     OtherAccess,
+    /// It has, or is to have, the attributes of another VolumeAttributesClass.
+    OtherAttributes,
     /// It is of another class.
     OtherClass,
 }
@@ -34,6 +38,7 @@ impl Fit {
             Fit::TooSmall => Some("is smaller than requested"),
             Fit::OtherMode => Some("has another volume mode"),
             Fit::OtherAccess => Some("lacks a requested access mode"),
+            Fit::OtherAttributes => Some("is of another VolumeAttributesClass"),
             Fit::OtherClass => Some("is of another class"),
         }
     }
@@ -56,6 +61,12 @@ impl Fit {
         if claim.volume_mode() != volume.volume_mode() {
             return Fit::OtherMode; // PV-10
         }
+        // PV-12: an empty name says the same as none.
+        let attributes = |class: &Option<String>| class.clone().unwrap_or_default();
+        if attributes(&claim.spec.volume_attributes_class_name) != attributes(&volume.spec.volume_attributes_class_name)
+        {
+            return Fit::OtherAttributes;
+        }
         // PV-11: every mode asked must be offered.
         if claim.spec.access_modes.iter().any(|mode| !volume.spec.access_modes.contains(mode)) {
             return Fit::OtherAccess;
@@ -73,7 +84,7 @@ impl Fit {
 }
 
 /// The requested size in bytes; nothing requested is nothing needed.
-pub(crate) fn requested(claim: &PersistentVolumeClaim) -> Result<i64, String> {
+pub fn requested(claim: &PersistentVolumeClaim) -> Result<i64, String> {
     match claim.requested() {
         None => Ok(0),
         Some(quantity) => quantity.bytes().map_err(|error| alloc::format!("cannot be compared: {error}")),
@@ -81,7 +92,7 @@ pub(crate) fn requested(claim: &PersistentVolumeClaim) -> Result<i64, String> {
 }
 
 /// The volume's size in bytes.
-pub(crate) fn capacity(volume: &PersistentVolume) -> Result<i64, String> {
+pub fn capacity(volume: &PersistentVolume) -> Result<i64, String> {
     match volume.spec.capacity.get("storage") {
         None => Err("states no storage capacity".into()),
         Some(quantity) => quantity.bytes().map_err(|error| alloc::format!("cannot be compared: {error}")),
