@@ -35,6 +35,7 @@ impl Store {
         stamp(context, &mut body);
         (rules(kind).admit)(self, &mut body);
         (rules(kind).defaults)(&mut body);
+        (rules(kind).stamp)(&Time::from_unix_millis(context.now_millis), None, &mut body);
         if body.get("spec").is_some() {
             meta::of(&mut body).insert("generation".into(), 1.into());
         }

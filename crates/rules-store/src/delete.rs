@@ -7,7 +7,8 @@ use alloc::vec::Vec;
 use api::{Kind, Precondition, Time};
 use serde_json::Value;
 
-use crate::request::{Context, Target};
+use crate::collect::FOREGROUND;
+use crate::request::{Context, DeletePropagation, Target};
 use crate::store::{Applied, Change, EventType, Store, StoreKey, Stored};
 use crate::{Failure, meta};
 
@@ -17,7 +18,7 @@ const POD_GRACE: i64 = 30;
 const KEPT_NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
 /// How an object meets a delete request.
-enum Fate {
+pub(crate) enum Fate {
     /// It goes.
     Gone,
     /// It stays for now, in this state.
@@ -33,17 +34,54 @@ impl Store {
         target: &Target,
         preconditions: &Precondition,
         grace_seconds: Option<i64>,
+        propagation: DeletePropagation,
     ) -> Result<Applied, Failure> {
         let old = self.find(target)?;
         check(&old, preconditions)?;
         if old.key.kind == Kind::Namespace {
             return self.delete_namespace(context, &old);
         }
+        match propagation {
+            DeletePropagation::Background => {}
+            DeletePropagation::Orphan => {
+                let mut changes = self.orphan(old.uid());
+                let mut applied =
+                    self.delete(context, target, preconditions, grace_seconds, DeletePropagation::Background)?;
+                changes.append(&mut applied.changes);
+                return Ok(Applied { changes, ..applied });
+            }
+            DeletePropagation::Foreground if self.dependents(old.uid()).is_empty() => {}
+            DeletePropagation::Foreground => return self.delete_foreground(context, &old, grace_seconds),
+        }
         match fate(context, &old, grace_seconds) {
             Fate::Gone => Ok(self.remove(&old, old.value.clone())),
             Fate::Marked(value) => self.finish(&old, value, vec![]),
             Fate::AsItIs => Ok(Applied { changes: vec![], reply: old, warnings: vec![] }),
         }
+    }
+
+    /// The object waits, with a finalizer, for those of its dependents that block its deletion.
+    fn delete_foreground(
+        &mut self,
+        context: &Context<'_>,
+        old: &Arc<Stored>,
+        grace_seconds: Option<i64>,
+    ) -> Result<Applied, Failure> {
+        let mut held = Stored::clone(old);
+        let list = meta::of(&mut held.value).entry("finalizers").or_insert_with(|| Value::Array(vec![]));
+        if let Some(list) = list.as_array_mut().filter(|list| !list.iter().any(|one| one == FOREGROUND)) {
+            list.push(FOREGROUND.into());
+        }
+        let wanted = match fate(context, &held, grace_seconds) {
+            Fate::Marked(value) => value,
+            Fate::Gone | Fate::AsItIs => held.value,
+        };
+        let mut applied = self.finish(old, wanted, vec![])?;
+        applied.changes.extend(self.release(context, old.uid()));
+        if let Some(owner) = self.get(old.key.kind, &old.key.namespace, &old.key.name) {
+            applied.changes.extend(self.finish_foreground(&owner));
+        }
+        Ok(applied)
     }
 
     /// First everything in it, then the namespace; it waits, terminating, for what has finalizers or runs.
@@ -132,7 +170,7 @@ fn check(old: &Stored, preconditions: &Precondition) -> Result<(), Failure> {
     Ok(())
 }
 
-fn fate(context: &Context<'_>, old: &Stored, asked: Option<i64>) -> Fate {
+pub(crate) fn fate(context: &Context<'_>, old: &Stored, asked: Option<i64>) -> Fate {
     let grace = grace(old, asked);
     let held = !meta::finalizers(&old.value).is_empty();
     if !old.is_deleting() {

@@ -32,6 +32,8 @@ pub enum FieldProblem {
     NotSupported,
     /// It names something that is not there.
     NotFound,
+    /// There is too much of it.
+    TooLong,
 }
 
 impl FieldProblem {
@@ -44,6 +46,7 @@ impl FieldProblem {
             FieldProblem::Duplicate => "FieldValueDuplicate",
             FieldProblem::NotSupported => "FieldValueNotSupported",
             FieldProblem::NotFound => "FieldValueNotFound",
+            FieldProblem::TooLong => "FieldValueTooLong",
         }
     }
 
@@ -55,6 +58,7 @@ impl FieldProblem {
             FieldProblem::Duplicate => "Duplicate value",
             FieldProblem::NotSupported => "Unsupported value",
             FieldProblem::NotFound => "Not found",
+            FieldProblem::TooLong => "Too long",
         }
     }
 }

@@ -15,6 +15,7 @@
 //! - a stale resource version or a foreign uid is a conflict and changes nothing;
 //! - `uid`, `creationTimestamp`, `name` and `namespace` never change; a deletion is never taken back;
 //! - an object with finalizers stays when it is deleted, and goes in the write that takes the last one away;
+//! - a dependent goes, or loses the reference, in the write that takes its owner away, by uid;
 //! - `generation` moves exactly when `spec` does; `/status` writes touch only `status`, other writes never touch it;
 //! - access is granted only by a binding that names the subject and a role with a matching rule ([`Store::allows`]).
 //!
@@ -26,6 +27,7 @@
 
 extern crate alloc;
 
+mod collect;
 mod create;
 mod decode;
 mod delete;
@@ -49,10 +51,10 @@ mod validate;
 pub use api::{Kind, Precondition, Subresource, Value};
 pub use failure::{Failure, FieldError, FieldProblem};
 pub use fields::{FieldLine, FieldStanding, FieldTable, TableEntry, fields, lines};
-pub use kinds::{missing_accounts, missing_accounts_after};
+pub use kinds::{expired_events, missing_accounts, missing_accounts_after, root_certificates, root_certificates_after};
 pub use patch::{PatchError, PatchKind, json_patch, merge_patch, strategic_merge};
 pub use rbac::{Attributes, Subject};
-pub use request::{Context, FieldValidation, Request, Target, WriteOptions};
+pub use request::{Context, DeletePropagation, FieldValidation, Request, Target, WriteOptions};
 pub use schema::schema;
 pub use select::{FieldSelector, LabelSelector, Selector, select};
 pub use store::{Applied, Change, EventType, Store, StoreKey, Stored};

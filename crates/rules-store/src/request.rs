@@ -106,6 +106,8 @@ pub enum Request {
         preconditions: Precondition,
         /// How long a pod may take to end; `None` leaves the choice to the pod.
         grace_seconds: Option<i64>,
+        /// What becomes of what it owns.
+        propagation: DeletePropagation,
         /// Answer as if it were done, and do nothing.
         dry_run: bool,
     },
@@ -120,6 +122,18 @@ pub enum Request {
         /// Answer as if it were done, and do nothing.
         dry_run: bool,
     },
+}
+
+/// What becomes of what a deleted object owns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DeletePropagation {
+    /// It goes after its owner.
+    #[default]
+    Background,
+    /// It goes first, as far as it says that it blocks its owner's deletion.
+    Foreground,
+    /// It stays, and forgets its owner.
+    Orphan,
 }
 
 impl Request {
@@ -148,6 +162,7 @@ impl Request {
                 target,
                 preconditions: only_if.clone(),
                 grace_seconds: grace_seconds.map(i64::from),
+                propagation: DeletePropagation::Background,
                 dry_run: false,
             },
             Write::Note(note) => {

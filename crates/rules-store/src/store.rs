@@ -1,4 +1,5 @@
 use alloc::collections::BTreeMap;
+use alloc::collections::BTreeSet;
 use alloc::collections::btree_map;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -12,6 +13,7 @@ use core::ops::Bound;
 use api::Kind;
 use serde_json::Value;
 
+use crate::collect::{Owned, owner_uids};
 use crate::request::{Context, Request, Target};
 use crate::{Failure, meta};
 
@@ -163,6 +165,7 @@ type Shelf = Arc<BTreeMap<StoreKey, Arc<Stored>>>;
 pub struct Store {
     shelves: [Shelf; Kind::ALL.len()],
     revision: u64,
+    owned: Arc<Owned>,
 }
 
 impl Default for Store {
@@ -174,7 +177,7 @@ impl Default for Store {
 impl Store {
     /// An empty cluster at revision 0. It has no namespaces, not even `default`.
     pub fn new() -> Store {
-        Store { shelves: array::from_fn(|_| Shelf::default()), revision: 0 }
+        Store { shelves: array::from_fn(|_| Shelf::default()), revision: 0, owned: Arc::default() }
     }
 
     /// The cluster as it was saved. `revision` is that of the last committed change, which may be a deletion.
@@ -232,17 +235,20 @@ impl Store {
         if request.dry_run() {
             return self.clone().rehearse(context, request);
         }
-        match request {
+        let applied = match request {
             Request::Create { kind, namespace, body, options } => self.create(context, kind, &namespace, body, options),
-            Request::Update { target, subresource, body, options } => self.update(&target, subresource, body, options),
+            Request::Update { target, subresource, body, options } => {
+                self.update(context, &target, subresource, body, options)
+            }
             Request::Patch { target, subresource, kind, body, options } => {
                 self.patch(context, &target, subresource, kind, body, options)
             }
-            Request::Delete { target, preconditions, grace_seconds, .. } => {
-                self.delete(context, &target, &preconditions, grace_seconds)
+            Request::Delete { target, preconditions, grace_seconds, propagation, .. } => {
+                self.delete(context, &target, &preconditions, grace_seconds, propagation)
             }
             Request::Bind { target, uid, node, .. } => self.bind(context, &target, uid.as_deref(), &node),
-        }
+        }?;
+        Ok(self.collect(context, applied))
     }
 
     /// Runs the request on a copy and takes the numbers back out of the answer: they were never given.
@@ -297,11 +303,38 @@ impl Store {
         change
     }
 
+    /// Dependents by the uid of an owner.
+    pub(crate) fn owned(&self) -> &Owned {
+        &self.owned
+    }
+
     fn put(&mut self, object: Arc<Stored>) {
-        Arc::make_mut(&mut self.shelves[object.key.kind as usize]).insert(object.key.clone(), object);
+        let shelf = Arc::make_mut(&mut self.shelves[object.key.kind as usize]);
+        let before = shelf.insert(object.key.clone(), object.clone());
+        self.index(before.as_deref(), Some(&object));
     }
 
     fn take(&mut self, key: &StoreKey) {
-        Arc::make_mut(&mut self.shelves[key.kind as usize]).remove(key);
+        let before = Arc::make_mut(&mut self.shelves[key.kind as usize]).remove(key);
+        self.index(before.as_deref(), None);
+    }
+
+    /// Most objects have no owner and cost nothing here.
+    fn index(&mut self, before: Option<&Stored>, after: Option<&Stored>) {
+        let owners = |object: &Stored| -> BTreeSet<String> { owner_uids(&object.value).map(String::from).collect() };
+        let (before, after) = (before.map(|one| (owners(one), &one.key)), after.map(|one| (owners(one), &one.key)));
+        if before.as_ref().map(|(uids, _)| uids) == after.as_ref().map(|(uids, _)| uids) {
+            return;
+        }
+        for (uids, key) in before.into_iter().filter(|(uids, _)| !uids.is_empty()) {
+            let owned = Arc::make_mut(&mut self.owned);
+            for uid in uids {
+                owned.remove(&(uid, key.clone()));
+            }
+        }
+        for (uids, key) in after.into_iter().filter(|(uids, _)| !uids.is_empty()) {
+            let owned = Arc::make_mut(&mut self.owned);
+            owned.extend(uids.into_iter().map(|uid| (uid, key.clone())));
+        }
     }
 }

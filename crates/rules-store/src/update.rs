@@ -21,13 +21,14 @@ impl Store {
     /// PUT.
     pub(crate) fn update(
         &mut self,
+        context: &Context<'_>,
         target: &Target,
         subresource: Option<Subresource>,
         body: Value,
         options: WriteOptions,
     ) -> Result<Applied, Failure> {
         let old = self.find(target)?;
-        self.replace(&old, subresource, body, options)
+        self.replace(context, &old, subresource, body, options)
     }
 
     /// PATCH in any of its languages.
@@ -52,7 +53,7 @@ impl Store {
         };
         let wanted = patch::apply(kind, target.kind, &old.value, &body)
             .map_err(|error| error.into_failure(target.kind, &target.name))?;
-        let mut applied = self.replace(&old, subresource, wanted, options)?;
+        let mut applied = self.replace(context, &old, subresource, wanted, options)?;
         if kind == PatchKind::Apply && options.judged {
             applied.warnings.push(UNOWNED.into());
         }
@@ -82,6 +83,7 @@ impl Store {
     /// The one way from an old object to a new one.
     fn replace(
         &mut self,
+        context: &Context<'_>,
         old: &Arc<Stored>,
         subresource: Option<Subresource>,
         mut wanted: Value,
@@ -103,6 +105,7 @@ impl Store {
         let verdict = if judged { fields::judge(kind, Some(&old.value), &wanted) } else { fields::Verdict::default() };
         warnings.extend(verdict.warnings);
         (rules(kind).defaults)(&mut wanted);
+        (rules(kind).stamp)(&Time::from_unix_millis(context.now_millis), Some(&old.value), &mut wanted);
         meta::tidy(&mut wanted);
         size::check(Some(&old.value), &wanted)?;
         (rules(kind).admit_update)(self, &old.value, &wanted)?;

@@ -212,3 +212,38 @@ fn the_default_namespace_stays() {
     let mut cluster = Cluster::new();
     assert_eq!(cluster.delete("namespaces/default").unwrap_err().code(), 403);
 }
+
+// As kube-apiserver does by default: an event goes an hour after it was last seen.
+#[test]
+fn events_expire_an_hour_after_they_were_last_seen() {
+    let mut store = Store::new();
+    let millis = |text: &str| api::Time(text.into()).unix_millis().unwrap();
+    let mut make = |kind: Kind, namespace: &str, body: serde_json::Value| {
+        let uid = body["metadata"]["name"].as_str().unwrap().to_owned();
+        let context = Context { now_millis: millis("2030-01-01T09:30:00Z"), new_uid: &uid, actor: "test" };
+        let (namespace, options) = (namespace.into(), WriteOptions::default());
+        store.apply(&context, Request::Create { kind, namespace, body, options }).unwrap();
+    };
+    make(Kind::Namespace, "", json!({"metadata": {"name": "default"}}));
+    let mut put = |name: &str, times: serde_json::Value| {
+        let mut body = json!({"metadata": {"name": name}, "involvedObject": {"kind": "Pod", "name": "p"}});
+        body.as_object_mut().unwrap().extend(times.as_object().unwrap().clone());
+        make(Kind::Event, "default", body);
+    };
+    put("old", json!({"lastTimestamp": "2030-01-01T01:00:00Z"}));
+    put("repeated", json!({"firstTimestamp": "2030-01-01T01:00:00Z", "lastTimestamp": "2030-01-01T10:20:00Z"}));
+    put("series", json!({"series": {"lastObservedTime": "2030-01-01T10:20:00.000000Z"}}));
+    put("timeless", json!({}));
+    let gone = |now: &str, most: usize| {
+        let requests = expired_events(&store, millis(now), most).into_iter();
+        let names = requests.map(|request| match request {
+            Request::Delete { target, .. } => target.name,
+            other => panic!("{other:?}"),
+        });
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(gone("2030-01-01T10:29:59Z", 9), Vec::<String>::new());
+    assert_eq!(gone("2030-01-01T10:30:00Z", 9), ["old", "timeless"]);
+    assert_eq!(gone("2030-01-01T11:20:00Z", 9), ["old", "repeated", "series", "timeless"]);
+    assert_eq!(gone("2030-01-01T11:20:00Z", 2).len(), 2);
+}

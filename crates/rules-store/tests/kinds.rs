@@ -46,6 +46,42 @@ fn the_two_data_source_fields_of_a_claim_mirror_each_other() {
     assert_eq!(cluster.create("persistentvolumeclaims", populated).value["spec"].get("dataSource"), None);
 }
 
+/// A selector with one requirement.
+fn asks(key: &str, operator: &str, values: &[&str]) -> Value {
+    json!({ "matchExpressions": [{ "key": key, "operator": operator, "values": values }] })
+}
+
+// PV-26: the server says since when a volume is in its phase, unless who changes the phase says so.
+#[test]
+fn pv_26_a_volume_says_since_when_it_is_in_its_phase() {
+    let mut cluster = Cluster::new();
+    let since = |cluster: &Cluster| cluster.value("persistentvolumes/v")["status"]["lastPhaseTransitionTime"].clone();
+    let made = cluster.create("persistentvolumes", volume("v"));
+    assert_eq!(since(&cluster), made.value["metadata"]["creationTimestamp"]);
+    let made = since(&cluster);
+
+    cluster.merge_status("persistentvolumes/v", json!({ "status": { "phase": "Available" } })).unwrap();
+    let available = since(&cluster);
+    assert!(available.as_str() > made.as_str(), "{available} {made}");
+
+    // Nothing else changes it, and nobody takes it away by leaving it out.
+    cluster.merge_status("persistentvolumes/v", json!({ "status": { "message": "x" } })).unwrap();
+    cluster.merge("persistentvolumes/v", json!({ "metadata": { "labels": { "a": "b" } } })).unwrap();
+    let mut whole = cluster.value("persistentvolumes/v");
+    whole["status"] = json!({ "phase": "Available" });
+    cluster.put_status("persistentvolumes/v", whole.clone()).unwrap();
+    assert_eq!(since(&cluster), available);
+
+    let told = json!("2001-02-03T04:05:06Z");
+    cluster
+        .merge_status(
+            "persistentvolumes/v",
+            json!({ "status": { "phase": "Bound", "lastPhaseTransitionTime": told.clone() } }),
+        )
+        .unwrap();
+    assert_eq!(since(&cluster), told);
+}
+
 #[test]
 fn other_kinds_get_their_defaults() {
     let mut cluster = Cluster::new();
@@ -54,6 +90,13 @@ fn other_kinds_get_their_defaults() {
         ("persistentvolumes", volume("b"), "/spec/volumeMode", json!("Filesystem")),
         ("persistentvolumes", volume("c"), "/status/phase", json!("Pending")),
         ("persistentvolumes", volume("d"), "/metadata/finalizers", json!(["kubernetes.io/pv-protection"])),
+        // PV-58
+        (
+            "volumeattributesclasses",
+            json!({"metadata":{"name":"a"},"driverName":"d"}),
+            "/metadata/finalizers",
+            json!(["kubernetes.io/vac-protection"]),
+        ),
         ("storageclasses", class("a", false), "/reclaimPolicy", json!("Delete")),
         ("storageclasses", class("b", false), "/volumeBindingMode", json!("Immediate")),
         ("csidrivers", json!({"metadata":{"name":"a"}}), "/spec/attachRequired", json!(true)),
@@ -119,6 +162,31 @@ fn objects_that_break_a_rule_of_their_kind_are_refused_with_the_field() {
             "persistentvolumeclaims",
             edited(claim("c"), "/spec/dataSource", json!({ "kind": "X" })),
             "spec.dataSource.name",
+        ),
+        (
+            "persistentvolumeclaims",
+            edited(claim("c"), "/spec/selector", json!({ "matchLabels": { "a": "not a value" } })),
+            "spec.selector.matchLabels",
+        ),
+        (
+            "persistentvolumeclaims",
+            edited(claim("c"), "/spec/selector", asks("disk", "Like", &["f"])),
+            "spec.selector.matchExpressions[0].operator",
+        ),
+        (
+            "persistentvolumeclaims",
+            edited(claim("c"), "/spec/selector", asks("disk", "In", &[])),
+            "spec.selector.matchExpressions[0].values",
+        ),
+        (
+            "persistentvolumeclaims",
+            edited(claim("c"), "/spec/selector", asks("disk", "Exists", &["f"])),
+            "spec.selector.matchExpressions[0].values",
+        ),
+        (
+            "persistentvolumeclaims",
+            edited(claim("c"), "/spec/selector", asks("", "Exists", &[])),
+            "spec.selector.matchExpressions[0].key",
         ),
         ("persistentvolumes", edited(volume("v"), "/spec/capacity", json!({})), "spec.capacity.storage"),
         ("persistentvolumes", edited(volume("v"), "/spec/csi", Value::Null), "spec"),

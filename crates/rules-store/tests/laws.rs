@@ -63,12 +63,18 @@ fn request(dice: &mut Dice, store: &Store) -> Request {
             target: common::target("namespaces/team"),
             preconditions: Precondition::default(),
             grace_seconds: None,
+            propagation: DeletePropagation::Background,
             dry_run: false,
         },
         _ => Request::Delete {
             target,
             preconditions: Precondition::default(),
             grace_seconds: *dice.pick(&[None, Some(0), Some(5)]),
+            propagation: *dice.pick(&[
+                DeletePropagation::Background,
+                DeletePropagation::Foreground,
+                DeletePropagation::Orphan,
+            ]),
             dry_run: options.dry_run,
         },
     }

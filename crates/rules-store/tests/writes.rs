@@ -253,8 +253,13 @@ fn a_dry_run_answers_and_does_nothing() {
 
     let made = cluster.create("persistentvolumes", volume("v"));
     let preconditions = Precondition::default();
-    let delete =
-        Request::Delete { target: target("persistentvolumes/v"), preconditions, grace_seconds: None, dry_run: true };
+    let delete = Request::Delete {
+        target: target("persistentvolumes/v"),
+        preconditions,
+        grace_seconds: None,
+        propagation: DeletePropagation::Background,
+        dry_run: true,
+    };
     let reply = cluster.send(delete).unwrap().reply;
     assert!(reply.is_deleting());
     assert_eq!(reply.revision, made.revision);

@@ -1,6 +1,6 @@
 use wire::messages::*;
 
-use super::meta::META;
+use super::meta::{META, SELECTOR};
 use super::tables;
 
 tables! {
@@ -13,11 +13,10 @@ tables! {
         honoured accessModes: "How many nodes or pods may use the volume at once, and whether they may write.";
         honoured resources: "How much storage is asked for." => CLAIM_RESOURCES;
         honoured volumeName: "The PersistentVolume to bind to; the binder fills it in where it is left out.";
-        refused selector: "volumes are not selected by label here, so the claim would wait for ever; name the volume \
-            in spec.volumeName instead";
+        honoured selector: "Labels that the volume must have; no volume is made for a claim that has a selector." =>
+            SELECTOR;
         honoured storageClassName: "The StorageClass that makes the volume; left out, the default class; empty, none.";
-        warned volumeMode ["Filesystem"]: "no pod of `longshore up` can use a raw block volume yet; use volumeMode \
-            Filesystem";
+        honoured volumeMode: "Filesystem, or Block for a raw device.";
         honoured dataSource: "A claim or snapshot of this namespace that the volume starts as a copy of." =>
             LOCAL_SOURCE;
         honoured dataSourceRef: "The same, which may be in another namespace that has a ReferenceGrant." => SOURCE;

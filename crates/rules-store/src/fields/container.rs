@@ -12,16 +12,13 @@ tables! {
         honoured workingDir: "The directory it starts in.";
         honoured ports: "For people to read; a container can listen wherever it likes." => PORT;
         honoured env: "Variables of its environment." => VARIABLE;
-        refused envFrom: "variables are not taken from config maps or secrets yet; write them in env";
+        honoured envFrom: "Variables from all entries of config maps and secrets." => ALL_OF;
         honoured resources: "What it may use at most, and its share of the processors." => RESOURCES;
         honoured volumeMounts: "Where it sees the pod's volumes." => MOUNT;
-        refused volumeDevices: "raw block volumes cannot be given to containers yet; use a claim with volumeMode \
-            Filesystem and volumeMounts";
-        refused livenessProbe: "nothing probes containers here, so a container that hangs would not be started again; \
-            leave it out, and let the process exit when it cannot go on";
-        refused readinessProbe: "nothing probes containers here, so it would count as ready as soon as it runs; leave \
-            it out";
-        refused startupProbe: "nothing probes containers here; leave it out";
+        honoured volumeDevices: "Where it sees raw block volumes of the pod." => DEVICE;
+        honoured livenessProbe: "Whether it lives; otherwise it is ended and started again." => LOOK;
+        honoured readinessProbe: "Whether it does its work, and the pod is ready." => LOOK;
+        honoured startupProbe: "Whether it has started; the other probes wait for it." => LOOK;
         honoured lifecycle => HOOKS;
         warned terminationMessagePath ["/dev/termination-log"]: "no message is read from there; see kubectl logs";
         warned terminationMessagePolicy ["File"]: "no message is taken from the log; see kubectl logs";
@@ -30,8 +27,9 @@ tables! {
         refused stdin, stdinOnce, tty: "nobody can attach to a container here, so its input is at its end when it \
             starts; leave it out, and put what it should do into its command";
         honoured resizePolicy: "Resources of a running container do not change, whatever it says." => RESIZE;
-        refused restartPolicy, restartPolicyRules: "containers are started again as the restartPolicy of the pod says; \
-            leave it out";
+        honoured restartPolicy: "Whether it is started again, in place of the pod's restartPolicy; Always makes an \
+            init container a sidecar, which stays beside the containers.";
+        refused restartPolicyRules: "containers are started again as restartPolicy says; leave it out";
     }
     PORT = CONTAINER_PORT {
         honoured name, containerPort, protocol: "For people to read.";
@@ -43,11 +41,42 @@ tables! {
     VARIABLE = ENV_VAR {
         honoured name: "The variable.";
         honoured value: "Its text.";
-        refused valueFrom: "variables are not taken from fields, config maps or secrets yet; write the text in value";
+        honoured valueFrom: "Where its text comes from." => FROM;
+    }
+    ALL_OF = ENV_FROM_SOURCE {
+        honoured prefix: "What stands before each entry's name.";
+        honoured configMapRef => ALL_OF_MAP;
+        honoured secretRef => ALL_OF_SECRET;
+    }
+    ALL_OF_MAP = CONFIG_MAP_ENV_SOURCE {
+        honoured name, optional;
+    }
+    ALL_OF_SECRET = SECRET_ENV_SOURCE {
+        honoured name, optional;
+    }
+    FROM = ENV_VAR_SOURCE {
+        honoured fieldRef => FIELD;
+        honoured resourceFieldRef => AMOUNT;
+        honoured configMapKeyRef => MAP_KEY;
+        honoured secretKeyRef => SECRET_KEY;
+        refused fileKeyRef: "variables are not read from files of volumes here; use configMapKeyRef or secretKeyRef";
+    }
+    FIELD = OBJECT_FIELD_SELECTOR {
+        honoured apiVersion: "The pod's, which is v1.";
+        honoured fieldPath: "The field, such as metadata.name; a pod's address is that of its loopback device.";
+    }
+    AMOUNT = RESOURCE_FIELD_SELECTOR {
+        honoured containerName, resource, divisor;
+    }
+    MAP_KEY = CONFIG_MAP_KEY_SELECTOR {
+        honoured name, key, optional;
+    }
+    SECRET_KEY = SECRET_KEY_SELECTOR {
+        honoured name, key, optional;
     }
     RESOURCES = RESOURCE_REQUIREMENTS {
         refused limits ["cpu", "memory"]: "nothing limits or counts this resource here; leave it out";
-        warned requests ["cpu", "memory", "ephemeral-storage"]: "nothing counts this resource here";
+        honoured requests: "What its node must have left; the scheduler counts it, and nothing else does.";
         refused claims: "devices are not claimed here; leave it out";
     }
     RESIZE = CONTAINER_RESIZE_POLICY {
@@ -57,18 +86,59 @@ tables! {
         honoured name: "The volume, by its name in the pod.";
         honoured mountPath: "Where the container sees it.";
         honoured readOnly: "Whether the container may only read.";
-        refused subPath, subPathExpr: "a volume is mounted whole here, so the container would see more than it asks \
-            for; leave it out, and use the directory below mountPath";
-        refused mountPropagation ["None"]: "mounts do not travel between the machine and containers; leave it out";
+        honoured subPath: "The part of the volume it sees; a directory that is missing is made.";
+        honoured subPathExpr: "The same, with variables of its environment in it.";
+        honoured mountPropagation: "Which later mounts are seen on the other side; Bidirectional if privileged.";
         refused recursiveReadOnly ["Disabled", "IfPossible"]: "mounts within the volume are not made read-only; leave \
             it out";
         refused bindMountOptions: "a container's mount has no options of its own; set mountOptions in the class or the \
             volume";
     }
+    DEVICE = VOLUME_DEVICE {
+        honoured name: "The volume, by its name in the pod; its claim has volumeMode Block.";
+        honoured devicePath: "Where the container sees the device.";
+    }
     HOOKS = LIFECYCLE {
-        refused postStart: "nothing is run after the start; put it at the beginning of the command";
-        refused preStop: "nothing is run before the end; let the process handle SIGTERM";
+        honoured postStart: "What is done once it has started; if that fails, it is ended." => HOOK;
+        honoured preStop: "What is done before it is asked to end, within its grace." => HOOK;
         refused stopSignal ["SIGTERM"]: "containers are always ended with SIGTERM; let the process handle that one";
+    }
+    HOOK = LIFECYCLE_HANDLER {
+        honoured exec: "A command in the container." => EXEC;
+        honoured httpGet: "A request in the network of the pod." => HTTP;
+        refused tcpSocket: "no connection is made by a hook; use exec, httpGet or sleep";
+        honoured sleep: "A pause." => PAUSE;
+    }
+    LOOK = PROBE {
+        honoured exec: "A command in the container, which must end with status 0." => EXEC;
+        honoured httpGet: "A request in the network of the pod, which must be answered with a status from 200 to \
+            399." => HTTP;
+        honoured tcpSocket: "A connection in the network of the pod." => TCP;
+        refused grpc: "the health service of gRPC is not asked yet; use exec, httpGet or tcpSocket";
+        honoured initialDelaySeconds, timeoutSeconds, periodSeconds, successThreshold, failureThreshold: "When it is \
+            done, how long it may take, and how many answers count.";
+        honoured terminationGracePeriodSeconds: "How long the container may take to end when it does not live.";
+    }
+    EXEC = EXEC_ACTION {
+        honoured command;
+    }
+    HTTP = HTTP_GET_ACTION {
+        honoured path, port;
+        honoured httpHeaders => HEADER;
+        honoured host: "An address in the network of the pod; its own if left out.";
+        refused scheme ["HTTP"]: "requests are made without TLS here; use exec with a client that knows it, or \
+            tcpSocket";
+        refused protocol: "requests are made with HTTP/1.1; leave it out";
+    }
+    HEADER = HTTP_HEADER {
+        honoured name, value;
+    }
+    TCP = TCP_SOCKET_ACTION {
+        honoured port;
+        honoured host: "An address in the network of the pod; its own if left out.";
+    }
+    PAUSE = SLEEP_ACTION {
+        honoured seconds;
     }
     SECURITY = SECURITY_CONTEXT {
         honoured runAsUser: "The user it runs as.";

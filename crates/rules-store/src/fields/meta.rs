@@ -12,8 +12,7 @@ tables! {
         honoured labels: "Words to select objects by.";
         honoured annotations: "Notes of people and programs.";
         honoured finalizers: "Who must agree before the object goes.";
-        warned ownerReferences: "there is no garbage collector here, so this object stays when its owner goes; delete \
-            it yourself";
+        honoured ownerReferences: "Whose it is: it goes when the last of its owners goes." => OWNER;
         honoured uid, resourceVersion, generation, creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds:
             "Set by the server.";
         warned selfLink: "dropped; Kubernetes itself has no more use for it";
@@ -21,6 +20,11 @@ tables! {
     }
     OBJECT = OBJECT_REFERENCE {
         honoured kind, namespace, name, uid, apiVersion, resourceVersion, fieldPath;
+    }
+    OWNER = OWNER_REFERENCE {
+        honoured apiVersion, kind, name, uid;
+        honoured controller: "Whether this owner is the one that manages it; there is one at most.";
+        honoured blockOwnerDeletion: "Whether an owner that is deleted in the foreground waits for it.";
     }
     SELECTOR = LABEL_SELECTOR {
         honoured matchLabels;

@@ -15,7 +15,7 @@ tables! {
     NAMESPACE_WISHES = NAMESPACE_SPEC {
         warned finalizers ["kubernetes"]: "they do not hold the namespace up; use metadata.finalizers";
     }
-    CONFIG_MAP = crate::kinds::messages::CONFIG_MAP {
+    CONFIG_MAP = wire::messages::CONFIG_MAP {
         honoured metadata => META;
         honoured data: "Texts by name.";
         honoured binaryData: "Bytes by name, in base64.";
@@ -32,8 +32,8 @@ tables! {
         honoured metadata => META;
         honoured secrets: "For people and programs to read; nothing here acts on it." => OBJECT;
         warned imagePullSecrets: "no images are pulled here, so nobody uses them";
-        warned automountServiceAccountToken [false]: "pods get no token here; make one with kubectl create token and \
-            hand it over yourself";
+        honoured automountServiceAccountToken: "Whether pods of this account that do not say find a token where \
+            clients look for it; not set means no.";
     }
     EVENT = wire::messages::EVENT {
         honoured metadata => META;

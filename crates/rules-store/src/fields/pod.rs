@@ -15,12 +15,11 @@ tables! {
     SPEC = POD_SPEC {
         honoured volumes: "What its containers can mount." => POD_VOLUME;
         honoured containers: "What it runs: processes of this machine, each in a sandbox." => RUN;
-        refused initContainers: "nothing is run before the containers yet; put it at the beginning of a container's \
-            command, or run it as a pod of its own first";
+        honoured initContainers: "What runs before the containers, one after the other." => RUN;
         refused ephemeralContainers: "a container cannot be added to a pod that runs; write another pod";
         honoured restartPolicy: "Whether containers that end are started again: Always, OnFailure or Never.";
         honoured terminationGracePeriodSeconds: "How long a container may take to end after SIGTERM.";
-        refused activeDeadlineSeconds: "nothing ends a pod after a time; run the command under timeout(1) instead";
+        honoured activeDeadlineSeconds: "How long the pod may be active before it is ended and has failed.";
         refused dnsPolicy ["ClusterFirst", "ClusterFirstWithHostNet", "Default"]: "a pod's resolver cannot be set up \
             here; leave it out";
         refused dnsConfig: "a pod's resolver cannot be set up here; leave it out";
@@ -38,10 +37,10 @@ tables! {
         warned priority [0]: "there are no priorities here: no pod gives way to another";
         warned preemptionPolicy ["PreemptLowerPriority", "Never"]: "there are no priorities here: no pod gives way to \
             another";
-        warned serviceAccountName, serviceAccount ["default"]: "pods get no token here, so the account gives the pod \
-            no rights; only drivers with podInfoOnMount are told its name";
-        warned automountServiceAccountToken [false]: "pods get no token here; make one with kubectl create token and \
-            hand it over yourself";
+        honoured serviceAccountName, serviceAccount: "Whose tokens the pod's volumes and drivers get; drivers with \
+            podInfoOnMount are told its name.";
+        honoured automountServiceAccountToken: "Whether the pod finds a token where clients look for it. Only true \
+            asks for it, here or of the account; Kubernetes gives one to all that do not say false.";
         warned imagePullSecrets: "no images are pulled here, so nobody uses them";
         honoured hostNetwork: "Whether it is on the network of this machine; otherwise it has a loopback device of its \
             own.";
@@ -56,13 +55,16 @@ tables! {
         warned subdomain: "there is no DNS here, so the pod has no such name";
         refused setHostnameAsFQDN [false]: "there is no DNS here, so the pod has no such name; leave it out";
         refused hostnameOverride: "set hostname instead";
-        refused readinessGates: "nobody looks at them, so the pod would be ready without them; leave it out";
+        honoured readinessGates: "Conditions that others set and that the pod must have to be ready." => GATE;
         refused runtimeClassName: "there is one way to run containers here; leave it out";
         refused overhead, resources, resourceClaims: "resources are limited by container here, in \
             containers[].resources; leave it out";
         honoured enableServiceLinks: "There are no Services, so there is nothing to link, whatever it says.";
         honoured os: "The operating system the pod is for." => SYSTEM;
         refused evictionResponders: "nothing evicts pods here but kubectl drain, which asks nobody; leave it out";
+    }
+    GATE = POD_READINESS_GATE {
+        honoured conditionType;
     }
     TOLERATE = TOLERATION {
         honoured key, operator, value, effect;
@@ -98,9 +100,8 @@ tables! {
         honoured supplementalGroupsPolicy: "Groups of an image are never added, as with Strict.";
         honoured seccompProfile: "Which system calls containers may make." => SECCOMP;
         honoured appArmorProfile: "Which AppArmor profile containers have." => APP_ARMOR;
-        refused fsGroup: "volumes keep their owner and mode, so a process of that group could not write to them; leave \
-            it out, and give the volume's directory to the user from a pod that runs as root";
-        refused fsGroupChangePolicy: "volumes keep their owner and mode; leave it out";
+        honoured fsGroup: "The group that volumes are given to and processes are in.";
+        honoured fsGroupChangePolicy: "Whether all files of a volume are looked at each time, or its root alone.";
         refused sysctls: "settings of the kernel are not changed for a pod; leave it out";
         refused seLinuxOptions: "containers get no SELinux labels here; leave it out";
         warned seLinuxChangePolicy: "containers and volumes get no SELinux labels here";

@@ -49,18 +49,20 @@ tables! {
     DRIVER_SPEC = CSI_DRIVER_SPEC {
         honoured attachRequired: "Whether a volume is attached to a node before it is mounted there.";
         honoured podInfoOnMount: "Whether the driver is told for which pod it mounts.";
-        honoured volumeLifecycleModes: "How the driver's volumes can be asked for. Pods cannot ask for Ephemeral ones \
-            here yet.";
-        warned storageCapacity [false]: "the scheduler does not look at CSIStorageCapacity objects yet, so a pod may \
-            be put where its volume finds no room";
-        honoured fsGroupPolicy: "How a pod's fsGroup is applied. Pods with fsGroup are not taken here yet.";
-        warned tokenRequests: "the node agent gives drivers no tokens of service accounts yet";
-        warned requiresRepublish [false]: "the node agent publishes a volume once and does not repeat it yet";
+        honoured volumeLifecycleModes: "How the driver's volumes can be asked for: by claims, or by pods themselves.";
+        honoured storageCapacity: "Whether pods go only where CSIStorageCapacity objects say there is room.";
+        honoured fsGroupPolicy: "When the files of a volume are given to a pod's fsGroup.";
+        honoured tokenRequests: "Tokens of a pod's service account that the driver gets with each volume." => TOKEN;
+        honoured requiresRepublish: "Whether a volume is published again each minute while its pod runs.";
         warned seLinuxMount [false]: "volumes are mounted without SELinux labels";
-        warned nodeAllocatableUpdatePeriodSeconds: "the limit of a node is read when the driver registers and not \
-            again";
-        warned serviceAccountTokenInSecrets [false]: "the node agent gives drivers no tokens of service accounts yet";
-        warned preventPodSchedulingIfMissing [false]: "the scheduler does not look whether a node has the driver";
+        honoured nodeAllocatableUpdatePeriodSeconds: "How often a node asks the driver again how many volumes it \
+            takes; at once after an attachment failed for want of room.";
+        honoured serviceAccountTokenInSecrets: "Whether tokens go with the secrets instead of the volume's context.";
+        honoured preventPodSchedulingIfMissing: "Whether pods go only to nodes that have the driver.";
+    }
+    TOKEN = DRIVER_TOKEN_REQUEST {
+        honoured audience: "Whom the token is for; empty means the API server.";
+        honoured expirationSeconds: "How long it is good.";
     }
     CSI_NODE = wire::messages::CSI_NODE {
         honoured metadata => META;

@@ -13,12 +13,11 @@ tables! {
         honoured capacity: "How much it holds.";
         honoured accessModes: "How it can be mounted.";
         honoured claimRef: "The claim it is bound to or kept for." => OBJECT;
-        warned persistentVolumeReclaimPolicy ["Delete", "Retain"]: "nothing recycles volumes here, so it stays \
-            Released; use Delete or Retain";
+        warned persistentVolumeReclaimPolicy ["Delete", "Retain"]: "nothing recycles volumes here, so it is \
+            Failed once its claim is gone; use Delete or Retain";
         honoured storageClassName: "Only claims of this class are bound to it.";
         honoured mountOptions: "Options of the filesystem's mount.";
-        warned volumeMode ["Filesystem"]: "no pod of `longshore up` can use a raw block volume yet; use volumeMode \
-            Filesystem";
+        honoured volumeMode: "Filesystem, or Block for a raw device.";
         honoured nodeAffinity: "The nodes that can reach it." => REACH;
         honoured volumeAttributesClassName: "The VolumeAttributesClass whose parameters it has.";
         honoured csi: "The volume of a CSI driver." => CSI;
@@ -42,12 +41,13 @@ tables! {
     CSI = CSI_PERSISTENT_VOLUME_SOURCE {
         honoured driver: "The name of the driver.";
         honoured volumeHandle: "What the driver calls the volume.";
-        honoured readOnly: "Whether it is only ever read.";
+        honoured readOnly: "Whether it is attached for reading only; how it is mounted is the pod's to say.";
         honoured fsType: "The filesystem that a volume without one gets.";
         honoured volumeAttributes: "What the driver said of the volume when it was made.";
         honoured controllerPublishSecretRef: "Sent along when the volume is attached." => SECRET_OF;
         honoured controllerExpandSecretRef: "Sent along when the volume grows." => SECRET_OF;
-        warned nodeStageSecretRef, nodePublishSecretRef, nodeExpandSecretRef: "the node agent hands no secrets to \
-            drivers yet, so a pod that uses this volume waits; leave it out";
+        honoured nodeExpandSecretRef: "Sent along when the filesystem grows." => SECRET_OF;
+        honoured nodeStageSecretRef: "Sent along when the volume is staged on a node." => SECRET_OF;
+        honoured nodePublishSecretRef: "Sent along when the volume is mounted for a pod." => SECRET_OF;
     }
 }

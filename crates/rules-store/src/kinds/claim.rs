@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{KindRules, default};
 use crate::meta::{self, carry_part};
 use crate::table::{AGE, NAME, access_modes, class_name, or, phase, show, text, wide};
-use crate::validate::{Report, at, check_access_modes};
+use crate::validate::{Report, at, check_access_modes, check_selector};
 use crate::{Failure, FieldProblem, Store};
 
 pub(crate) const VOLUME_MODES: [&str; 2] = ["Filesystem", "Block"];
@@ -101,6 +101,7 @@ fn validate(report: &mut Report, object: &Value) {
     check_access_modes(report, object);
     report.amount(object, "spec.resources.requests.storage");
     report.one_of(object, "spec.volumeMode", &VOLUME_MODES);
+    check_selector(report, &object["spec"]["selector"], "spec.selector");
     for field in ["dataSource", "dataSourceRef"] {
         if object["spec"][field].is_object() {
             report.need(object, &format!("spec.{field}.kind"));

@@ -1,7 +1,3 @@
-use wire::Type::{Bool, BytesMap, Message, StringMap};
-use wire::messages;
-use wire::messages::OBJECT_META;
-
 use super::KindRules;
 use crate::table::{AGE, NAME, entries, number};
 use crate::validate::sealed;
@@ -13,13 +9,5 @@ pub(super) static RULES: KindRules = KindRules {
         number("Data", |row| (entries(&row.object["data"]) + entries(&row.object["binaryData"])).into()),
         AGE,
     ],
-    ..KindRules::plain(&CONFIG_MAP)
+    ..KindRules::plain(&wire::messages::CONFIG_MAP)
 };
-
-messages! {
-    in "k8s.io.api.core.v1";
-
-    CONFIG_MAP = "ConfigMap" {
-        1 metadata: Message(&OBJECT_META), 2 data: StringMap, 3 binaryData: BytesMap, 4 immutable? Bool,
-    }
-}

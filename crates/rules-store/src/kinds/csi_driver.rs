@@ -1,11 +1,13 @@
+use alloc::borrow::ToOwned as _;
 use alloc::format;
 use alloc::vec::Vec;
 
+use api::names;
 use serde_json::{Value, json};
 
-use super::{KindRules, default};
+use super::{KindRules, Names, default};
 use crate::table::{AGE, NAME, flag, text, texts};
-use crate::validate::{Report, items};
+use crate::validate::{Report, is_subdomain, items};
 use crate::{FieldProblem, meta};
 
 pub(super) static RULES: KindRules = KindRules {
@@ -34,10 +36,45 @@ pub(super) static RULES: KindRules = KindRules {
         text("Modes", |row| texts(&row.object["spec"]["volumeLifecycleModes"]).join(",").into()),
         AGE,
     ],
+    names: Names { allowed: |name| is_subdomain(name) && names::is_driver_name(name), rule: NAME_RULE },
     ..KindRules::plain(&wire::messages::CSI_DRIVER)
 };
 
+/// The driver's own name must fit, and an object's is in lower case besides.
+const NAME_RULE: &str = "be that of a driver: at most 63 lower case letters, digits, dashes or dots";
+
+/// How long a token may be good, in seconds.
+const SHORTEST_TOKEN: i64 = 600;
+const LONGEST_TOKEN: i64 = 1 << 32;
+/// The shortest period in which a driver may ask to be asked, in seconds.
+const SHORTEST_PERIOD: i64 = 10;
+
+/// API-6: each audience once, and times that make sense.
+fn tokens(report: &mut Report, spec: &Value) {
+    let requests = &spec["tokenRequests"];
+    for (index, request) in items(requests).enumerate() {
+        let seconds = request["expirationSeconds"].as_i64();
+        if seconds.is_some_and(|seconds| !(SHORTEST_TOKEN..=LONGEST_TOKEN).contains(&seconds)) {
+            let message = format!("it must be between {SHORTEST_TOKEN} (ten minutes) and {LONGEST_TOKEN} seconds");
+            report.invalid(format!("spec.tokenRequests[{index}].expirationSeconds"), message);
+        }
+        let audience = |request: &Value| request["audience"].as_str().unwrap_or_default().to_owned();
+        if items(requests).take(index).any(|earlier| audience(earlier) == audience(request)) {
+            let message = format!("{:?} is there twice", audience(request));
+            report.add(format!("spec.tokenRequests[{index}].audience"), FieldProblem::Duplicate, message);
+        }
+    }
+    if spec["serviceAccountTokenInSecrets"].is_boolean() && items(requests).next().is_none() {
+        report.invalid("spec.serviceAccountTokenInSecrets", "it says where tokens go; ask for one in tokenRequests");
+    }
+    if spec["nodeAllocatableUpdatePeriodSeconds"].as_i64().is_some_and(|seconds| seconds < SHORTEST_PERIOD) {
+        let message = format!("it must be at least {SHORTEST_PERIOD}");
+        report.invalid("spec.nodeAllocatableUpdatePeriodSeconds", message);
+    }
+}
+
 fn validate(report: &mut Report, object: &Value) {
+    tokens(report, &object["spec"]);
     report.one_of(object, "spec.fsGroupPolicy", &["ReadWriteOnceWithFSType", "File", "None"]);
     for mode in items(&object["spec"]["volumeLifecycleModes"]).filter_map(Value::as_str) {
         if mode != "Persistent" && mode != "Ephemeral" {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{KindRules, default};
 use crate::table::{AGE, NAME, number};
-use crate::validate::{Report, duplicates, items};
+use crate::validate::{Report, duplicates, is_qualified, items};
 use crate::{FieldProblem, meta};
 
 pub(super) static RULES: KindRules = KindRules {
@@ -17,14 +17,36 @@ pub(super) static RULES: KindRules = KindRules {
     ..KindRules::plain(&wire::messages::CSI_NODE)
 };
 
+const LONGEST_NODE_ID: usize = 256;
+
+/// API-4: they are keys of labels, each once.
+fn topology_keys(report: &mut Report, path: &str, keys: &Value) {
+    let keys: Vec<&str> = items(keys).filter_map(Value::as_str).collect();
+    for (index, key) in keys.iter().enumerate() {
+        if !is_qualified(key) {
+            report
+                .invalid(format!("{path}[{index}]"), format!("{key:?} is not a label key; write name or prefix/name"));
+        }
+        if keys[..index].contains(key) {
+            report.add(format!("{path}[{index}]"), FieldProblem::Duplicate, format!("{key:?} is there twice"));
+        }
+    }
+}
+
 fn validate(report: &mut Report, object: &Value) {
     let drivers = &object["spec"]["drivers"];
     for (index, driver) in items(drivers).enumerate() {
-        for field in ["name", "nodeID"] {
-            if driver[field].as_str().unwrap_or_default().is_empty() {
-                report.required(format!("spec.drivers[{index}].{field}"), "it must be set");
+        report.driver(&driver["name"], format!("spec.drivers[{index}].name"));
+        let node = format!("spec.drivers[{index}].nodeID");
+        match driver["nodeID"].as_str().unwrap_or_default().len() {
+            0 => report.required(node, "it must be set"),
+            length if length > LONGEST_NODE_ID => {
+                let message = format!("it has {length} bytes; at most {LONGEST_NODE_ID} are allowed");
+                report.add(node, FieldProblem::TooLong, message);
             }
+            _fits => {}
         }
+        topology_keys(report, &format!("spec.drivers[{index}].topologyKeys"), &driver["topologyKeys"]);
         if driver["allocatable"]["count"].as_i64().is_some_and(|count| count < 0) {
             report.invalid(format!("spec.drivers[{index}].allocatable.count"), "it must not be negative");
         }

@@ -1,11 +1,15 @@
 use alloc::format;
 use alloc::string::ToString;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 
+use api::{Kind, Precondition, Time};
 use serde_json::Value;
 
 use super::{KindRules, Names};
 use crate::table::{Row, show, since, text, wide};
 use crate::validate::Report;
+use crate::{Request, Store, Stored, Target};
 
 pub(super) static RULES: KindRules = KindRules {
     names: Names::PATH_SEGMENT,
@@ -54,6 +58,32 @@ fn first_seen(event: &Value) -> &Value {
 fn last_seen(event: &Value) -> &Value {
     let times = [&event["series"]["lastObservedTime"], &event["lastTimestamp"]];
     times.into_iter().find(|time| time.is_string()).unwrap_or(first_seen(event))
+}
+
+/// How long an event is kept after it was last seen, as kube-apiserver keeps it by default (`--event-ttl`).
+const KEPT_MILLIS: u64 = 3_600_000;
+
+/// Deletions of the events that nobody has repeated for an hour, at most so many.
+pub fn expired_events(store: &Store, now_millis: u64, most: usize) -> Vec<Request> {
+    let seen = |event: &Value| {
+        let times = [last_seen(event), &event["metadata"]["creationTimestamp"]];
+        times.into_iter().filter_map(|time| Time(time.as_str()?.into()).unix_millis()).max()
+    };
+    let expired = store.list(Kind::Event, None).filter(|event| {
+        !event.is_deleting() && seen(&event.value).is_some_and(|seen| seen.saturating_add(KEPT_MILLIS) <= now_millis)
+    });
+    let deletion = |event: &Arc<Stored>| Request::Delete {
+        target: Target {
+            kind: Kind::Event,
+            namespace: event.key.namespace.to_string(),
+            name: event.key.name.to_string(),
+        },
+        preconditions: Precondition { uid: Some(event.uid().into()), resource_version: None },
+        grace_seconds: None,
+        propagation: crate::DeletePropagation::Background,
+        dry_run: false,
+    };
+    expired.take(most).map(deletion).collect()
 }
 
 fn about(row: &Row<'_>) -> Value {

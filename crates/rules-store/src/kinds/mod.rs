@@ -15,6 +15,7 @@ mod pod;
 mod reference_grant;
 mod role;
 mod role_binding;
+mod root_certificate;
 mod secret;
 mod service_account;
 mod snapshot;
@@ -25,11 +26,12 @@ mod storage_class;
 mod volume;
 mod volume_attachment;
 
+pub use event::expired_events;
+pub use root_certificate::{root_certificates, root_certificates_after};
 pub use service_account::{missing_accounts, missing_accounts_after};
 
 /// The messages of the kinds that no rule reads.
 pub(crate) mod messages {
-    pub(crate) use super::config_map::CONFIG_MAP;
     pub(crate) use super::namespace::{NAMESPACE, NAMESPACE_SPEC};
     pub(crate) use super::reference_grant::{
         REFERENCE_GRANT, REFERENCE_GRANT_FROM, REFERENCE_GRANT_SPEC, REFERENCE_GRANT_TO,
@@ -47,7 +49,7 @@ pub(crate) mod messages {
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use api::Kind;
+use api::{Kind, Time};
 use serde_json::{Map, Value};
 use wire::Message;
 
@@ -68,6 +70,8 @@ pub(crate) struct KindRules {
     pub admit_update: fn(&Store, old: &Value, new: &Value) -> Result<(), Failure>,
     /// Fills in fields that were left out, on every write.
     pub defaults: fn(&mut Value),
+    /// Writes down when what the server watches came to be; `old` is the object before an update.
+    pub stamp: fn(now: &Time, old: Option<&Value>, new: &mut Value),
     /// Checks what the object says.
     pub validate: fn(&mut Report, &Value),
     /// Checks what changed about it.
@@ -108,6 +112,7 @@ impl KindRules {
             admit_create: |_, _| Ok(Vec::new()),
             admit_update: |_, _, _| Ok(()),
             defaults: |_| {},
+            stamp: |_, _, _| {},
             validate: |_, _| {},
             validate_update: |_, _, _| {},
             selectable: &[],

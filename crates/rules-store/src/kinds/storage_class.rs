@@ -1,11 +1,16 @@
+use alloc::format;
 use alloc::string::ToString;
 
 use api::names;
 use serde_json::Value;
 
 use super::{KindRules, default};
-use crate::meta;
 use crate::table::{AGE, flag, or, show, text};
+use crate::{FieldProblem, meta};
+
+/// API-8: how many parameters a class may have, and how many bytes all together.
+const MOST_PARAMETERS: usize = 512;
+const MOST_BYTES: usize = 256 * 1024;
 
 pub(super) static RULES: KindRules = KindRules {
     defaults: |class| {
@@ -16,6 +21,12 @@ pub(super) static RULES: KindRules = KindRules {
     },
     validate: |report, class| {
         report.need(class, "provisioner");
+        let count = class["parameters"].as_object().map_or(0, |parameters| parameters.len());
+        if count > MOST_PARAMETERS {
+            let message = format!("there are {count}; at most {MOST_PARAMETERS} are allowed");
+            report.add("parameters", FieldProblem::TooLong, message);
+        }
+        report.within(&class["parameters"], "parameters", MOST_BYTES);
         report.one_of(class, "reclaimPolicy", &["Delete", "Retain"]);
         report.one_of(class, "volumeBindingMode", &["Immediate", "WaitForFirstConsumer"]);
     },

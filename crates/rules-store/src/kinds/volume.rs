@@ -1,6 +1,6 @@
 use alloc::format;
 
-use api::names;
+use api::{Time, names};
 use serde_json::Value;
 
 use super::claim::VOLUME_MODES;
@@ -17,6 +17,7 @@ pub(super) static RULES: KindRules = KindRules {
         default(spec, "persistentVolumeReclaimPolicy", "Retain");
         default(spec, "volumeMode", "Filesystem");
     },
+    stamp: note_phase,
     validate,
     validate_update,
     columns: &[
@@ -34,6 +35,25 @@ pub(super) static RULES: KindRules = KindRules {
     ],
     ..KindRules::plain(&wire::messages::PERSISTENT_VOLUME)
 };
+
+/// PV-26: says since when the volume is in its phase, unless who changed the phase said so.
+fn note_phase(now: &Time, old: Option<&Value>, new: &mut Value) {
+    let none = Value::Null;
+    let before = old.map_or(&none, |old| &old["status"]);
+    let changed = before["phase"] != new["status"]["phase"];
+    let told = new["status"].get(SINCE).filter(|told| before.get(SINCE) != Some(*told));
+    let since = match (told, changed) {
+        (Some(_), _) => return,
+        (None, true) => Value::from(now.0.as_str()),
+        (None, false) => before[SINCE].clone(),
+    };
+    match (since, meta::object_at(new, "status")) {
+        (Value::Null, _) => {}
+        (since, status) => drop(status.insert(SINCE.into(), since)),
+    }
+}
+
+const SINCE: &str = "lastPhaseTransitionTime";
 
 /// Fields of a volume's spec that are not its source.
 const NOT_A_SOURCE: [&str; 9] = [
@@ -61,7 +81,7 @@ fn validate(report: &mut Report, object: &Value) {
         2.. => report.add("spec", FieldProblem::Forbidden, "a volume has exactly one source"),
     }
     if object["spec"]["csi"].is_object() {
-        report.need(object, "spec.csi.driver");
+        report.driver(&object["spec"]["csi"]["driver"], "spec.csi.driver");
         report.need(object, "spec.csi.volumeHandle");
     }
     if object["spec"]["local"].is_object() && !object["spec"]["nodeAffinity"].is_object() {

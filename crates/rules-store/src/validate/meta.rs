@@ -133,10 +133,41 @@ fn is_plain_name(text: &str) -> bool {
 }
 
 /// `name` or `prefix/name` with a DNS prefix.
-fn is_qualified(text: &str) -> bool {
+pub(crate) fn is_qualified(text: &str) -> bool {
     match text.split_once('/') {
         Some((prefix, name)) => is_subdomain(prefix) && is_plain_name(name),
         None => is_plain_name(text),
+    }
+}
+
+/// Checks what a selector asks of labels, if there is one.
+pub(crate) fn check_selector(report: &mut Report, selector: &Value, field: &str) {
+    for (key, value) in selector["matchLabels"].as_object().into_iter().flatten() {
+        let at = format!("{field}.matchLabels");
+        if !is_qualified(key) {
+            report.invalid(at.as_str(), format!("{key:?} cannot be the name of a label"));
+        }
+        if !is_label_value(value.as_str().unwrap_or_default()) {
+            report.invalid(at, format!("{value} cannot be the value of a label"));
+        }
+    }
+    for (index, asked) in items(&selector["matchExpressions"]).enumerate() {
+        let at = |part: &str| format!("{field}.matchExpressions[{index}].{part}");
+        let key = asked["key"].as_str().unwrap_or_default();
+        if !is_qualified(key) {
+            report.invalid(at("key"), format!("{key:?} cannot be the name of a label"));
+        }
+        let values = items(&asked["values"]).count();
+        match asked["operator"].as_str().unwrap_or_default() {
+            "In" | "NotIn" if values == 0 => {
+                report.required(at("values"), "In and NotIn compare with at least one value")
+            }
+            "Exists" | "DoesNotExist" if values > 0 => {
+                report.add(at("values"), FieldProblem::Forbidden, "Exists and DoesNotExist compare with no value");
+            }
+            "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
+            other => report.invalid(at("operator"), format!("{other:?} is not one of In, NotIn, Exists, DoesNotExist")),
+        }
     }
 }
 

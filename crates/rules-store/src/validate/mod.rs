@@ -2,13 +2,13 @@
 
 mod meta;
 
-pub(crate) use meta::{duplicates, is_label, is_path_segment, is_subdomain};
+pub(crate) use meta::{check_selector, duplicates, is_label, is_path_segment, is_qualified, is_subdomain};
 
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use api::{Kind, Quantity};
+use api::{Kind, Quantity, names};
 use serde_json::Value;
 
 use crate::kinds::rules;
@@ -37,6 +37,27 @@ impl Report {
     pub(crate) fn need(&mut self, value: &Value, field: &str) {
         if at(value, field).as_str().unwrap_or_default().is_empty() {
             self.required(field, "it must be set");
+        }
+    }
+
+    /// A driver's name, which must be there (API-3).
+    pub(crate) fn driver(&mut self, value: &Value, field: impl Into<String>) {
+        match value.as_str().unwrap_or_default() {
+            "" => self.required(field, "it must be set"),
+            name if !names::is_driver_name(name) => {
+                self.invalid(field, format!("the driver name {name:?} must {}", names::DRIVER_NAME_RULE));
+            }
+            _name => {}
+        }
+    }
+
+    /// A map of texts that must stay within a size.
+    pub(crate) fn within(&mut self, map: &Value, field: &str, most: usize) {
+        let entries = map.as_object().into_iter().flatten();
+        let bytes: usize = entries.map(|(key, text)| key.len() + text.as_str().unwrap_or_default().len()).sum();
+        if bytes > most {
+            let message = format!("keys and values together have {bytes} bytes; at most {most} are allowed");
+            self.add(field, FieldProblem::TooLong, message);
         }
     }
 

@@ -99,7 +99,13 @@ impl Cluster {
         preconditions: Precondition,
         grace_seconds: Option<i64>,
     ) -> Result<Applied, Failure> {
-        self.send(Request::Delete { target: target(path), preconditions, grace_seconds, dry_run: false })
+        self.send(Request::Delete {
+            target: target(path),
+            preconditions,
+            grace_seconds,
+            propagation: DeletePropagation::Background,
+            dry_run: false,
+        })
     }
 
     pub fn get(&self, path: &str) -> Option<Arc<Stored>> {

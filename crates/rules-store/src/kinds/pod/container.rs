@@ -6,6 +6,7 @@ use alloc::string::String;
 
 use serde_json::Value;
 
+use super::sources;
 use super::validate::name;
 use crate::FieldProblem;
 use crate::validate::{Report, items};
@@ -18,12 +19,17 @@ pub(super) fn check(report: &mut Report, path: &str, container: &Value, volumes:
     for (at, variable) in items(&container["env"]).enumerate() {
         // A later variable of the same name wins, as in Kubernetes.
         name(report, &mut BTreeSet::new(), format!("{path}.env[{at}].name"), &variable["name"], variable_name);
+        sources::variable(report, &format!("{path}.env[{at}]"), variable);
+    }
+    for (at, from) in items(&container["envFrom"]).enumerate() {
+        sources::all_of(report, &format!("{path}.envFrom[{at}]"), from);
     }
     let mut places = BTreeSet::new();
     for (at, mount) in items(&container["volumeMounts"]).enumerate() {
         let path = format!("{path}.volumeMounts[{at}]");
         volume(report, &path, &mount["name"], volumes);
         place(report, &mut places, format!("{path}.mountPath"), &mount["mountPath"]);
+        sources::propagation(report, &path, mount, container);
         for part in ["subPath", "subPathExpr"] {
             let below = mount[part].as_str().unwrap_or_default();
             if below.starts_with('/') {

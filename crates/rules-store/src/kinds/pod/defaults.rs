@@ -37,10 +37,32 @@ fn container(container: &mut Map<String, Value>) {
         image.rsplit_once('/').map_or(image, |(_, name)| name).split_once(':').unwrap_or((image, "latest"));
     let moving = !name.contains('@') && tag == "latest" && !image.contains('@');
     default(container, "imagePullPolicy", if moving { "Always" } else { "IfNotPresent" });
+    for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
+        if let Some(Value::Object(probe)) = container.get_mut(name) {
+            for (field, value) in
+                [("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1), ("failureThreshold", 3)]
+            {
+                default(probe, field, value);
+            }
+            http_get(probe);
+        }
+    }
+    for name in ["postStart", "preStop"] {
+        if let Some(Value::Object(hook)) = container.get_mut("lifecycle").and_then(|hooks| hooks.get_mut(name)) {
+            http_get(hook);
+        }
+    }
     for port in container.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten() {
         if let Value::Object(port) = port {
             default(port, "protocol", "TCP");
         }
+    }
+}
+
+fn http_get(handler: &mut Map<String, Value>) {
+    if let Some(Value::Object(get)) = handler.get_mut("httpGet") {
+        default(get, "path", "/");
+        default(get, "scheme", "HTTP");
     }
 }
 
@@ -52,6 +74,11 @@ fn volume(volume: &mut Map<String, Value>) {
     for source in ["secret", "configMap", "downwardAPI", "projected"] {
         if let Some(Value::Object(source)) = volume.get_mut(source) {
             default(source, "defaultMode", 0o644);
+        }
+    }
+    for source in volume.get_mut("projected").and_then(|p| p["sources"].as_array_mut()).into_iter().flatten() {
+        if let Some(Value::Object(token)) = source.get_mut("serviceAccountToken") {
+            default(token, "expirationSeconds", 3600);
         }
     }
     if let Some(Value::Object(host)) = volume.get_mut("hostPath") {

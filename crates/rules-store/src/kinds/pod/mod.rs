@@ -1,6 +1,8 @@
+mod automount;
 mod container;
 mod defaults;
 mod security;
+mod sources;
 mod table;
 mod validate;
 
@@ -10,7 +12,8 @@ use super::{KindRules, default};
 use crate::meta;
 
 pub(super) static RULES: KindRules = KindRules {
-    admit: |_, pod| {
+    admit: |store, pod| {
+        automount::admit(store, pod);
         let class = defaults::quality_of_service(pod);
         let status = meta::object_at(pod, "status");
         default(status, "phase", "Pending");

@@ -20,16 +20,33 @@ pub(super) const COLUMNS: &[Column] = &[
     wide("Readiness Gates", |_| "<none>".into()),
 ];
 
+/// Containers and the init containers that stay beside them.
+fn staying(object: &Value) -> impl Iterator<Item = &Value> {
+    let beside = items(&object["status"]["initContainerStatuses"]);
+    let beside = beside.filter(|status| is_sidecar(object, &status["name"]));
+    beside.chain(items(&object["status"]["containerStatuses"]))
+}
+
+fn is_sidecar(object: &Value, name: &Value) -> bool {
+    items(&object["spec"]["initContainers"]).any(|init| init["name"] == *name && init["restartPolicy"] == "Always")
+}
+
 fn ready(row: &Row<'_>) -> Value {
-    let containers = row.object["spec"]["containers"].as_array().map_or(0, Vec::len);
-    let statuses = items(&row.object["status"]["containerStatuses"]);
+    let sidecars =
+        items(&row.object["spec"]["initContainers"]).filter(|init| init["restartPolicy"] == "Always").count();
+    let containers = row.object["spec"]["containers"].as_array().map_or(0, Vec::len) + sidecars;
+    let statuses = staying(row.object);
     let ready = statuses.filter(|container| container["ready"].as_bool() == Some(true)).count();
     format!("{ready}/{containers}").into()
 }
 
 fn restarts(row: &Row<'_>) -> Value {
-    let statuses = items(&row.object["status"]["containerStatuses"]);
-    let restarts: i64 = statuses.filter_map(|container| container["restartCount"].as_i64()).sum();
+    let initializing = initializing(row.object).is_some();
+    let statuses = match initializing {
+        true => items(&row.object["status"]["initContainerStatuses"]).collect::<Vec<_>>(),
+        false => staying(row.object).collect(),
+    };
+    let restarts: i64 = statuses.into_iter().filter_map(|container| container["restartCount"].as_i64()).sum();
     restarts.to_string().into()
 }
 
@@ -71,6 +88,10 @@ fn initializing(object: &Value) -> Option<String> {
     let total = object["spec"]["initContainers"].as_array().map_or(0, Vec::len);
     for (at, container) in object["status"]["initContainerStatuses"].as_array()?.iter().enumerate() {
         let state = &container["state"];
+        // One that runs beside the containers has done its part once it has started.
+        if is_sidecar(object, &container["name"]) && container["started"].as_bool() == Some(true) {
+            continue;
+        }
         let terminated = &state["terminated"];
         if terminated.is_object() && terminated["exitCode"].as_i64() == Some(0) {
             continue;

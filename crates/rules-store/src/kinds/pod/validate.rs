@@ -4,7 +4,7 @@ use alloc::string::{String, ToString};
 
 use serde_json::{Value, json};
 
-use super::container;
+use super::{container, sources};
 use crate::FieldProblem;
 use crate::meta::carry_part;
 use crate::validate::{Report, is_label, items};
@@ -72,9 +72,10 @@ fn volumes(report: &mut Report, volumes: &Value) {
         if claim.is_object() && claim["claimName"].as_str().unwrap_or_default().is_empty() {
             report.required(format!("spec.volumes[{at}].persistentVolumeClaim.claimName"), "it must be set");
         }
+        sources::volume(report, &format!("spec.volumes[{at}]"), volume);
         let csi = &volume["csi"];
-        if csi.is_object() && csi["driver"].as_str().unwrap_or_default().is_empty() {
-            report.required(format!("spec.volumes[{at}].csi.driver"), "it must be set");
+        if csi.is_object() {
+            report.driver(&csi["driver"], format!("spec.volumes[{at}].csi.driver"));
         }
     }
 }
