@@ -1,17 +1,30 @@
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
-use alloc::vec::Vec;
 
-use api::{JsonOp, Kind, ObjectKey, ObjectRef, Patch, PodStatus, Precondition, ResourceVersion, Subresource, Write};
-use control::host::{Op, Process};
-use control::{Effect, News, Permission};
+use api::{Kind, ObjectKey, ObjectRef, Patch, PodStatus, Precondition, SecretReference, Subresource, Write};
+use control::host::{Handler, HostPathKind, Op, Process, ShownFile};
+use control::{Attempt, Effect, Lane, News, Outcome, Permission, Refusal, Secrets, Timestamp, TokenWish};
 use csi::{Call, v1};
 use serde_json::json;
 
+use crate::checks::CheckKind;
+use crate::container_status;
+use crate::contents::{PodSource, PodToken, SourceNeed, SourceRead};
+use crate::expand::Expand;
+use crate::group::GroupChange;
+use crate::health::AskHealth;
+pub use crate::in_use::InUse;
+pub use crate::publishing::Publishing;
+use crate::publishing::stage;
 use crate::record::Record;
 use crate::spec::VolumeSpec;
 use crate::status;
+
+/// The pieces of work about a pod that fail on their own.
+const READING: u8 = 1;
+const MEASURING: u8 = 2;
 
 /// What the node agent does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -48,6 +61,57 @@ pub enum Action {
         /// Where the volume will be.
         path: String,
     },
+    /// Read a config map or a secret that a pod needs.
+    ReadSource {
+        /// The pod's namespace.
+        namespace: String,
+        /// The config map or the secret.
+        source: PodSource,
+        /// What the pod takes from it.
+        need: SourceNeed,
+    },
+    /// Ask for a token that a volume of the pod shows.
+    AskToken {
+        /// Whom it is for, and for how long.
+        token: PodToken,
+        /// The token, and the pod it dies with.
+        wish: TokenWish,
+    },
+    /// Make a volume in memory.
+    MountMemory {
+        /// Where the volume will be.
+        path: String,
+        /// How many bytes it may hold.
+        bytes: Option<u64>,
+        /// The mode of its root.
+        mode: u32,
+    },
+    /// Take it away, with all that is in it.
+    UnmountMemory {
+        /// Where it is.
+        path: String,
+    },
+    /// Have a volume show exactly these files.
+    ShowFiles {
+        /// Where it is.
+        path: String,
+        /// What it shows.
+        files: BTreeMap<String, ShownFile>,
+        /// The group of the files.
+        group: Option<u32>,
+    },
+    /// Look whether a place of the machine is what a pod takes it for.
+    EnsureHostPath {
+        /// The place, by its path.
+        path: String,
+        /// What must be there.
+        kind: HostPathKind,
+    },
+    /// Find out how much an `emptyDir` volume takes.
+    MeasureScratch {
+        /// Where it is.
+        path: String,
+    },
     /// Remove the `emptyDir` volumes of a pod and all that is in them.
     RemoveScratch {
         /// The directory that holds all of them.
@@ -55,7 +119,7 @@ pub enum Action {
     },
     /// Remove an empty directory.
     Sweep {
-        /// Which.
+        /// The directory that is to go.
         path: String,
         /// It must go; otherwise it may stay if something else is in it.
         must: bool,
@@ -70,28 +134,69 @@ pub enum Action {
         path: String,
         /// What the driver is told.
         spec: VolumeSpec,
+        /// The group it is to mount for.
+        mount_group: Option<u32>,
+        /// What nobody else is told.
+        secrets: Secrets,
     },
     /// NodePublishVolume.
-    Publish {
-        /// The driver's name.
-        driver: String,
-        /// The driver's name for the volume.
-        handle: String,
-        /// Where it is staged.
-        staging: Option<String>,
-        /// Where.
+    Publish(Publishing),
+    /// Give the files of a published volume to the pod's fsGroup.
+    SetGroup {
+        /// Where it is published.
         target: String,
-        /// Read-only.
-        read_only: bool,
-        /// What the driver is told.
-        spec: VolumeSpec,
-        /// What the driver is told about the pod.
-        pod_info: BTreeMap<String, String>,
+        /// To which group, and whether always.
+        change: GroupChange,
+    },
+    /// Read a secret for the next call alone.
+    ReadSecret {
+        /// The path the call is about.
+        purpose: String,
+        /// The secret that the volume names for it.
+        secret: SecretReference,
+    },
+    /// Ask for a token of the pod's service account for the next call alone.
+    RequestToken {
+        /// The path the call is about.
+        purpose: String,
+        /// Whom the token is for, as the driver's object says it.
+        audience: String,
+        /// The token, and the pod it dies with.
+        wish: TokenWish,
+    },
+    /// Remove the file that a raw device was published at.
+    SweepDevice {
+        /// Where the driver showed the device.
+        path: String,
+    },
+    /// Remove a plain file that is of no use any more.
+    SweepFile {
+        /// The file that is to go.
+        path: String,
+    },
+    /// Read every pod from the API itself: whoever is not among them is gone.
+    ListPods {
+        /// The uids that directories were found of before it was asked.
+        uids: BTreeSet<String>,
+    },
+    /// Take note, and tell, that a mount is gone that nobody here took away. It does nothing outside.
+    NoteVanished {
+        /// Where it was.
+        path: String,
+    },
+    /// NodeGetVolumeHealth.
+    AskHealth(Box<AskHealth>),
+    /// Take note, and tell, that a volume is well again. It does nothing outside.
+    NoteRecovered {
+        /// Where it is published.
+        path: String,
     },
     /// NodeUnpublishVolume.
     Unpublish(There),
     /// NodeUnstageVolume.
     Unstage(There),
+    /// Make the filesystem of a volume grow.
+    Expand(Box<Expand>),
     /// Read a pod from the API itself.
     ReadPod {
         /// Which.
@@ -106,6 +211,20 @@ pub enum Action {
         /// When that was decided, in milliseconds since 1970.
         at_millis: u64,
     },
+    /// Ask a process to end, and do not wait for it.
+    Ask {
+        /// The process that is asked.
+        name: String,
+        /// What users are told, if the end is not their own wish.
+        told: Option<String>,
+    },
+    /// Take note that a process is to end, so that its hook is run first. It does nothing outside.
+    BeginEnd {
+        /// The process that is to end.
+        name: String,
+    },
+    /// Probe a container, or run a hook of it.
+    Check(Check),
     /// End a process.
     Stop {
         /// Which.
@@ -142,21 +261,21 @@ pub enum Action {
     },
 }
 
-/// A volume in the Node object's list of volumes in use, and the object as seen.
+/// One probe or hook.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct InUse {
-    /// The node's name.
-    pub node: String,
-    /// This incarnation of the agent.
-    pub incarnation: String,
-    /// The volume's unique name.
-    pub volume: String,
-    /// The list as seen.
-    pub seen: Option<Vec<String>>,
-    /// The object's version as seen.
-    pub version: ResourceVersion,
-    /// The volume must be reported attached as well.
-    pub attach_needed: bool,
+pub struct Check {
+    /// The process that is asked.
+    pub process: String,
+    /// Which of its container's.
+    pub kind: CheckKind,
+    /// What is asked, or why nothing can be.
+    pub handler: Result<Handler, String>,
+    /// How long the answer may take.
+    pub timeout_millis: u64,
+    /// So many good answers in a row mean well, so many bad ones unwell.
+    pub limits: (i64, i64),
+    /// When that was decided, in milliseconds since 1970.
+    pub at_millis: u64,
 }
 
 /// A volume at a path.
@@ -180,14 +299,34 @@ impl control::Action for Action {
             Action::RemoveRecord { .. } => "RemoveRecord",
             Action::MakeDir { .. } => "MakeDir",
             Action::MakeScratch { .. } => "MakeScratch",
+            Action::ReadSource { .. } => "ReadSource",
+            Action::AskToken { .. } => "AskToken",
+            Action::MountMemory { .. } => "MountMemory",
+            Action::UnmountMemory { .. } => "UnmountMemory",
+            Action::ShowFiles { .. } => "ShowFiles",
+            Action::EnsureHostPath { .. } => "EnsureHostPath",
+            Action::MeasureScratch { .. } => "MeasureScratch",
             Action::RemoveScratch { .. } => "RemoveScratch",
             Action::Sweep { .. } => "Sweep",
             Action::Stage { .. } => "Stage",
-            Action::Publish { .. } => "Publish",
+            Action::Publish(_) => "Publish",
+            Action::SetGroup { .. } => "SetGroup",
+            Action::ReadSecret { .. } => "ReadSecret",
+            Action::RequestToken { .. } => "RequestToken",
+            Action::SweepDevice { .. } => "SweepDevice",
+            Action::SweepFile { .. } => "SweepFile",
+            Action::ListPods { .. } => "ListPods",
+            Action::NoteVanished { .. } => "NoteVanished",
+            Action::AskHealth(_) => "AskHealth",
+            Action::NoteRecovered { .. } => "NoteRecovered",
             Action::Unpublish(_) => "Unpublish",
             Action::Unstage(_) => "Unstage",
+            Action::Expand(step) => step.name(),
             Action::ReadPod { .. } => "ReadPod",
             Action::Start { .. } => "Start",
+            Action::Ask { .. } => "Ask",
+            Action::BeginEnd { .. } => "BeginEnd",
+            Action::Check(_) => "Check",
             Action::Stop { .. } => "Stop",
             Action::Seal { .. } => "Seal",
             Action::Forget { .. } => "Forget",
@@ -206,14 +345,37 @@ impl control::Action for Action {
             }
             Action::RemoveRecord { path, .. } => Effect::Host(Op::RemoveFile { path: path.clone() }),
             Action::MakeDir { path } => Effect::Host(Op::MakeDir { path: path.clone() }),
-            Action::Seal { .. } => Effect::Nothing,
+            Action::Seal { .. } | Action::NoteVanished { .. } | Action::NoteRecovered { .. } => Effect::Nothing,
+            Action::AskHealth(asked) => asked.effect(),
             Action::MakeScratch { path } => Effect::Host(Op::MakeScratch { path: path.clone() }),
+            Action::ReadSource { namespace, source, .. } => {
+                Effect::Read(ObjectRef::namespaced(source.kind, namespace.clone(), source.name.clone()))
+            }
+            Action::MountMemory { path, bytes, mode } => {
+                Effect::Host(Op::MountMemory { target: path.clone(), size: *bytes, mode: *mode })
+            }
+            Action::UnmountMemory { path } => Effect::Host(Op::Unmount { target: path.clone() }),
+            Action::ShowFiles { path, files, group } => {
+                Effect::Host(Op::ShowFiles { path: path.clone(), files: files.clone(), group: *group })
+            }
+            Action::EnsureHostPath { path, kind } => Effect::Host(Op::HostPath { path: path.clone(), kind: *kind }),
+            Action::MeasureScratch { path } => Effect::Host(Op::MeasureTree { path: path.clone() }),
             Action::RemoveScratch { path } => Effect::Host(Op::RemoveTree { path: path.clone() }),
             Action::Sweep { path, .. } => Effect::Host(Op::RemoveDir { path: path.clone() }),
-            Action::Stage { driver, handle, path, spec } => {
-                Effect::call_driver(driver.as_str(), stage(handle, path, spec))
+            Action::Stage { driver, handle, path, spec, mount_group, secrets } => {
+                Effect::call_driver(driver.as_str(), stage(handle, path, spec, *mount_group, secrets))
             }
-            Action::Publish { driver, .. } => Effect::call_driver(driver.as_str(), self.publish()),
+            Action::Publish(publishing) => Effect::call_driver(publishing.driver.as_str(), publishing.call()),
+            Action::SetGroup { target, change } => Effect::Host(Op::SetGroup {
+                path: target.clone(),
+                group: change.group,
+                only_if_root_differs: change.only_if_root_differs,
+            }),
+            Action::ReadSecret { secret, .. } => Secrets::read(secret),
+            Action::AskToken { wish, .. } | Action::RequestToken { wish, .. } => Effect::Token(wish.clone()),
+            Action::SweepDevice { path } => Effect::Host(Op::RemoveTarget { path: path.clone() }),
+            Action::SweepFile { path } => Effect::Host(Op::RemoveFile { path: path.clone() }),
+            Action::ListPods { .. } => Effect::List { kind: Kind::Pod, namespace: String::new() },
             Action::Unpublish(There { driver, handle, path }) => {
                 let request = v1::NodeUnpublishVolumeRequest { volume_id: handle.clone(), target_path: path.clone() };
                 Effect::call_driver(driver.as_str(), Call::NodeUnpublishVolume(request))
@@ -223,8 +385,19 @@ impl control::Action for Action {
                     v1::NodeUnstageVolumeRequest { volume_id: handle.clone(), staging_target_path: path.clone() };
                 Effect::call_driver(driver.as_str(), Call::NodeUnstageVolume(request))
             }
+            Action::Expand(step) => step.effect(),
             Action::ReadPod { pod, .. } => Effect::Read(ObjectRef { kind: Kind::Pod, key: pod.clone() }),
             Action::Start { process, .. } => Effect::Host(Op::StartProcess(process.clone())),
+            Action::BeginEnd { .. } => Effect::Nothing,
+            Action::Check(check) => match &check.handler {
+                Ok(handler) => Effect::Host(Op::RunHandler {
+                    name: check.process.clone(),
+                    handler: handler.clone(),
+                    timeout_millis: check.timeout_millis,
+                }),
+                Err(_) => Effect::Nothing,
+            },
+            Action::Ask { name, .. } => Effect::Host(Op::AskProcess { name: name.clone() }),
             Action::Stop { name, grace_millis } => {
                 Effect::Host(Op::StopProcess { name: name.clone(), grace_millis: *grace_millis })
             }
@@ -242,6 +415,43 @@ impl control::Action for Action {
         }
     }
 
+    /// A source that the pod cannot do without is a failure if it is missing: users are told, and it is looked for
+    /// again after longer and longer pauses.
+    fn attempt(&self, got: &Outcome) -> Attempt {
+        match (self, got) {
+            (Action::Expand(step), _) => step.attempt(got),
+            (Action::AskHealth(asked), _) => asked.attempt(got),
+            (Action::ReadSecret { secret, .. }, _) => Secrets::attempt(secret, got),
+            (Action::ReadSource { source, need, .. }, Outcome::Done(_)) => {
+                let read = SourceRead::after(Timestamp(0), None, need.optional, got);
+                let lacks = read.and_then(|read| need.lacks(source, &read));
+                lacks.map_or(Attempt::Succeeded, Attempt::Failed)
+            }
+            (Action::AskToken { wish, .. } | Action::RequestToken { wish, .. }, _) => {
+                match (got.failure(), self) {
+                    (None, Action::AskToken { .. }) => Attempt::Succeeded,
+                    // It prepares a call, so success ends no row of failures.
+                    (None, _) => Attempt::Neutral,
+                    (Some(why), _) => Attempt::Failed(no_token(wish, got, why)),
+                }
+            }
+            _others => Attempt::of(got),
+        }
+    }
+
+    /// A growth that fails holds up nothing else, nor does what is read or measured.
+    fn lane(&self) -> Lane<'_> {
+        match self {
+            Action::Expand(step) => step.lane(),
+            Action::AskHealth(asked) => asked.lane(),
+            // Probes have a pace of their own: no bad answer holds the next question back.
+            Action::Check(check) => Lane { number: 0, subject: format!("{}/", check.at_millis).into() },
+            Action::ReadSource { .. } | Action::AskToken { .. } => Lane::numbered(READING),
+            Action::MeasureScratch { .. } => Lane::numbered(MEASURING),
+            _others => Lane::default(),
+        }
+    }
+
     /// The reasons that kubelet gives. A life without trouble says nothing here: each of these would be a write.
     fn news(&self) -> News {
         let failed = match self {
@@ -250,20 +460,62 @@ impl control::Action for Action {
             | Action::WriteRecord { .. }
             | Action::MakeDir { .. }
             | Action::MakeScratch { .. }
+            | Action::ReadSource { need: SourceNeed { volume: Some(_), .. }, .. }
+            | Action::AskToken { .. }
+            | Action::MountMemory { .. }
+            | Action::ShowFiles { .. }
+            | Action::EnsureHostPath { .. }
             | Action::Stage { .. }
-            | Action::Publish { .. } => "FailedMount",
+            | Action::Publish(_)
+            | Action::ReadSecret { .. }
+            | Action::RequestToken { .. } => "FailedMount",
             Action::Unpublish(_) | Action::Unstage(_) | Action::ClearInUse(_) | Action::RemoveRecord { .. } => {
                 "FailedUnMount"
             }
-            Action::Start { .. } => "Failed",
-            Action::Stop { .. } | Action::Seal { .. } => "FailedKillPod",
+            Action::Start { .. } | Action::ReadSource { .. } => "Failed",
+            Action::Ask { told: Some(told), .. } => {
+                let killing = Some(("Killing", told.clone()));
+                return News { done: killing, failed: Some("FailedKillPod"), ..News::default() };
+            }
+            Action::Check(check) => match check.kind {
+                CheckKind::PostStart => "FailedPostStartHook",
+                CheckKind::PreStop => "FailedPreStopHook",
+                CheckKind::Startup | CheckKind::Liveness | CheckKind::Readiness => "Unhealthy",
+            },
+            Action::BeginEnd { .. } | Action::Ask { told: None, .. } | Action::Stop { .. } | Action::Seal { .. } => {
+                "FailedKillPod"
+            }
+            // KL-85: a volume with many files keeps its pod waiting.
+            Action::SetGroup { target, change } => {
+                let text = format!("the files at {target} are still being given to group {}", change.group);
+                let slow = Some(("VolumePermissionChangeInProgress", text));
+                return News { slow, failed: Some("FailedMount"), ..News::default() };
+            }
+            Action::Expand(step) => return step.news(),
+            Action::AskHealth(_) => return AskHealth::news(),
+            Action::NoteRecovered { path } => {
+                let text = format!("the driver finds nothing wrong any more with the volume at {path}");
+                return News { done: Some(("VolumeConditionNormal", text)), ..News::default() };
+            }
+            Action::NoteVanished { path } => {
+                let text = format!("the mount at {path} is gone, and nobody here took it away; it is mounted again");
+                return News { done: Some(("MountVanished", text)), ..News::default() };
+            }
             Action::RemoveScratch { .. }
+            | Action::UnmountMemory { .. }
+            | Action::MeasureScratch { .. }
             | Action::Sweep { .. }
+            | Action::SweepDevice { .. }
+            | Action::SweepFile { .. }
+            | Action::ListPods { .. }
             | Action::ReadPod { .. }
             | Action::Forget { .. }
             | Action::DeletePod { .. } => return News::default(),
             Action::SetStatus { status, .. } => {
-                return News { done: status::back_off_of(status).map(|text| ("BackOff", text)), ..News::default() };
+                return News {
+                    done: container_status::back_off_of(status).map(|text| ("BackOff", text)),
+                    ..News::default()
+                };
             }
         };
         News { failed: Some(failed), ..News::default() }
@@ -274,81 +526,22 @@ impl control::Action for Action {
             Permission::new(Kind::Node, "", "get"),
             Permission::new(Kind::Node, "status", "patch"),
             Permission::new(Kind::Pod, "", "get"),
+            Permission::new(Kind::Pod, "", "list"),
             Permission::new(Kind::Pod, "", "delete"),
             Permission::new(Kind::Pod, "status", "patch"),
+            Permission::new(Kind::PersistentVolumeClaim, "status", "patch"),
+            Permission::new(Kind::ConfigMap, "", "get"),
+            Permission::new(Kind::Secret, "", "get"),
+            Permission::new(Kind::ServiceAccount, "token", "create"),
         ];
         ALL
     }
 }
 
-impl Action {
-    fn publish(&self) -> Call {
-        let mut request = v1::NodePublishVolumeRequest::default();
-        if let Action::Publish { handle, staging, target, read_only, spec, pod_info, .. } = self {
-            request.volume_id = handle.clone();
-            request.publish_context = spec.publish_context.clone();
-            request.staging_target_path = staging.clone().unwrap_or_default();
-            request.target_path = target.clone();
-            request.volume_capability = Some(spec.capability.to_csi());
-            request.readonly = *read_only;
-            request.volume_context = spec.volume_context.clone();
-            request.volume_context.extend(pod_info.clone());
-        }
-        Call::NodePublishVolume(request)
-    }
-}
-
-fn stage(handle: &str, path: &str, spec: &VolumeSpec) -> Call {
-    Call::NodeStageVolume(v1::NodeStageVolumeRequest {
-        volume_id: handle.into(),
-        publish_context: spec.publish_context.clone(),
-        staging_target_path: path.into(),
-        volume_capability: Some(spec.capability.to_csi()),
-        volume_context: spec.volume_context.clone(),
-        ..v1::NodeStageVolumeRequest::default()
-    })
-}
-
-const IN_USE_PATH: &str = "/status/volumesInUse";
-
-impl InUse {
-    fn report(&self) -> Effect {
-        let mut list = self.seen.clone().unwrap_or_default();
-        list.push(self.volume.clone());
-        let mut ops = self.tests();
-        if self.seen.is_none() {
-            ops.push(self.version_test());
-        }
-        self.write(ops, &list)
-    }
-
-    /// The version is tested as well: once the Node is newer, a clearing still on its way can no longer land.
-    fn clear(&self) -> Effect {
-        let list: Vec<String> = self.seen.iter().flatten().filter(|v| **v != self.volume).cloned().collect();
-        let mut ops = self.tests();
-        ops.push(self.version_test());
-        self.write(ops, &list)
-    }
-
-    fn tests(&self) -> Vec<JsonOp> {
-        let incarnation = format!("/metadata/annotations/{}", api::names::AGENT_INCARNATION.replace('/', "~1"));
-        let mut ops = alloc::vec![JsonOp::Test { path: incarnation, value: self.incarnation.clone().into() }];
-        if let Some(seen) = &self.seen {
-            ops.push(JsonOp::Test { path: IN_USE_PATH.into(), value: json!(seen) });
-        }
-        ops
-    }
-
-    fn version_test(&self) -> JsonOp {
-        JsonOp::Test { path: "/metadata/resourceVersion".into(), value: self.version.clone().into() }
-    }
-
-    fn write(&self, mut ops: Vec<JsonOp>, list: &[String]) -> Effect {
-        ops.push(JsonOp::Add { path: IN_USE_PATH.into(), value: json!(list) });
-        Effect::Write(Write::Patch {
-            target: ObjectRef::cluster(Kind::Node, self.node.clone()),
-            subresource: Some(Subresource::Status),
-            patch: Patch::json(Precondition::default(), ops),
-        })
-    }
+/// Why an account gave no token, for people.
+fn no_token(wish: &TokenWish, got: &Outcome, why: String) -> String {
+    let missing = matches!(got, Outcome::Refused(Refusal::NotFound));
+    let why = if missing { "it does not exist; create it".into() } else { why };
+    let (namespace, account) = (&wish.pod.namespace, &wish.account);
+    format!("no token of service account {namespace}/{account} could be had: {why}")
 }

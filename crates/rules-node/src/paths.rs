@@ -21,13 +21,22 @@ pub struct Paths {
     pub staging: String,
     /// Its record.
     pub record: String,
+    /// The directory its published devices are in, if it is a raw device; otherwise empty.
+    pub published: String,
 }
 
 impl Paths {
+    /// The same for a volume used as a raw device, which is staged by its object's name.
+    #[must_use]
+    pub fn as_device(self, root: &str, volume: &str) -> Paths {
+        Paths { staging: block_staging(root, volume), published: block_publish_dir(root, volume), ..self }
+    }
+
     /// The paths of a volume under a root directory.
     pub fn of(root: &str, driver: &str, handle: &str) -> Paths {
         let dir = format!("{}/{driver}/{}", volumes_dir(root), names::staging_hash(handle));
-        Paths { staging: format!("{dir}/globalmount"), record: format!("{dir}/{RECORD_FILE}"), dir }
+        let (staging, record) = (format!("{dir}/globalmount"), format!("{dir}/{RECORD_FILE}"));
+        Paths { staging, record, dir, published: String::new() }
     }
 }
 
@@ -51,24 +60,73 @@ pub fn target_path(root: &str, pod_uid: &str, volume: &str) -> String {
     format!("{root}/pods/{pod_uid}/volumes/kubernetes.io~csi/{}/mount", volume.replace('/', "~"))
 }
 
+/// Where a raw block volume is staged. The volume's name is taken as it is (KL-61).
+pub fn block_staging(root: &str, volume: &str) -> String {
+    format!("{}/volumeDevices/staging/{volume}", volumes_dir(root))
+}
+
+/// The directory that a raw block volume's published devices are in.
+pub fn block_publish_dir(root: &str, volume: &str) -> String {
+    format!("{}/volumeDevices/publish/{volume}", volumes_dir(root))
+}
+
+/// Where a raw block volume is published for a pod.
+pub fn block_target(root: &str, pod_uid: &str, volume: &str) -> String {
+    format!("{}/{pod_uid}", block_publish_dir(root, volume))
+}
+
 /// The directory a target's mount point is made in.
 pub fn parent(path: &str) -> String {
     path.rsplit_once('/').map(|(parent, _)| parent).unwrap_or_default().into()
 }
 
-/// Where an `emptyDir` volume is.
-pub fn empty_dir(root: &str, pod_uid: &str, volume: &str) -> String {
-    format!("{}/{volume}", empty_dirs(root, pod_uid))
-}
-
 /// The directory of a pod's `emptyDir` volumes, which goes with all that is in it.
 pub fn empty_dirs(root: &str, pod_uid: &str) -> String {
-    format!("{root}/pods/{pod_uid}/volumes/kubernetes.io~empty-dir")
+    own_dir(root, pod_uid, EMPTY_DIR)
+}
+
+/// The kinds of volumes that this agent makes itself, as their directories are called.
+pub const CONFIG_MAP: &str = "kubernetes.io~configmap";
+/// As above, for secrets.
+pub const SECRET: &str = "kubernetes.io~secret";
+/// As above, for several sources in one volume.
+pub const PROJECTED: &str = "kubernetes.io~projected";
+/// As above, for fields of the pod.
+pub const DOWNWARD_API: &str = "kubernetes.io~downward-api";
+/// As above, for directories that begin empty.
+pub const EMPTY_DIR: &str = "kubernetes.io~empty-dir";
+
+/// Where a volume is that this agent makes itself.
+pub fn own_volume(root: &str, pod_uid: &str, kind: &str, volume: &str) -> String {
+    format!("{}/{volume}", own_dir(root, pod_uid, kind))
+}
+
+/// The directory of a pod's volumes of one kind, which goes with all that is in it.
+pub fn own_dir(root: &str, pod_uid: &str, kind: &str) -> String {
+    format!("{root}/pods/{pod_uid}/volumes/{kind}")
+}
+
+/// All those kinds.
+pub const OWN_KINDS: [&str; 5] = [EMPTY_DIR, CONFIG_MAP, SECRET, PROJECTED, DOWNWARD_API];
+
+/// Those directories of all kinds.
+pub fn own_dirs(root: &str, pod_uid: &str) -> Vec<String> {
+    OWN_KINDS.iter().map(|kind| own_dir(root, pod_uid, kind)).collect()
+}
+
+/// Where pods have their directories, by uid.
+pub fn pods_dir(root: &str) -> String {
+    format!("{root}/pods")
+}
+
+/// The directory of a pod.
+pub fn pod_dir(root: &str, pod_uid: &str) -> String {
+    format!("{}/{pod_uid}", pods_dir(root))
 }
 
 /// The directories of a pod, innermost first: what is left to remove when its volumes are gone.
 pub fn pod_dirs(root: &str, pod_uid: &str) -> Vec<String> {
-    let pod = format!("{root}/pods/{pod_uid}");
+    let pod = pod_dir(root, pod_uid);
     let csi = format!("{pod}/volumes/kubernetes.io~csi");
     Vec::from([csi, format!("{pod}/volumes"), pod])
 }

@@ -15,6 +15,8 @@ control::reasons! {
         VolumeUnknown,
         /// The volume cannot be mounted by this agent.
         VolumeNotSupported,
+        /// The volume cannot be reached from this node.
+        NodeAffinityMismatch,
         /// The volume's driver is not registered on this node.
         DriverNotRegistered,
         /// The volume's attachment does not exist or is not confirmed.
@@ -33,8 +35,36 @@ control::reasons! {
         NotRecorded,
         /// The driver has not staged the volume.
         NotStaged,
+        /// The mount of a volume is gone, and nobody here took it away.
+        MountVanished,
         /// The driver has not published the volume for a pod.
         NotPublished,
+        /// The claim does not say yet that its filesystem is being grown.
+        RecordingResize,
+        /// What the driver needs to know for a growth is read.
+        ReadingSecret,
+        /// The filesystem of a mounted volume is smaller than its claim was promised.
+        FileSystemTooSmall,
+        /// The filesystem has grown, which the record or the claim does not say yet.
+        FileSystemResized,
+        /// The claim does not say yet why its filesystem did not grow.
+        ReportingResizeError,
+        /// The filesystem cannot grow because it is mounted read-only.
+        ResizeReadOnly,
+        /// The driver cannot grow the filesystem while it is in use.
+        ResizeNeedsRestart,
+        /// The driver cannot grow filesystems.
+        ResizeUnsupported,
+        /// A secret that the next call takes along must be read.
+        SecretNotRead,
+        /// A token that the next call takes along must be asked for.
+        TokenNotHad,
+        /// The driver is asked from time to time whether the volume is well.
+        HealthNotAsked,
+        /// The volume was unwell and is well again, which is not told yet.
+        VolumeRecovered,
+        /// The files of a published volume are not the pod's group's yet.
+        GroupNotSet,
         /// The volume is mounted for the pods that want it.
         Mounted,
         /// A pod that does not want the volume any more has not ended.
@@ -69,6 +99,10 @@ control::reasons! {
         ProcessNotForgotten,
         /// Directories of a pod that has ended are still there.
         DirectoriesNotRemoved,
+        /// Directories of pods that are gone are still there.
+        OrphanedPods,
+        /// The directory of a pod that is gone holds something that might be somebody's.
+        OrphanKept,
         /// The pod has ended and is not being deleted.
         PodEnded,
         /// The pod could not be run and is not being deleted; the text says why.
@@ -85,23 +119,37 @@ control::reasons! {
         VolumesNotReady,
         /// A container keeps ending and is started again after a pause.
         CrashLoopBackOff,
+        /// The init containers of the pod have not done their part yet.
+        PodInitializing,
+        /// A container does not answer its probes as it should, or a hook of it failed.
+        Unhealthy,
+        /// A probe or hook is due.
+        CheckDue,
+        /// A probe is due later.
+        CheckedLater,
+        /// A probe or hook has nothing to do.
+        NothingToCheck,
         /// The pod is as it should be.
         PodRuns,
         /// A container has no command.
         CommandMissing,
         /// The names of namespace, pod and container are too long together.
         NamesTooLong,
-        /// The pod has init containers.
-        InitContainersNotSupported,
         /// A volume of the pod is of a kind that this agent does not know.
         VolumeKindNotSupported,
-        /// An environment variable takes its value from somewhere else.
-        EnvSourceNotSupported,
-        /// A container mounts a part of a volume.
-        SubPathNotSupported,
+        /// A config map or secret that the pod needs has not been read, or is missing.
+        SourceNotRead,
+        /// A config map or secret of a volume lacks an entry that the pod names.
+        VolumeContentsMissing,
+        /// A volume does not show yet what it should.
+        VolumeContentsOld,
+        /// A directory with a limit is measured from time to time.
+        ScratchNotMeasured,
+        /// A directory of the pod has outgrown its limit.
+        Evicted,
         /// A container mounts a volume that the pod does not have.
         VolumeMountUnknown,
-        /// The security context contradicts itself or names what does not exist.
+        /// A container's variables cannot be had, or its security context contradicts itself.
         CreateContainerConfigError,
         /// The pod asks for an isolation that this agent does not offer.
         SecurityContextNotSupported,

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 
 /// The version of the record this code writes and the newest it reads.
 const VERSION: u32 = 1;
+/// The lifecycle of a volume in a pod's own spec.
+pub(crate) const EPHEMERAL: &str = "Ephemeral";
 
 /// What `vol_data.json` beside a staging path says: everything that may exist of a volume on this node.
 ///
@@ -21,6 +23,9 @@ pub struct Record {
     /// The driver's name.
     #[serde(rename = "driverName")]
     pub driver: String,
+    /// It was asked for as a volume of an in-tree plugin and is served by a driver in its place (seed 004).
+    #[serde(rename = "migratedVolume", default)]
+    pub migrated: bool,
     /// This node's name.
     #[serde(rename = "nodeName")]
     pub node: String,
@@ -30,6 +35,9 @@ pub struct Record {
     /// The PersistentVolume's name.
     #[serde(rename = "specVolID")]
     pub volume: String,
+    /// How many bytes the filesystem is known to have, so that a growth is asked for once (EX-21).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<i64>,
     /// Where it may be staged; `None` for drivers that do not stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub staging_path: Option<String>,
@@ -38,9 +46,12 @@ pub struct Record {
     /// The driver's name for the volume.
     #[serde(rename = "volumeHandle")]
     pub handle: String,
-    /// `Persistent`.
+    /// `Persistent`, or `Ephemeral` for a volume in a pod's own spec.
     #[serde(rename = "volumeLifecycleMode")]
     pub lifecycle: String,
+    /// It is a raw device.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub block: bool,
 }
 
 /// One place where a volume may be published.
@@ -77,14 +88,22 @@ impl Record {
         Record {
             attachment: api::names::attachment_name(handle, driver, node),
             driver: driver.into(),
+            migrated: false,
             node: node.into(),
             publishes: BTreeMap::new(),
+            size: None,
             volume: volume.into(),
             staging_path: None,
             version: VERSION,
             handle: handle.into(),
             lifecycle: "Persistent".into(),
+            block: false,
         }
+    }
+
+    /// The volume is in a pod's own spec.
+    pub fn is_ephemeral(&self) -> bool {
+        self.lifecycle == EPHEMERAL
     }
 
     /// Reads a record.

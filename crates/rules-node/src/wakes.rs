@@ -1,13 +1,13 @@
 //! Which keys a change concerns.
 
 use alloc::collections::BTreeSet;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use api::{CSIDriver, ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod, VolumeAttachment, names};
 use control::{Cache, Route, Sides, routes};
 
-use crate::{Key, Local, Node, build, paths};
+use crate::{Key, Local, Node, build, checks, inline, orphans, paths};
 
 type Woken<'a> = control::Woken<'a, Node>;
 
@@ -25,6 +25,7 @@ pub(crate) fn keys(cache: &Cache, local: &Local) -> Vec<Key> {
     for pod in cache.pods_by_node(&local.node) {
         keys.extend(keys_of_pod(&pod, cache, local));
     }
+    keys.extend(orphan_keys(cache, local));
     keys.extend(local.pod_processes().map(|(name, _)| Key::Pod(name.pod)));
     for publish in local.records.values().flat_map(|record| record.publishes.values()) {
         keys.insert(Key::Pod(ObjectKey::new(publish.pod_namespace.clone(), publish.pod_name.clone())));
@@ -35,7 +36,17 @@ pub(crate) fn keys(cache: &Cache, local: &Local) -> Vec<Key> {
 fn pod_wakes(pod: &Pod, woken: &mut Woken<'_>) {
     if pod.spec.node_name == woken.local.node {
         woken.wake_all(keys_of_pod(pod, woken.cache, woken.local));
+        if woken.local.pod_dirs.contains_key(&pod.metadata.uid) {
+            woken.wake_all([Key::Orphans]);
+        }
     }
+}
+
+/// None where every directory is a known pod's.
+fn orphan_keys(cache: &Cache, local: &Local) -> Vec<Key> {
+    let found: Vec<String> = orphans::candidates(cache, local).collect();
+    let gone = found.iter().filter(|uid| local.gone.contains(*uid)).map(|uid| Key::Orphan(uid.clone()));
+    gone.chain((!found.is_empty()).then_some(Key::Orphans)).collect()
 }
 
 fn claim_wakes(claim: &PersistentVolumeClaim, woken: &mut Woken<'_>) {
@@ -56,13 +67,20 @@ fn attachment_wakes(attachment: &VolumeAttachment, woken: &mut Woken<'_>) {
     }
 }
 
+/// Its volumes, and the pods that use them: what a pod waits for may follow from the driver's policies.
 fn driver_wakes(driver: &CSIDriver, woken: &mut Woken<'_>) {
     let prefix = names::unique_volume_name(&driver.metadata.name, "");
     let of_driver = |key: &Key| match key {
         Key::Volume(name) => name.starts_with(&prefix),
-        Key::Pod(_) => false,
+        Key::Pod(_) | Key::Check(_) | Key::Orphans | Key::Orphan(_) => false,
     };
-    woken.wake_all(keys(woken.cache, woken.local).into_iter().filter(of_driver));
+    let (cache, local) = (woken.cache, woken.local);
+    woken.wake_all(volume_keys(cache, local).into_iter().filter(of_driver));
+    for keys in cache.pods_by_node(&local.node).map(|pod| keys_of_pod(&pod, cache, local)) {
+        if keys.iter().any(of_driver) {
+            woken.wake_all(keys);
+        }
+    }
 }
 
 /// Every volume: each decision about one reads the Node's version and lists.
@@ -72,21 +90,25 @@ fn node_wakes(node: Sides<'_, api::Node>, woken: &mut Woken<'_>) {
     }
     let is_volume = |key: &Key| match key {
         Key::Volume(_) => true,
-        Key::Pod(_) => false,
+        Key::Pod(_) | Key::Check(_) | Key::Orphans | Key::Orphan(_) => false,
     };
     woken.wake_all(keys(woken.cache, woken.local).into_iter().filter(is_volume));
     let listed = node.iter().flat_map(|node| node.status.volumes_in_use.iter().flatten());
     woken.wake_all(listed.map(|name| Key::Volume(name.clone())));
+    woken.wake_all(orphan_keys(woken.cache, woken.local));
 }
 
 fn keys_of_pod(pod: &Pod, cache: &Cache, local: &Local) -> Vec<Key> {
     let claimed = pod.claim_names().filter_map(|claim| {
-        let volume = build::volume_of_claim(&pod.metadata.namespace, claim, cache).ok()?;
+        let volume = build::volume_of_claim(&pod.metadata.namespace, &claim, cache).ok()?;
         volume_key(&volume)
     });
+    let inline = inline::of_pod(pod);
+    let inline = inline.map(|(_, csi, handle)| Key::Volume(names::unique_volume_name(&csi.driver, &handle)));
     let recorded = local.records.iter().filter(|(_, record)| record.publishes.contains_key(&pod.metadata.uid));
     let recorded = recorded.map(|(name, _)| Key::Volume(name.clone()));
-    claimed.chain(recorded).chain([Key::Pod(pod.metadata.key())]).collect()
+    let checks = checks::keys(pod).into_iter().map(Key::Check);
+    claimed.chain(inline).chain(recorded).chain(checks).chain([Key::Pod(pod.metadata.key())]).collect()
 }
 
 fn users_of_claim(claim: &ObjectKey, woken: &mut Woken<'_>) {
@@ -102,7 +124,7 @@ fn volume_keys(cache: &Cache, local: &Local) -> BTreeSet<Key> {
     let node = cache.node(&ObjectKey::cluster(local.node.clone()));
     let listed = node.iter().flat_map(|node| node.status.volumes_in_use.iter().flatten());
     let ours = listed.filter(|name| paths::split_unique_name(name).is_some());
-    ours.chain(local.records.keys()).map(|name| Key::Volume(name.clone())).collect()
+    ours.chain(local.records.keys()).chain(&local.maybe_recorded).map(|name| Key::Volume(name.clone())).collect()
 }
 
 fn volume_key(volume: &PersistentVolume) -> Option<Key> {

@@ -1,23 +1,25 @@
 //! What to do about a volume on this node.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use control::{Decision, Why};
+use control::{Decision, Timestamp, Why};
 
 use crate::Reason;
 use crate::action::{Action, InUse, There};
+use crate::decide::grow;
+use crate::decide::mount::{self, Mounting};
 use crate::local::DriverFacts;
 use crate::memory::{AttachProof, Memory};
 use crate::paths;
-use crate::record::{Publish, Record};
+use crate::record::{EPHEMERAL, Publish, Record};
 use crate::spec::VolumeSpec;
 use crate::view::{AttachmentState, MountState, NodeSide, OnNode, RecordSide, User, UserState, VolumeView};
 
 /// The next step for a volume.
-pub fn decide(view: &VolumeView, memory: &Memory) -> Decision<Action, Reason> {
+pub fn decide(now: Timestamp, view: &VolumeView, memory: &Memory) -> Decision<Action, Reason> {
     match &view.record {
         RecordSide::Unreadable => {
             let text = format!(
@@ -28,7 +30,7 @@ pub fn decide(view: &VolumeView, memory: &Memory) -> Decision<Action, Reason> {
             Decision::Rest(Why::waiting(Reason::RecordUnreadable, text))
         }
         RecordSide::Missing => without_record(view, memory),
-        RecordSide::Present(record) => with_record(view, record, memory),
+        RecordSide::Present(record) => with_record(now, view, record, memory),
     }
 }
 
@@ -40,20 +42,33 @@ fn without_record(view: &VolumeView, memory: &Memory) -> Decision<Action, Reason
     }
 }
 
-fn with_record(view: &VolumeView, record: &Record, memory: &Memory) -> Decision<Action, Reason> {
+fn with_record(now: Timestamp, view: &VolumeView, record: &Record, memory: &Memory) -> Decision<Action, Reason> {
     // Reliability 30: what may be mounted is reported, whatever happened to the Node object.
     if let NodeSide::Ours(node) = &view.node_side
         && !node.listed
+        && !view.ephemeral
     {
         let text = format!("volume {} may be mounted here and is not reported in use", record.volume);
         return Decision::Do(Action::ReportInUse(in_use(view, node)), Why::waiting(Reason::NotReportedInUse, text));
     }
-    if let Some(decision) = work(view, record, memory) {
+    let due = match work(view, record, memory) {
+        // A pod that waits holds up no growth.
+        resting @ (None | Some(Decision::Rest(_))) => match grow::decide(now, view, record, memory) {
+            Some(Decision::Rest(why)) => resting.or(Some(Decision::Rest(why))),
+            Some(step) => Some(step),
+            None => resting,
+        },
+        step => step,
+    };
+    if let Some(decision) = due {
         return decision;
     }
     if !view.users.is_empty() {
-        let text = format!("volume {} is mounted for {} pod(s)", record.volume, view.users.len());
-        return Decision::Rest(Why::settled(Reason::Mounted, text));
+        let resting = mount::rest(now, view, record, memory);
+        return match mount::health(now, view, record, memory) {
+            Some(health) => resting.or(health),
+            None => resting,
+        };
     }
     unstage(view, record, memory)
 }
@@ -81,14 +96,16 @@ fn work(view: &VolumeView, record: &Record, memory: &Memory) -> Option<Decision<
 
 fn needs_work(view: &VolumeView, user: &User) -> bool {
     match user.standing {
-        UserState::Wanted => user.mounted == MountState::No || !user.recorded || must_stage(view),
+        UserState::Wanted => {
+            user.mounted == MountState::No || !user.recorded || must_stage(view) || mount::must_group(user)
+        }
         UserState::Sealed | UserState::Kept => true,
     }
 }
 
 /// Reliability 40: where the driver stages, nothing is published without the staging mount.
 fn must_stage(view: &VolumeView) -> bool {
-    view.staged == MountState::No && view.facts.as_ref().is_some_and(|facts| facts.stages)
+    view.staged == MountState::No && !view.ephemeral && view.facts.as_ref().is_some_and(|facts| facts.stages)
 }
 
 fn kept(record: &Record, user: &User) -> Decision<Action, Reason> {
@@ -97,13 +114,21 @@ fn kept(record: &Record, user: &User) -> Decision<Action, Reason> {
 }
 
 fn set_up(view: &VolumeView, record: &Record, uid: &str, user: &User, memory: &Memory) -> Decision<Action, Reason> {
+    if user.vanished {
+        let text = format!("the mount of volume {} for pod {} is gone", record.volume, user.pod);
+        let action = Action::NoteVanished { path: user.target.clone() };
+        return Decision::Do(action, Why::waiting(Reason::MountVanished, text));
+    }
     let rest = |code, text: String| Decision::Rest(Why::waiting(code, text));
     let Some(spec) = &view.spec else {
         return rest(Reason::VolumeUnknown, format!("the volume of pod {} is not known", user.pod));
     };
     let volume = &spec.volume;
-    if let Some(reason) = spec.unsupported {
+    if let Some(reason) = &spec.refused {
         return rest(Reason::VolumeNotSupported, format!("volume {volume} cannot be mounted: {reason}"));
+    }
+    if let Some(text) = view.out_of_reach.as_ref().filter(|_| !user.recorded || user.mounted == MountState::No) {
+        return rest(Reason::NodeAffinityMismatch, format!("MountVolume.NodeAffinity check failed: {text}"));
     }
     let Some(facts) = &view.facts else {
         let text = format!("driver {} of volume {volume} is not registered on node {}", view.driver, view.node);
@@ -128,12 +153,18 @@ fn set_up(view: &VolumeView, record: &Record, uid: &str, user: &User, memory: &M
             format!("volume {volume} takes one pod at a time and another one has it"),
         );
     }
-    if !is_established(view, record)
+    if !view.ephemeral
+        && !is_established(view, record)
         && let Some(decision) = prove(view, volume, node, memory)
     {
         return decision;
     }
-    mount(view, record, facts, spec, uid, user, memory)
+    let wanted = with_users(view, record, spec, facts);
+    if *record != wanted {
+        let text = format!("recording where volume {volume} will be mounted");
+        return Decision::Do(write_record(view, record, wanted), Why::waiting(Reason::NotRecorded, text));
+    }
+    Mounting { view, record, facts, spec, memory }.next(uid, user)
 }
 
 /// The volume is mounted here already, so its place was proved before.
@@ -182,74 +213,20 @@ fn prove(view: &VolumeView, volume: &str, node: &OnNode, memory: &Memory) -> Opt
     }
 }
 
-fn mount(
-    view: &VolumeView,
-    record: &Record,
-    facts: &DriverFacts,
-    spec: &VolumeSpec,
-    uid: &str,
-    user: &User,
-    memory: &Memory,
-) -> Decision<Action, Reason> {
-    let wanted = with_users(view, record, spec, facts);
-    if *record != wanted {
-        let text = format!("recording where volume {} will be mounted", spec.volume);
-        return Decision::Do(write_record(view, record, wanted), Why::waiting(Reason::NotRecorded, text));
-    }
-    // A mount found at start may be on its way out: the driver is asked again, which costs nothing if it is there.
-    if facts.stages && !(view.staged == MountState::Yes && view.staged_by_us) {
-        let text = format!("driver {} stages volume {}", view.driver, spec.volume);
-        return in_directory(memory, &view.paths.staging, Reason::NotStaged, text, || Action::Stage {
-            driver: view.driver.clone(),
-            handle: view.handle.clone(),
-            path: view.paths.staging.clone(),
-            spec: spec.clone(),
-        });
-    }
-    let text = format!("driver {} publishes volume {} for pod {}", view.driver, spec.volume, user.pod);
-    in_directory(memory, &paths::parent(&user.target), Reason::NotPublished, text, || Action::Publish {
-        driver: view.driver.clone(),
-        handle: view.handle.clone(),
-        staging: record.staging_path.clone(),
-        target: user.target.clone(),
-        read_only: user.read_only,
-        spec: spec.clone(),
-        pod_info: if spec.pod_info { pod_info(uid, user) } else { BTreeMap::new() },
-    })
-}
-
-fn in_directory(
-    memory: &Memory,
-    path: &str,
-    code: Reason,
-    text: String,
-    then: impl FnOnce() -> Action,
-) -> Decision<Action, Reason> {
-    let action = if memory.made.contains(path) { then() } else { Action::MakeDir { path: path.into() } };
-    Decision::Do(action, Why::waiting(code, text))
-}
-
-/// KL-78.
-fn pod_info(uid: &str, user: &User) -> BTreeMap<String, String> {
-    let said = [
-        ("csi.storage.k8s.io/pod.name", user.pod.name.as_str()),
-        ("csi.storage.k8s.io/pod.namespace", user.pod.namespace.as_str()),
-        ("csi.storage.k8s.io/pod.uid", uid),
-        ("csi.storage.k8s.io/serviceAccount.name", user.service_account.as_str()),
-        ("csi.storage.k8s.io/ephemeral", "false"),
-    ];
-    said.into_iter().map(|(key, value)| (key.into(), value.into())).collect()
-}
-
 /// The record with every pod that wants the volume in it. A one-pod volume takes the first.
 fn with_users(view: &VolumeView, record: &Record, spec: &VolumeSpec, facts: &DriverFacts) -> Record {
     let mut wanted = match &view.record {
         RecordSide::Present(_) => record.clone(),
         RecordSide::Missing | RecordSide::Unreadable => {
-            Record::of(&spec.volume, &view.driver, &view.handle, &view.node)
+            let size = view.growth.as_ref().map(|growth| growth.sizes.had);
+            Record { size, ..Record::of(&spec.volume, &view.driver, &view.handle, &view.node) }
         }
     };
-    if facts.stages {
+    wanted.block = spec.is_block();
+    wanted.migrated = spec.migrated;
+    if spec.ephemeral {
+        wanted.lifecycle = EPHEMERAL.into();
+    } else if facts.stages {
         wanted.staging_path = Some(view.paths.staging.clone());
     }
     for (uid, user) in view.users.iter().filter(|(_, user)| user.standing == UserState::Wanted) {
@@ -266,7 +243,8 @@ fn with_users(view: &VolumeView, record: &Record, spec: &VolumeSpec, facts: &Dri
     wanted
 }
 
-fn write_record(view: &VolumeView, old: &Record, record: Record) -> Action {
+/// Writes a record, and says which paths are new in it.
+pub fn write_record(view: &VolumeView, old: &Record, record: Record) -> Action {
     let listed = |record: &Record| {
         let targets = record.publishes.values().map(|publish| publish.target.clone());
         targets.chain(record.staging_path.clone()).collect::<BTreeSet<String>>()
@@ -280,7 +258,12 @@ fn take_down(view: &VolumeView, record: &Record, uid: &str, user: &User, memory:
     if user.mounted == MountState::Yes || !memory.clean.contains(&user.target) {
         return ask_driver(view, &user.target, Reason::NotUnpublished, text, Action::Unpublish);
     }
-    if let Some(sweep) = sweep(memory, &[(&user.target, true), (&paths::parent(&user.target), false)]) {
+    let swept = match record.block {
+        true if memory.swept.contains(&user.target) => None,
+        true => Some(Action::SweepDevice { path: user.target.clone() }),
+        false => sweep(memory, &[(&user.target, true), (&paths::parent(&user.target), false)]),
+    };
+    if let Some(sweep) = swept {
         return Decision::Do(sweep, Why::waiting(Reason::TargetNotRemoved, text));
     }
     let mut rest = record.clone();
@@ -298,6 +281,11 @@ fn unstage(view: &VolumeView, record: &Record, memory: &Memory) -> Decision<Acti
         if let Some(sweep) = sweep(memory, &[(path, true)]) {
             return Decision::Do(sweep, Why::waiting(Reason::StagingNotRemoved, text));
         }
+    }
+    if record.block
+        && let Some(sweep) = sweep(memory, &[(&view.paths.published, false)])
+    {
+        return Decision::Do(sweep, Why::waiting(Reason::StagingNotRemoved, text));
     }
     let action = Action::RemoveRecord { path: view.paths.record.clone(), volume: view.name.clone() };
     Decision::Do(action, Why::waiting(Reason::RecordNotRemoved, text))
@@ -333,9 +321,25 @@ fn forget(view: &VolumeView, memory: &Memory) -> Decision<Action, Reason> {
         let text = format!("something is mounted at {path} and no record says what; unmount it by hand");
         return Decision::Rest(Why::waiting(Reason::MountedWithoutRecord, text));
     }
+    // Nothing was done on the strength of a record that nobody confirmed, so it can go.
+    if view.maybe_recorded {
+        let text = format!("a record of volume {} may be there, and nobody wants the volume any more", view.handle);
+        let action = Action::RemoveRecord { path: view.paths.record.clone(), volume: view.name.clone() };
+        return Decision::Do(action, Why::waiting(Reason::RecordNotRemoved, text));
+    }
     let node = match &view.node_side {
         NodeSide::Ours(node) if node.listed => node,
-        NodeSide::Ours(_) => return Decision::Rest(Why::settled(Reason::NotHere, "the volume is not on this node")),
+        NodeSide::Ours(_) => {
+            // Nothing is reported of a volume in a pod's own spec, so this is the last of it.
+            if view.ephemeral
+                && memory.removed
+                && let Some(sweep) = sweep(memory, &[(&view.paths.dir, false)])
+            {
+                let text = format!("nothing is left of volume {} but its directory", view.handle);
+                return Decision::Do(sweep, Why::waiting(Reason::DirectoriesNotRemoved, text));
+            }
+            return Decision::Rest(Why::settled(Reason::NotHere, "the volume is not on this node"));
+        }
         NodeSide::NotYet | NodeSide::Missing => {
             let text = format!("node {} does not carry this incarnation of its agent yet", view.node);
             return Decision::Rest(Why::waiting(Reason::NodeNotIntroduced, text));

@@ -2,7 +2,7 @@
 
 use api::{Kind, names};
 use control::host::{Op, ProcessState};
-use control::{Effect, Endpoint, Outcome, Reply};
+use control::{Effect, Endpoint, Outcome, Refusal, Reply};
 use csi::{Call, Response, v1};
 use serde_json::json;
 
@@ -12,7 +12,9 @@ use crate::Record;
 impl World {
     pub fn perform(&mut self, effect: &Effect) -> Outcome {
         match effect {
-            Effect::Read(_) | Effect::List { .. } | Effect::Write(_) | Effect::Nothing => self.api(effect).unwrap(),
+            Effect::Read(_) | Effect::List { .. } | Effect::Token(_) | Effect::Write(_) | Effect::Nothing => {
+                self.api(effect).unwrap()
+            }
             Effect::Call { to, call } => {
                 assert_eq!(*to, Endpoint::Driver(DRIVER.into()));
                 self.call(call)
@@ -44,7 +46,11 @@ impl World {
                 Response::NodeUnstageVolume(v1::NodeUnstageVolumeResponse {})
             }
             Call::NodePublishVolume(request) => {
-                assert!(self.machine.staged.contains(&request.staging_target_path), "40: published without staging");
+                let stages = self.local().drivers.get(DRIVER).is_some_and(|driver| driver.stages);
+                let staging = &request.staging_target_path;
+                let ephemeral = super::world::is_inline(&request.volume_id);
+                assert_eq!(ephemeral, staging.is_empty(), "103: what is in a pod's own spec is not staged");
+                assert!(ephemeral || !stages || self.machine.staged.contains(staging), "40: published without staging");
                 self.machine.published.insert(request.target_path.clone());
                 self.machine.dirs.insert(request.target_path.clone());
                 Response::NodePublishVolume(v1::NodePublishVolumeResponse {})
@@ -57,13 +63,23 @@ impl World {
                 self.machine.published.remove(&request.target_path);
                 Response::NodeUnpublishVolume(v1::NodeUnpublishVolumeResponse {})
             }
+            Call::NodeExpandVolume(request) => {
+                assert!(self.machine.staged.contains(&request.staging_target_path), "expanded without staging");
+                assert!(self.machine.published.contains(&request.volume_path), "expanded where it is not published");
+                if let Some(code) = self.machine.refuses {
+                    return Outcome::Refused(Refusal::Driver(code, "not now".into()));
+                }
+                let capacity_bytes = request.capacity_range.unwrap_or_default().required_bytes;
+                self.machine.size = capacity_bytes;
+                Response::NodeExpandVolume(v1::NodeExpandVolumeResponse { capacity_bytes })
+            }
             other => panic!("{other:?} is not the node's to call"),
         };
         Outcome::Done(Reply::Csi(response))
     }
 
     fn host(&mut self, op: &Op) -> Outcome {
-        let (now, Machine { machine, staged, published }) = (self.now.0, &mut self.machine);
+        let (now, Machine { machine, staged, published, .. }) = (self.now.0, &mut self.machine);
         machine.perform(now, op, |path| staged.contains(path) || published.contains(path))
     }
 
@@ -72,12 +88,22 @@ impl World {
         let machine = &self.machine;
         let there = !machine.staged.is_empty() || !machine.published.is_empty();
         if there {
-            assert!(self.node_lists("volumesInUse"), "30: mounted but not in use, after {after}");
             let record = machine.files.values().filter_map(|bytes| Record::parse(bytes).ok()).next();
             let record = record.unwrap_or_else(|| panic!("45: mounted without a record, after {after}"));
+            let reported = record.is_ephemeral() || self.node_lists("volumesInUse");
+            assert!(reported, "30: mounted but not in use, after {after}");
             for target in &machine.published {
                 assert!(record.publishes.values().any(|p| &p.target == target), "45: {target} is not in the record");
             }
+        }
+        let claim = self.get(Kind::PersistentVolumeClaim, "data").unwrap_or_default();
+        if let Some(told) = claim["status"]["capacity"]["storage"].as_str().filter(|_| machine.size > 0) {
+            let told = api::Quantity(told.into()).bytes().unwrap();
+            assert!(
+                told <= machine.size,
+                "56: the claim says {told}, the filesystem has {}, after {after}",
+                machine.size
+            );
         }
         for (name, (state, sources)) in &machine.processes {
             for source in sources.iter().filter(|source| source.ends_with("/mount")) {

@@ -50,12 +50,15 @@ fn status_is_written_only_when_it_changes() {
 }
 
 // Reliability 41.
+// KL-53.
 #[test]
 fn a_process_waits_for_every_volume() {
     let mut world = World::new();
     let volumes = json!([{ "name": "v", "persistentVolumeClaim": { "claimName": "data" } },
                          { "name": "w", "persistentVolumeClaim": { "claimName": "missing" } }]);
-    world.pod_with("a", json!({ "volumes": volumes }));
+    let mounts = json!([{ "name": "v", "mountPath": "/v" }, { "name": "w", "mountPath": "/w" }]);
+    let containers = json!([{ "name": "c", "image": "i", "command": ["/bin/true"], "volumeMounts": mounts }]);
+    world.pod_with("a", json!({ "volumes": volumes, "containers": containers }));
     world.settle();
     assert!(world.machine.processes.is_empty());
     let why = world.why(&World::pod_key("a"));
@@ -98,16 +101,16 @@ fn what_cannot_be_run_says_so() {
     };
     for (spec, reason, phase) in [
         (json!({ "containers": container(json!({ "command": null })) }), "CommandMissing", "Failed"),
-        (json!({ "volumes": [{ "name": "v", "configMap": { "name": "x" } }] }), "VolumeKindNotSupported", "Pending"),
-        (json!({ "initContainers": [{ "name": "i", "image": "i" }] }), "InitContainersNotSupported", "Pending"),
+        (json!({ "volumes": [{ "name": "v", "nfs": { "server": "s" } }] }), "VolumeKindNotSupported", "Pending"),
+        (json!({ "initContainers": [{ "name": "i", "image": "i" }] }), "CommandMissing", "Failed"),
         (
-            json!({ "containers": container(json!({ "env": [{ "name": "E", "valueFrom": { "fieldRef": { "fieldPath": "spec.nodeName" } } }] })) }),
-            "EnvSourceNotSupported",
+            json!({ "containers": container(json!({ "env": [{ "name": "E", "valueFrom": { "resourceFieldRef": { "containerName": "x", "resource": "limits.cpu" } } }] })) }),
+            "CreateContainerConfigError",
             "Pending",
         ),
         (
-            json!({ "containers": container(json!({ "volumeMounts": [{ "name": "v", "mountPath": "/d", "subPath": "s" }] })) }),
-            "SubPathNotSupported",
+            json!({ "containers": container(json!({ "volumeMounts": [{ "name": "v", "mountPath": "/d", "subPathExpr": "$(X)" }] })) }),
+            "CreateContainerConfigError",
             "Pending",
         ),
     ] {
@@ -181,6 +184,7 @@ fn every_container_is_a_process() {
 }
 
 // Reliability 42: a pod missing from a stale cache after a restart is not gone.
+// KL-27.
 #[test]
 fn a_pod_the_cache_does_not_show_is_asked_for_before_anything_is_taken_from_it() {
     let mut world = running(json!({}));
@@ -196,6 +200,7 @@ fn a_pod_the_cache_does_not_show_is_asked_for_before_anything_is_taken_from_it()
     assert_eq!(world.status("a")["phase"], "Running");
 }
 
+// KL-54.
 #[test]
 fn a_pod_deleted_by_force_is_stopped_and_taken_down() {
     let mut world = running(json!({}));
@@ -218,6 +223,7 @@ fn a_namesake_of_a_force_deleted_pod_runs_beside_its_remains() {
 }
 
 // Reliability 43: a start that was never answered may have happened.
+// KL-36.
 #[test]
 fn a_start_without_an_answer_is_stopped_before_the_volumes_go() {
     let mut world = World::new();

@@ -25,7 +25,27 @@ fn the_file_has_the_keys_kubernetes_uses() {
     assert_eq!(Record::parse(&bytes), Ok(record()));
 }
 
+// Seed 004: whether a volume was migrated is in its record, and one written without the key was not.
+#[test]
+fn the_file_says_whether_the_volume_was_migrated() {
+    let migrated = Record { migrated: true, ..record() };
+    let mut json: Value = serde_json::from_slice(&migrated.print()).unwrap();
+    assert_eq!(json["migratedVolume"], true);
+    assert_eq!(Record::parse(&migrated.print()), Ok(migrated));
+    json.as_object_mut().unwrap().remove("migratedVolume");
+    assert_eq!(Record::parse(alloc::format!("{json}").as_bytes()), Ok(record()));
+    for (annotation, said) in [(None, false), (Some("d.example"), true)] {
+        let mut world = super::world::World::new();
+        let patch = json!({ "metadata": { "annotations": { api::names::MIGRATED_TO: annotation } } });
+        world.patch(api::Kind::PersistentVolume, "pv1", patch);
+        world.pod("a");
+        world.settle();
+        assert_eq!(world.local().records[&super::world::unique()].migrated, said);
+    }
+}
+
 // Reliability 48.
+// KL-63.
 #[test]
 fn what_is_no_record_is_an_error() {
     let mut newer: Value = serde_json::from_slice(&record().print()).unwrap();

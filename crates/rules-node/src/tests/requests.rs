@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::world::{DRIVER, HANDLE, World, unique};
 use crate::action::InUse;
-use crate::paths::{empty_dir, pod_dirs};
+use crate::paths::{EMPTY_DIR, own_volume, pod_dirs};
 use crate::{Action, Paths, Publish, Record, VolumeSpec, target_path};
 
 const STAGED: &str = "/r/plugins/kubernetes.io/csi/d.example/HASH/globalmount";
@@ -63,7 +63,12 @@ fn life(mut world: World) -> Vec<Effect> {
 fn calls(effects: &[Effect]) -> Vec<(Endpoint, Call)> {
     let calls = effects.iter().filter_map(|effect| match effect {
         Effect::Call { to, call } => Some((to.clone(), call.clone())),
-        Effect::Read(_) | Effect::List { .. } | Effect::Write(_) | Effect::Host(_) | Effect::Nothing => None,
+        Effect::Read(_)
+        | Effect::List { .. }
+        | Effect::Token(_)
+        | Effect::Write(_)
+        | Effect::Host(_)
+        | Effect::Nothing => None,
     });
     calls.collect()
 }
@@ -85,6 +90,7 @@ fn compare(got: &[(Endpoint, Call)], wanted: &[Call]) {
 }
 
 // KL-66, KL-71: volume id, both contexts, capability and paths of all four calls.
+// KL-69.
 #[test]
 fn the_four_calls_of_a_life_are_complete() {
     let mut world = World::new();
@@ -120,6 +126,7 @@ fn the_four_calls_of_a_life_are_complete() {
 }
 
 // Read-only where the pod says so; podInfoOnMount adds to the volume context (KL-78).
+// KL-32.
 #[test]
 fn what_pod_and_driver_ask_for_is_in_the_request_to_publish() {
     let mut world = World::new();
@@ -158,7 +165,7 @@ fn access_modes_become_the_modes_of_csi() {
             "accessModes": modes, "mountOptions": ["noatime"],
             "csi": { "driver": "d", "volumeHandle": "h", "fsType": "ext4" },
         } });
-        VolumeSpec::of(&serde_json::from_value(body).unwrap())
+        VolumeSpec::of(&serde_json::from_value(body).unwrap(), None)
     };
     let first = [
         (&["ReadWriteOnce"][..], Mode::SingleNodeWriter, false),
@@ -180,13 +187,15 @@ fn access_modes_become_the_modes_of_csi() {
 fn paths_are_where_kubernetes_has_them() {
     let dir = staging().replace("/globalmount", "");
     let paths = Paths::of("/r", DRIVER, HANDLE);
-    assert_eq!(paths, Paths { staging: staging(), record: alloc::format!("{dir}/vol_data.json"), dir });
+    let (record, published) = (alloc::format!("{dir}/vol_data.json"), String::new());
+    assert_eq!(paths, Paths { staging: staging(), record, dir, published });
     assert_eq!(target_path("/r", "u", "a/b"), "/r/pods/u/volumes/kubernetes.io~csi/a~b/mount");
-    assert_eq!(empty_dir("/r", "u", "tmp"), "/r/pods/u/volumes/kubernetes.io~empty-dir/tmp");
+    assert_eq!(own_volume("/r", "u", EMPTY_DIR, "tmp"), "/r/pods/u/volumes/kubernetes.io~empty-dir/tmp");
     assert_eq!(pod_dirs("/r", "u"), ["/r/pods/u/volumes/kubernetes.io~csi", "/r/pods/u/volumes", "/r/pods/u"]);
 }
 
 // Reliability 41, 48: the record says everything before it may exist, and goes last.
+// KL-75.
 #[test]
 fn the_record_grows_with_the_volume_and_every_directory_goes() {
     let mut world = World::new();
@@ -198,13 +207,16 @@ fn the_record_grows_with_the_volume_and_every_directory_goes() {
     let whole = Record {
         attachment: names::attachment_name(HANDLE, DRIVER, "n"),
         driver: DRIVER.into(),
+        migrated: false,
         node: "n".into(),
         publishes: [(uid.clone(), publish)].into(),
+        size: None,
         volume: "pv1".into(),
         staging_path: Some(staging()),
         version: 1,
         handle: HANDLE.into(),
         lifecycle: "Persistent".into(),
+        block: false,
     };
     assert_eq!(whole.unique_name(), unique());
     let without = Record { publishes: BTreeMap::new(), ..whole.clone() };
@@ -246,7 +258,7 @@ fn a_process_is_started_with_its_command_and_mounts() {
     let Some(Process { name, command, mounts, .. }) = started.next() else { panic!("nothing was started") };
     assert_eq!(*name, alloc::format!("{uid}_ns_a_c_0"));
     assert_eq!(command, &["/bin/true"]);
-    let wanted = ProcessMount { source: target(&uid), target: "/data".into(), read_only: false };
+    let wanted = ProcessMount { source: target(&uid), target: "/data".into(), ..ProcessMount::default() };
     assert_eq!(mounts, &[wanted]);
     assert!(effects.contains(&Effect::Host(Op::ForgetProcess { name: name.clone() })));
 }

@@ -11,7 +11,7 @@ use crate::{DriverFacts, Local, Node, ProcessName};
 
 fn scene() -> Scene<Node> {
     let mut local = Local::new("n", "life-1", "/r");
-    local.drivers.insert("d".into(), DriverFacts { stages: true });
+    local.drivers.insert("d".into(), DriverFacts { stages: true, ..DriverFacts::default() });
     let mut lab = Lab::new("ns", local);
     lab.make(&format!("node n ready=true @{}=life-1", names::AGENT_INCARNATION));
     lab.make(r#"claim data class="" volume=pv1"#);

@@ -12,10 +12,11 @@ use control::{Decision, Rules, Timestamp};
 use prove_lab::{Choices, check_table, verdict};
 use serde_json::json;
 
-use crate::paths::{Paths, empty_dirs, pod_dirs};
+use crate::paths::{Paths, own_dirs, pod_dirs};
 use crate::{
     Action, AttachProof, AttachmentState, ContainerView, DriverFacts, Memory, MountState, Node, NodeSide, OnNode,
-    PodView, PodVolumeView, Publish, Record, RecordSide, Remains, User, UserState, View, VolumeSpec, VolumeView,
+    PodView, PodVolumeView, Publish, Record, RecordSide, Remains, ToldOfNode, User, UserState, View, VolumeSpec,
+    VolumeView,
 };
 
 const NOW: Timestamp = Timestamp(1_000_000);
@@ -33,17 +34,26 @@ fn volume() -> VolumeView {
         name: "v".into(),
         driver: "d".into(),
         handle: "h".into(),
-        paths: Paths { dir: "/r/d".into(), staging: "/r/d/globalmount".into(), record: "/r/d/record".into() },
+        paths: Paths {
+            dir: "/r/d".into(),
+            staging: "/r/d/globalmount".into(),
+            record: "/r/d/record".into(),
+            published: String::new(),
+        },
         node_side: NodeSide::Missing,
         spec: None,
         attachment: AttachmentState::Attached,
         facts: None,
         record: RecordSide::Missing,
+        ephemeral: false,
         staged: MountState::No,
         staged_by_us: false,
         users: BTreeMap::new(),
+        out_of_reach: None,
         stray: None,
+        growth: None,
         clearing: None,
+        maybe_recorded: false,
     }
 }
 
@@ -59,7 +69,7 @@ fn node_side(choices: &mut Choices) -> NodeSide {
 }
 
 fn facts(choices: &mut Choices) -> Option<DriverFacts> {
-    let facts = |stages| Some(DriverFacts { stages });
+    let facts = |stages| Some(DriverFacts { stages, ..DriverFacts::default() });
     choices.one_of("driver", &[("stages", facts(true)), ("does-not-stage", facts(false)), ("missing", None)])
 }
 
@@ -72,6 +82,12 @@ fn user(standing: UserState, mounted: bool, recorded: bool) -> User {
         standing,
         mounted: MountState::from(mounted),
         recorded,
+        mount_group: None,
+        group: None,
+        grouped: false,
+        vanished: false,
+        health: None,
+        recovered: false,
     }
 }
 
@@ -107,12 +123,12 @@ fn every_shape_of_a_volume_that_is_wanted() {
     check_table(env!("CARGO_MANIFEST_DIR"), "mount", |choices| {
         let mut view = volume();
         let body = json!({ "metadata": { "name": "pv" }, "spec": { "accessModes": ["ReadWriteOnce"] } });
-        let spec = VolumeSpec::of(&serde_json::from_value(body).unwrap());
+        let spec = VolumeSpec::of(&serde_json::from_value(body).unwrap(), None);
         view.spec = choices.one_of(
             "spec",
             &[
                 ("plain", Some(spec.clone())),
-                ("unsupported", Some(VolumeSpec { unsupported: Some("raw"), ..spec })),
+                ("unsupported", Some(VolumeSpec { refused: Some("raw".into()), ..spec })),
                 ("unknown", None),
             ],
         );
@@ -235,6 +251,16 @@ fn pod_volume(choices: &mut Choices) -> PodVolumeView {
     )
 }
 
+/// How far the end of a process has come.
+fn told(choices: &mut Choices, name: &str, memory: &mut Memory) {
+    match choices.word("told-to-end", &["no", "asked", "asked-long-ago", "made-to"]) {
+        "asked" => drop(memory.asked.insert(name.into(), NOW)),
+        "asked-long-ago" => drop(memory.asked.insert(name.into(), Timestamp(1))),
+        "made-to" => drop(memory.stopped.insert(name.into())),
+        _no => {}
+    }
+}
+
 /// What is decided once the pod's status says how it fares.
 fn after_status(mut view: PodView, memory: &Memory) -> String {
     let decision = Node::decide(NOW, &View::Pod(Box::new(view.clone())), memory);
@@ -255,21 +281,42 @@ fn every_shape_of_a_pod() {
             volumes.insert("v".into(), pod_volume(choices));
             let state = process(choices, "process");
             let latest = state.map(|state| (0, "u_ns_a_c_0".into(), state));
-            containers.push(ContainerView { latest, earlier: vec![] });
-            if choices.flag("told-to-stop") {
-                memory.stopped.insert("u_ns_a_c_0".into());
-            }
+            containers.push(ContainerView {
+                latest,
+                earlier: vec![],
+                started: true,
+                ready: true,
+                unwell: None,
+                pre_stop: None,
+            });
+            told(choices, "u_ns_a_c_0", &mut memory);
         }
         let (recorded, sealed) = (choices.flag("volumes-recorded"), choices.flag("sealed"));
         if choices.flag("directories-made") {
             memory.made.insert("/r/e".into());
         }
         if choices.flag("directories-swept") {
-            memory.swept = pod_dirs("/r", "u").into_iter().chain([empty_dirs("/r", "u")]).collect();
+            memory.swept = pod_dirs("/r", "u").into_iter().chain(own_dirs("/r", "u")).collect();
         }
         let (key, root) = (ObjectKey::new("ns", "a"), "/r".into());
         let pod = pod.map(Arc::new);
-        after_status(PodView { key, root, pod, sealed, recorded, containers, volumes, remains: vec![] }, &memory)
+        after_status(
+            PodView {
+                key,
+                root,
+                pod,
+                sealed,
+                recorded,
+                init: vec![],
+                containers,
+                volumes,
+                volume_groups: vec![],
+                own_mounts: vec![],
+                node: ToldOfNode::default(),
+                remains: vec![],
+            },
+            &memory,
+        )
     });
 }
 
@@ -286,16 +333,27 @@ fn every_shape_of_remains() {
         }
         let (sealed, recorded) = (choices.flag("sealed"), choices.flag("volumes-recorded"));
         let processes = process(choices, "process").into_iter().map(|state| ("p".into(), state)).collect();
-        if choices.flag("told-to-stop") {
-            memory.stopped.insert("p".into());
-        }
+        told(choices, "p", &mut memory);
         if choices.flag("directories-swept") {
-            memory.swept = pod_dirs("/r", "old").into_iter().chain([empty_dirs("/r", "old")]).collect();
+            memory.swept = pod_dirs("/r", "old").into_iter().chain(own_dirs("/r", "old")).collect();
         }
-        let remains = vec![Remains { uid: "old".into(), sealed, recorded, processes }];
+        let remains = vec![Remains { uid: "old".into(), sealed, recorded, processes, own_mounts: vec![] }];
         let (key, root) = (ObjectKey::new("ns", "a"), "/r".into());
-        let (containers, volumes) = (vec![], BTreeMap::new());
-        let view = PodView { key, root, pod: None, sealed: false, recorded: false, containers, volumes, remains };
+        let (init, containers, volumes) = (vec![], vec![], BTreeMap::new());
+        let view = PodView {
+            key,
+            root,
+            pod: None,
+            sealed: false,
+            recorded: false,
+            init,
+            containers,
+            volumes,
+            volume_groups: vec![],
+            own_mounts: vec![],
+            node: ToldOfNode::default(),
+            remains,
+        };
         decide(&View::Pod(Box::new(view)), &memory)
     });
 }

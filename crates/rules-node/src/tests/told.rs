@@ -2,7 +2,7 @@
 
 use alloc::string::String;
 
-use api::{Kind, Value, names};
+use api::{Kind, Value};
 use control::{Action as _, Decision, EventType, Narrate as _, Rules as _, Why};
 use serde_json::json;
 
@@ -99,9 +99,9 @@ fn what_keeps_a_pod_from_its_volume_is_an_event() {
         world
     };
     let raw = with(json!({ "csi": { "driver": "d.example", "volumeHandle": "h2" } }), "Block");
-    let (tone, reason, text) = event(&raw, &Key::Volume(names::unique_volume_name("d.example", "h2")));
+    let (tone, reason, text) = event(&raw, &World::pod_key("a"));
     assert_eq!((tone, reason), (EventType::Warning, "FailedMount"));
-    assert!(text.contains("raw block"), "{text}");
+    assert!(text.contains("volumeMode Block"), "{text}");
 
     let foreign = with(json!({ "hostPath": { "path": "/x" } }), "Filesystem");
     let (_, reason, text) = event(&foreign, &World::pod_key("a"));
@@ -115,6 +115,40 @@ fn what_keeps_a_pod_from_its_volume_is_an_event() {
     let (_, reason, text) = event(&missing, &World::volume_key());
     assert_eq!(reason, "FailedMount");
     assert!(text.contains("is not registered"), "{text}");
+}
+
+// KL-50: a pod that named its node itself gets no volume that cannot be reached from there; one that has it keeps it.
+#[test]
+fn kl_50_a_volume_out_of_reach_is_not_mounted_and_told() {
+    let zone = |zone: &str| {
+        let term = json!({ "matchExpressions": [{ "key": "zone", "operator": "In", "values": [zone] }] });
+        json!({ "required": { "nodeSelectorTerms": [term] } })
+    };
+    let mut world = World::new();
+    world.patch(Kind::Node, "n", json!({ "metadata": { "labels": { "zone": "here" } } }));
+    world.volume_with(|spec| spec["nodeAffinity"] = zone("elsewhere"));
+    world.pod("a");
+    world.settle();
+    assert!(world.machine.staged.is_empty() && world.local().records.is_empty(), "nothing is done about it");
+    let (tone, reason, text) = event(&world, &World::volume_key());
+    assert_eq!((tone, reason), (EventType::Warning, "FailedMount"));
+    assert!(text.contains("NodeAffinity") && text.contains("cannot be reached from node n"), "{text}");
+    world.patch(Kind::Node, "n", json!({ "metadata": { "labels": { "zone": "elsewhere" } } }));
+    world.settle();
+    assert_eq!(world.status("a")["phase"], "Running", "the node's labels count as they are now");
+    world.patch(Kind::Node, "n", json!({ "metadata": { "labels": { "zone": "here" } } }));
+    world.settle();
+    assert_eq!(rest(&world, &World::volume_key()).code, Reason::Mounted, "what is mounted stays");
+}
+
+// KL-85: after 30 seconds, and every minute, by the words of the action.
+#[test]
+fn kl_85_a_slow_change_of_group_has_words_for_users() {
+    let change = crate::GroupChange { group: 2000, only_if_root_differs: false };
+    let news = crate::Action::SetGroup { target: "/r/x".into(), change }.news();
+    let (reason, text) = news.slow.unwrap();
+    assert_eq!((reason, news.failed), ("VolumePermissionChangeInProgress", Some("FailedMount")));
+    assert!(text.contains("/r/x") && text.contains("2000"), "{text}");
 }
 
 #[test]

@@ -24,6 +24,7 @@ fn running() -> World {
     world
 }
 
+// KL-38, KL-41.
 #[test]
 fn the_straight_path_there_and_back() {
     let mut world = World::new();
@@ -56,6 +57,7 @@ fn a_restart_at_rest_does_nothing() {
 }
 
 // Reliability 29.
+// KL-40.
 #[test]
 fn nothing_is_staged_until_the_api_itself_says_attached() {
     let mut world = World::new();
@@ -74,6 +76,7 @@ fn nothing_is_staged_until_the_api_itself_says_attached() {
 }
 
 // Reliability 29: proof is of this incarnation of the agent.
+// KL-58.
 #[test]
 fn another_life_on_the_node_object_stops_everything() {
     let mut world = World::new();
@@ -116,6 +119,45 @@ fn forgotten_proof_is_asked_for_again() {
     assert_eq!(world.step(&key), Some("Publish"));
 }
 
+// The staging directory goes although the machine did not say so, and then another pod wants the volume.
+#[test]
+fn a_directory_that_may_be_gone_is_made_again() {
+    let mut world = running();
+    let key = World::volume_key();
+    world.delete_pod("a");
+    world.faults.insert("Unstage", Fault::RequestLost);
+    while world.faults.contains_key("Unstage") {
+        for key in [World::pod_key("a"), key.clone()] {
+            world.step(&key);
+        }
+    }
+    world.pass(120_000);
+    assert_eq!(world.step(&key), Some("Unstage"));
+    world.faults.insert("Sweep", Fault::AnswerLost);
+    assert_eq!(world.step(&key), Some("Sweep"));
+    world.pod("b");
+    world.settle();
+    assert_eq!(world.status("b")["phase"], "Running");
+}
+
+// Reliability 45, 49: the machine did not say whether it wrote the record, and then nobody wants the volume any more.
+#[test]
+fn a_record_that_may_have_been_written_is_removed() {
+    for fault in [Fault::AnswerLost, Fault::RequestLost] {
+        let mut world = World::new();
+        world.pod("a");
+        let key = World::volume_key();
+        assert_eq!(world.step(&key), Some("ReportInUse"));
+        world.faults.insert("WriteRecord", fault);
+        assert_eq!(world.step(&key), Some("WriteRecord"));
+        world.force_delete_pod("a");
+        let done = world.settle();
+        assert_eq!(calls(&done), Vec::<&str>::new(), "nothing was mounted on the strength of it");
+        assert!(world.machine.files.is_empty(), "{done:?}");
+        assert!(!world.node_lists("volumesInUse"));
+    }
+}
+
 // Pipeline step 9b, reliability 30: a clearing given up on must not land after the volume is mounted again.
 #[test]
 fn an_unanswered_clearing_is_settled_before_staging() {
@@ -155,6 +197,7 @@ fn a_clearing_of_an_earlier_life_fails() {
 }
 
 // Reliability 47.
+// KL-44, KL-47, KL-48.
 #[test]
 fn an_unanswered_stage_is_unstaged_and_a_refused_one_is_not() {
     for (fault, expected) in [
@@ -177,6 +220,7 @@ fn an_unanswered_stage_is_unstaged_and_a_refused_one_is_not() {
 }
 
 // Reliability 39, 47: after a restart every publish in the record is uncertain.
+// KL-56.
 #[test]
 fn after_a_restart_the_record_says_what_to_take_down() {
     let mut world = World::new();
@@ -191,6 +235,7 @@ fn after_a_restart_the_record_says_what_to_take_down() {
     assert_eq!(calls(&world.settle()), ["Unpublish", "Unstage"]); // 49 as well: no pod object is left.
 }
 
+// KL-59.
 #[test]
 fn a_publish_in_the_record_but_not_mounted_is_repeated() {
     let mut world = World::new();
@@ -229,6 +274,7 @@ fn an_unreadable_record_means_in_use() {
     assert!(world.node_lists("volumesInUse"));
 }
 
+// KL-57: never by force.
 #[test]
 fn a_mount_without_a_record_is_left_alone_and_stays_reported() {
     let mut world = running();
@@ -239,6 +285,7 @@ fn a_mount_without_a_record_is_left_alone_and_stays_reported() {
 }
 
 // Reliability 42: neither a claim being deleted nor an unbound one takes a running pod's mount away.
+// KL-28.
 #[test]
 fn a_running_pod_keeps_its_volume_whatever_becomes_of_the_claim() {
     let mut world = running();
@@ -253,6 +300,7 @@ fn a_running_pod_keeps_its_volume_whatever_becomes_of_the_claim() {
     assert_eq!(calls(&gone.settle()), Vec::<&str>::new());
 }
 
+// KL-42, KL-52: nothing is unstaged while the record names a pod.
 #[test]
 fn two_pods_share_the_staging_and_the_last_one_takes_it_away() {
     let mut world = running();
@@ -279,6 +327,7 @@ fn a_one_pod_volume_waits_for_the_first_pod_to_go() {
     assert_eq!(calls(&world.settle()), ["Unpublish", "Publish"]);
 }
 
+// KL-65.
 #[test]
 fn a_driver_that_does_not_stage_is_only_asked_to_publish() {
     let mut world = World::new();
@@ -288,7 +337,8 @@ fn a_driver_that_does_not_stage_is_only_asked_to_publish() {
     while world.log.last().copied() != Some("MakeDir") {
         world.step(&key);
     }
-    let Decision::Do(Action::Publish { staging: None, .. }, _) = world.decide(&key) else { panic!("publishes") };
+    let Decision::Do(Action::Publish(publishing), _) = world.decide(&key) else { panic!("publishes") };
+    assert_eq!(publishing.staging, None);
     assert_eq!(world.local().records[&unique()].staging_path, None);
 }
 
@@ -306,7 +356,7 @@ fn the_driver_is_told_what_the_objects_say() {
     let key = World::volume_key();
     let publish = loop {
         match world.decide(&key) {
-            Decision::Do(action @ Action::Publish { .. }, _) => break action,
+            Decision::Do(action @ Action::Publish(_), _) => break action,
             Decision::Do(..) => drop(world.step(&key)),
             other => panic!("{other:?}"),
         }
@@ -336,18 +386,7 @@ fn a_missing_driver_is_named() {
     assert!(why.text.contains("d.example") && why.text.contains("pv1"), "{why}");
 }
 
-#[test]
-fn secrets_and_raw_block_are_refused_in_words() {
-    for change in [
-        json!({ "volumeMode": "Block" }),
-        json!({ "csi": { "nodeStageSecretRef": { "name": "s", "namespace": "n" } } }),
-    ] {
-        let spec = serde_json::from_value(change).unwrap();
-        let volume = api::PersistentVolume { spec, ..Default::default() };
-        assert!(crate::VolumeSpec::of(&volume).unsupported.is_some());
-    }
-}
-
+// KL-67, KL-68.
 #[test]
 fn the_record_is_removed_only_after_the_last_unstage() {
     let mut world = running();
@@ -359,6 +398,7 @@ fn the_record_is_removed_only_after_the_last_unstage() {
     assert_eq!(world.local().records.get(&unique()), None::<&Record>);
 }
 
+// KL-33.
 #[test]
 fn what_goes_wrong_with_a_volume_is_said_about_the_pods_that_use_it() {
     let world = running();

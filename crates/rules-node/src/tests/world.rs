@@ -16,8 +16,15 @@ pub const DRIVER: &str = "d.example";
 pub const HANDLE: &str = "h1";
 pub const ROOT: &str = "/r";
 
+/// What a key waits for that has nothing left to do: a restart, or another look after a while.
+const RESTS: [&str; 4] = ["CrashLoopBackOff", "SourceNotRead", "TokenNotHad", "ScratchNotMeasured"];
+
 pub fn unique() -> String {
     names::unique_volume_name(DRIVER, HANDLE)
+}
+
+pub fn is_inline(handle: &str) -> bool {
+    handle != HANDLE
 }
 
 /// What the machine really holds, and what the driver mounted on it.
@@ -26,6 +33,10 @@ pub struct Machine {
     pub machine: prove_lab::ScriptedMachine,
     pub staged: BTreeSet<String>,
     pub published: BTreeSet<String>,
+    /// How many bytes the filesystem has; what the claim was told must not be more.
+    pub size: i64,
+    /// How NodeExpandVolume is refused.
+    pub refuses: Option<csi::Code>,
 }
 
 impl Deref for Machine {
@@ -54,9 +65,14 @@ prove_lab::world_of!(World, lab: Node);
 impl World {
     /// A node with a registered driver, a bound claim `data`, and its volume attached and reported.
     pub fn new() -> World {
+        World::asking("1Gi", &json!({}))
+    }
+
+    /// The same with a claim that asks for this size, and more said about the volume's source.
+    pub fn asking(size: &str, source: &Value) -> World {
         let lab = Lab::new("ns", Local::new("n", "life-1", ROOT));
         let mut world = World { lab, machine: Machine::default(), held: Vec::new() };
-        let facts = DriverFacts { stages: true };
+        let facts = DriverFacts { stages: true, expands: true, ..DriverFacts::default() };
         world.update_local(|local| {
             local.drivers.insert(DRIVER.into(), facts);
         });
@@ -65,17 +81,22 @@ impl World {
             json!({ "metadata": { "name": "n", "annotations": { names::AGENT_INCARNATION: "life-1" } },
             "status": { "conditions": [{ "type": "Ready", "status": "True" }] } }),
         );
-        world.volume();
+        world.volume(size, source);
         world.attach();
         world
     }
 
-    fn volume(&mut self) {
+    fn volume(&mut self, size: &str, source: &Value) {
+        let mut csi = json!({ "driver": DRIVER, "volumeHandle": HANDLE, "fsType": "ext4",
+            "volumeAttributes": { "made": "here" } });
+        for (key, value) in source.as_object().unwrap() {
+            csi[key] = value.clone();
+        }
         self.create(
             Kind::PersistentVolumeClaim,
             json!({ "metadata": { "name": "data" }, "spec": {
             "accessModes": ["ReadWriteOnce"], "volumeName": "pv1", "storageClassName": "",
-            "resources": { "requests": { "storage": "1Gi" } } } }),
+            "resources": { "requests": { "storage": size } } } }),
         );
         let uid = self.get(Kind::PersistentVolumeClaim, "data").unwrap()["metadata"]["uid"].clone();
         self.create(
@@ -83,8 +104,7 @@ impl World {
             json!({ "metadata": { "name": "pv1" }, "spec": {
             "capacity": { "storage": "1Gi" }, "accessModes": ["ReadWriteOnce"], "mountOptions": ["noatime"],
             "claimRef": { "namespace": "ns", "name": "data", "uid": uid },
-            "csi": { "driver": DRIVER, "volumeHandle": HANDLE, "fsType": "ext4",
-                     "volumeAttributes": { "made": "here" } } } }),
+            "csi": csi } }),
         );
     }
 
@@ -210,7 +230,7 @@ impl World {
             let stepped = keys.iter().filter(|key| self.step(key).is_some()).count();
             // Pauses are short in pretend time; restarts of containers are not waited for.
             let next = keys.iter().filter_map(|key| match self.decide(key) {
-                Decision::Wait(until, why) if why.code != "CrashLoopBackOff" => Some(until),
+                Decision::Wait(until, why) if !RESTS.contains(&why.code) => Some(until),
                 _ => None,
             });
             match next.min() {
@@ -227,6 +247,12 @@ impl World {
         if states.iter().any(|(name, state)| self.local().processes.get(name) != Some(state)) {
             self.update_local(|local| local.processes.extend(states));
         }
+    }
+
+    /// Time passes, and whatever that makes due is done.
+    pub fn after_millis(&mut self, millis: u64) {
+        self.now = self.now.after_millis(millis);
+        self.settle();
     }
 
     /// The pod's process ends by itself.
@@ -252,6 +278,7 @@ impl World {
             let _ = local.load_record(path, Ok(bytes.clone()));
         }
         local.mounts = self.machine.staged.union(&self.machine.published).cloned().collect();
+        local.mounts.extend(self.machine.memory.iter().cloned());
         self.engine = Engine::new(local);
         self.cache = Cache::default();
         self.watch_processes();
@@ -267,5 +294,53 @@ impl World {
     pub fn land_late(&mut self) {
         self.lab.land_late();
         self.check_laws("a late write");
+    }
+}
+
+impl World {
+    /// The calls that were made of a driver while the world came to rest, and everything that was done.
+    pub fn calls(&mut self) -> Vec<csi::Call> {
+        let mut calls = Vec::new();
+        for _ in 0..200 {
+            let mut keys = Node::keys(&self.cache, self.local());
+            keys.extend(self.engine.remembered().map(|(key, ..)| key.clone()));
+            let mut stepped = false;
+            for key in keys {
+                let Some((action, effect)) = self.begin(&key) else { continue };
+                stepped = true;
+                if let Effect::Call { call, .. } = &effect {
+                    calls.push(call.clone());
+                }
+                self.carry_out(&key, &action, &effect);
+            }
+            if !stepped {
+                return calls;
+            }
+        }
+        panic!("never comes to rest: {:?}", &self.log[self.log.len() - 20..]);
+    }
+
+    /// Changes the volume's object, which nobody may change once it is there: it is made anew.
+    pub fn volume_with(&mut self, change: impl FnOnce(&mut Value)) {
+        let mut volume = self.get(Kind::PersistentVolume, "pv1").unwrap();
+        change(&mut volume["spec"]);
+        let (spec, metadata) = (volume["spec"].clone(), json!({ "name": "pv1" }));
+        self.patch(Kind::PersistentVolume, "pv1", json!({ "metadata": { "finalizers": null } }));
+        self.delete(Kind::PersistentVolume, "pv1");
+        self.create(Kind::PersistentVolume, json!({ "metadata": metadata, "spec": spec }));
+    }
+
+    /// The driver's object.
+    pub fn driver(&mut self, spec: Value) {
+        self.create(Kind::CSIDriver, json!({ "metadata": { "name": DRIVER }, "spec": spec }));
+    }
+
+    /// What the driver can do on this node.
+    pub fn driver_can(&mut self, change: impl FnOnce(&mut DriverFacts)) {
+        self.update_local(|local| change(local.drivers.get_mut(DRIVER).unwrap()));
+    }
+
+    pub fn uid(&self, pod: &str) -> String {
+        self.get(Kind::Pod, pod).unwrap()["metadata"]["uid"].as_str().unwrap().into()
     }
 }

@@ -1,0 +1,82 @@
+//! What drivers say of the health of volumes: KL-105.
+
+use alloc::string::ToString as _;
+use alloc::vec::Vec;
+
+use api::Kind;
+use control::{Action as _, Attempt, Decision, Outcome, Reply, Rules as _};
+use csi::v1::VolumeHealthErrorType::{DataLoss, Degraded, UnknownVolumeHealthType};
+use csi::{Response, v1};
+
+use super::world::World;
+use crate::{Action, Key, Node, unwell_claims};
+
+fn said(statuses: &[(v1::VolumeHealthErrorType, &str)]) -> Outcome {
+    let entry = |(status, reason): &(v1::VolumeHealthErrorType, &str)| v1::volume_health::VolumeHealthEntry {
+        status: (*status).into(),
+        reason: (*reason).into(),
+        message: "the driver's words".into(),
+    };
+    let health_statuses = statuses.iter().map(entry).collect();
+    let volume_health = Some(v1::VolumeHealth { volume_id: "h1".into(), health_statuses });
+    Outcome::Done(Reply::Csi(Response::NodeGetVolumeHealth(v1::NodeGetVolumeHealthResponse { volume_health })))
+}
+
+/// The question that is due, answered; and what users are told of it.
+fn answer(world: &mut World, got: &Outcome) -> Attempt {
+    let key = World::volume_key();
+    let (action, effect) = world.begin(&key).unwrap();
+    let Action::AskHealth(asked) = &action else { panic!("{action:?}") };
+    assert_eq!(effect, asked.effect());
+    assert_eq!(action.news().failed, Some("VolumeConditionAbnormal"));
+    world.finish(&key, got);
+    action.attempt(got)
+}
+
+fn later(world: &mut World) {
+    world.now = world.now.after_millis(60_000);
+}
+
+fn told(attempt: &Attempt) -> bool {
+    matches!(attempt, Attempt::Failed(text) if text.contains("the driver's words"))
+}
+
+// KL-105: asked every minute; another kind or reason is told, the same is not; no answer changes nothing; recovery is
+// told once.
+#[test]
+fn kl_105_what_changes_about_a_volumes_health_is_told() {
+    let mut world = World::new();
+    world.pod("a");
+    world.settle();
+    assert!(matches!(world.decide(&World::volume_key()), Decision::Rest(_)), "the driver does not tell");
+    world.driver_can(|driver| driver.tells_health = true);
+    assert_eq!(answer(&mut world, &said(&[])), Attempt::Neutral);
+    assert!(matches!(world.decide(&World::volume_key()), Decision::Wait(..)), "a minute later again");
+    assert_eq!(unwell_claims(&world.cache, world.local()).into_values().collect::<Vec<_>>(), [false]);
+
+    later(&mut world);
+    assert!(told(&answer(&mut world, &said(&[(Degraded, "SlowDisk"), (UnknownVolumeHealthType, "x")]))));
+    let claims = unwell_claims(&world.cache, world.local());
+    let (claim, unwell) = claims.first_key_value().unwrap();
+    assert_eq!((claim.to_string().as_str(), *unwell), ("ns/data", true));
+    later(&mut world);
+    assert!(!told(&answer(&mut world, &said(&[(Degraded, "SlowDisk")]))), "the same is not told again");
+    later(&mut world);
+    assert_eq!(answer(&mut world, &Outcome::Unknown("no answer".into())), Attempt::Neutral);
+    assert!(unwell_claims(&world.cache, world.local()).into_values().all(|unwell| unwell), "what was said stands");
+    later(&mut world);
+    assert!(told(&answer(&mut world, &said(&[(DataLoss, "Gone")]))), "another kind is");
+
+    later(&mut world);
+    assert_eq!(answer(&mut world, &said(&[])), Attempt::Neutral);
+    let Decision::Do(action, _) = world.decide(&World::volume_key()) else { panic!("recovery is told") };
+    assert_eq!(action.news().done.unwrap().0, "VolumeConditionNormal");
+    assert_eq!(world.step(&World::volume_key()), Some("NoteRecovered"));
+    assert!(matches!(world.decide(&World::volume_key()), Decision::Wait(..)), "once");
+
+    world.driver_can(|driver| driver.tells_health = false);
+    world.delete_pod("a");
+    world.settle();
+    assert!(world.local().health.is_empty() && world.get(Kind::Pod, "a").is_none());
+    assert!(Node::keys(&world.cache, world.local()).iter().all(|key| !matches!(key, Key::Orphans)));
+}
