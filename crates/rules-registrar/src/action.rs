@@ -4,12 +4,15 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{Condition, CsiNodeDriver, Kind, ObjectRef, Patch, Precondition, Subresource, Time, Write, names};
-use control::{Attempt, Effect, Endpoint, Lane, Outcome, Permission, Reply};
+use control::{Attempt, Effect, Endpoint, Lane, Outcome, Permission, Reply, Timestamp};
 use csi::{Call, Response, registration, v1};
 use serde_json::json;
 
 use crate::lease;
-use crate::local::{Local, MachineFacts, NodeInfo, PluginAtSocket, RegisteredDriver, RegistrationProgress, Socket};
+use crate::limit::LimitAsked;
+use crate::local::{
+    Local, MachineFacts, NodeAbilities, NodeInfo, PluginAtSocket, RegisteredDriver, RegistrationProgress, Socket,
+};
 
 /// What the registrar does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -28,8 +31,8 @@ pub enum Action {
         name: String,
         /// The object as seen.
         only_if: Precondition,
-        /// Annotations to set.
-        annotations: BTreeMap<String, String>,
+        /// Annotations to set, or to remove.
+        annotations: BTreeMap<String, Option<String>>,
         /// Labels to set.
         labels: BTreeMap<String, String>,
     },
@@ -83,10 +86,23 @@ pub enum Action {
     AskPlace(At, String),
     /// Ask the driver what it can do.
     AskAbilities(At, String),
+    /// Ask the driver again how many volumes the node takes.
+    AskLimit {
+        at: At,
+        /// The driver's own socket.
+        socket: String,
+        /// What is known of it once it was asked, whatever it answers.
+        asked: LimitAsked,
+    },
     /// Tell the driver that it is registered.
     Welcome(At),
     /// Tell the driver why it is not registered.
-    TurnAway(At, String),
+    TurnAway {
+        at: At,
+        problem: String,
+        /// When that was decided.
+        now: Timestamp,
+    },
 }
 
 /// A registration socket, and which one of those that were at its path.
@@ -111,8 +127,9 @@ impl control::Action for Action {
             Action::AskOptions(_) => "AskOptions",
             Action::AskPlace(..) => "AskPlace",
             Action::AskAbilities(..) => "AskAbilities",
+            Action::AskLimit { .. } => "AskLimit",
             Action::Welcome(_) => "Welcome",
-            Action::TurnAway(..) => "TurnAway",
+            Action::TurnAway { .. } => "TurnAway",
         }
     }
 
@@ -142,12 +159,14 @@ impl control::Action for Action {
             }
             Action::AskWho(at) => call(&at.path, Call::GetInfo(registration::InfoRequest {})),
             Action::AskOptions(at) => call(&at.path, Call::GetCSIDriverInfo(registration::CsiDriverInfoRequest {})),
-            Action::AskPlace(_, socket) => call(socket, Call::NodeGetInfo(v1::NodeGetInfoRequest {})),
+            Action::AskPlace(_, socket) | Action::AskLimit { socket, .. } => {
+                call(socket, Call::NodeGetInfo(v1::NodeGetInfoRequest {}))
+            }
             Action::AskAbilities(_, socket) => {
                 call(socket, Call::NodeGetCapabilities(v1::NodeGetCapabilitiesRequest {}))
             }
             Action::Welcome(at) => notify(at, true, ""),
-            Action::TurnAway(at, reason) => notify(at, false, reason),
+            Action::TurnAway { at, problem, .. } => notify(at, false, problem),
         }
     }
 
@@ -162,7 +181,9 @@ impl control::Action for Action {
     /// Failures of an earlier socket at the same path delay nobody.
     fn lane(&self) -> Lane<'_> {
         let subject = self.at().map(|at| format!("{}/", at.incarnation));
-        Lane { number: 0, subject: subject.unwrap_or_default().into() }
+        // A driver that does not say its limit again is registered all the same.
+        let number = u8::from(matches!(self, Action::AskLimit { .. }));
+        Lane { number, subject: subject.unwrap_or_default().into() }
     }
 
     fn permissions() -> &'static [Permission] {
@@ -201,7 +222,7 @@ fn create_node(name: &str, incarnation: &str, at: &Time, machine: Option<&Machin
             "labels": { names::HOSTNAME_LABEL: name },
             "annotations": { names::CONTROLLER_MANAGED_ATTACH: "true", names::AGENT_INCARNATION: incarnation },
         },
-        "status": status(&[ready(at, None)], machine),
+        "status": status(&[not_ready(at)], machine),
     });
     Effect::Write(Write::Create { target: ObjectRef::cluster(Kind::Node, name), body })
 }
@@ -215,6 +236,16 @@ pub fn ready(at: &Time, since: Option<Time>) -> Condition {
         message: "the node agent is at work".into(),
         last_heartbeat_time: Some(at.clone()),
         last_transition_time: Some(since.unwrap_or_else(|| at.clone())),
+    }
+}
+
+/// KL-24: a node is not ready before its CSINode is there, or pods could be placed that its drivers cannot serve.
+fn not_ready(at: &Time) -> Condition {
+    Condition {
+        status: "False".into(),
+        reason: "CSINodeMissing".into(),
+        message: "the CSINode object of this node is not there yet".into(),
+        ..ready(at, None)
     }
 }
 
@@ -258,8 +289,9 @@ impl Action {
             | Action::AskOptions(at)
             | Action::AskPlace(at, _)
             | Action::AskAbilities(at, _)
+            | Action::AskLimit { at, .. }
             | Action::Welcome(at)
-            | Action::TurnAway(at, _) => Some(at),
+            | Action::TurnAway { at, .. } => Some(at),
             Action::CreateNode { .. }
             | Action::DescribeNode { .. }
             | Action::SetReady { .. }
@@ -286,6 +318,8 @@ pub fn learn(local: &mut Local, did: &Action, got: &Outcome) {
     };
     match (did, answer) {
         (Action::AskWho(_), Some(Response::GetInfo(info))) => {
+            local.absent.remove(&info.name);
+            socket.turned_away = None;
             socket.progress = RegistrationProgress::Introduced(PluginAtSocket {
                 kind: info.r#type.clone(),
                 name: info.name.clone(),
@@ -297,10 +331,19 @@ pub fn learn(local: &mut Local, did: &Action, got: &Outcome) {
         (Action::AskOptions(_), _) => optioned(socket, got),
         (Action::AskPlace(..), Some(Response::NodeGetInfo(info))) => placed(socket, info),
         (Action::AskAbilities(..), Some(Response::NodeGetCapabilities(answer))) => able(socket, answer),
+        // Without an answer the entry stays as it is, until the next time.
+        (Action::AskLimit { asked, .. }, answer) => {
+            socket.limit_asked = Some(asked.clone());
+            if let (RegistrationProgress::Told(_, place, _), Some(Response::NodeGetInfo(info))) =
+                (&mut socket.progress, answer)
+            {
+                place.max_volumes = info.max_volumes_per_node;
+            }
+        }
         // Everything before the welcome is done, so the driver can be used even if it never hears it.
         (Action::Welcome(_), _) => welcomed(socket, &at.path, answer.is_some()),
-        (Action::TurnAway(_, reason), Some(_)) => {
-            socket.turned_away = Some(reason.clone());
+        (Action::TurnAway { problem, now, .. }, Some(_)) => {
+            socket.turned_away = Some((problem.clone(), *now));
             socket.registered = None;
         }
         (_, Some(_) | None) => {}
@@ -326,26 +369,21 @@ fn placed(socket: &mut Socket, info: &v1::NodeGetInfoResponse) {
 }
 
 fn able(socket: &mut Socket, answer: &v1::NodeGetCapabilitiesResponse) {
-    use v1::node_service_capability::{Type, rpc};
     let RegistrationProgress::Placed(plugin, place) = &socket.progress else { return };
-    let stages = answer.capabilities.iter().any(|capability| match &capability.r#type {
-        Some(Type::Rpc(rpc)) => rpc.r#type == rpc::Type::StageUnstageVolume as i32,
-        None => false,
-    });
-    socket.progress = RegistrationProgress::Able(plugin.clone(), place.clone(), stages);
+    socket.progress = RegistrationProgress::Able(plugin.clone(), place.clone(), NodeAbilities::of(answer));
 }
 
 fn welcomed(socket: &mut Socket, path: &str, heard: bool) {
-    let (RegistrationProgress::Able(plugin, place, stages) | RegistrationProgress::Told(plugin, place, stages)) =
+    let (RegistrationProgress::Able(plugin, place, abilities) | RegistrationProgress::Told(plugin, place, abilities)) =
         &socket.progress
     else {
         return;
     };
     let wants_pod = plugin.wants_pod.unwrap_or(false);
-    let driver = RegisteredDriver { socket: plugin.socket(path), stages: *stages, wants_pod };
+    let driver = RegisteredDriver { socket: plugin.socket(path), abilities: *abilities, wants_pod };
     socket.registered = Some((plugin.name.clone(), driver));
     socket.turned_away = None;
     if heard {
-        socket.progress = RegistrationProgress::Told(plugin.clone(), place.clone(), *stages);
+        socket.progress = RegistrationProgress::Told(plugin.clone(), place.clone(), *abilities);
     }
 }

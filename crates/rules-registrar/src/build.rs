@@ -1,15 +1,19 @@
 //! From the cache to a view.
 
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use api::{Node, ObjectKey, names};
-use control::Cache;
+use control::{Cache, Timestamp};
 
 use crate::Key;
+use crate::decide;
 use crate::lease;
-use crate::local::{Local, RegistrationProgress};
+use crate::limit;
+use crate::local::{Local, RegistrationProgress, Socket};
 use crate::view::{CsiNodeSide, LeaseView, NodeObject, SelfView, SocketView, View};
 
 pub(crate) fn view(key: &Key, cache: &Cache, local: &Local) -> View {
@@ -20,6 +24,7 @@ pub(crate) fn view(key: &Key, cache: &Cache, local: &Local) -> View {
             name: local.node.clone(),
             incarnation: local.incarnation.clone(),
             machine: local.machine.clone(),
+            absent: absent(node.as_deref(), &csi_node, local),
             node,
             csi_node,
         })),
@@ -31,6 +36,7 @@ pub(crate) fn view(key: &Key, cache: &Cache, local: &Local) -> View {
             View::Socket(Box::new(SocketView {
                 path: path.clone(),
                 socket: socket.clone(),
+                limit: limit::wishes(cache, local, socket),
                 rival: rival(local, path),
                 node: node_side(local, node),
                 csi_node,
@@ -56,7 +62,23 @@ fn csi_node_side(cache: &Cache, local: &Local, node: Option<&Node>) -> CsiNodeSi
     if owned { CsiNodeSide::Ours(csi_node) } else { CsiNodeSide::Foreign(csi_node) }
 }
 
-/// Reliability 65: who has the name keeps it; among newcomers the first path has it.
+/// Drivers that the node's objects name and that no socket speaks for. A socket that has not said who is behind it may
+/// speak for any of them.
+fn absent(node: Option<&Node>, csi_node: &CsiNodeSide, local: &Local) -> BTreeMap<String, Timestamp> {
+    if local.sockets.values().any(|socket| socket.progress == RegistrationProgress::Found) {
+        return BTreeMap::new();
+    }
+    let listed = match csi_node {
+        CsiNodeSide::Ours(csi_node) => csi_node.spec.drivers.iter().map(|driver| driver.name.clone()).collect(),
+        CsiNodeSide::Missing | CsiNodeSide::Foreign(_) => Vec::new(),
+    };
+    let annotated = node.and_then(|node| decide::node_ids(node).ok()).unwrap_or_default();
+    let names = listed.into_iter().chain(annotated.into_keys()).filter(|name| !local.has_socket(name));
+    names.map(|name| (name.clone(), *local.absent.get(&name).unwrap_or(&local.looking_since))).collect()
+}
+
+/// Reliability 65: who has the name keeps it, unless the newcomer speaks a higher version (KL-12); among newcomers the
+/// first path has it.
 fn rival(local: &Local, path: &str) -> Option<String> {
     let ours = local.sockets.get(path)?;
     let name = &ours.progress.plugin()?.name;
@@ -67,6 +89,10 @@ fn rival(local: &Local, path: &str) -> Option<String> {
     let others = local.sockets.iter().filter(|(other, socket)| {
         *other != path && socket.progress.plugin().is_some_and(|plugin| &plugin.name == name)
     });
-    let mut rivals = others.filter(|(other, socket)| has_it(&socket.progress) || other.as_str() < path);
+    let outdone = |other: &Socket| ours.version() > other.version();
+    let mut rivals = others.filter(|(other, socket)| match has_it(&socket.progress) {
+        true => !outdone(socket),
+        false => other.as_str() < path,
+    });
     rivals.next().map(|(other, _)| other.clone())
 }

@@ -11,9 +11,14 @@ use crate::Reason;
 use crate::action::{Action, At, ready};
 use crate::judge;
 use crate::lease;
+use crate::limit;
 use crate::local::{MachineFacts, NodeInfo, PluginAtSocket, RegistrationProgress};
 use crate::view::{CsiNodeSide, NodeObject, SelfView, SocketView, View};
 
+/// How long a driver may be without a socket before the node's objects no longer name it: a restart takes less.
+const ABSENCE_MILLIS: u64 = 30_000;
+/// How long after it was turned away a driver is asked again who it is (KL-8): it may have been corrected.
+const SECOND_CHANCE_MILLIS: u64 = 10_000;
 /// How often the Node says again that it is ready. The Lease says it more often; kubelet does the same.
 const HEARTBEAT_MILLIS: u64 = 300_000;
 
@@ -21,7 +26,7 @@ const HEARTBEAT_MILLIS: u64 = 300_000;
 pub fn decide(now: Timestamp, view: &View) -> Decision<Action, Reason> {
     match view {
         View::SelfNode(view) => introduce(now, view),
-        View::Socket(view) => converse(view),
+        View::Socket(view) => converse(now, view),
         View::Lease(view) => lease::decide(now, view),
         View::NoSocket => Decision::Rest(Why::settled(Reason::SocketGone, "the socket is gone")),
     }
@@ -47,6 +52,23 @@ fn introduce(now: Timestamp, view: &SelfView) -> Decision<Action, Reason> {
         );
         return Decision::Do(Action::DescribeNode { name: name.clone(), only_if, annotations, labels }, why);
     }
+    let csi_node = match &view.csi_node {
+        CsiNodeSide::Missing => {
+            let action = Action::CreateCsiNode { name: name.clone(), node_uid: node.metadata.uid.clone() };
+            let why = Why::waiting(Reason::CSINodeMissing, format!("CSINode {name} is not in the API yet"));
+            return Decision::Do(action, why);
+        }
+        CsiNodeSide::Foreign(csi_node) => {
+            let only_if = Precondition::unchanged(&csi_node.metadata);
+            let text = format!("CSINode {name} belongs to an earlier node of that name and is made anew");
+            return Decision::Do(
+                Action::DeleteCsiNode { name: name.clone(), only_if },
+                Why::waiting(Reason::CSINodeOfAnotherNode, text),
+            );
+        }
+        CsiNodeSide::Ours(csi_node) => csi_node,
+    };
+    // KL-24: only now.
     if let Some(why) = untold(now, view, node) {
         let (others, held): (Vec<_>, Vec<_>) =
             node.status.conditions.iter().cloned().partition(|condition| condition.r#type != "Ready");
@@ -55,27 +77,49 @@ fn introduce(now: Timestamp, view: &SelfView) -> Decision<Action, Reason> {
         let machine = view.machine.clone();
         return Decision::Do(Action::SetReady { name: name.clone(), only_if, conditions, machine }, why);
     }
-    match &view.csi_node {
-        CsiNodeSide::Missing => {
-            let action = Action::CreateCsiNode { name: name.clone(), node_uid: node.metadata.uid.clone() };
-            Decision::Do(action, Why::waiting(Reason::CSINodeMissing, format!("CSINode {name} is not in the API yet")))
+    let forgotten = forget_absent(now, view, node, csi_node);
+    let until = match forgotten {
+        Some(Decision::Wait(until, _)) => Some(until),
+        Some(decision) => return decision,
+        None => None,
+    };
+    let beat = heartbeat(node).filter(|_| view.machine.is_some()).map(|last| last.after_millis(HEARTBEAT_MILLIS));
+    let why = Why::settled(Reason::NodeReady, format!("node {name} is introduced and ready"));
+    match until.into_iter().chain(beat).min() {
+        Some(until) => Decision::Wait(until, why),
+        None => Decision::Rest(why),
+    }
+}
+
+/// KL-14, KL-17, KL-22: a driver without a socket is taken out of the node's objects, unless volumes of it are in use
+/// (reliability 64) or it may only be starting again.
+fn forget_absent(now: Timestamp, view: &SelfView, node: &Node, csi_node: &CSINode) -> Option<Decision<Action, Reason>> {
+    let mut soonest: Option<Timestamp> = None;
+    for (driver, since) in view.absent.iter().filter(|(driver, _)| !uses(node, driver)) {
+        let until = since.after_millis(ABSENCE_MILLIS);
+        if now < until {
+            soonest = Some(soonest.map_or(until, |soonest| soonest.min(until)));
+            continue;
         }
-        CsiNodeSide::Foreign(csi_node) => {
+        let why = Why::waiting(Reason::DriverAbsent, format!("driver {driver} is gone from node {}", view.name));
+        if csi_node.spec.drivers.iter().any(|held| held.name == *driver) {
+            let drivers = csi_node.spec.drivers.iter().filter(|held| held.name != *driver).cloned().collect();
             let only_if = Precondition::unchanged(&csi_node.metadata);
-            let text = format!("CSINode {name} belongs to an earlier node of that name and is made anew");
-            Decision::Do(
-                Action::DeleteCsiNode { name: name.clone(), only_if },
-                Why::waiting(Reason::CSINodeOfAnotherNode, text),
-            )
+            return Some(Decision::Do(Action::SetDrivers { name: view.name.clone(), only_if, drivers }, why));
         }
-        CsiNodeSide::Ours(_) => {
-            let why = Why::settled(Reason::NodeReady, format!("node {name} is introduced and ready"));
-            match heartbeat(node) {
-                Some(last) if view.machine.is_some() => Decision::Wait(last.after_millis(HEARTBEAT_MILLIS), why),
-                Some(_) | None => Decision::Rest(why),
-            }
+        let Ok(mut ids) = node_ids(node) else { continue };
+        if ids.remove(driver).is_some() {
+            let annotations = [(names::NODE_ID.into(), (!ids.is_empty()).then(|| print_ids(ids)))].into();
+            let only_if = Precondition::unchanged(&node.metadata);
+            let name = view.name.clone();
+            return Some(Decision::Do(
+                Action::DescribeNode { name, only_if, annotations, labels: BTreeMap::new() },
+                why,
+            ));
         }
     }
+    let why = || Why::settled(Reason::DriverAbsent, "a driver has no socket; its entry stays for a moment");
+    soonest.map(|until| Decision::Wait(until, why()))
 }
 
 /// What the Node's status does not say, or said too long ago.
@@ -112,13 +156,13 @@ fn heartbeat(node: &Node) -> Option<Timestamp> {
     ready.last_heartbeat_time.as_ref()?.unix_millis().map(Timestamp)
 }
 
-fn missing_marks(view: &SelfView, node: &Node) -> (BTreeMap<String, String>, BTreeMap<String, String>) {
+fn missing_marks(view: &SelfView, node: &Node) -> (BTreeMap<String, Option<String>>, BTreeMap<String, String>) {
     let mut annotations = BTreeMap::new();
     for (key, value) in
         [(names::AGENT_INCARNATION, view.incarnation.as_str()), (names::CONTROLLER_MANAGED_ATTACH, "true")]
     {
         if node.metadata.annotation(key) != Some(value) {
-            annotations.insert(key.into(), value.into());
+            annotations.insert(key.into(), Some(value.into()));
         }
     }
     let mut labels = BTreeMap::new();
@@ -128,9 +172,9 @@ fn missing_marks(view: &SelfView, node: &Node) -> (BTreeMap<String, String>, BTr
     (annotations, labels)
 }
 
-fn converse(view: &SocketView) -> Decision<Action, Reason> {
+fn converse(now: Timestamp, view: &SocketView) -> Decision<Action, Reason> {
     if let Some(problem) = problem(view) {
-        return turn_away(view, problem);
+        return turn_away(now, view, problem);
     }
     let at = at(view);
     match &view.socket.progress {
@@ -163,7 +207,8 @@ fn converse(view: &SocketView) -> Decision<Action, Reason> {
         },
         // Reliability 63: the objects stay as the driver said, whoever changes them.
         RegistrationProgress::Told(plugin, place, _) => install(view, plugin, place).unwrap_or_else(|| {
-            Decision::Rest(Why::settled(Reason::DriverRegistered, format!("driver {} is registered", plugin.name)))
+            let why = Why::settled(Reason::DriverRegistered, format!("driver {} is registered", plugin.name));
+            limit::decide(now, view, plugin, why)
         }),
     }
 }
@@ -205,12 +250,15 @@ pub(crate) fn collision(node: &Node, driver: &str, place: &NodeInfo) -> Option<S
     })
 }
 
-fn turn_away(view: &SocketView, problem: String) -> Decision<Action, Reason> {
+fn turn_away(now: Timestamp, view: &SocketView, problem: String) -> Decision<Action, Reason> {
     let why = Why::waiting(Reason::DriverTurnedAway, problem.clone());
-    if view.socket.turned_away.as_ref() == Some(&problem) {
-        return Decision::Rest(why);
+    match &view.socket.turned_away {
+        Some((told, at)) if *told == problem => {
+            let until = at.after_millis(SECOND_CHANCE_MILLIS);
+            if now < until { Decision::Wait(until, why) } else { Decision::Do(Action::AskWho(self::at(view)), why) }
+        }
+        Some(_) | None => Decision::Do(Action::TurnAway { at: at(view), problem, now }, why),
     }
-    Decision::Do(Action::TurnAway(at(view), problem), why)
 }
 
 /// The next write that makes the objects say what the driver said; `None` when they do.
@@ -223,7 +271,12 @@ fn install(view: &SocketView, plugin: &PluginAtSocket, place: &NodeInfo) -> Opti
         let text = format!("driver {} waits for the CSINode object", plugin.name);
         return Some(Decision::Rest(Why::waiting(Reason::CSINodeMissing, text)));
     };
-    set_entry(node, csi_node, plugin, place).or_else(|| describe(node, &plugin.name, place))
+    match set_entry(node, csi_node, plugin, place) {
+        // What the Node says stays as long as the entry has to.
+        Some(held @ Decision::Rest(_)) => Some(held),
+        // KL-16: who reads the entry finds the labels of its topology on the Node.
+        entry => describe(node, &plugin.name, place).or(entry),
+    }
 }
 
 fn set_entry(
@@ -287,19 +340,27 @@ fn uses(node: &Node, driver: &str) -> bool {
     node.status.volumes_in_use.iter().flatten().any(|volume| volume.starts_with(&prefix))
 }
 
+/// What the annotation says that drivers call the node.
+pub(crate) fn node_ids(node: &Node) -> Result<BTreeMap<String, String>, serde_json::Error> {
+    serde_json::from_str(node.metadata.annotation(names::NODE_ID).unwrap_or("{}"))
+}
+
+fn print_ids(ids: BTreeMap<String, String>) -> String {
+    let map: serde_json::Map<String, api::Value> = ids.into_iter().map(|(k, v)| (k, v.into())).collect();
+    api::Value::Object(map).to_string()
+}
+
 /// KL-17 and KL-18: the annotation and the labels, in one write.
 pub(crate) fn describe(node: &Node, driver: &str, place: &NodeInfo) -> Option<Decision<Action, Reason>> {
     let name = &node.metadata.name;
-    let text = node.metadata.annotation(names::NODE_ID).unwrap_or("{}");
-    let Ok(mut ids) = serde_json::from_str::<BTreeMap<String, String>>(text) else {
+    let Ok(mut ids) = node_ids(node) else {
         let text = format!("annotation {} of node {name} is not a JSON object of strings; remove it", names::NODE_ID);
         return Some(Decision::Rest(Why::waiting(Reason::NodeIdAnnotationUnreadable, text)));
     };
     let mut annotations = BTreeMap::new();
     if ids.get(driver) != Some(&place.node_id) {
         ids.insert(driver.into(), place.node_id.clone());
-        let map: serde_json::Map<String, api::Value> = ids.into_iter().map(|(k, v)| (k, v.into())).collect();
-        annotations.insert(names::NODE_ID.into(), api::Value::Object(map).to_string());
+        annotations.insert(names::NODE_ID.into(), Some(print_ids(ids)));
     }
     let missing = place.topology.iter().filter(|(key, _)| !node.metadata.labels.contains_key(*key));
     let labels: BTreeMap<String, String> = missing.map(|(key, value)| (key.clone(), value.clone())).collect();

@@ -4,9 +4,9 @@
 use alloc::format;
 use alloc::string::String;
 
+use api::names;
 use csi::registration::{CsiDriverInfo, CsiDriverOptions, PluginInfo, RegistrationStatus};
 
-use crate::judge;
 use crate::local::NodeInfo;
 
 /// Nobody but the owner reaches the socket (N1).
@@ -117,8 +117,9 @@ impl Helper {
             None if facts.ending => HelperStep::End(0, "told to end before the driver was known".into()),
             None => HelperStep::AskDriver,
             Some(Err(why)) => HelperStep::End(1, format!("the driver did not say its name: {why}")),
-            Some(Ok(name)) if !judge::is_driver_name(name) => {
-                HelperStep::End(1, format!("the driver calls itself {name:?}, which is no name for a driver"))
+            Some(Ok(name)) if !names::is_driver_name(name) => {
+                let rule = names::DRIVER_NAME_RULE;
+                HelperStep::End(1, format!("the driver calls itself {name:?}; the name of a driver must {rule}"))
             }
             Some(Ok(name)) => self.keep_socket(&self.socket(name), facts),
         }

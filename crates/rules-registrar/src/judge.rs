@@ -3,12 +3,12 @@
 use alloc::format;
 use alloc::string::String;
 
+use api::names;
+
 use crate::local::{NodeInfo, PluginAtSocket};
 
 /// The only kind of plugin there is a place for.
 const CSI_PLUGIN_TYPE: &str = "CSIPlugin";
-/// The longest driver name CSI allows.
-const LONGEST_NAME: usize = 63;
 /// The longest node id CSI allows.
 const LONGEST_NODE_ID: usize = 256;
 
@@ -20,14 +20,10 @@ pub fn plugin(plugin: &PluginAtSocket) -> Option<String> {
             quoted(&plugin.kind)
         ));
     }
-    if !is_driver_name(&plugin.name) {
-        return Some(format!(
-            "the driver name {} must be 1 to {LONGEST_NAME} letters, digits, dots or dashes, with a letter or digit at \
-             both ends",
-            quoted(&plugin.name)
-        ));
+    if !names::is_driver_name(&plugin.name) {
+        return Some(format!("the driver name {} must {}", quoted(&plugin.name), names::DRIVER_NAME_RULE));
     }
-    if !plugin.versions.iter().any(|version| speaks_v1(version)) {
+    if highest(&plugin.versions).is_none_or(|version| version.0 != 1) {
         let versions = plugin.versions.join(", ");
         return Some(format!(
             "driver {} offers version {}; version 1 of the interface is needed",
@@ -76,23 +72,24 @@ fn is_label_word(word: &str, may_be_empty: bool) -> bool {
     word.len() <= 63 && word.bytes().all(inner) && ends(word.bytes().next()) && ends(word.bytes().last())
 }
 
-/// KL-11: the greatest parsable version of major 1 or less counts, and it must be of major 1.
-fn speaks_v1(version: &str) -> bool {
-    let mut parts = version.strip_prefix('v').unwrap_or(version).splitn(3, '.');
-    let number = |part: Option<&str>| part.is_some_and(|p| !p.is_empty() && p.bytes().all(|b| b.is_ascii_digit()));
-    let rest = |part: Option<&str>| part.is_none_or(|p| p.bytes().next().is_some_and(|b| b.is_ascii_digit()));
-    let major = parts.next();
-    number(major)
-        && major.is_some_and(|m| m.trim_start_matches('0') == "1")
-        && number(parts.next())
-        && rest(parts.next())
+/// A version of the interface: major, minor, patch.
+pub type Version = (u64, u64, u64);
+
+/// KL-11: the greatest version of major 1 or less that can be read.
+pub fn highest(versions: &[String]) -> Option<Version> {
+    versions.iter().filter_map(|version| parse(version)).filter(|version| version.0 <= 1).max()
 }
 
-/// A name CSI allows (S0-12).
-pub fn is_driver_name(name: &str) -> bool {
-    let inner = |b: u8| b.is_ascii_alphanumeric() || b == b'.' || b == b'-';
-    let ends = |b: Option<u8>| b.is_some_and(|b| b.is_ascii_alphanumeric());
-    name.len() <= LONGEST_NAME && name.bytes().all(inner) && ends(name.bytes().next()) && ends(name.bytes().last())
+/// What follows the patch number, such as `-rc1`, does not count.
+fn parse(version: &str) -> Option<Version> {
+    let mut parts = version.strip_prefix('v').unwrap_or(version).splitn(3, '.');
+    let number = |part: &str| -> Option<u64> {
+        let digits = part.bytes().take_while(u8::is_ascii_digit).count();
+        part.get(..digits)?.parse().ok()
+    };
+    let whole = |part: Option<&str>| part.filter(|part| part.bytes().all(|b| b.is_ascii_digit())).and_then(number);
+    let (major, minor) = (whole(parts.next())?, whole(parts.next())?);
+    Some((major, minor, parts.next().map_or(Some(0), number)?))
 }
 
 fn quoted(text: &str) -> String {

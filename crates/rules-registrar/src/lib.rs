@@ -12,13 +12,14 @@
 //! Writes: Node (create; metadata; the Ready condition and what the machine is), Lease (create; renewal), CSINode
 //! (create, delete when it belongs to another Node of the same name, its driver list).
 //!
-//! Only reads: `volumesInUse` of the Node, to know whether a driver entry may be taken away.
+//! Only reads: `volumesInUse` of the Node, to know whether a driver entry may be taken away; CSIDriver and
+//! VolumeAttachment, to know when a driver is asked again how many volumes the node takes.
 //!
 //! Laws (reliability 63 to 67):
-//! - the entry of a driver says what that driver's last NodeGetInfo said;
-//! - a driver's restart or its socket's loss takes nothing out of CSINode; a changed node id replaces the entry only
-//!   when the node reports no volume of the driver in use;
-//! - one socket per driver name; a second one is turned away;
+//! - the entry of a driver says what that driver's last NodeGetInfo said, which for its limit may be a later one;
+//! - a driver's restart takes nothing out of CSINode; what stays away for half a minute goes out of it, and a changed
+//!   node id replaces the entry, only when the node reports no volume of the driver in use;
+//! - one socket per driver name; a second one is turned away unless it speaks a higher version;
 //! - a name or node id that is too long or malformed is refused, never shortened;
 //! - every write to the Node carries the version it was decided on, so that a write of an earlier incarnation fails.
 //!
@@ -35,6 +36,7 @@ mod decide;
 mod helper;
 mod judge;
 mod lease;
+mod limit;
 mod local;
 mod marker;
 mod reason;
@@ -46,7 +48,10 @@ mod wakes;
 
 pub use action::Action;
 pub use helper::{Announced, AtPath, Health, Heard, Helper, HelperFacts, HelperStep, SOCKET_MODE};
-pub use local::{Local, MachineFacts, NodeInfo, PluginAtSocket, RegisteredDriver, RegistrationProgress, Socket};
+pub use limit::{FullAttachment, LimitAsked, LimitWishes};
+pub use local::{
+    Local, MachineFacts, NodeAbilities, NodeInfo, PluginAtSocket, RegisteredDriver, RegistrationProgress, Socket,
+};
 pub use marker::{MarkedNode, Marker, MarkerAction, MarkerLocal, MarkerView};
 pub use reason::Reason;
 pub use standing::{Standing, namespace_standing, standing};
@@ -60,7 +65,7 @@ use api::{Kind, ObjectRef};
 use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Timestamp};
 
 /// Where nodes have their Leases.
-pub const NODE_LEASES: &str = "kube-node-lease";
+pub const NODE_LEASES: &str = api::names::NODE_LEASES;
 
 /// The registrar's rules.
 pub struct Registrar;

@@ -4,6 +4,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{NodeAddress, Quantity, SystemInfo};
+use control::Timestamp;
+
+use crate::judge::{self, Version};
+use crate::limit::LimitAsked;
 
 /// What this machine knows outside the API: who it is, and what each registration socket has answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -18,6 +22,10 @@ pub struct Local {
     pub machine: Option<MachineFacts>,
     /// The node shows that it lives by a Lease.
     pub keeps_lease: bool,
+    /// Since when drivers have been without a socket, by name.
+    pub absent: BTreeMap<String, Timestamp>,
+    /// Since when this incarnation has been looking: nobody has been away for longer.
+    pub looking_since: Timestamp,
 }
 
 /// What a machine is and has, in the words of a Node's status.
@@ -64,8 +72,10 @@ pub struct Socket {
     pub incarnation: u64,
     /// How far the conversation has come.
     pub progress: RegistrationProgress,
-    /// What the driver was last told to be wrong with it.
-    pub turned_away: Option<String>,
+    /// What it was asked about its limit since it was registered.
+    pub limit_asked: Option<LimitAsked>,
+    /// What the driver was last told to be wrong with it, and when.
+    pub turned_away: Option<(String, Timestamp)>,
     /// The driver as registered. It outlives the socket's replacement until the new one has been heard.
     pub registered: Option<(String, RegisteredDriver)>,
 }
@@ -80,10 +90,27 @@ pub enum RegistrationProgress {
     Introduced(PluginAtSocket),
     /// NodeGetInfo was answered as well.
     Placed(PluginAtSocket, NodeInfo),
-    /// NodeGetCapabilities was answered as well: the driver stages volumes, or not.
-    Able(PluginAtSocket, NodeInfo, bool),
+    /// NodeGetCapabilities was answered as well.
+    Able(PluginAtSocket, NodeInfo, NodeAbilities),
     /// The driver was told that it is registered.
-    Told(PluginAtSocket, NodeInfo, bool),
+    Told(PluginAtSocket, NodeInfo, NodeAbilities),
+}
+
+/// What NodeGetCapabilities says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct NodeAbilities {
+    /// STAGE_UNSTAGE_VOLUME: it stages volumes before it publishes them.
+    pub stages: bool,
+    /// EXPAND_VOLUME: it makes filesystems larger.
+    pub expands: bool,
+    /// GET_VOLUME_STATS: it says how full a volume is.
+    pub tells_stats: bool,
+    /// GET_VOLUME_HEALTH: it says whether a volume is healthy.
+    pub tells_health: bool,
+    /// SINGLE_NODE_MULTI_WRITER: it tells one writer of a node from several.
+    pub single_node_multi_writer: bool,
+    /// VOLUME_MOUNT_GROUP: it gives volumes to a pod's fsGroup itself.
+    pub mount_group: bool,
 }
 
 /// What GetInfo says.
@@ -117,8 +144,8 @@ pub struct NodeInfo {
 pub struct RegisteredDriver {
     /// Its socket.
     pub socket: String,
-    /// It stages volumes before it publishes them.
-    pub stages: bool,
+    /// What it can do on a node.
+    pub abilities: NodeAbilities,
     /// It wants to be told about the pod when a volume is published.
     pub wants_pod: bool,
 }
@@ -141,23 +168,60 @@ impl Local {
         socket.incarnation += 1;
         socket.progress = RegistrationProgress::Found;
         socket.turned_away = None;
+        socket.limit_asked = None;
     }
 
     /// The sockets that are there, after some news of them may have been missed. A path that was known may be a new
     /// socket, which is as good as known: its driver is asked again.
-    pub fn found(&mut self, paths: &BTreeSet<String>) {
-        self.sockets.retain(|path, _| paths.contains(path));
+    pub fn found(&mut self, paths: &BTreeSet<String>, now: Timestamp) {
+        let gone: Vec<String> = self.sockets.keys().filter(|path| !paths.contains(*path)).cloned().collect();
+        gone.iter().for_each(|path| self.gone(path, now));
         paths.iter().for_each(|path| self.seen(path.clone()));
     }
 
-    /// The socket at this path is gone.
-    pub fn gone(&mut self, path: &str) {
-        self.sockets.remove(path);
+    /// The socket at this path is gone (KL-3), or the folder it was in.
+    pub fn gone(&mut self, path: &str, now: Timestamp) {
+        let beneath = format!("{path}/");
+        let gone = |other: &String| other == path || other.starts_with(&beneath);
+        let names = self.sockets.iter().filter(|(path, _)| gone(path)).filter_map(|(_, socket)| socket.name());
+        let names: Vec<String> = names.cloned().collect();
+        self.sockets.retain(|path, _| !gone(path));
+        for name in names {
+            if !self.has_socket(&name) {
+                self.absent.insert(name, now);
+            }
+        }
     }
 
-    /// Registered drivers by name.
+    /// Some socket speaks for a driver of this name.
+    pub(crate) fn has_socket(&self, driver: &str) -> bool {
+        self.sockets.values().any(|socket| socket.name().is_some_and(|name| name == driver))
+    }
+
+    /// Registered drivers by name. Of two the one of the higher version serves (KL-12).
     pub fn drivers(&self) -> BTreeMap<String, RegisteredDriver> {
-        self.sockets.values().filter_map(|socket| socket.registered.clone()).collect()
+        let mut drivers: BTreeMap<String, (Option<Version>, RegisteredDriver)> = BTreeMap::new();
+        for socket in self.sockets.values() {
+            let Some((name, driver)) = &socket.registered else { continue };
+            let version = socket.version();
+            let better = drivers.get(name).is_none_or(|(held, _)| *held < version);
+            if better {
+                drivers.insert(name.clone(), (version, driver.clone()));
+            }
+        }
+        drivers.into_iter().map(|(name, (_, driver))| (name, driver)).collect()
+    }
+}
+
+impl Socket {
+    /// The name of the driver behind it, as far as it is known.
+    fn name(&self) -> Option<&String> {
+        self.progress.plugin().map(|plugin| &plugin.name).or(self.registered.as_ref().map(|(name, _)| name))
+    }
+
+    /// The highest version of the interface that the driver behind it speaks.
+    pub(crate) fn version(&self) -> Option<Version> {
+        self.progress.plugin().and_then(|plugin| judge::highest(&plugin.versions))
     }
 }
 
@@ -166,6 +230,25 @@ impl NodeInfo {
     pub fn of(info: &csi::v1::NodeGetInfoResponse) -> NodeInfo {
         let topology = info.accessible_topology.as_ref().map(|topology| topology.segments.clone()).unwrap_or_default();
         NodeInfo { node_id: info.node_id.clone(), topology, max_volumes: info.max_volumes_per_node }
+    }
+}
+
+impl NodeAbilities {
+    /// As NodeGetCapabilities says it. Capabilities that are not known here change nothing.
+    pub fn of(answer: &csi::v1::NodeGetCapabilitiesResponse) -> NodeAbilities {
+        use csi::v1::node_service_capability::{Type, rpc};
+        let has = |wanted: rpc::Type| {
+            let mut types = answer.capabilities.iter().filter_map(|capability| capability.r#type.as_ref());
+            types.any(|Type::Rpc(rpc)| rpc.r#type == wanted as i32)
+        };
+        NodeAbilities {
+            stages: has(rpc::Type::StageUnstageVolume),
+            expands: has(rpc::Type::ExpandVolume),
+            tells_stats: has(rpc::Type::GetVolumeStats),
+            tells_health: has(rpc::Type::GetVolumeHealth),
+            single_node_multi_writer: has(rpc::Type::SingleNodeMultiWriter),
+            mount_group: has(rpc::Type::VolumeMountGroup),
+        }
     }
 }
 

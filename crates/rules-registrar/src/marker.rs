@@ -60,7 +60,7 @@ pub enum MarkerAction {
         /// The object as seen.
         only_if: Precondition,
         /// Annotations to set.
-        annotations: BTreeMap<String, String>,
+        annotations: BTreeMap<String, Option<String>>,
         /// Labels to set.
         labels: BTreeMap<String, String>,
     },

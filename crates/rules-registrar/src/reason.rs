@@ -17,6 +17,8 @@ control::reasons! {
         LeaseDue,
         /// The Lease shows that the node lives.
         LeaseHeld,
+        /// A driver that the node's objects name has no socket.
+        DriverAbsent,
         /// The CSINode object does not exist.
         CSINodeMissing,
         /// The CSINode object belongs to an earlier node of the same name.
@@ -49,6 +51,8 @@ control::reasons! {
         NodeMarked,
         /// The driver has not been told that it is registered.
         DriverNotTold,
+        /// The driver is to be asked again how many volumes the node takes.
+        LimitDue,
         /// The driver is registered.
         DriverRegistered,
     }

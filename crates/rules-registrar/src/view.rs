@@ -1,9 +1,12 @@
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;
 
 use api::{CSINode, Lease, Node};
+use control::Timestamp;
 
+use crate::limit::LimitWishes;
 use crate::local::{MachineFacts, Socket};
 
 /// What a decision looks at.
@@ -43,6 +46,8 @@ pub struct SelfView {
     pub node: Option<Arc<Node>>,
     /// The CSINode object.
     pub csi_node: CsiNodeSide,
+    /// Drivers that these objects name and that have no socket, and since when.
+    pub absent: BTreeMap<String, Timestamp>,
 }
 
 /// A registration socket and the objects its driver goes into.
@@ -52,6 +57,8 @@ pub struct SocketView {
     pub path: String,
     /// What it has answered.
     pub socket: Socket,
+    /// When the driver is to be asked again how many volumes the node takes.
+    pub limit: LimitWishes,
     /// Another socket that has the driver's name.
     pub rival: Option<String>,
     /// The Node object.

@@ -2,6 +2,7 @@
 
 mod helper;
 mod helper_tables;
+mod limits;
 mod nodes;
 mod scripts;
 mod sockets;

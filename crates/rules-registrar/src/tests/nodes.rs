@@ -2,7 +2,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{Kind, ObjectRef, Write, names};
-use control::{Action as _, Decision, Effect, Outcome};
+use control::{Action as _, Decision, Effect, Outcome, Timestamp};
 use serde_json::json;
 
 use super::world::World;
@@ -11,18 +11,34 @@ use crate::{Key, Local, MachineFacts};
 #[test]
 fn a_node_introduces_itself_and_rests() {
     let mut world = World::new();
-    assert_eq!(world.settle(), ["CreateNode", "CreateCSINode"]);
+    assert_eq!(world.settle(), ["CreateNode", "CreateCSINode", "SetReady"]);
     let node = world.get(Kind::Node).unwrap();
     assert_eq!(node["metadata"]["annotations"][names::AGENT_INCARNATION], "life-1");
     assert_eq!(node["metadata"]["annotations"][names::CONTROLLER_MANAGED_ATTACH], "true");
     assert_eq!(node["metadata"]["labels"][names::HOSTNAME_LABEL], "n");
     let ready = &node["status"]["conditions"][0];
+    assert_eq!(ready["reason"], "AgentReady");
     assert_eq!((ready["type"].as_str(), ready["status"].as_str()), (Some("Ready"), Some("True")));
     let owner = &world.get(Kind::CSINode).unwrap()["metadata"]["ownerReferences"][0];
     assert_eq!(owner["uid"], node["metadata"]["uid"]);
     world.forget();
     assert_eq!(world.settle(), Vec::<String>::new(), "109: nothing changes, nothing is written");
     assert!(world.why(&Key::SelfNode("n".into())).settled);
+}
+
+// KL-24.
+#[test]
+fn a_node_is_not_ready_before_its_csinode_is_there() {
+    let mut world = World::new();
+    let key = Key::SelfNode("n".into());
+    world.step(&key);
+    let ready = |world: &World| world.get(Kind::Node).unwrap()["status"]["conditions"][0]["status"].clone();
+    assert_eq!((ready(&world), world.get(Kind::CSINode)), (json!("False"), None));
+    world.step(&key);
+    assert_eq!(ready(&world), json!("False"));
+    assert!(world.get(Kind::CSINode).is_some());
+    world.step(&key);
+    assert_eq!(ready(&world), json!("True"));
 }
 
 #[test]
@@ -64,14 +80,14 @@ fn a_node_that_lost_its_readiness_says_so_again() {
     assert_eq!(types, ["DiskPressure", "Ready"]);
 }
 
-// KL-19.
+// KL-19: it goes with the node that owns it.
 #[test]
 fn a_csinode_of_an_earlier_node_is_made_anew() {
     let mut world = World::new();
     world.settle();
     let target = ObjectRef::cluster(Kind::Node, "n");
     world.write(&Write::Delete { target, only_if: Default::default(), grace_seconds: None }).unwrap();
-    assert_eq!(world.settle(), ["CreateNode", "DeleteCSINode", "CreateCSINode"]);
+    assert_eq!(world.settle(), ["CreateNode", "CreateCSINode", "SetReady"]);
     let (node, csi_node) = (world.get(Kind::Node).unwrap(), world.get(Kind::CSINode).unwrap());
     assert_eq!(csi_node["metadata"]["ownerReferences"][0]["uid"], node["metadata"]["uid"]);
 }
@@ -97,7 +113,7 @@ fn lease(world: &World) -> api::Value {
 #[test]
 fn a_node_says_what_its_machine_is_and_that_it_lives() {
     let mut world = known();
-    assert_eq!(world.settle(), ["CreateNode", "CreateLease", "CreateCSINode"]);
+    assert_eq!(world.settle(), ["CreateNode", "CreateLease", "CreateCSINode", "SetReady"]);
     let status = world.get(Kind::Node).unwrap()["status"].clone();
     assert_eq!(status["nodeInfo"]["kernelVersion"], "6.1");
     let addresses = json!([{ "type": "InternalIP", "address": "10.0.0.7" }, { "type": "Hostname", "address": "n" }]);
@@ -153,7 +169,7 @@ fn sockets_are_found_again_when_news_of_them_were_lost() {
     local.seen("/reg/a.sock");
     local.seen("/reg/gone.sock");
     let asked = local.sockets["/reg/a.sock"].incarnation;
-    local.found(&["/reg/a.sock".into(), "/reg/new.sock".into()].into());
+    local.found(&["/reg/a.sock".into(), "/reg/new.sock".into()].into(), Timestamp(0));
     assert_eq!(local.sockets.keys().collect::<Vec<_>>(), ["/reg/a.sock", "/reg/new.sock"]);
     assert!(local.sockets["/reg/a.sock"].incarnation > asked, "it may be another one");
 }

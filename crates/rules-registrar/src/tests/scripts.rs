@@ -27,7 +27,10 @@ fn command(scene: &mut Scene<Registrar>, words: &[&str]) -> Option<String> {
     match words {
         ["start"] => scene.lab.update_local(|_| ()),
         ["socket", "appears", path] => scene.lab.update_local(|local| local.seen(*path)),
-        ["socket", "vanishes", path] => scene.lab.update_local(|local| local.gone(path)),
+        ["socket", "vanishes", path] => {
+            let now = scene.lab.now;
+            scene.lab.update_local(|local| local.gone(path, now));
+        }
         ["driver", "calls", "the", "node", id] => scene.driver.node.node_id = id.to_string(),
         ["driver", "is", "named", name] => scene.driver.plugin.name = name.to_string(),
         ["driver", "speaks", version] => scene.driver.plugin.supported_versions = alloc::vec![version.to_string()],

@@ -21,6 +21,7 @@ fn entry(world: &World) -> api::Value {
 }
 
 // Pipeline step 8, KL-7.
+// KL-13.
 #[test]
 fn a_driver_is_registered_in_order() {
     let mut world = World::new();
@@ -30,8 +31,9 @@ fn a_driver_is_registered_in_order() {
         Some(csi::v1::Topology { segments: [("example/zone".into(), "a".into())].into() });
     world.driver(SOCKET, driver);
     let done = world.settle();
-    let own: Vec<&str> = done.iter().map(String::as_str).filter(|name| !name.starts_with("Create")).collect();
-    assert_eq!(own, ["AskWho", "AskOptions", "AskPlace", "AskAbilities", "SetDrivers", "DescribeNode", "Welcome"]);
+    let own: Vec<&str> =
+        done.iter().map(String::as_str).filter(|name| !name.starts_with("Create") && *name != "SetReady").collect();
+    assert_eq!(own, ["AskWho", "AskOptions", "AskPlace", "AskAbilities", "DescribeNode", "SetDrivers", "Welcome"]);
     assert_eq!(entry(&world)["nodeID"], "node-7");
     assert_eq!(entry(&world)["topologyKeys"], json!(["example/zone"]));
     assert_eq!(entry(&world)["allocatable"]["count"], 16);
@@ -40,13 +42,51 @@ fn a_driver_is_registered_in_order() {
     assert_eq!(node["metadata"]["labels"]["example/zone"], "a");
     assert_eq!(world.told(SOCKET), [(true, String::new())]);
     let drivers = world.local().drivers();
-    assert_eq!((drivers[NAME].socket.as_str(), drivers[NAME].stages), (ENDPOINT, true));
+    assert_eq!((drivers[NAME].socket.as_str(), drivers[NAME].abilities.stages), (ENDPOINT, true));
     world.forget();
     assert_eq!(world.settle(), Vec::<String>::new());
     assert!(world.why(&World::socket_key(SOCKET)).settled);
 }
 
+// KL-15, KL-74: what drivers can do is asked once for each registration, and known to no other life of the agent: each
+// driver is found by its socket and asked again.
+#[test]
+fn kl_15_another_life_knows_no_driver_before_it_has_found_its_socket() {
+    let mut world = registered();
+    let asked = |done: &[String]| done.iter().filter(|name| *name == "AskAbilities").count();
+    assert_eq!(asked(&world.settle()), 0, "it is not asked again while it is registered");
+    world.update_local(|local| *local = crate::Local::new("n", "life-2"));
+    assert!(world.local().drivers().is_empty());
+    assert_eq!(asked(&world.settle()), 0, "nobody has seen its socket");
+    world.update_local(|local| local.seen(SOCKET));
+    assert_eq!(asked(&world.settle()), 1);
+    assert!(world.local().drivers().contains_key(NAME));
+}
+
+// KL-73, KL-81, KL-104: every capability of a node is told apart, and one that nobody knows changes nothing.
+#[test]
+fn what_a_driver_can_do_on_a_node_is_learnt() {
+    use csi::v1::node_service_capability::{Rpc, Type, rpc};
+    let can = |number: i32| {
+        let capability = csi::v1::NodeServiceCapability { r#type: Some(Type::Rpc(Rpc { r#type: number })) };
+        crate::NodeAbilities::of(&csi::v1::NodeGetCapabilitiesResponse { capabilities: alloc::vec![capability] })
+    };
+    let none = crate::NodeAbilities::default();
+    for (number, wanted) in [
+        (rpc::Type::StageUnstageVolume as i32, crate::NodeAbilities { stages: true, ..none }),
+        (rpc::Type::ExpandVolume as i32, crate::NodeAbilities { expands: true, ..none }),
+        (rpc::Type::GetVolumeStats as i32, crate::NodeAbilities { tells_stats: true, ..none }),
+        (rpc::Type::GetVolumeHealth as i32, crate::NodeAbilities { tells_health: true, ..none }),
+        (rpc::Type::SingleNodeMultiWriter as i32, crate::NodeAbilities { single_node_multi_writer: true, ..none }),
+        (rpc::Type::VolumeMountGroup as i32, crate::NodeAbilities { mount_group: true, ..none }),
+        (999, none),
+    ] {
+        assert_eq!(can(number), wanted);
+    }
+}
+
 // Reliability 66.
+// KL-6, with a shorter pause at most.
 #[test]
 fn a_dead_socket_is_asked_again_within_five_seconds_of_listening() {
     let mut world = World::new();
@@ -60,6 +100,7 @@ fn a_dead_socket_is_asked_again_within_five_seconds_of_listening() {
     assert!(world.local().drivers().contains_key(NAME));
 }
 
+// KL-5.
 #[test]
 fn a_socket_made_anew_is_asked_at_once() {
     let mut world = World::new();
@@ -129,10 +170,113 @@ fn a_second_driver_of_the_same_name_is_turned_away_until_the_first_goes() {
     world.settle();
     assert!(!world.told(OTHER)[0].0);
     assert_eq!(world.local().drivers()[NAME].socket, ENDPOINT);
-    world.update_local(|local| local.gone(SOCKET));
+    world.socket_goes(SOCKET);
     world.settle();
     assert_eq!(world.told(OTHER).last(), Some(&(true, String::new())));
     assert_eq!(world.local().drivers()[NAME].socket, "/other");
+}
+
+// KL-12: of two drivers of one name the one of the higher version serves, and the other again if that one goes.
+#[test]
+fn a_driver_of_a_higher_version_takes_over() {
+    let other = |versions: &[&str]| {
+        let supported_versions = versions.iter().map(|version| String::from(*version)).collect();
+        let endpoint = "/other".into();
+        Driver {
+            info: csi::registration::PluginInfo { endpoint, supported_versions, ..Driver::new(NAME).info },
+            ..Driver::new(NAME)
+        }
+    };
+    for (versions, serves) in [
+        (&["1.0.0"][..], ENDPOINT),
+        (&["1.0.1"], "/other"),
+        (&["1.2.0", "0.9"], "/other"),
+        (&["2.0.0", "1.0.0"], ENDPOINT),
+        (&["v1.10.0-rc1"], "/other"),
+    ] {
+        let mut world = registered();
+        world.driver(OTHER, other(versions));
+        world.settle();
+        assert_eq!(world.local().drivers()[NAME].socket, serves, "{versions:?}");
+        assert_eq!(world.told(OTHER)[0].0, serves == "/other", "{versions:?}");
+        world.socket_goes(OTHER);
+        world.settle();
+        assert_eq!(world.local().drivers()[NAME].socket, ENDPOINT, "{versions:?}");
+    }
+}
+
+// KL-8: whoever was turned away and has been corrected needs no new socket.
+#[test]
+fn a_driver_that_was_turned_away_is_asked_again() {
+    let mut world = World::new();
+    let mut driver = Driver::new(NAME);
+    driver.info.supported_versions = alloc::vec!["0.3.0".into()];
+    world.driver(SOCKET, driver);
+    world.settle();
+    assert_eq!(world.told(SOCKET).len(), 1);
+    world.settle_for(25_000);
+    assert_eq!(world.told(SOCKET).len(), 3, "it is told each time");
+    world.drivers.get_mut(SOCKET).unwrap().info.supported_versions = alloc::vec!["1.0.0".into()];
+    world.settle_for(12_000);
+    assert_eq!(world.told(SOCKET).last(), Some(&(true, String::new())));
+    assert_eq!(world.local().drivers()[NAME].socket, ENDPOINT);
+}
+
+// KL-14, KL-17, KL-22: a driver that stays away leaves the objects, and only that one.
+#[test]
+fn a_driver_that_is_gone_leaves_the_node() {
+    let mut world = registered();
+    let mut second = Driver::new("second.example");
+    second.info.endpoint = "/second".into();
+    world.driver(OTHER, second);
+    world.settle();
+    world.socket_goes(SOCKET);
+    world.pass(28_000);
+    assert_eq!(world.settle(), Vec::<String>::new());
+    assert_eq!(world.get(Kind::CSINode).unwrap()["spec"]["drivers"].as_array().unwrap().len(), 2);
+    assert_eq!(world.settle_for(3_000), ["SetDrivers", "DescribeNode"]);
+    assert_eq!(entry(&world)["name"], "second.example");
+    let ids = |world: &World| world.get(Kind::Node).unwrap()["metadata"]["annotations"][names::NODE_ID].clone();
+    assert_eq!(ids(&world), "{\"second.example\":\"node-7\"}");
+    world.socket_goes(OTHER);
+    world.settle_for(31_000);
+    assert_eq!((entry(&world), ids(&world)), (json!(null), json!(null)), "the annotation goes with the last");
+    world.driver(SOCKET, Driver::new(NAME));
+    world.settle();
+    assert_eq!(entry(&world)["name"], NAME);
+}
+
+// The same for one that went while the agent was away; not while volumes are in use (reliability 64), nor while a
+// socket has not said who is behind it.
+#[test]
+fn a_driver_that_is_gone_stays_listed_while_it_may_be_needed() {
+    for kept in ["in use", "a silent socket", "nothing"] {
+        let mut world = registered();
+        if kept == "in use" {
+            let in_use = json!({ "status": { "volumesInUse": [names::unique_volume_name(NAME, "h")] } });
+            world.patch(Kind::Node, Some(Subresource::Status), in_use);
+        }
+        let looking_since = world.now;
+        world.restart(crate::Local { looking_since, ..crate::Local::new("n", "life-2") });
+        if kept == "a silent socket" {
+            world.update_local(|local| local.seen("/reg/silent.sock"));
+        }
+        world.settle_for(60_000);
+        assert_eq!(entry(&world).is_null(), kept == "nothing", "{kept}");
+    }
+}
+
+// KL-3: a folder goes with all that is in it.
+// KL-9: nobody is called for it.
+#[test]
+fn sockets_go_with_their_folder() {
+    let mut world = World::new();
+    world.driver("/reg/sub/d.sock", Driver::new(NAME));
+    world.settle();
+    world.socket_goes("/reg/su");
+    assert!(world.local().drivers().contains_key(NAME));
+    world.socket_goes("/reg/sub");
+    assert!(world.local().drivers().is_empty());
 }
 
 // Reliability 64: neither the socket's loss nor the driver's restart takes the entry away.
@@ -140,7 +284,7 @@ fn a_second_driver_of_the_same_name_is_turned_away_until_the_first_goes() {
 fn a_restarted_driver_keeps_its_entry() {
     let mut world = registered();
     let before = entry(&world);
-    world.update_local(|local| local.gone(SOCKET));
+    world.socket_goes(SOCKET);
     assert_eq!(world.settle(), Vec::<String>::new());
     assert_eq!(entry(&world), before);
     world.update_local(|local| local.seen(SOCKET));

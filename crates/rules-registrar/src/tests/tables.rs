@@ -11,8 +11,8 @@ use prove_lab::{Choices, check_table, verdict};
 use serde_json::json;
 
 use crate::{
-    CsiNodeSide, NodeInfo, NodeObject, PluginAtSocket, Registrar, RegistrationProgress, SelfView, Socket, SocketView,
-    View,
+    CsiNodeSide, NodeAbilities, NodeInfo, NodeObject, PluginAtSocket, Registrar, RegistrationProgress, SelfView,
+    Socket, SocketView, View,
 };
 
 fn csi_node(drivers: Value) -> Arc<CSINode> {
@@ -40,13 +40,22 @@ fn every_shape_of_the_node_itself() {
             if choices.flag("hostname") {
                 node["metadata"]["labels"][names::HOSTNAME_LABEL] = "anything".into();
             }
+            if choices.flag("in-use") {
+                node["status"]["volumesInUse"] = json!([names::unique_volume_name("d", "h")]);
+            }
             let ready = choices.one_of("ready", &[("no", "False"), ("yes", "True")]);
             node["status"]["conditions"] = json!([{ "type": "Ready", "status": ready }]);
             Arc::new(serde_json::from_value(node).unwrap())
         });
-        let csi_node = sides(choices, |_| json!([]));
-        let view = SelfView { name: "n".into(), incarnation: "life-1".into(), machine: None, node, csi_node };
-        verdict(&Registrar::decide(Timestamp(0), &View::SelfNode(Box::new(view)), &()))
+        let csi_node = sides(choices, |choices| match choices.flag("entry") {
+            true => json!([{ "name": "d", "nodeID": "node-7" }]),
+            false => json!([]),
+        });
+        let absent = [("none", None), ("just-now", Some(40_000)), ("for-long", Some(1_000))];
+        let absent = choices.one_of("absent", &absent).map(|since| ("d".into(), Timestamp(since)));
+        let absent = absent.into_iter().collect();
+        let view = SelfView { name: "n".into(), incarnation: "life-1".into(), machine: None, node, csi_node, absent };
+        verdict(&Registrar::decide(Timestamp(50_000), &View::SelfNode(Box::new(view)), &()))
     });
 }
 
@@ -89,8 +98,8 @@ fn progress(choices: &mut Choices) -> RegistrationProgress {
         "Found" => RegistrationProgress::Found,
         "Introduced" => RegistrationProgress::Introduced(plugin(choices)),
         "Placed" => RegistrationProgress::Placed(plugin(choices), place(choices)),
-        "Able" => RegistrationProgress::Able(plugin(choices), place(choices), true),
-        _told => RegistrationProgress::Told(plugin(choices), place(choices), true),
+        "Able" => RegistrationProgress::Able(plugin(choices), place(choices), NodeAbilities::default()),
+        _told => RegistrationProgress::Told(plugin(choices), place(choices), NodeAbilities::default()),
     }
 }
 
@@ -140,8 +149,8 @@ fn every_shape_of_a_socket() {
             false => NodeObject::NotYet,
         };
         let csi_node = sides(choices, entry);
-        let socket = Socket { incarnation: 1, progress, turned_away: None, registered: None };
-        let view = SocketView { path: "/reg/d.sock".into(), socket, rival, node, csi_node };
+        let socket = Socket { incarnation: 1, progress, ..Socket::default() };
+        let view = SocketView { path: "/reg/d.sock".into(), socket, limit: Default::default(), rival, node, csi_node };
         verdict(&Registrar::decide(Timestamp(0), &View::Socket(Box::new(view)), &()))
     });
 }

@@ -60,6 +60,11 @@ impl World {
         self.update_local(|local| local.seen(socket));
     }
 
+    pub fn socket_goes(&mut self, socket: &str) {
+        let now = self.now;
+        self.update_local(|local| local.gone(socket, now));
+    }
+
     pub fn told(&self, socket: &str) -> Vec<(bool, String)> {
         self.drivers[socket].told.clone()
     }
