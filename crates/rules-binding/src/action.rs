@@ -1,13 +1,41 @@
 use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::fmt;
 
 use api::{
-    ClaimPhase, ClaimRef, Kind, Meta, ObjectKey, ObjectRef, Patch, PersistentVolume, PersistentVolumeClaim,
-    Precondition, Subresource, Value, VolumePhase, Write, names,
+    ClaimPhase, ClaimRef, Conditions, Kind, Meta, ObjectKey, ObjectRef, Patch, PersistentVolume, PersistentVolumeClaim,
+    Pod, Precondition, Quantity, Subresource, Time, Value, VolumePhase, Write, names,
 };
 use control::{Attempt, Effect, Outcome, Permission};
 use serde_json::json;
+
+use crate::{MigrationMark, ephemeral};
+
+/// Whether pods use a claim, and since when as far as we know.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ClaimUsage {
+    /// Some pod that has not ended uses it.
+    pub used: bool,
+    /// When this was found out.
+    pub since: Time,
+}
+
+impl ClaimUsage {
+    /// The status of the condition `Unused`.
+    pub(crate) fn unused(&self) -> &'static str {
+        if self.used { "False" } else { "True" }
+    }
+
+    /// PV-57
+    fn condition(&self) -> Value {
+        let (reason, message) = match self.used {
+            true => ("PodUsingPVC", "a pod uses the claim"),
+            false => ("NoPodsUsingPVC", "no pod uses the claim"),
+        };
+        Conditions::new().set(names::UNUSED, self.unused(), reason, message, &self.since).to_json()
+    }
+}
 
 /// The things this controller does.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -34,6 +62,20 @@ pub enum Action {
         /// The provisioner.
         provisioner: String,
     },
+    /// Name the driver that should grow the claim's volume, which an in-tree plugin made.
+    CallResizer {
+        /// The claim that asks for more.
+        claim: Arc<PersistentVolumeClaim>,
+        /// The driver that has taken over the plugin.
+        driver: String,
+    },
+    /// Make a claim from the template in a pod.
+    MakeClaim {
+        /// The pod, which owns it.
+        pod: Arc<Pod>,
+        /// The pod's volume with the template.
+        volume: String,
+    },
     /// First write of a binding: the volume refers to the claim.
     Reserve {
         /// The volume.
@@ -56,13 +98,27 @@ pub enum Action {
         claim: Arc<PersistentVolumeClaim>,
         /// The volume.
         volume: Arc<PersistentVolume>,
+        /// What is to be said of its use at once.
+        usage: Option<ClaimUsage>,
     },
+    /// Report whether pods use a bound claim.
+    TellUse {
+        claim: Arc<PersistentVolumeClaim>,
+        /// What there is to say.
+        usage: ClaimUsage,
+    },
+    /// Say on a claim which driver has taken over its provisioner, or that none has.
+    MarkClaimMigrated { claim: Arc<PersistentVolumeClaim>, mark: MigrationMark },
+    /// Say on a volume which driver has taken over its plugin, or that none has.
+    MarkVolumeMigrated { volume: Arc<PersistentVolume>, mark: MigrationMark },
     /// Report that a bound claim's volume is gone.
     MarkClaimLost(Arc<PersistentVolumeClaim>),
     /// Report that a volume is free.
     MarkAvailable(Arc<PersistentVolume>),
     /// Report that a volume's claim is gone.
     MarkReleased(Arc<PersistentVolume>),
+    /// Report that nobody can do what a released volume's policy asks for.
+    MarkFailed { volume: Arc<PersistentVolume>, message: String },
     /// Take back a reservation, leaving a user's own part of it.
     Unreserve(Arc<PersistentVolume>),
     /// Read a claim, past the cache.
@@ -79,6 +135,8 @@ pub enum Action {
         claim: ObjectKey,
         /// The claim's uid.
         uid: String,
+        /// The uid of the pod that the claim was made for from a template.
+        made_for: Option<String>,
     },
     /// Read a volume, past the cache.
     LookForVolume {
@@ -98,13 +156,19 @@ impl control::Action for Action {
             Action::RemoveVolumeFinalizer(_) => "RemoveVolumeFinalizer",
             Action::SetClass { .. } => "SetClass",
             Action::CallProvisioner { .. } => "CallProvisioner",
+            Action::CallResizer { .. } => "CallResizer",
+            Action::MakeClaim { .. } => "MakeClaim",
             Action::Reserve { .. } => "Reserve",
             Action::MarkVolumeBound(_) => "MarkVolumeBound",
             Action::PointClaim { .. } => "PointClaim",
             Action::MarkClaimBound { .. } => "MarkClaimBound",
+            Action::TellUse { .. } => "TellUse",
+            Action::MarkClaimMigrated { .. } => "MarkClaimMigrated",
+            Action::MarkVolumeMigrated { .. } => "MarkVolumeMigrated",
             Action::MarkClaimLost(_) => "MarkClaimLost",
             Action::MarkAvailable(_) => "MarkAvailable",
             Action::MarkReleased(_) => "MarkReleased",
+            Action::MarkFailed { .. } => "MarkFailed",
             Action::Unreserve(_) => "Unreserve",
             Action::LookForClaim { .. } => "LookForClaim",
             Action::LookForUsers { .. } => "LookForUsers",
@@ -130,17 +194,32 @@ impl control::Action for Action {
                 change(claim_ref(claim), &claim.metadata, None, json!({ "spec": { "storageClassName": class } }))
             }
             Action::CallProvisioner { claim, provisioner } => call_provisioner(claim, provisioner),
+            Action::CallResizer { claim, driver } => {
+                let annotations = json!({ names::STORAGE_RESIZER: driver });
+                change(claim_ref(claim), &claim.metadata, None, json!({ "metadata": { "annotations": annotations } }))
+            }
+            Action::MakeClaim { pod, volume } => ephemeral::make_claim(pod, volume),
             Action::Reserve { volume, claim } => reserve(volume, claim),
-            Action::MarkVolumeBound(volume) => set_phase(volume, VolumePhase::Bound),
+            Action::MarkVolumeBound(volume) => set_phase(volume, VolumePhase::Bound, None),
             Action::PointClaim { claim, volume } => point(claim, volume),
-            Action::MarkClaimBound { claim, volume } => mark_claim_bound(claim, volume),
+            Action::MarkClaimBound { claim, volume, usage } => mark_claim_bound(claim, volume, usage.as_ref()),
+            Action::TellUse { claim, usage } => {
+                claim_status(claim, json!({ "status": { "conditions": usage.condition() } }))
+            }
+            Action::MarkClaimMigrated { claim, mark } => {
+                let annotations = json!({ names::MIGRATED_TO: mark.driver() });
+                change(claim_ref(claim), &claim.metadata, None, json!({ "metadata": { "annotations": annotations } }))
+            }
+            Action::MarkVolumeMigrated { volume, mark } => mark_volume_migrated(volume, *mark),
             Action::MarkClaimLost(claim) => {
                 // PV-22
-                let status = json!({ "status": { "phase": ClaimPhase::Lost, "accessModes": null, "capacity": null } });
-                change(claim_ref(claim), &claim.metadata, Some(Subresource::Status), status)
+                let status = json!({ "phase": ClaimPhase::Lost, "accessModes": null, "capacity": null,
+                    "currentVolumeAttributesClassName": null });
+                change(claim_ref(claim), &claim.metadata, Some(Subresource::Status), json!({ "status": status }))
             }
-            Action::MarkAvailable(volume) => set_phase(volume, VolumePhase::Available),
-            Action::MarkReleased(volume) => set_phase(volume, VolumePhase::Released),
+            Action::MarkAvailable(volume) => set_phase(volume, VolumePhase::Available, None),
+            Action::MarkReleased(volume) => set_phase(volume, VolumePhase::Released, None),
+            Action::MarkFailed { volume, message } => set_phase(volume, VolumePhase::Failed, Some(message)),
             Action::Unreserve(volume) => unreserve(volume),
             Action::LookForClaim { claim, .. } => {
                 Effect::Read(ObjectRef { kind: Kind::PersistentVolumeClaim, key: claim.clone() })
@@ -165,6 +244,7 @@ impl control::Action for Action {
     fn permissions() -> &'static [Permission] {
         const PERMISSIONS: &[Permission] = &[
             Permission::new(Kind::PersistentVolumeClaim, "", "get"),
+            Permission::new(Kind::PersistentVolumeClaim, "", "create"),
             Permission::new(Kind::PersistentVolumeClaim, "", "patch"),
             Permission::new(Kind::PersistentVolumeClaim, "status", "patch"),
             Permission::new(Kind::Pod, "", "list"),
@@ -192,8 +272,8 @@ fn change(target: ObjectRef, seen: &Meta, subresource: Option<Subresource>, body
     patch(target, subresource, Patch::merge(Precondition::unchanged(seen), body))
 }
 
-fn set_phase(volume: &PersistentVolume, phase: VolumePhase) -> Effect {
-    let body = json!({ "status": { "phase": phase, "message": null, "reason": null } });
+fn set_phase(volume: &PersistentVolume, phase: VolumePhase, message: Option<&str>) -> Effect {
+    let body = json!({ "status": { "phase": phase, "message": message, "reason": null } });
     change(volume_ref(volume), &volume.metadata, Some(Subresource::Status), body)
 }
 
@@ -225,13 +305,45 @@ fn point(claim: &PersistentVolumeClaim, volume: &str) -> Effect {
     change(claim_ref(claim), &claim.metadata, None, body)
 }
 
-/// PV-24: the capacity is reported once, when the claim becomes bound; later growth is reported by who grows it.
-fn mark_claim_bound(claim: &PersistentVolumeClaim, volume: &PersistentVolume) -> Effect {
+/// PV-24: capacity and attributes class are reported once, when the claim becomes bound; later growth is reported by
+/// who grows it. A filesystem whose growth was not finished under an earlier claim still has the size it had before.
+fn mark_claim_bound(claim: &PersistentVolumeClaim, volume: &PersistentVolume, usage: Option<&ClaimUsage>) -> Effect {
     let mut status = json!({ "phase": ClaimPhase::Bound, "accessModes": volume.spec.access_modes });
     if claim.status.phase != ClaimPhase::Bound {
-        status["capacity"] = json!({ "storage": volume.spec.capacity.get("storage") });
+        let before = volume.metadata.annotation(names::PRE_RESIZE_CAPACITY).map(|text| Quantity(text.into()));
+        let before = before.filter(|size| size.bytes().is_ok());
+        status["capacity"] = json!({ "storage": before.as_ref().or(volume.spec.capacity.get("storage")) });
+        // From then on it is the resizer's to say.
+        let (has, told) =
+            (&volume.spec.volume_attributes_class_name, &claim.status.current_volume_attributes_class_name);
+        if has != told {
+            status["currentVolumeAttributesClassName"] = json!(has);
+        }
     }
-    change(claim_ref(claim), &claim.metadata, Some(Subresource::Status), json!({ "status": status }))
+    if let Some(usage) = usage {
+        status["conditions"] = usage.condition();
+    }
+    claim_status(claim, json!({ "status": status }))
+}
+
+/// Conditions of others stay: they are merged by type.
+fn claim_status(claim: &PersistentVolumeClaim, body: Value) -> Effect {
+    let only_if = Precondition::unchanged(&claim.metadata);
+    patch(claim_ref(claim), Some(Subresource::Status), Patch::strategic(only_if, body))
+}
+
+/// PV-50, PV-51: one write. What a driver has taken over is not held for an in-tree plugin any more.
+fn mark_volume_migrated(volume: &PersistentVolume, mark: MigrationMark) -> Effect {
+    let meta = &volume.metadata;
+    let mut body = json!({ "metadata": {} });
+    if mark != MigrationMark::Right {
+        body["metadata"]["annotations"] = json!({ names::MIGRATED_TO: mark.driver() });
+    }
+    if mark != MigrationMark::Remove && meta.has_finalizer(names::PV_CONTROLLER) {
+        let others: Vec<&String> = meta.finalizers.iter().filter(|one| *one != names::PV_CONTROLLER).collect();
+        body["metadata"]["finalizers"] = json!(others);
+    }
+    change(volume_ref(volume), meta, None, body)
 }
 
 fn unreserve(volume: &PersistentVolume) -> Effect {
@@ -253,8 +365,11 @@ impl fmt::Debug for Action {
             | Action::RemoveClaimFinalizer(claim)
             | Action::SetClass { claim, .. }
             | Action::CallProvisioner { claim, .. }
+            | Action::CallResizer { claim, .. }
             | Action::PointClaim { claim, .. }
             | Action::MarkClaimBound { claim, .. }
+            | Action::TellUse { claim, .. }
+            | Action::MarkClaimMigrated { claim, .. }
             | Action::MarkClaimLost(claim) => write!(f, "{name}({})", claim.metadata.key()),
             Action::AddVolumeFinalizer(volume)
             | Action::RemoveVolumeFinalizer(volume)
@@ -262,7 +377,12 @@ impl fmt::Debug for Action {
             | Action::MarkVolumeBound(volume)
             | Action::MarkAvailable(volume)
             | Action::MarkReleased(volume)
+            | Action::MarkFailed { volume, .. }
+            | Action::MarkVolumeMigrated { volume, .. }
             | Action::Unreserve(volume) => write!(f, "{name}({})", volume.metadata.name),
+            Action::MakeClaim { pod, volume } => {
+                write!(f, "{name}({}/{})", pod.metadata.namespace, pod.ephemeral_claim(volume))
+            }
             Action::LookForClaim { claim, .. } | Action::LookForUsers { claim, .. } => write!(f, "{name}({claim})"),
             Action::LookForVolume { volume, .. } => write!(f, "{name}({volume})"),
         }

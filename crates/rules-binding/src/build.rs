@@ -5,33 +5,49 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use api::fit::{Fit, capacity, requested};
 use api::names;
 use api::{ObjectKey, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumePhase};
 use control::Cache;
 
-use crate::fit::{capacity, requested};
 use crate::{
-    BindingState, Candidate, ClaimFacts, ClaimView, Fit, NamedVolume, Prospect, VolumeFacts, VolumeOwner, VolumeView,
+    BindingState, Candidate, ClaimFacts, ClaimView, Local, NamedVolume, Prospect, VolumeFacts, VolumeOwner, VolumeView,
+    users,
 };
 
-pub(crate) fn claim(key: &ObjectKey, cache: &Cache) -> ClaimView {
+pub(crate) fn claim(key: &ObjectKey, cache: &Cache, local: &Local) -> ClaimView {
     let Some(claim) = cache.claim(key) else { return ClaimView::Gone };
-    let term = key.to_string();
-    let users = cache.pods_by_claim(&term).filter(|pod| !pod.is_terminal());
+    let pods: Vec<_> = cache.pods_by_claim(&key.to_string()).collect();
+    let holders = pods.iter().filter(|pod| users::holds(pod, &key.name, users::made_for(&claim)));
+    let annotation = |name| claim.metadata.annotation(name);
+    let provisioner = annotation(names::STORAGE_PROVISIONER).or(annotation(names::STORAGE_PROVISIONER_BETA));
     ClaimView::Here(ClaimFacts {
-        users: users.map(|pod| pod.metadata.name.clone()).collect(),
-        standing: standing(&claim, cache),
+        used: local.tells_use.then(|| pods.iter().any(|pod| users::uses(pod, &claim))),
+        holders: holders.map(|pod| pod.metadata.name.clone()).collect(),
+        mark: local.mark(&claim.metadata, provisioner),
+        grown_by: grown_by(&claim, cache, local),
+        standing: standing(&claim, cache, local),
         claim,
     })
 }
 
-fn standing(claim: &PersistentVolumeClaim, cache: &Cache) -> BindingState {
+/// Growing is the work of the driver's resizer, if it has one, and of the node.
+fn grown_by(claim: &PersistentVolumeClaim, cache: &Cache, local: &Local) -> Option<(String, bool)> {
+    let volume = cache.volume(&ObjectKey::cluster(claim.spec.volume_name.as_str()))?;
+    match (&volume.spec.csi, rules_translate::plugin_of(&volume)) {
+        (Some(source), _) => Some((source.driver.clone(), false)),
+        (None, Some(plugin)) if local.migration.is_migrated(plugin) => Some((plugin.driver().into(), true)),
+        (None, Some(_) | None) => None,
+    }
+}
+
+fn standing(claim: &PersistentVolumeClaim, cache: &Cache, local: &Local) -> BindingState {
     let completed = claim.metadata.annotation(names::BIND_COMPLETED).is_some();
     match (completed, claim.spec.volume_name.is_empty()) {
         (true, true) => BindingState::Completed(NamedVolume::Nameless),
         (true, false) => BindingState::Completed(target(claim, cache)),
         (false, false) => BindingState::Named(target(claim, cache)),
-        (false, true) => BindingState::Unbound(prospect(claim, cache)),
+        (false, true) => BindingState::Unbound(prospect(claim, cache, local)),
     }
 }
 
@@ -60,12 +76,9 @@ fn refers(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
     })
 }
 
-fn prospect(claim: &PersistentVolumeClaim, cache: &Cache) -> Prospect {
+fn prospect(claim: &PersistentVolumeClaim, cache: &Cache, local: &Local) -> Prospect {
     if let Some(reserved) = reserved(claim, cache) {
         return Prospect::Reserved(reserved);
-    }
-    if claim.spec.selector.is_some() {
-        return Prospect::Selector;
     }
     if let Err(text) = requested(claim) {
         return Prospect::BadRequest(text);
@@ -75,9 +88,9 @@ fn prospect(claim: &PersistentVolumeClaim, cache: &Cache) -> Prospect {
     // PV-18: a missing class is not delayed.
     let delayed = class.as_ref().is_some_and(|class| class.waits_for_consumer());
     let placed = claim.metadata.annotation(names::SELECTED_NODE).is_some_and(|node| !node.is_empty());
-    if (!delayed || placed)
-        && let Some(volume) = best_free(claim, cache, delayed)
-    {
+    // PV-44: which of the free volumes can be reached from the chosen node is the scheduler's to judge. It says so by
+    // reserving one; otherwise one is to be made.
+    if !delayed && let Some(volume) = best_free(claim, cache) {
         return Prospect::Free(volume);
     }
     match (claim.class(), class) {
@@ -90,13 +103,15 @@ fn prospect(claim: &PersistentVolumeClaim, cache: &Cache) -> Prospect {
         (Some(name), Some(_)) if delayed && !placed => {
             Prospect::AwaitsConsumer { class: name.into(), pods: pods_without_node(claim, cache) }
         }
-        (Some(name), Some(class)) => provisioned_by(name, &class),
+        (Some(name), Some(class)) => provisioned_by(name, &class, local),
     }
 }
 
-fn provisioned_by(name: &str, class: &StorageClass) -> Prospect {
+fn provisioned_by(name: &str, class: &StorageClass, local: &Local) -> Prospect {
     let provisioner = class.provisioner.clone();
-    if provisioner == names::NO_PROVISIONER {
+    if let Some(driver) = local.driver_for(&provisioner) {
+        Prospect::Provision { class: name.into(), provisioner: driver.into() } // PV-36
+    } else if provisioner == names::NO_PROVISIONER {
         Prospect::MadeByHand(name.into())
     } else if provisioner.starts_with("kubernetes.io/") {
         Prospect::InTree { class: name.into(), provisioner } // PV-35
@@ -121,15 +136,12 @@ fn by_uid(candidate: &Candidate) -> bool {
 }
 
 /// PV-13, PV-14: among the free volumes of the class, fewest access modes first, then smallest, then by name.
-///
-/// With delayed binding a volume tied to some nodes is left alone: whether it suits the chosen node is the scheduler's
-/// judgement, which it expresses by reserving the volume (PV-44).
-fn best_free(claim: &PersistentVolumeClaim, cache: &Cache, delayed: bool) -> Option<Arc<PersistentVolume>> {
+fn best_free(claim: &PersistentVolumeClaim, cache: &Cache) -> Option<Arc<PersistentVolume>> {
     let free = cache.volumes_by_class(claim.class().unwrap_or("")).filter(|volume| {
         volume.spec.claim_ref.is_none()
             && volume.status.phase == VolumePhase::Available
-            && !(delayed && volume.spec.node_affinity.is_some())
             && Fit::of_free(claim, volume) == Fit::Fits
+            && claim.spec.selector.as_ref().is_none_or(|wanted| wanted.selects(&volume.metadata.labels))
             && !is_anothers(volume, cache)
     });
     free.min_by_key(|volume| (volume.spec.access_modes.len(), capacity(volume).unwrap_or(i64::MAX)))
@@ -152,11 +164,11 @@ fn pods_without_node(claim: &PersistentVolumeClaim, cache: &Cache) -> Vec<String
         .collect()
 }
 
-pub(crate) fn volume(name: &str, cache: &Cache) -> VolumeView {
-    match cache.volume(&ObjectKey::cluster(name)) {
-        None => VolumeView::Gone,
-        Some(volume) => VolumeView::Here(VolumeFacts { holder: holder(&volume, cache), volume }),
-    }
+pub(crate) fn volume(name: &str, cache: &Cache, local: &Local) -> VolumeView {
+    let Some(volume) = cache.volume(&ObjectKey::cluster(name)) else { return VolumeView::Gone };
+    let provisioner = volume.metadata.annotation(names::PROVISIONED_BY);
+    let mark = local.mark(&volume.metadata, provisioner);
+    VolumeView::Here(VolumeFacts { holder: holder(&volume, cache), mark, volume })
 }
 
 fn holder(volume: &PersistentVolume, cache: &Cache) -> VolumeOwner {
@@ -167,6 +179,9 @@ fn holder(volume: &PersistentVolume, cache: &Cache) -> VolumeOwner {
     }
     match cache.claim(&key).filter(|claim| claim.metadata.uid == reference.uid) {
         None => VolumeOwner::Unseen { claim: key, uid: reference.uid.clone() },
+        Some(claim) if claim.spec.volume_name.is_empty() && claim.volume_mode() != volume.volume_mode() => {
+            VolumeOwner::Mismatched(key)
+        }
         Some(claim) if claim.spec.volume_name.is_empty() => VolumeOwner::Unbound(key),
         Some(claim) if claim.spec.volume_name == volume.metadata.name => VolumeOwner::Bound(key),
         Some(claim) => VolumeOwner::Elsewhere { claim: key, volume: claim.spec.volume_name.clone() },

@@ -3,7 +3,7 @@ use alloc::string::String;
 use api::{Object, ObjectKey};
 use control::{Outcome, Reply, Timestamp};
 
-use crate::Action;
+use crate::{Action, users};
 
 /// A hint kept between decisions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -99,9 +99,9 @@ impl Memory {
             (Action::LookForVolume { volume, claim_uid }, Outcome::Done(reply)) => {
                 Memory { looked: read(shows_volume(reply, claim_uid), volume, claim_uid) }
             }
-            (Action::LookForUsers { claim, uid }, Outcome::Done(Reply::Objects(pods))) => {
+            (Action::LookForUsers { claim, uid, made_for }, Outcome::Done(Reply::Objects(pods))) => {
                 let claim_uid = uid.clone();
-                let looked = match pods.iter().any(|pod| uses(pod, claim)) {
+                let looked = match pods.iter().any(|pod| holds(pod, claim, made_for.as_deref())) {
                     true => Looked::Used { claim: claim_uid, again: now.after_millis(CATCH_UP_MILLIS) },
                     false => Looked::Unused { claim: claim_uid },
                 };
@@ -113,10 +113,9 @@ impl Memory {
     }
 }
 
-/// A pod that has not ended and names the claim.
-fn uses(object: &Object, claim: &ObjectKey) -> bool {
+fn holds(object: &Object, claim: &ObjectKey, made_for: Option<&str>) -> bool {
     let Object::Pod(pod) = object else { return false };
-    pod.metadata.namespace == claim.namespace && !pod.is_terminal() && pod.claim_names().any(|name| name == claim.name)
+    pod.metadata.namespace == claim.namespace && users::holds(pod, &claim.name, made_for)
 }
 
 fn shows_claim(reply: &Reply, uid: &str) -> bool {

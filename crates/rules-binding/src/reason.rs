@@ -15,8 +15,6 @@ control::reasons! {
         AddingClaimFinalizer,
         /// The claim is being deleted and no pod uses it, so the finalizer goes.
         RemovingClaimFinalizer,
-        /// The claim selects volumes by label.
-        SelectorNotSupported,
         /// The size that the claim requests cannot be read.
         BadRequest,
         /// The claim names no class and gets the default one.
@@ -37,6 +35,20 @@ control::reasons! {
         ProvisionerBusy,
         /// The claim is about to name the provisioner that should make its volume.
         CallingProvisioner,
+        /// The object does not say which driver has taken over its plugin, or says it wrongly.
+        MarkingMigrated,
+        /// The claim does not say whether pods use it.
+        TellingUse,
+        /// The claim does not name the driver that grows its volume.
+        CallingResizer,
+        /// A claim is made from the template in a pod.
+        MakingClaim,
+        /// The claim that a pod would make from a template is somebody else's.
+        ClaimNotOwned,
+        /// The pod has the claims that it makes from templates.
+        ClaimsMade,
+        /// The pod is gone, has ended or is being deleted.
+        PodGone,
         /// The claim names a volume that does not exist.
         VolumeNotFound,
         /// The claim names a volume that belongs to another claim.
@@ -91,6 +103,14 @@ control::reasons! {
         Released,
         /// The volume's claim is gone, and the reclaim policy keeps the volume.
         Retained,
+        /// Nobody can do what the policy of a released volume asks for, which its phase does not say yet.
+        MarkingFailed,
+        /// The volume's claim is gone, and nothing here recycles volumes.
+        VolumeFailedRecycle,
+        /// The volume's claim is gone, and no driver can delete such a volume.
+        VolumeFailedDelete,
+        /// The volume's claim is gone, and nobody knows its reclaim policy.
+        VolumeUnknownReclaimPolicy,
         /// The claim took another volume, so this one is free again.
         UnreservingVolume,
         /// The claim took another volume, so the one made for it is not needed.

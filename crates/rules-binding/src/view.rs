@@ -2,9 +2,11 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use api::fit::Fit;
 use api::{ObjectKey, PersistentVolume, PersistentVolumeClaim};
 
-use crate::Fit;
+use crate::MigrationMark;
+use crate::ephemeral::TemplatePod;
 
 /// Everything one decision looks at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +15,8 @@ pub enum View {
     Claim(ClaimView),
     /// About a volume.
     Volume(VolumeView),
+    /// About a pod that makes claims from templates.
+    Pod(TemplatePod),
 }
 
 /// A claim, or its absence.
@@ -29,8 +33,14 @@ pub enum ClaimView {
 pub struct ClaimFacts {
     /// The claim.
     pub claim: Arc<PersistentVolumeClaim>,
-    /// Names of the pods that use it and have not ended.
-    pub users: Vec<String>,
+    /// Some pod that has not ended uses it; `None` where claims do not say so.
+    pub used: Option<bool>,
+    /// Names of the pods on nodes that use it, which hold it back when it is being deleted.
+    pub holders: Vec<String>,
+    /// What it is to say about the driver that has taken over its provisioner.
+    pub mark: MigrationMark,
+    /// The driver that grows the volume it names, and whether that is one that has taken over an in-tree plugin.
+    pub grown_by: Option<(String, bool)>,
     /// How far its binding has come.
     pub standing: BindingState,
 }
@@ -53,8 +63,6 @@ pub enum Prospect {
     Reserved(Candidate),
     /// This free volume is the best fit.
     Free(Arc<PersistentVolume>),
-    /// The claim selects volumes by label, which is not supported.
-    Selector,
     /// The requested size cannot be read; the text says why.
     BadRequest(String),
     /// It names no class, and this one is the default.
@@ -133,6 +141,8 @@ pub struct VolumeFacts {
     pub volume: Arc<PersistentVolume>,
     /// Whose it is.
     pub holder: VolumeOwner,
+    /// What it is to say about the driver that has taken over its plugin.
+    pub mark: MigrationMark,
 }
 
 /// Whose a volume is.
@@ -151,6 +161,8 @@ pub enum VolumeOwner {
     },
     /// Its claim has not named a volume yet.
     Unbound(ObjectKey),
+    /// Its claim has not named a volume yet, and one is a filesystem, the other a raw device.
+    Mismatched(ObjectKey),
     /// Its claim names it.
     Bound(ObjectKey),
     /// Its claim names another volume.

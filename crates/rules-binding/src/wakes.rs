@@ -13,7 +13,8 @@ type Woken<'a> = control::Woken<'a, Binding>;
 pub(crate) fn keys(cache: &Cache) -> Vec<Key> {
     let claims = cache.claims().map(|claim| Key::Claim(claim.metadata.key()));
     let volumes = cache.volumes().map(|volume| Key::Volume(volume.metadata.name.clone()));
-    claims.chain(volumes).collect()
+    let pods = cache.pods().filter(|pod| makes_claims(pod)).map(|pod| Key::Pod(pod.metadata.key()));
+    claims.chain(volumes).chain(pods).collect()
 }
 
 pub(crate) const ROUTES: &[Route<Binding>] = routes![
@@ -31,6 +32,9 @@ fn claim_wakes(claim: &PersistentVolumeClaim, woken: &mut Woken<'_>) {
     if !claim.spec.volume_name.is_empty() {
         woken.wake(Key::Volume(claim.spec.volume_name.clone()));
     }
+    // PV-60: a claim that a pod made and somebody deleted is made again.
+    let users = woken.cache.pods_by_claim(&key.to_string()).filter(|pod| makes_claims(pod));
+    woken.wake_all(users.map(|pod| Key::Pod(pod.metadata.key())));
     woken.wake(Key::Claim(key));
 }
 
@@ -53,7 +57,15 @@ fn class_wakes(class: &StorageClass, woken: &mut Woken<'_>) {
     }
 }
 
+/// Some claim of the pod is made from a template.
+fn makes_claims(pod: &Pod) -> bool {
+    pod.spec.volumes.iter().any(|volume| volume.ephemeral.is_some())
+}
+
 fn pod_wakes(pod: &Pod, woken: &mut Woken<'_>) {
+    if makes_claims(pod) {
+        woken.wake(Key::Pod(pod.metadata.key()));
+    }
     let namespace = pod.metadata.namespace.as_str();
     woken.wake_all(pod.claim_names().map(|claim| Key::Claim(ObjectKey::new(namespace, claim))));
 }

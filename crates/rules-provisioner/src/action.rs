@@ -127,6 +127,12 @@ pub enum Action {
         /// Its uid.
         uid: String,
     },
+    /// List the attachments, past the cache, for a volume that is to be deleted and has been attached once.
+    LookForAttachments {
+        /// The volume's name.
+        name: String,
+        uid: String,
+    },
     /// Have the driver delete a volume.
     DeleteVolume {
         /// Of the claim or PersistentVolume it is done for.
@@ -170,6 +176,7 @@ impl Action {
             | Action::LookAtClaim { uid, .. }
             | Action::LookForPv { uid, .. }
             | Action::LookAtPv { uid, .. }
+            | Action::LookForAttachments { uid, .. }
             | Action::DeleteVolume { uid, .. } => uid,
             Action::AddFinalizer(volume) | Action::RemoveFinalizer { volume, .. } | Action::DeletePv(volume) => {
                 &volume.metadata.uid
@@ -194,6 +201,7 @@ impl control::Action for Action {
             Action::LookAtClaim { .. } => "LookAtClaim",
             Action::LookForPv { .. } => "LookForPv",
             Action::LookAtPv { .. } => "LookAtPv",
+            Action::LookForAttachments { .. } => "LookForAttachments",
             Action::DeleteVolume { .. } => "DeleteVolume",
             Action::AddFinalizer(_) => "AddFinalizer",
             Action::RemoveFinalizer { .. } => "RemoveFinalizer",
@@ -226,6 +234,9 @@ impl control::Action for Action {
             }
             Action::LookForPv { name, .. } | Action::LookAtPv { name, .. } => {
                 Effect::Read(ObjectRef::cluster(Kind::PersistentVolume, name.as_str()))
+            }
+            Action::LookForAttachments { .. } => {
+                Effect::List { kind: Kind::VolumeAttachment, namespace: String::new() }
             }
             Action::DeleteVolume { driver, volume_id, secrets, .. } => {
                 let request = DeleteVolumeRequest { volume_id: volume_id.clone(), secrets: secrets.0.clone() };
@@ -268,6 +279,7 @@ impl control::Action for Action {
             Permission::new(Kind::PersistentVolumeClaim, "", "get"),
             Permission::new(Kind::PersistentVolumeClaim, "", "patch"),
             Permission::new(Kind::PersistentVolume, "", "get"),
+            Permission::new(Kind::VolumeAttachment, "", "list"),
             Permission::new(Kind::PersistentVolume, "", "create"),
             Permission::new(Kind::PersistentVolume, "", "patch"),
             Permission::new(Kind::PersistentVolume, "", "delete"),
@@ -324,7 +336,9 @@ impl fmt::Debug for Action {
             Action::ReadSecret { secret, .. } => write!(f, "{name}({}/{})", secret.namespace, secret.name),
             Action::LookAtClaim { key, .. } => write!(f, "{name}({key})"),
             Action::LookForPv { uid, .. } => write!(f, "{name}(claim uid {uid})"),
-            Action::LookAtPv { name: volume, .. } => write!(f, "{name}({volume})"),
+            Action::LookAtPv { name: volume, .. } | Action::LookForAttachments { name: volume, .. } => {
+                write!(f, "{name}({volume})")
+            }
             Action::DeleteVolume { volume_id, .. } => write!(f, "{name}({volume_id})"),
             Action::AddFinalizer(volume) | Action::RemoveFinalizer { volume, .. } | Action::DeletePv(volume) => {
                 write!(f, "{name}({})", volume.metadata.name)

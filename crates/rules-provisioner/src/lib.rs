@@ -25,7 +25,8 @@
 //! - what the driver has finally refused is not repeated under terms that no longer hold: it starts over;
 //! - a claim whose volume was recorded lately gets another only after a fresh read that still wants one: the news that it
 //!   is bound or gone may be late (reliability 13, 105);
-//! - DeleteVolume begins only after a fresh read that still condemns the volume (8, 105);
+//! - DeleteVolume begins only after a fresh read that still condemns the volume, and, of a volume that was attached
+//!   once, after a list past the cache that shows no attachment (8, 105). One list serves all that wait for it;
 //! - what a volume is made from is held from before the call until no claim without a volume refers to it (12);
 //! - nothing done for one uid touches a namesake (13). Keys of claims, and memory, name the uid they are about;
 //! - forgetting everything at any moment costs repeated calls and nothing else. With [`Intent::InMemory`], upstream's

@@ -35,6 +35,7 @@ pub(crate) fn news(action: &Action) -> News {
         | Action::Reschedule(_) => News { failed: Some(FAILED), ..News::default() },
         Action::DeleteVolume { .. }
         | Action::LookAtPv { .. }
+        | Action::LookForAttachments { .. }
         | Action::AddFinalizer(_)
         | Action::RemoveFinalizer { .. }
         | Action::DeletePv(_) => News { failed: Some(DELETE_FAILED), ..News::default() },

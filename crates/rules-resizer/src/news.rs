@@ -44,7 +44,7 @@ pub(crate) fn news(act: &Action) -> News {
         | Action::SetClass { .. }
         | Action::ReportModify(_) => (None, None),
     };
-    News { begun, done, failed }
+    News { begun, done, failed, ..News::default() }
 }
 
 fn bytes(size: i64) -> String {

@@ -2,13 +2,16 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 
+use api::fit::Fit;
 use api::{ClaimPhase, Meta, PersistentVolume, PersistentVolumeClaim, VolumePhase, names};
 use control::{Decision, Timestamp, Why};
 
 use crate::{
-    Action, BindingState, Candidate, ClaimFacts, ClaimView, Memory, NamedVolume, Prospect, Reason, View, VolumeView,
+    Action, BindingState, Candidate, ClaimFacts, ClaimView, Memory, MigrationMark, NamedVolume, Prospect, Reason, View,
+    VolumeView, migration, users,
 };
 
+mod bound;
 mod volume;
 
 pub(crate) fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
@@ -17,6 +20,7 @@ pub(crate) fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<A
         View::Claim(ClaimView::Here(facts)) => claim(now, facts, memory),
         View::Volume(VolumeView::Gone) => Decision::Rest(Why::settled(Reason::VolumeGone, "the volume does not exist")),
         View::Volume(VolumeView::Here(facts)) => volume::volume(now, facts, memory),
+        View::Pod(view) => crate::ephemeral::decide(view),
     }
 }
 
@@ -28,8 +32,15 @@ fn claim(now: Timestamp, facts: &ClaimFacts, memory: &Memory) -> Decision<Action
             Action::AddClaimFinalizer(claim.clone()),
             Why::waiting(Reason::AddingClaimFinalizer, "adding the finalizer that keeps the claim while pods use it"),
         ),
-        (false, true) => standing(now, facts, memory),
-        (true, true) if facts.users.is_empty() => unused(now, claim, memory),
+        (false, true) if facts.mark != MigrationMark::Right => {
+            let action = Action::MarkClaimMigrated { claim: claim.clone(), mark: facts.mark };
+            Decision::Do(action, migration::why(facts.mark))
+        }
+        (false, true) => match standing(now, facts, memory) {
+            Decision::Rest(why) if why.code == Reason::Bound => bound::claim(now, facts, why),
+            decision => decision,
+        },
+        (true, true) if facts.holders.is_empty() => unused(now, claim, memory),
         (true, true) => in_use(now, facts, memory),
         (true, false) => Decision::Rest(leaving(Reason::ClaimBeingDeleted, "claim", &claim.metadata)),
     }
@@ -61,8 +72,9 @@ fn unused(now: Timestamp, claim: &Arc<PersistentVolumeClaim>, memory: &Memory) -
         let why = Why::waiting(Reason::UsersNotSeenYet, "waiting for news of the pods that use the claim");
         return Decision::Wait(until, why);
     }
+    let made_for = users::made_for(claim).map(String::from);
     Decision::Do(
-        Action::LookForUsers { claim: claim.metadata.key(), uid: uid.clone() },
+        Action::LookForUsers { claim: claim.metadata.key(), uid: uid.clone(), made_for },
         Why::waiting(Reason::LookingForUsers, "the claim is being deleted: making sure that no pod uses it"),
     )
 }
@@ -70,36 +82,32 @@ fn unused(now: Timestamp, claim: &Arc<PersistentVolumeClaim>, memory: &Memory) -
 /// The claim's deletion waits for its pods; until then a completed binding is kept in order and no new one is begun.
 fn in_use(now: Timestamp, facts: &ClaimFacts, memory: &Memory) -> Decision<Action, Reason> {
     if let BindingState::Completed(target) = &facts.standing
-        && let Decision::Do(action, why) = completed(now, &facts.claim, target, memory)
+        && let Decision::Do(action, why) = completed(now, facts, target, memory)
     {
         return Decision::Do(action, why);
     }
-    let pods = facts.users.join(", ");
+    let pods = facts.holders.join(", ");
     Decision::Rest(Why::waiting(
         Reason::ClaimInUse,
-        format!("the claim is being deleted once these pods have ended: {pods}"),
+        format!("the claim is being deleted once these pods are gone: {pods}"),
     ))
 }
 
 fn standing(now: Timestamp, facts: &ClaimFacts, memory: &Memory) -> Decision<Action, Reason> {
     match &facts.standing {
-        BindingState::Unbound(prospect) => unbound(&facts.claim, prospect),
-        BindingState::Named(target) => named(&facts.claim, target),
-        BindingState::Completed(target) => completed(now, &facts.claim, target, memory),
+        BindingState::Unbound(prospect) => unbound(now, facts, prospect),
+        BindingState::Named(target) => named(now, facts, target),
+        BindingState::Completed(target) => completed(now, facts, target, memory),
     }
 }
 
 /// PV-17 … PV-19 and the first table of orchestrator 2.3.
-fn unbound(claim: &Arc<PersistentVolumeClaim>, prospect: &Prospect) -> Decision<Action, Reason> {
+fn unbound(now: Timestamp, facts: &ClaimFacts, prospect: &Prospect) -> Decision<Action, Reason> {
+    let claim = &facts.claim;
     let rest = |code, text| Decision::Rest(Why::waiting(code, text));
     match prospect {
-        Prospect::Reserved(candidate) => bind_if_fit(claim, candidate),
-        Prospect::Free(volume) => bind(claim, volume),
-        Prospect::Selector => rest(
-            Reason::SelectorNotSupported,
-            "the claim selects volumes by label, which is not supported; name the volume in spec.volumeName instead"
-                .into(),
-        ),
+        Prospect::Reserved(candidate) => bind_if_fit(now, facts, candidate),
+        Prospect::Free(volume) => bind(now, facts, volume),
         Prospect::BadRequest(text) => rest(Reason::BadRequest, format!("the requested size {text}")),
         Prospect::DefaultClass(class) => Decision::Do(
             Action::SetClass { claim: claim.clone(), class: class.clone() },
@@ -154,9 +162,10 @@ fn call_provisioner(claim: &Arc<PersistentVolumeClaim>, class: &str, provisioner
 }
 
 /// The lower half of the table of orchestrator 2.3.
-fn named(claim: &Arc<PersistentVolumeClaim>, target: &NamedVolume) -> Decision<Action, Reason> {
+fn named(now: Timestamp, facts: &ClaimFacts, target: &NamedVolume) -> Decision<Action, Reason> {
+    let claim = &facts.claim;
     match target {
-        NamedVolume::Free(candidate) | NamedVolume::Ours(candidate) => bind_if_fit(claim, candidate),
+        NamedVolume::Free(candidate) | NamedVolume::Ours(candidate) => bind_if_fit(now, facts, candidate),
         NamedVolume::Missing(volume) => Decision::Rest(Why::waiting(
             Reason::VolumeNotFound,
             format!("volume {volume}, which the claim names, does not exist"),
@@ -170,17 +179,15 @@ fn named(claim: &Arc<PersistentVolumeClaim>, target: &NamedVolume) -> Decision<A
 }
 
 /// The table of orchestrator 2.4.
-fn completed(
-    now: Timestamp,
-    claim: &Arc<PersistentVolumeClaim>,
-    target: &NamedVolume,
-    memory: &Memory,
-) -> Decision<Action, Reason> {
+fn completed(now: Timestamp, facts: &ClaimFacts, target: &NamedVolume, memory: &Memory) -> Decision<Action, Reason> {
+    let claim = &facts.claim;
     match target {
-        // A claim may ask for more than its volume has while it is being grown, so that size no longer counts.
-        NamedVolume::Ours(candidate) if matches!(candidate.fit, crate::Fit::Released) => bind_if_fit(claim, candidate),
-        NamedVolume::Ours(candidate) => bind(claim, &candidate.volume),
-        NamedVolume::Free(candidate) => bind_if_fit(claim, candidate),
+        // A claim may ask for a size and attributes that its volume does not have yet, so that these no longer count.
+        NamedVolume::Ours(candidate) if matches!(candidate.fit, Fit::Released) => bind_if_fit(now, facts, candidate),
+        NamedVolume::Free(candidate) if matches!(candidate.fit, Fit::Released | Fit::Deleting) => {
+            bind_if_fit(now, facts, candidate)
+        }
+        NamedVolume::Ours(candidate) | NamedVolume::Free(candidate) => bind(now, facts, &candidate.volume),
         NamedVolume::Nameless => {
             lost(claim, Reason::VolumeNotNamed, "the claim was bound and names no volume any more".into())
         }
@@ -243,9 +250,9 @@ fn lost(claim: &Arc<PersistentVolumeClaim>, code: Reason, text: String) -> Decis
     Decision::Do(Action::MarkClaimLost(claim.clone()), why)
 }
 
-fn bind_if_fit(claim: &Arc<PersistentVolumeClaim>, candidate: &Candidate) -> Decision<Action, Reason> {
+fn bind_if_fit(now: Timestamp, facts: &ClaimFacts, candidate: &Candidate) -> Decision<Action, Reason> {
     match candidate.fit.obstacle() {
-        None => bind(claim, &candidate.volume),
+        None => bind(now, facts, &candidate.volume),
         Some(obstacle) => Decision::Rest(Why::waiting(
             Reason::VolumeMismatch,
             format!("volume {}, which is meant for the claim, {obstacle}", candidate.volume.metadata.name),
@@ -255,9 +262,9 @@ fn bind_if_fit(claim: &Arc<PersistentVolumeClaim>, candidate: &Candidate) -> Dec
 
 /// PV-20: four writes in this order, each only if needed. After a crash between any two, the next look finds the
 /// volume by the claim's uid and goes on.
-fn bind(claim: &Arc<PersistentVolumeClaim>, volume: &Arc<PersistentVolume>) -> Decision<Action, Reason> {
+fn bind(now: Timestamp, facts: &ClaimFacts, volume: &Arc<PersistentVolume>) -> Decision<Action, Reason> {
     let name = &volume.metadata.name;
-    let (claim, volume) = (claim.clone(), volume.clone());
+    let (claim, volume) = (facts.claim.clone(), volume.clone());
     let refers = volume.spec.claim_ref.as_ref().is_some_and(|holder| holder.uid == claim.metadata.uid);
     if !refers {
         let why = Why::waiting(Reason::ReservingVolume, format!("reserving volume {name} for the claim"));
@@ -273,16 +280,9 @@ fn bind(claim: &Arc<PersistentVolumeClaim>, volume: &Arc<PersistentVolume>) -> D
     }
     if claim.status.phase != ClaimPhase::Bound || claim.status.access_modes != volume.spec.access_modes {
         let why = Why::waiting(Reason::ReportingBound, format!("reporting the claim as bound to volume {name}"));
-        return Decision::Do(Action::MarkClaimBound { claim, volume: volume.clone() }, why);
-    }
-    if let (Some(wanted), Some(has)) = (claim.requested(), claim.status.capacity.get("storage"))
-        && matches!((wanted.bytes(), has.bytes()), (Ok(wanted), Ok(has)) if wanted > has)
-    {
-        // Growing is the work of the driver's resizer, if it has one, and of the node.
-        let driver = volume.spec.csi.as_ref().map_or("its plugin", |csi| csi.driver.as_str());
-        let text =
-            format!("the claim is bound to volume {name} and waits for {driver} to grow it from {has} to {wanted}");
-        return Decision::Rest(Why::waiting(Reason::ExternalExpanding, text));
+        // What is to be said of its use goes with it, and costs no write of its own.
+        let usage = bound::usage(now, facts).filter(|_| !claim.metadata.is_deleting());
+        return Decision::Do(Action::MarkClaimBound { claim, volume: volume.clone(), usage }, why);
     }
     Decision::Rest(Why::settled(Reason::Bound, format!("the claim is bound to volume {name}")))
 }

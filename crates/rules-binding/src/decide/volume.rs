@@ -5,13 +5,16 @@ use api::{ObjectKey, PersistentVolume, VolumePhase, names};
 use control::{Decision, Timestamp, Why};
 
 use super::leaving;
-use crate::{Action, Memory, Reason, VolumeFacts, VolumeOwner};
+use crate::{Action, Memory, MigrationMark, Reason, VolumeFacts, VolumeOwner, migration};
 
 /// Protection first, then the table of orchestrator 2.5.
 pub(crate) fn volume(now: Timestamp, facts: &VolumeFacts, memory: &Memory) -> Decision<Action, Reason> {
     let volume = &facts.volume;
     let protected = volume.metadata.has_finalizer(names::PV_PROTECTION);
     let bound = volume.status.phase == VolumePhase::Bound;
+    if let Some(marking) = migrated(facts) {
+        return marking;
+    }
     match (volume.metadata.is_deleting(), protected) {
         (false, false) => Decision::Do(
             Action::AddVolumeFinalizer(volume.clone()),
@@ -29,6 +32,27 @@ pub(crate) fn volume(now: Timestamp, facts: &VolumeFacts, memory: &Memory) -> De
     }
 }
 
+/// PV-48, PV-50. Upstream also holds the volumes of plugins that are not taken over, and takes the driver's finalizer
+/// off them, for the plugin to delete them. There are no plugins here, so that nobody would let go of what was held.
+fn migrated(facts: &VolumeFacts) -> Option<Decision<Action, Reason>> {
+    let (volume, meta) = (&facts.volume, &facts.volume.metadata);
+    let taken_over = match facts.mark {
+        MigrationMark::Set(_) => true,
+        MigrationMark::Remove => false,
+        MigrationMark::Right => {
+            meta.annotation(names::PROVISIONED_BY).is_some() && meta.annotation(names::MIGRATED_TO).is_some()
+        }
+    };
+    let held = taken_over && meta.has_finalizer(names::PV_CONTROLLER);
+    (facts.mark != MigrationMark::Right || held).then(|| {
+        let why = match facts.mark {
+            MigrationMark::Right => Why::waiting(Reason::MarkingMigrated, "no in-tree plugin is to delete the volume"),
+            mark => migration::why(mark),
+        };
+        Decision::Do(Action::MarkVolumeMigrated { volume: volume.clone(), mark: facts.mark }, why)
+    })
+}
+
 fn phase(now: Timestamp, facts: &VolumeFacts, memory: &Memory) -> Decision<Action, Reason> {
     let volume = &facts.volume;
     match &facts.holder {
@@ -40,6 +64,10 @@ fn phase(now: Timestamp, facts: &VolumeFacts, memory: &Memory) -> Decision<Actio
         VolumeOwner::Unbound(claim) => {
             Decision::Rest(Why::waiting(Reason::ClaimNotBound, format!("waiting for claim {claim} to be bound")))
         }
+        VolumeOwner::Mismatched(claim) => Decision::Rest(Why::waiting(
+            Reason::VolumeMismatch,
+            format!("the volume is meant for claim {claim}, which has another volume mode"),
+        )),
         VolumeOwner::Bound(claim) if volume.metadata.is_deleting() => Decision::Rest(Why::waiting(
             Reason::VolumeBeingDeleted,
             format!("the volume is being deleted once claim {claim}, to which it is bound, is gone"),
@@ -94,18 +122,44 @@ fn unseen(
 }
 
 /// Orchestrator 2.6: what becomes of the data is the reclaim policy's to say and the provisioner's to do.
-fn released(volume: &PersistentVolume, claim: &ObjectKey) -> Decision<Action, Reason> {
+fn released(volume: &Arc<PersistentVolume>, claim: &ObjectKey) -> Decision<Action, Reason> {
+    let gone = format!("claim {claim} is gone");
+    let meta = &volume.metadata;
     let policy = volume.spec.persistent_volume_reclaim_policy.as_str();
-    if policy == "Delete" {
-        return Decision::Rest(Why::waiting(
-            Reason::Released,
-            format!("claim {claim} is gone: the volume awaits its deletion"),
-        ));
+    if policy == "Retain" {
+        let text = format!("{gone} and the policy keeps the volume: clear spec.claimRef to use it again");
+        return Decision::Rest(Why::settled(Reason::Retained, text));
     }
-    Decision::Rest(Why::settled(
-        Reason::Retained,
-        format!("claim {claim} is gone and the policy keeps the volume: clear spec.claimRef to use it again"),
-    ))
+    // PV-27, PV-30, PV-31: a driver deletes what it made, what it has taken over, and what is of its kind.
+    let provisioner = meta.annotation(names::PROVISIONED_BY).filter(|name| !name.is_empty());
+    let drivers = match provisioner {
+        _ if meta.migrated_to().is_some() => true,
+        Some(name) => policy == "Delete" && !name.starts_with("kubernetes.io/"),
+        None => policy == "Delete" && volume.spec.csi.is_some(),
+    };
+    if drivers {
+        return Decision::Rest(Why::waiting(Reason::Released, format!("{gone}: the volume awaits its deletion")));
+    }
+    if meta.is_deleting() {
+        return Decision::Rest(Why::waiting(Reason::VolumeBeingDeleted, "the volume is being deleted"));
+    }
+    let (code, text) = match (policy, provisioner) {
+        ("Delete", Some(plugin)) => {
+            let text = format!("{gone}, and no CSI driver has taken over {plugin}, which made the volume");
+            (Reason::VolumeFailedDelete, text)
+        }
+        ("Delete", None) => {
+            (Reason::VolumeFailedDelete, format!("{gone}, and only volumes of CSI drivers are deleted"))
+        }
+        ("Recycle", _) => (Reason::VolumeFailedRecycle, format!("{gone}, and nothing here recycles volumes")),
+        (other, _) => (Reason::VolumeUnknownReclaimPolicy, format!("{gone}, and nobody knows the policy {other:?}")),
+    };
+    let text = format!("{text}: delete the volume by hand, or clear spec.claimRef to use it again");
+    if volume.status.phase == VolumePhase::Failed {
+        return Decision::Rest(Why::waiting(code, text));
+    }
+    let action = Action::MarkFailed { volume: volume.clone(), message: text.clone() };
+    Decision::Do(action, Why::waiting(Reason::MarkingFailed, text)) // PV-29, PV-32
 }
 
 /// The claim took another volume: one made for it is given up, one that was found is free again.

@@ -5,6 +5,7 @@ use api::{Kind, names};
 use serde_json::{Value, json};
 
 use super::world::World;
+use crate::Local;
 
 fn reserve_and_bind() -> World {
     let mut world = World::new()
@@ -43,7 +44,7 @@ fn crash_everywhere(scene: fn() -> World) {
     for crash_after in 0..=steps {
         let mut world = scene();
         world.run_for(crash_after);
-        world.restart(());
+        world.restart(Local::default());
         world.settle();
         assert_eq!(world.outcome(), undisturbed.outcome(), "crash after {crash_after} of {:?}", undisturbed.log);
         check_pairs(&world);
@@ -83,7 +84,7 @@ fn a_restart_at_rest_does_nothing() {
         let mut world = scene();
         world.settle();
         world.actions.clear();
-        world.restart(());
+        world.restart(Local::default());
         world.settle();
         assert!(world.actions.is_empty(), "{:?}", world.actions);
     }

@@ -3,19 +3,19 @@
 use alloc::format;
 use alloc::string::String;
 
-use api::{Kind, ObjectKey};
+use api::{Kind, ObjectKey, names};
 use control::{EventType, Narrate, Rules, Timestamp};
 use serde_json::json;
 
 use super::world::World;
-use crate::{Binding, Key, Memory};
+use crate::{Binding, Key, Local, Memory};
 
 const CLAIM: Kind = Kind::PersistentVolumeClaim;
 const VOLUME: Kind = Kind::PersistentVolume;
 
 /// The event about a key that rests, as `kubectl describe` shows it; `-` for none.
 fn told(world: &World, key: Key) -> String {
-    let view = Binding::view(&key, &world.cache, &());
+    let view = Binding::view(&key, &world.cache, &Local::default());
     let decision = Binding::decide(Timestamp(0), &view, &Memory::default());
     let why = decision.why();
     match Binding::rest_event(&key, why) {
@@ -40,7 +40,7 @@ fn a_claim_that_waits_says_so_under_upstreams_reasons() {
     let mut world = World::new()
         .class("fast", "d", json!({}))
         .class("late", "d", late)
-        .class("old", "kubernetes.io/aws-ebs", json!({}))
+        .class("old", "kubernetes.io/rbd", json!({}))
         .class("manual", "kubernetes.io/no-provisioner", json!({}));
     for (name, class, event) in [
         ("a", Some("missing"), "Warning ProvisioningFailed storage class missing does not exist"),
@@ -48,7 +48,7 @@ fn a_claim_that_waits_says_so_under_upstreams_reasons() {
         ("c", Some("fast"), "Normal ExternalProvisioning waiting for provisioner d"),
         ("d", None, "Normal FailedBinding no volume fits the claim and it has no storage class"),
         ("e", Some("manual"), "Normal FailedBinding no volume fits the claim and class manual makes none"),
-        ("f", Some("old"), "Warning ProvisioningFailed class old names kubernetes.io/aws-ebs"),
+        ("f", Some("old"), "Warning ProvisioningFailed class old names kubernetes.io/rbd"),
     ] {
         world = world.with_claim(name, class, "1Gi", json!({}));
         starts(&claim_told(&mut world, name), event);
@@ -57,7 +57,7 @@ fn a_claim_that_waits_says_so_under_upstreams_reasons() {
     starts(&claim_told(&mut world, "b"), "Normal WaitForPodScheduled class late waits for one of these pods");
     let selector = json!({ "spec": { "selector": { "matchLabels": { "a": "b" } } } });
     world = world.with_claim("g", Some(""), "1Gi", selector);
-    starts(&claim_told(&mut world, "g"), "Warning FailedBinding the claim selects volumes by label");
+    starts(&claim_told(&mut world, "g"), "Normal FailedBinding no volume fits the claim");
     world = world.with_claim("h", Some(""), "1Gi", json!({ "spec": { "volumeName": "nowhere" } }));
     starts(&claim_told(&mut world, "h"), "Warning FailedBinding volume nowhere, which the claim names, does not exist");
 }
@@ -134,4 +134,37 @@ fn a_claim_that_asks_for_more_than_it_has_is_not_settled() {
     assert_eq!(claim_told(&mut world, "data"), waits);
     world.patch_status(CLAIM, "data", json!({ "capacity": { "storage": "2Gi" } }));
     starts(&claim_told(&mut world, "data"), "- the claim is bound");
+}
+
+// EX-7, S4-20, S4-22: the driver that has taken over a plugin is named on the claim; EX-8: any other is not.
+#[test]
+fn ex_7_a_claim_of_a_migrated_volume_that_asks_for_more_names_the_driver() {
+    let grows = json!({ "allowVolumeExpansion": true });
+    let disk = json!({ "spec": { "csi": null, "awsElasticBlockStore": { "volumeID": "vol-1" } } });
+    let mut world = World::new().class("fast", "d", grows).with_volume("v", "fast", "1Gi", disk).with_claim(
+        "data",
+        Some("fast"),
+        "1Gi",
+        json!({}),
+    );
+    starts(&claim_told(&mut world, "data"), "- the claim is bound");
+    world.actions.clear();
+    world.patch(CLAIM, "data", json!({ "spec": { "resources": { "requests": { "storage": "2Gi" } } } }));
+    starts(
+        &claim_told(&mut world, "data"),
+        "Normal ExternalExpanding the claim is bound to volume v and waits for ebs",
+    );
+    assert_eq!(world.actions, ["CallResizer(n/data)"]);
+    assert_eq!(world.claim("data")["metadata"]["annotations"][names::STORAGE_RESIZER], "ebs.csi.aws.com");
+}
+
+// PV-24: a growth that an earlier claim did not see finished is finished under the next one.
+#[test]
+fn pv_24_a_volume_that_has_not_grown_into_its_size_gives_the_claim_the_size_it_had() {
+    for (said, has) in [("1Gi", "1Gi"), ("much", "2Gi")] {
+        let before = json!({ "metadata": { "annotations": { names::PRE_RESIZE_CAPACITY: said } } });
+        let mut world = World::new().with_volume("v", "", "2Gi", before).with_claim("data", Some(""), "1Gi", json!({}));
+        world.settle();
+        assert_eq!(world.claim("data")["status"]["capacity"]["storage"], has, "{said}");
+    }
 }

@@ -5,7 +5,7 @@ use control::{Cache, Decision, Engine, Outcome, Reply, Rules, Timestamp};
 use serde_json::json;
 
 use super::world::World;
-use crate::{Binding, Key};
+use crate::{Binding, Key, Local};
 
 const CLAIM: Kind = Kind::PersistentVolumeClaim;
 const VOLUME: Kind = Kind::PersistentVolume;
@@ -49,7 +49,7 @@ fn a_claim_only_the_cache_does_not_know_keeps_its_volume() {
     let mut cache = Cache::default();
     Binding::watches().iter().for_each(|kind| drop(cache.replace(*kind, 0, Vec::new())));
     cache.set(volume);
-    let (key, mut engine) = (Key::Volume("v".into()), Engine::<Binding>::new(()));
+    let (key, mut engine) = (Key::Volume("v".into()), Engine::<Binding>::new(Local::default()));
     let ask = |engine: &mut Engine<Binding>, now, cache: &Cache| {
         let Decision::Do(action, why) = engine.decide(now, &key, cache) else { panic!() };
         assert!(matches!(action, crate::Action::LookForClaim { .. }));
@@ -113,20 +113,36 @@ fn a_torn_binding_is_mended_before_anybody_else_gets_the_volume() {
 // PV-54, reliability 21.
 #[test]
 fn a_claim_outlives_its_pods() {
-    let mut world = bound().with_pod("p", "data");
+    let mut world = bound().with_pod_on("a", "p", "data");
     world.delete(CLAIM, "data");
     world.settle();
     assert_eq!(world.why_claim("data"), "ClaimInUse");
     let why = world.why(&Key::Claim(ObjectKey::new("n", "data")));
     assert!(why.text.ends_with(": p"), "{}", why.text);
+    // PV-55: one that has ended holds it as well, until it is deleted.
     world.patch_status(Kind::Pod, "p", json!({ "phase": "Succeeded" }));
+    world.settle();
+    assert_eq!(world.why_claim("data"), "ClaimInUse");
+    world.delete(Kind::Pod, "p");
     world.settle();
     assert!(world.get(CLAIM, "data").is_none());
 }
 
+// PV-55: a pod without a node has mounted nothing and gets no node any more.
+#[test]
+fn pv_55_a_pod_without_a_node_does_not_hold_a_claim() {
+    let mut world = bound().with_pod("p", "data");
+    world.actions.clear();
+    world.delete(CLAIM, "data");
+    world.settle();
+    assert!(world.get(CLAIM, "data").is_none());
+    // The list past the cache, which shows the pod, is judged in the same way.
+    assert_eq!(world.actions[..2], ["LookForUsers(n/data)", "RemoveClaimFinalizer(n/data)"]);
+}
+
 #[test]
 fn a_deleted_pod_lets_its_claim_go() {
-    let mut world = bound().with_pod("p", "data");
+    let mut world = bound().with_pod_on("a", "p", "data");
     world.delete(CLAIM, "data");
     world.settle();
     world.delete(Kind::Pod, "p");

@@ -2,9 +2,9 @@
 
 use prove_lab::{Lab, Scene, play_scripts};
 
-use crate::Binding;
+use crate::{Binding, Local};
 
 #[test]
 fn scripts() {
-    play_scripts(env!("CARGO_MANIFEST_DIR"), "", || Scene::new(Lab::<Binding>::new("n", ())));
+    play_scripts(env!("CARGO_MANIFEST_DIR"), "", || Scene::new(Lab::<Binding>::new("n", Local::default())));
 }

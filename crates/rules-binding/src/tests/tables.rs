@@ -3,15 +3,17 @@
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec;
+use alloc::vec::Vec;
 
+use api::fit::Fit;
 use api::{ObjectKey, PersistentVolume, PersistentVolumeClaim, names};
 use control::{Rules, Timestamp};
 use prove_lab::{Choices, check_table, verdict};
 use serde_json::{Value, json};
 
 use crate::{
-    Binding, BindingState, Candidate, ClaimFacts, ClaimView, Fit, Looked, Memory, NamedVolume, Prospect, View,
-    VolumeFacts, VolumeOwner, VolumeView,
+    Binding, BindingState, Candidate, ClaimFacts, ClaimView, Looked, Memory, MigrationMark, NamedVolume, Prospect,
+    View, VolumeFacts, VolumeOwner, VolumeView,
 };
 
 const NOW: Timestamp = Timestamp(1_000);
@@ -41,6 +43,14 @@ fn memory(choices: &mut Choices) -> Memory {
     Memory { looked }
 }
 
+/// What is to be said about the driver that has taken over a plugin.
+fn mark(choices: &mut Choices) -> MigrationMark {
+    choices.one_of(
+        "migration",
+        &[("told", MigrationMark::Right), ("not-told", MigrationMark::Set("d")), ("undone", MigrationMark::Remove)],
+    )
+}
+
 /// A volume, as far as binding it goes.
 fn candidate(choices: &mut Choices, name: &str) -> Arc<PersistentVolume> {
     let refers = choices.one_of("refers", &[("yes", "data"), ("by-name", ""), ("no", "none")]);
@@ -67,6 +77,7 @@ fn fit(choices: &mut Choices) -> Fit {
             ("small", Fit::TooSmall),
             ("mode", Fit::OtherMode),
             ("access", Fit::OtherAccess),
+            ("attributes", Fit::OtherAttributes),
             ("class", Fit::OtherClass),
         ],
     )
@@ -94,7 +105,6 @@ fn prospect(choices: &mut Choices, claim: &mut Value) -> Prospect {
     let prospects = [
         "Reserved",
         "Free",
-        "Selector",
         "BadRequest",
         "DefaultClass",
         "NoClass",
@@ -111,7 +121,6 @@ fn prospect(choices: &mut Choices, claim: &mut Value) -> Prospect {
             Prospect::Reserved(Candidate { volume: candidate(choices, "v"), fit })
         }
         "Free" => Prospect::Free(candidate(choices, "v")),
-        "Selector" => Prospect::Selector,
         "BadRequest" => Prospect::BadRequest("is unreadable".into()),
         "DefaultClass" => Prospect::DefaultClass(class),
         "NoClass" => Prospect::NoClass,
@@ -166,15 +175,33 @@ fn every_shape_of_a_claim() {
     check_table(env!("CARGO_MANIFEST_DIR"), "claims", |choices| {
         let mut claim = json!({ "metadata": metadata(choices, "data", names::PVC_PROTECTION),
             "spec": { "accessModes": ["ReadWriteOnce"] }, "status": { "phase": "Pending" } });
-        let users = if choices.flag("used") { vec!["app".into()] } else { vec![] };
+        let mark = mark(choices);
+        if mark != MigrationMark::Right {
+            let claim = Arc::new(serde_json::from_value(claim).unwrap());
+            let standing = BindingState::Unbound(Prospect::NoClass);
+            let facts = ClaimFacts { claim, used: Some(false), holders: vec![], mark, grown_by: None, standing };
+            return verdict(&Binding::decide(NOW, &View::Claim(ClaimView::Here(facts)), &Memory::default()));
+        }
+        let (used, holders) = match choices.word("used", &["no", "by-a-pod", "by-a-pod-on-a-node"]) {
+            "no" => (false, vec![]),
+            "by-a-pod" => (true, vec![]),
+            _on_a_node => (true, vec!["app".into()]),
+        };
         let standing = match choices.word("standing", &["Unbound", "Named", "Completed"]) {
             "Unbound" => BindingState::Unbound(prospect(choices, &mut claim)),
             "Named" => BindingState::Named(target(choices, &mut claim)),
             _completed => BindingState::Completed(target(choices, &mut claim)),
         };
+        // Where it matters: of a claim that says it is bound.
+        if claim["status"]["phase"] == "Bound" {
+            let told = choices.one_of("told", &[("nothing", None), ("used", Some("False")), ("unused", Some("True"))]);
+            let told: Vec<Value> = told.iter().map(|word| json!({ "type": names::UNUSED, "status": word })).collect();
+            claim["status"]["conditions"] = told.into();
+        }
         let memory = memory(choices);
         let claim: PersistentVolumeClaim = serde_json::from_value(claim).unwrap();
-        let facts = ClaimFacts { claim: Arc::new(claim), users, standing };
+        let grown_by = None;
+        let facts = ClaimFacts { claim: Arc::new(claim), used: Some(used), holders, mark, grown_by, standing };
         verdict(&Binding::decide(NOW, &View::Claim(ClaimView::Here(facts)), &memory))
     });
 }
@@ -188,6 +215,7 @@ fn holder(choices: &mut Choices) -> VolumeOwner {
             ("Reserved", VolumeOwner::Reserved(claim())),
             ("Unseen", VolumeOwner::Unseen { claim: claim(), uid: "data".into() }),
             ("Unbound", VolumeOwner::Unbound(claim())),
+            ("Mismatched", VolumeOwner::Mismatched(claim())),
             ("Bound", VolumeOwner::Bound(claim())),
             ("Elsewhere", VolumeOwner::Elsewhere { claim: claim(), volume: "w".into() }),
         ],
@@ -198,16 +226,27 @@ fn holder(choices: &mut Choices) -> VolumeOwner {
 fn every_shape_of_a_volume() {
     check_table(env!("CARGO_MANIFEST_DIR"), "volumes", |choices| {
         let mut volume = json!({ "metadata": metadata(choices, "v", names::PV_PROTECTION), "spec": {} });
+        let mark = mark(choices);
+        if mark != MigrationMark::Right {
+            let volume = Arc::new(serde_json::from_value(volume).unwrap());
+            let facts = VolumeFacts { volume, holder: VolumeOwner::Nobody, mark };
+            return verdict(&Binding::decide(NOW, &View::Volume(VolumeView::Here(facts)), &Memory::default()));
+        }
         let holder = holder(choices);
         volume["status"]["phase"] = choices.word("phase", &["", "Available", "Bound", "Released", "Failed"]).into();
         let policy = choices.word("policy", &["Retain", "Delete", "Recycle"]);
         volume["spec"]["persistentVolumeReclaimPolicy"] = policy.into();
-        if choices.flag("provisioned") {
-            volume["metadata"]["annotations"][names::PROVISIONED_BY] = "d".into();
+        match choices.word("provisioner", &["none", "d", "in-tree"]) {
+            "d" => volume["metadata"]["annotations"][names::PROVISIONED_BY] = "d".into(),
+            "in-tree" => volume["metadata"]["annotations"][names::PROVISIONED_BY] = "kubernetes.io/rbd".into(),
+            _none => {}
+        }
+        if choices.flag("csi") {
+            volume["spec"]["csi"] = json!({ "driver": "d", "volumeHandle": "h" });
         }
         let memory = memory(choices);
         let volume: PersistentVolume = serde_json::from_value(volume).unwrap();
-        let facts = VolumeFacts { volume: Arc::new(volume), holder };
+        let facts = VolumeFacts { volume: Arc::new(volume), holder, mark };
         verdict(&Binding::decide(NOW, &View::Volume(VolumeView::Here(facts)), &memory))
     });
 }

@@ -5,7 +5,7 @@ use control::Cache;
 use prove_lab::{check_wakes, object};
 use serde_json::{Value, json};
 
-use crate::Binding;
+use crate::{Binding, Local};
 
 fn claim(name: &str, class: Value, volume: &str) -> Object {
     let metadata = json!({ "namespace": "n", "name": name, "uid": name });
@@ -58,5 +58,5 @@ fn every_change_and_whom_it_wakes() {
         ("pod", None, pod("wants-fast")),
         ("pod-of-a-missing-claim", None, pod("later")),
     ];
-    check_wakes::<Binding>(env!("CARGO_MANIFEST_DIR"), &cache, &(), &changes);
+    check_wakes::<Binding>(env!("CARGO_MANIFEST_DIR"), &cache, &Local::default(), &changes);
 }

@@ -7,7 +7,7 @@ use api::{Kind, ObjectKey, Value};
 use prove_lab::Lab;
 use serde_json::json;
 
-use crate::{Binding, Key};
+use crate::{Binding, Key, Local};
 
 pub(super) struct World(Lab<Binding>);
 
@@ -15,7 +15,7 @@ prove_lab::world_of!(World, 0: Binding);
 
 impl World {
     pub(super) fn new() -> World {
-        World(Lab::new("n", ()))
+        World(Lab::new("n", Local::default()))
     }
 
     pub(super) fn claim(&self, name: &str) -> Value {
@@ -93,10 +93,15 @@ impl World {
         self.create(Kind::PersistentVolume, body);
     }
 
-    pub(super) fn with_pod(mut self, name: &str, claim: &str) -> World {
+    /// A pod without a node.
+    pub(super) fn with_pod(self, name: &str, claim: &str) -> World {
+        self.with_pod_on("", name, claim)
+    }
+
+    pub(super) fn with_pod_on(mut self, node: &str, name: &str, claim: &str) -> World {
         let volume = json!({ "name": "v", "persistentVolumeClaim": { "claimName": claim } });
         let container = json!({ "name": "c", "image": "i" });
-        let spec = json!({ "containers": [container], "volumes": [volume] });
+        let spec = json!({ "containers": [container], "volumes": [volume], "nodeName": node });
         self.create(Kind::Pod, json!({ "metadata": { "name": name }, "spec": spec }));
         self
     }

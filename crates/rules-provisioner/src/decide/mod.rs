@@ -97,7 +97,8 @@ fn ours(step: &Step) -> Decision<Action, Reason> {
 }
 
 /// A volume that a PersistentVolume accounts for needs no intent any more, whatever becomes of the claim. An entry of the
-/// journal leaves it with those that serve about the same time, in one write.
+/// journal leaves it with those that serve about the same time, in one write. A claim that goes does not linger: the
+/// deletion of its volume waits for the entry.
 fn served(
     now: Timestamp,
     claim: &Arc<PersistentVolumeClaim>,
@@ -106,10 +107,12 @@ fn served(
 ) -> Decision<Action, Reason> {
     let until = since.after_millis(LINGER_MILLIS);
     match place {
-        IntentLocation::Journal(page) if !page.crowded && since <= now && now < until => Decision::Wait(
-            until,
-            Why::settled(Reason::EntryServed, "the volume is made; its entry leaves the journal soon"),
-        ),
+        IntentLocation::Journal(page)
+            if !page.crowded && !claim.metadata.is_deleting() && since <= now && now < until =>
+        {
+            let why = Why::settled(Reason::EntryServed, "the volume is made; its entry leaves the journal soon");
+            Decision::Wait(until, why)
+        }
         IntentLocation::Journal(_) | IntentLocation::Claim => leave(claim, place),
     }
 }
@@ -225,6 +228,7 @@ fn look_again(step: &Step) -> Option<Decision<Action, Reason>> {
         | Fresh::Absent
         | Fresh::Taken { .. }
         | Fresh::Condemned
+        | Fresh::MaybeAttached
         | Fresh::Spared { .. } => Some(Decision::Do(
             Action::LookAtClaim { key: meta.key(), uid: meta.uid.clone() },
             Why::waiting(Reason::LookingAgain, "making sure that the claim still needs a volume"),
@@ -355,9 +359,12 @@ fn as_it_was(offer: &ClassTerms) -> Option<&Terms> {
 pub(crate) fn remove(step: &Step, terms: &Terms, made: &Made) -> Decision<Action, Reason> {
     let accounts = |handle: &str| rules_translate::same_volume(&step.work.local.driver, handle, &made.volume_id);
     match &step.memory.fresh {
-        Fresh::Unread | Fresh::Wanted | Fresh::StillWanted | Fresh::Condemned | Fresh::Spared { .. } => {
-            step.look("making sure that no volume was recorded for the claim")
-        }
+        Fresh::Unread
+        | Fresh::Wanted
+        | Fresh::StillWanted
+        | Fresh::Condemned
+        | Fresh::MaybeAttached
+        | Fresh::Spared { .. } => step.look("making sure that no volume was recorded for the claim"),
         Fresh::Taken { handle } if accounts(handle) && step.work.intent.is_some() => {
             drop_intent(step.work, Reason::VolumeRecorded, "another PersistentVolume accounts for the volume")
         }

@@ -114,7 +114,8 @@ fn destroy(
         Err(read) => return read,
     };
     match &memory.fresh {
-        Fresh::Condemned => Decision::Do(
+        // A driver that publishes nothing has nothing attached, whoever held the volume.
+        Fresh::Condemned | Fresh::MaybeAttached if is_nowhere(local, &memory.fresh) => Decision::Do(
             Action::DeleteVolume {
                 uid: volume.metadata.uid.clone(),
                 driver: local.driver.clone(),
@@ -124,12 +125,18 @@ fn destroy(
             },
             Why::waiting(Reason::DeletingVolume, format!("waiting for driver {} to delete the volume", local.driver)),
         ),
+        Fresh::MaybeAttached if local.abilities.publish_unpublish => Decision::Do(
+            Action::LookForAttachments { name: volume.metadata.name.clone(), uid: volume.metadata.uid.clone() },
+            Why::waiting(Reason::LookingAgain, "making sure that the volume is attached nowhere"),
+        ),
         Fresh::Spared { again } if now < *again => Decision::Wait(
             *again,
-            Why::waiting(Reason::VolumeChanged, "the volume has changed: waiting for news of it"),
+            Why::waiting(Reason::VolumeChanged, "the volume has changed or is attached: waiting for news of it"),
         ),
         Fresh::Unread
         | Fresh::Wanted
+        | Fresh::Condemned
+        | Fresh::MaybeAttached
         | Fresh::StillWanted
         | Fresh::Absent
         | Fresh::Taken { .. }
@@ -138,6 +145,10 @@ fn destroy(
             Why::waiting(Reason::LookingAgain, "making sure that the volume is still to be deleted"),
         ),
     }
+}
+
+fn is_nowhere(local: &Local, fresh: &Fresh) -> bool {
+    *fresh == Fresh::Condemned || !local.abilities.publish_unpublish
 }
 
 /// P84: the data is gone; now the object, and last our finalizer, and that of the attacher beside us.

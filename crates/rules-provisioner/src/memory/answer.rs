@@ -31,7 +31,13 @@ pub(crate) fn attempt(did: &Action, got: &Outcome) -> Attempt {
         {
             Attempt::Outrun("another volume has the name".into())
         }
-        (Action::LookForPv { .. } | Action::LookAtClaim { .. } | Action::LookAtPv { .. }, got) => Attempt::of_read(got),
+        (
+            Action::LookForPv { .. }
+            | Action::LookAtClaim { .. }
+            | Action::LookAtPv { .. }
+            | Action::LookForAttachments { .. },
+            got,
+        ) => Attempt::of_read(got),
         // The end of a faulty volume does not end a row of failures: the next one may be as faulty.
         (Action::DeleteVolume { undo: true, .. }, Outcome::Done(_)) => Attempt::Neutral,
         (_, got) => Attempt::of(got),

@@ -8,7 +8,7 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use api::{Object, PersistentVolumeClaim};
+use api::{Object, PersistentVolumeClaim, names};
 use control::{Outcome, Refusal, Reply, Secrets, Timestamp};
 use csi::Code;
 
@@ -126,7 +126,9 @@ pub enum Fresh {
         /// The driver's name for that volume.
         handle: String,
     },
-    /// The volume is still to be deleted.
+    /// The volume is still to be deleted, and has been attached once: the attachments are still to be listed.
+    MaybeAttached,
+    /// The volume is still to be deleted, and is attached nowhere.
     Condemned,
     /// The claim still wants a volume.
     StillWanted,
@@ -175,6 +177,7 @@ impl Memory {
             Action::LookAtClaim { .. } => known.after_look_at_claim(now, got),
             Action::LookForPv { .. } => known.after_look_for(got),
             Action::LookAtPv { .. } => known.after_look_at(now, got),
+            Action::LookForAttachments { name, .. } => known.after_list(now, name, got),
             Action::DeleteVolume { .. } => known.after_delete(got),
             Action::DropIntent { .. } if is_done(got) => Memory::default(),
             Action::Reschedule(_) if is_done(got) => known.rescheduled(),
@@ -315,11 +318,30 @@ impl Memory {
             Reply::Object(Object::PersistentVolume(volume))
                 if volume.metadata.uid == self.uid && is_condemned(volume) =>
             {
-                Fresh::Condemned
+                // An attacher puts its finalizer on a volume before it first publishes it, and never takes it off one
+                // that stays.
+                let attached = volume.metadata.finalizers.iter().any(|one| one.starts_with(names::ATTACHER_FINALIZERS));
+                if attached { Fresh::MaybeAttached } else { Fresh::Condemned }
             }
             Reply::Object(_) | Reply::Objects(_) | Reply::Gone | Reply::Nothing | Reply::Csi(_) | Reply::Host(_) => {
                 Fresh::Spared { again: now.after_millis(CATCH_UP_MILLIS) }
             }
+        };
+        Memory { fresh, ..self }
+    }
+}
+
+impl Memory {
+    /// Reliability 8, 105: an attachment that the cache has not shown holds up the deletion as well.
+    fn after_list(self, now: Timestamp, volume: &str, got: &Outcome) -> Memory {
+        let Outcome::Done(Reply::Objects(attachments)) = got else { return self };
+        let refers = |object: &Object| match object {
+            Object::VolumeAttachment(attachment) => attachment.volume() == Some(volume),
+            _ => false,
+        };
+        let fresh = match attachments.iter().any(refers) {
+            true => Fresh::Spared { again: now.after_millis(CATCH_UP_MILLIS) },
+            false => Fresh::Condemned,
         };
         Memory { fresh, ..self }
     }

@@ -50,7 +50,8 @@ fn beside_an_attacher_a_volume_is_held_for_both_and_let_go_for_both() {
     world.release_volumes();
     world.log.clear();
     world.run();
-    assert_eq!(world.log.len(), 4, "{:?}", world.log);
+    // It is not known whether it was ever attached, so the attachments are listed.
+    assert_eq!(world.log.len(), 5, "{:?}", world.log);
     assert!(!finalizers(&world).contains("external-"), "{}", finalizers(&world));
 }
 
@@ -109,6 +110,34 @@ fn an_attachment_holds_up_deletion() {
     world.delete(Kind::VolumeAttachment, "va");
     world.run_to_the_end();
     assert!(world.is_empty());
+}
+
+// Reliability 8, 105: an attachment that the cache has not shown yet, of a volume that was attached once.
+#[test]
+fn an_attachment_that_the_cache_does_not_show_holds_up_deletion() {
+    let (mut world, name) = released("Delete");
+    let finalizers = json!([names::PV_PROTECTION, names::PROVISIONER_FINALIZER, names::attacher_finalizer("d")]);
+    world.patch(VOLUME, &name, json!({ "metadata": { "finalizers": finalizers } }));
+    world.frozen.insert(Kind::VolumeAttachment);
+    let source = json!({ "persistentVolumeName": name });
+    let spec = json!({ "attacher": "d", "nodeName": "x", "source": source });
+    world.create(Kind::VolumeAttachment, json!({ "metadata": { "name": "va" }, "spec": spec }));
+    // It looks again and again, and deletes nothing.
+    world.run_for(6);
+    let done: Vec<&str> = world.log.iter().map(|line| line.split('(').next().unwrap()).collect();
+    assert_eq!(done, ["LookAtPv", "LookForAttachments"].repeat(3));
+    assert_eq!(world.driver.volumes.len(), 1);
+
+    world.frozen.clear();
+    world.sync();
+    world.run();
+    assert_eq!(world.why(&Key::Volume(name)).code, "StillAttached");
+    world.delete(Kind::VolumeAttachment, "va");
+    world.log.clear();
+    world.run();
+    let done: Vec<&str> = world.log.iter().map(|line| line.split('(').next().unwrap()).collect();
+    assert_eq!(done, ["LookAtPv", "LookForAttachments", "DeleteVolume", "DeletePv", "RemoveFinalizer"]);
+    assert!(world.driver.volumes.is_empty());
 }
 
 // Reliability 8, 9, 105: the cache condemns the volume, the API does not.

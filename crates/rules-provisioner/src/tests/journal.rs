@@ -70,6 +70,17 @@ fn an_entry_that_has_served_lingers_in_a_small_journal_only() {
     assert!(matches!(next(&world, &world.key()), crate::Action::DropIntent { .. }));
 }
 
+// The deletion of its volume waits for the entry, so it leaves at once.
+#[test]
+fn the_entry_of_a_claim_that_goes_does_not_linger() {
+    let mut world = asked();
+    world.run_for(3);
+    assert_eq!(world.why_claim(), "EntryServed");
+    let key = world.key();
+    world.delete_claim();
+    assert!(matches!(next(&world, &key), crate::Action::DropIntent { .. }));
+}
+
 // The claim, its class and its node are gone, and the driver is asked for the very same volume (reliability 14, 69).
 #[test]
 fn what_was_made_for_a_claim_that_is_gone_is_found_by_its_record_alone() {

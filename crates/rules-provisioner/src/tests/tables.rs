@@ -102,6 +102,7 @@ fn fresh(choices: &mut Choices) -> Fresh {
             ("this-volume", Fresh::Taken { handle: "h".into() }),
             ("another-volume", Fresh::Taken { handle: "x".into() }),
             ("condemned", Fresh::Condemned),
+            ("maybe-attached", Fresh::MaybeAttached),
             ("still-wanted", Fresh::StillWanted),
             ("spared-lately", Fresh::Spared { again: Timestamp(NOW.0 + 1) }),
             ("spared-long-ago", Fresh::Spared { again: NOW }),

@@ -1,0 +1,69 @@
+//! Which objects say that a CSI driver has taken over the in-tree plugin they are of (PV-48 to PV-51).
+
+use alloc::format;
+
+use api::{Meta, names};
+use control::Why;
+use rules_translate::{Migration, Plugin};
+
+use crate::Reason;
+
+/// What the operator said at the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Local {
+    /// How far the migration of each in-tree plugin has come.
+    pub migration: Migration,
+    /// Claims say in a condition whether a pod uses them (PV-57). Each change is a write.
+    pub tells_use: bool,
+}
+
+/// What an object is to say about the driver that has taken over its plugin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MigrationMark {
+    /// It says what it should.
+    Right,
+    /// This driver has taken over.
+    Set(&'static str),
+    /// No driver has, though the object says so.
+    Remove,
+}
+
+impl MigrationMark {
+    /// The driver to be named; `None` for no driver.
+    pub(crate) fn driver(self) -> Option<&'static str> {
+        match self {
+            MigrationMark::Set(driver) => Some(driver),
+            MigrationMark::Right | MigrationMark::Remove => None,
+        }
+    }
+}
+
+impl Local {
+    /// The driver that has taken over the plugin of this name.
+    pub(crate) fn driver_for(&self, provisioner: &str) -> Option<&'static str> {
+        Plugin::named(provisioner).filter(|plugin| self.migration.is_migrated(*plugin)).map(Plugin::driver)
+    }
+
+    /// PV-48: what an object that this provisioner made, or is to make, has to say. One that names no provisioner was
+    /// made by hand and says nothing (PV-49).
+    pub(crate) fn mark(&self, meta: &Meta, provisioner: Option<&str>) -> MigrationMark {
+        let said = meta.annotation(names::MIGRATED_TO).filter(|said| !said.is_empty());
+        match provisioner.map(|provisioner| self.driver_for(provisioner)) {
+            Some(Some(driver)) if said != Some(driver) => MigrationMark::Set(driver),
+            Some(None) if said.is_some() => MigrationMark::Remove,
+            Some(Some(_) | None) | None => MigrationMark::Right,
+        }
+    }
+}
+
+/// Why an object's mark changes.
+pub(crate) fn why(mark: MigrationMark) -> Why<Reason> {
+    match mark {
+        MigrationMark::Set(driver) => {
+            Why::waiting(Reason::MarkingMigrated, format!("driver {driver} has taken over the in-tree plugin"))
+        }
+        MigrationMark::Remove | MigrationMark::Right => {
+            Why::waiting(Reason::MarkingMigrated, "no driver has taken over the plugin that is named")
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Which objects say that a driver has taken over their plugin: PV-35, PV-36, PV-48 to PV-51.
+
+use api::{Kind, names};
+use rules_translate::{Migration, Phase, Plugin};
+use serde_json::{Value, json};
+
+use super::world::World;
+use crate::Local;
+
+const EBS: &str = "kubernetes.io/aws-ebs";
+const DRIVER: &str = "ebs.csi.aws.com";
+
+fn off() -> Local {
+    Local { migration: Migration::default().with(Plugin::AwsEbs, Phase::Off), ..Local::default() }
+}
+
+fn said(object: &Value) -> &Value {
+    &object["metadata"]["annotations"][names::MIGRATED_TO]
+}
+
+fn with(annotations: Value) -> Value {
+    json!({ "metadata": { "annotations": annotations } })
+}
+
+// PV-48, PV-49, PV-51: set where a plugin that is taken over was named, once, and nowhere else.
+#[test]
+fn pv_48_objects_of_a_plugin_that_is_taken_over_say_by_whom() {
+    let mut world = World::new()
+        .with_volume("taken-over", "x", "1Gi", with(json!({ names::PROVISIONED_BY: EBS })))
+        .with_volume("by-hand", "x", "1Gi", json!({}))
+        .with_volume("of-a-driver", "x", "1Gi", with(json!({ names::PROVISIONED_BY: "d" })))
+        .with_volume("of-a-plugin-that-is-not", "x", "1Gi", with(json!({ names::PROVISIONED_BY: "kubernetes.io/rbd" })))
+        .with_claim("old", Some(""), "1Gi", with(json!({ names::STORAGE_PROVISIONER: EBS })))
+        .with_claim("older", Some(""), "1Gi", with(json!({ names::STORAGE_PROVISIONER_BETA: EBS })));
+    world.settle();
+    assert_eq!(said(&world.volume("taken-over")), DRIVER);
+    for other in ["by-hand", "of-a-driver", "of-a-plugin-that-is-not"] {
+        assert!(said(&world.volume(other)).is_null(), "{other}");
+    }
+    assert_eq!((said(&world.claim("old")), said(&world.claim("older"))), (&json!(DRIVER), &json!(DRIVER)));
+    let marks = world.log.iter().filter(|name| name.ends_with("Migrated")).count();
+    assert_eq!(marks, 3);
+}
+
+// PV-48: what was said is taken back when the migration is undone, or never was true.
+#[test]
+fn pv_48_what_is_no_longer_true_is_taken_back() {
+    let mut world = World::new()
+        .with_volume("v", "x", "1Gi", with(json!({ names::PROVISIONED_BY: EBS })))
+        .with_volume("by-hand", "x", "1Gi", with(json!({ names::MIGRATED_TO: "somebody" })))
+        .with_claim("data", Some(""), "1Gi", with(json!({ names::STORAGE_PROVISIONER: EBS })));
+    world.settle();
+    world.restart(off());
+    world.settle();
+    assert!(said(&world.volume("v")).is_null());
+    assert!(said(&world.claim("data")).is_null());
+    // PV-49: nobody is asked about a volume that names no provisioner.
+    assert_eq!(said(&world.volume("by-hand")), "somebody");
+}
+
+// PV-50, PV-51: in one write, what a driver has taken over is no longer held for a plugin; other finalizers stay.
+#[test]
+fn pv_50_a_volume_that_is_taken_over_is_not_held_for_its_plugin() {
+    let held = |annotations: Value| {
+        let finalizers = [names::PV_PROTECTION, names::PV_CONTROLLER, names::PROVISIONER_FINALIZER];
+        json!({ "metadata": { "annotations": annotations, "finalizers": finalizers } })
+    };
+    let both = json!([names::PV_PROTECTION, names::PROVISIONER_FINALIZER]);
+    let told = json!({ names::PROVISIONED_BY: EBS, names::MIGRATED_TO: DRIVER });
+    let mut world = World::new()
+        .with_volume("new", "x", "1Gi", held(json!({ names::PROVISIONED_BY: EBS })))
+        .with_volume("told", "x", "1Gi", held(told))
+        .with_volume("other", "x", "1Gi", held(json!({ names::PROVISIONED_BY: "d" })));
+    world.settle();
+    assert_eq!(world.volume("new")["metadata"]["finalizers"], both);
+    assert_eq!(said(&world.volume("new")), DRIVER);
+    assert_eq!(world.volume("told")["metadata"]["finalizers"], both);
+    assert_eq!(world.volume("other")["metadata"]["finalizers"].as_array().map(alloc::vec::Vec::len), Some(3));
+    assert_eq!(world.log.iter().filter(|name| **name == "MarkVolumeMigrated").count(), 2);
+}
+
+// PV-35, PV-36: the driver is asked in the plugin's place, by its own name; without one nobody is.
+#[test]
+fn pv_36_a_class_of_a_plugin_that_is_taken_over_asks_the_driver() {
+    let start = || World::new().class("old", EBS, json!({})).with_claim("data", Some("old"), "1Gi", json!({}));
+    let mut world = start();
+    world.settle();
+    let annotations = world.claim("data")["metadata"]["annotations"].clone();
+    assert_eq!(annotations[names::STORAGE_PROVISIONER], DRIVER);
+    assert_eq!(annotations[names::STORAGE_PROVISIONER_BETA], DRIVER);
+    assert_eq!(world.why_claim("data"), "ExternalProvisioning");
+
+    let mut world = start();
+    world.restart(off());
+    world.settle();
+    assert_eq!(world.why_claim("data"), "ProvisionerNotSupported");
+}
+
+// EX-7: a plugin that is not taken over names no driver to grow its volumes.
+#[test]
+fn ex_7_a_volume_of_a_plugin_that_is_not_taken_over_names_no_resizer() {
+    let grows = json!({ "allowVolumeExpansion": true });
+    let disk = json!({ "spec": { "csi": null, "awsElasticBlockStore": { "volumeID": "vol-1" } } });
+    let mut world = World::new().class("fast", "d", grows).with_volume("v", "fast", "1Gi", disk).with_claim(
+        "data",
+        Some("fast"),
+        "1Gi",
+        json!({}),
+    );
+    world.restart(off());
+    world.settle();
+    world.patch(
+        Kind::PersistentVolumeClaim,
+        "data",
+        json!({ "spec": { "resources": { "requests": { "storage": "2Gi" } } } }),
+    );
+    world.settle();
+    assert_eq!(world.why_claim("data"), "ExternalExpanding");
+    assert!(world.claim("data")["metadata"]["annotations"][names::STORAGE_RESIZER].is_null());
+}
