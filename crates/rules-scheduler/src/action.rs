@@ -3,7 +3,10 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
 
-use api::{Conditions, Kind, ObjectRef, Patch, PersistentVolumeClaim, Precondition, Seen, Time, Write, names};
+use api::{
+    ClaimRef, Conditions, Kind, ObjectRef, Patch, PersistentVolume, PersistentVolumeClaim, Precondition, Seen, Time,
+    Write, names,
+};
 use control::{Effect, Lane, News, Permission};
 use serde_json::json;
 
@@ -22,6 +25,15 @@ pub enum Action {
         /// The claim.
         claim: Arc<PersistentVolumeClaim>,
         /// The node.
+        node: String,
+    },
+    /// Give a free volume to a claim of delayed binding, because the pod's node reaches it. Binding does the rest.
+    ReserveVolume {
+        /// Free, as it was seen.
+        volume: Arc<PersistentVolume>,
+        /// For which it is reserved, by uid.
+        claim: Arc<PersistentVolumeClaim>,
+        /// From which the volume can be reached.
         node: String,
     },
     /// Put a pod on a node.
@@ -48,6 +60,7 @@ impl control::Action for Action {
     fn name(&self) -> &'static str {
         match self {
             Action::SelectNode { .. } => "SelectNode",
+            Action::ReserveVolume { .. } => "ReserveVolume",
             Action::Bind { .. } => "Bind",
             Action::ReportUnschedulable { .. } => "ReportUnschedulable",
         }
@@ -63,6 +76,18 @@ impl control::Action for Action {
                     patch: Patch::merge(Precondition::unchanged(&claim.metadata), body),
                 })
             }
+            // SC-10: the claim's uid, so that no namesake gets it; the mark, so that binding may undo what it was for.
+            Action::ReserveVolume { volume, claim, .. } => {
+                let body = json!({
+                    "metadata": { "annotations": { names::BOUND_BY_CONTROLLER: "yes" } },
+                    "spec": { "claimRef": ClaimRef::to(&claim.metadata) },
+                });
+                Effect::Write(Write::Patch {
+                    target: ObjectRef { kind: Kind::PersistentVolume, key: volume.metadata.key() },
+                    subresource: None,
+                    patch: Patch::merge(Precondition::unchanged(&volume.metadata), body),
+                })
+            }
             Action::Bind { pod, node, .. } => {
                 Effect::Write(Write::Bind { target: pod.object.clone(), uid: pod.uid.clone(), node: node.clone() })
             }
@@ -76,7 +101,7 @@ impl control::Action for Action {
     /// A status that cannot be written holds up no pod.
     fn lane(&self) -> Lane<'_> {
         match self {
-            Action::SelectNode { .. } | Action::Bind { .. } => Lane::default(),
+            Action::SelectNode { .. } | Action::ReserveVolume { .. } | Action::Bind { .. } => Lane::default(),
             Action::ReportUnschedulable { .. } => Lane::numbered(1),
         }
     }
@@ -85,13 +110,17 @@ impl control::Action for Action {
     fn news(&self) -> News {
         let done = match self {
             Action::Bind { node, waited: true, .. } => Some(("Scheduled", format!("the pod got node {node}"))),
-            Action::Bind { .. } | Action::SelectNode { .. } | Action::ReportUnschedulable { .. } => None,
+            Action::Bind { .. }
+            | Action::SelectNode { .. }
+            | Action::ReserveVolume { .. }
+            | Action::ReportUnschedulable { .. } => None,
         };
         News { done, failed: Some(FAILED), ..News::default() }
     }
 
     fn permissions() -> &'static [Permission] {
-        const ALL: [Permission; 3] = [
+        const ALL: [Permission; 4] = [
+            Permission::new(Kind::PersistentVolume, "", "patch"),
             Permission::new(Kind::PersistentVolumeClaim, "", "patch"),
             Permission::new(Kind::Pod, "binding", "create"),
             Permission::new(Kind::Pod, "status", "patch"),
@@ -104,6 +133,9 @@ impl fmt::Debug for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Action::SelectNode { claim, node } => write!(f, "SelectNode({} for {node})", claim.metadata.key()),
+            Action::ReserveVolume { volume, claim, node } => {
+                write!(f, "ReserveVolume({} for {} on {node})", volume.metadata.name, claim.metadata.key())
+            }
             Action::Bind { pod, node, .. } => write!(f, "Bind({} to {node})", pod.object.key),
             Action::ReportUnschedulable { pod, message, .. } => {
                 write!(f, "ReportUnschedulable({}: {message})", pod.object.key)

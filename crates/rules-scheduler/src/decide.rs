@@ -3,9 +3,11 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use api::{PersistentVolumeClaim, names};
 use control::{Decision, Timestamp, Why};
 
-use crate::{Action, ClaimState, NodeObstacle, NodeView, PendingPod, Reason, View};
+use crate::filters::{self, binding};
+use crate::{Action, ClaimState, Memory, NodeObstacle, NodeView, PendingPod, Reason, View};
 
 /// How long pod and claims that were created together may take to find together before users are told that the pod
 /// waits. The API gives the time of creation in whole seconds.
@@ -13,7 +15,7 @@ const GRACE_MILLIS: u64 = 3_000;
 /// So many nodes are named of those that do not take a pod for the same reason.
 const NAMED: usize = 3;
 
-pub(crate) fn decide(now: Timestamp, view: &View) -> Decision<Action, Reason> {
+pub(crate) fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
     match view {
         View::Gone => Decision::Rest(Why::settled(Reason::PodGone, "the pod does not exist")),
         View::Ended(None) => Decision::Rest(Why::settled(Reason::PodEnded, "the pod has ended")),
@@ -38,7 +40,13 @@ pub(crate) fn decide(now: Timestamp, view: &View) -> Decision<Action, Reason> {
             ),
         ),
         View::Deleting => Decision::Rest(Why::settled(Reason::PodBeingDeleted, "the pod is being deleted")),
-        View::Pending(pending) => tell(now, pending, place(pending)),
+        View::Pending(pending) => match memory.awaits(now, &pending.pod.version) {
+            Some((node, until)) => {
+                let text = format!("the pod got node {node}, which its watch has not shown yet");
+                Decision::Wait(until, Why::waiting(Reason::Placing, text))
+            }
+            None => tell(now, pending, place(pending)),
+        },
     }
 }
 
@@ -62,11 +70,13 @@ fn tell(now: Timestamp, pending: &PendingPod, plan: Decision<Action, Reason>) ->
 fn place(pending: &PendingPod) -> Decision<Action, Reason> {
     if let Some(volume) = &pending.template {
         return rest(
-            Reason::TemplateNotSupported,
-            format!("volume {volume} makes its claim from a template, which is not supported"),
+            Reason::ClaimNotOwned,
+            format!(
+                "the claim that volume {volume} would make from its template is there already and is not the pod's"
+            ),
         );
     }
-    if let Some(why) = pending.claims.iter().find_map(|(name, state)| obstacle(name, state)) {
+    if let Some(why) = pending.claims.iter().find_map(|(name, state)| obstacle(name, state, pending.nodes.len())) {
         return Decision::Rest(why);
     }
     if let Some(decision) = fixed_elsewhere(pending) {
@@ -74,7 +84,7 @@ fn place(pending: &PendingPod) -> Decision<Action, Reason> {
     }
     match choose(pending) {
         Err(why) => Decision::Rest(why),
-        Ok(node) => select_or_bind(pending, node),
+        Ok(node) => prepare_or_bind(pending, node),
     }
 }
 
@@ -82,24 +92,46 @@ fn rest(code: Reason, text: String) -> Decision<Action, Reason> {
     Decision::Rest(Why::waiting(code, text))
 }
 
-/// What keeps the pod from any node, as far as one claim goes.
-fn obstacle(name: &str, state: &ClaimState) -> Option<Why<Reason>> {
-    match state {
-        ClaimState::Missing => Some(Why::waiting(Reason::ClaimMissing, format!("claim {name} does not exist"))),
-        ClaimState::Deleting => Some(Why::waiting(Reason::ClaimBeingDeleted, format!("claim {name} is being deleted"))),
-        ClaimState::Lost => Some(Why::waiting(Reason::ClaimLost, format!("claim {name} has lost its volume"))),
-        ClaimState::TakenBy(pod) => Some(Why::waiting(
+/// SC-1, SC-6: what keeps the pod from any node, as far as one claim goes, with the reasons of kube-scheduler.
+fn obstacle(name: &str, state: &ClaimState, nodes: usize) -> Option<Why<Reason>> {
+    let (code, text) = match state {
+        ClaimState::Missing { templated: false } => {
+            (Reason::ClaimMissing, format!("persistentvolumeclaim \"{name}\" not found"))
+        }
+        ClaimState::Missing { templated: true } => (
+            Reason::ClaimMissing,
+            format!("waiting for ephemeral volume controller to create the persistentvolumeclaim \"{name}\""),
+        ),
+        ClaimState::Deleting => {
+            (Reason::ClaimBeingDeleted, format!("persistentvolumeclaim \"{name}\" is being deleted"))
+        }
+        ClaimState::Lost => {
+            (Reason::ClaimLost, format!("persistentvolumeclaim \"{name}\" bound to non-existent persistentvolume"))
+        }
+        ClaimState::TakenBy(pod) => (
             Reason::ClaimTaken,
-            format!("claim {name} is for one pod at a time and pod {pod} has it"),
-        )),
+            format!(
+                "{nodes} node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode \
+                 (claim {name}, pod {pod}). preemption: no pod is ended for another here; delete pod {pod} to free the \
+                 claim"
+            ),
+        ),
         ClaimState::Unbound => {
-            Some(Why::waiting(Reason::ClaimUnbound, format!("waiting for claim {name} to be bound")))
+            (Reason::ClaimUnbound, format!("pod has unbound immediate PersistentVolumeClaims (claim {name})"))
         }
-        ClaimState::VolumeUnseen(volume) => {
-            Some(Why::waiting(Reason::VolumeNotSeen, format!("waiting for news of volume {volume} of claim {name}")))
-        }
-        ClaimState::AwaitsNode(_) | ClaimState::NodeSelected { .. } | ClaimState::Bound { .. } => None,
-    }
+        ClaimState::VolumeUnseen(volume) => (
+            Reason::VolumeNotSeen,
+            format!(
+                "{nodes} node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s) (claim {name}, \
+                 volume {volume})"
+            ),
+        ),
+        ClaimState::AwaitsNode(_)
+        | ClaimState::NodeSelected { .. }
+        | ClaimState::Reserved { .. }
+        | ClaimState::Bound { .. } => return None,
+    };
+    Some(Why::waiting(code, format!("0/{nodes} nodes are available: {text}")))
 }
 
 /// A volume is being made for a node, and that node must be the pod's. If the node is gone and nothing was begun, the
@@ -129,52 +161,49 @@ fn fixed_elsewhere(pending: &PendingPod) -> Option<Decision<Action, Reason>> {
 }
 
 fn choose(pending: &PendingPod) -> Result<&NodeView, Why<Reason>> {
-    if pending.nodes.is_empty() {
-        return Err(Why::waiting(Reason::NoNodes, "there are no nodes"));
+    let mut objections = Vec::new();
+    let mut best: Option<(Rank<'_>, &NodeView)> = None;
+    for node in &pending.nodes {
+        if let Some(objection) = filters::objection(pending, node) {
+            objections.push((node.name.as_str(), objection));
+            continue;
+        }
+        let rank = rank(pending, node);
+        if best.as_ref().is_none_or(|(least, _)| rank < *least) {
+            best = Some((rank, node));
+        }
     }
-    let fit = pending.nodes.iter().filter(|node| closed_to(pending, node).is_none());
-    let best = fit.min_by_key(|node| (!preferred(pending, node), node.pods, &node.name));
-    best.ok_or_else(|| {
-        let open = pending.nodes.iter().any(|node| node.closed.is_none());
-        let code = if open { Reason::NoNodeReachesVolumes } else { Reason::NoNodeOpen };
-        Why::waiting(code, nobody(pending))
-    })
+    best.map(|(_, node)| node).ok_or_else(|| nobody(&objections))
 }
 
-/// Why no node takes the pod, in the manner of the scheduler that people know: so many of so many, and why.
-fn nobody(pending: &PendingPod) -> String {
-    let mut groups: BTreeMap<NodeObstacle, Vec<&str>> = BTreeMap::new();
-    for node in &pending.nodes {
-        groups.entry(closed_to(pending, node).unwrap_or(NodeObstacle::NotReady)).or_default().push(&node.name);
+/// The least one wins: a node that a claim has already, then most storage left, then fewest pods, then by name.
+type Rank<'a> = (bool, i64, usize, &'a str);
+
+fn rank<'a>(pending: &PendingPod, node: &'a NodeView) -> Rank<'a> {
+    let left = binding::score(&binding::plan(pending, node));
+    (!preferred(pending, node), -left, node.pods, &node.name)
+}
+
+/// SC-6: why no node takes the pod, in the manner of the scheduler that people know: so many of so many, and why,
+/// sorted as texts. Which nodes and which claim is ours to add.
+fn nobody(objections: &[(&str, (usize, Vec<NodeObstacle>))]) -> Why<Reason> {
+    let Some(furthest) = objections.iter().map(|(_, (filter, _))| *filter).max() else {
+        return Why::waiting(Reason::NoNodes, "no nodes available to schedule pods");
+    };
+    let mut groups: BTreeMap<&NodeObstacle, Vec<&str>> = BTreeMap::new();
+    for (node, (_, obstacles)) in objections {
+        obstacles.iter().for_each(|obstacle| groups.entry(obstacle).or_default().push(node));
     }
     let said = groups.iter().map(|(obstacle, nodes)| {
         let more = if nodes.len() > NAMED { ", …" } else { "" };
         let names = nodes.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
-        format!("{} {} ({names}{more})", nodes.len(), obstacle.group())
+        let subject = obstacle.subject().map(|subject| format!("{subject}: ")).unwrap_or_default();
+        format!("{} {} ({subject}{names}{more})", nodes.len(), obstacle.reason())
     });
-    format!("0/{} nodes are available: {}", pending.nodes.len(), said.collect::<Vec<_>>().join(", "))
-}
-
-/// Why a node does not take the pod; of its volumes those count that exist or are being made.
-fn closed_to(pending: &PendingPod, node: &NodeView) -> Option<NodeObstacle> {
-    let unreachable = || pending.claims.iter().find(|(_, state)| !reaches(state, node));
-    node.closed.clone().or_else(|| unreachable().map(|(claim, _)| NodeObstacle::OutOfReach(claim.clone())))
-}
-
-fn reaches(state: &ClaimState, node: &NodeView) -> bool {
-    match state {
-        ClaimState::Bound { affinity: Some(affinity), .. } => affinity.admits(&node.name, &node.labels),
-        ClaimState::NodeSelected { node: selected, in_the_making: true, .. } => *selected == node.name,
-        ClaimState::Bound { affinity: None, .. }
-        | ClaimState::NodeSelected { in_the_making: false, .. }
-        | ClaimState::AwaitsNode(_)
-        | ClaimState::Missing
-        | ClaimState::Deleting
-        | ClaimState::Lost
-        | ClaimState::TakenBy(_)
-        | ClaimState::Unbound
-        | ClaimState::VolumeUnseen(_) => true,
-    }
+    let mut said: Vec<String> = said.collect();
+    said.sort();
+    let text = format!("0/{} nodes are available: {}", objections.len(), said.join(", "));
+    Why::waiting(filters::code(furthest), text)
 }
 
 /// A node was selected for one of the claims before: staying with it moves no data and changes no annotation.
@@ -183,7 +212,8 @@ fn preferred(pending: &PendingPod, node: &NodeView) -> bool {
         ClaimState::Bound { node: selected, .. } => selected.as_ref() == Some(&node.name),
         ClaimState::NodeSelected { node: selected, .. } => *selected == node.name,
         ClaimState::AwaitsNode(_)
-        | ClaimState::Missing
+        | ClaimState::Reserved { .. }
+        | ClaimState::Missing { .. }
         | ClaimState::Deleting
         | ClaimState::Lost
         | ClaimState::TakenBy(_)
@@ -192,32 +222,29 @@ fn preferred(pending: &PendingPod, node: &NodeView) -> bool {
     })
 }
 
-/// Tells every claim of delayed binding the node, waits for their volumes, then places the pod.
-fn select_or_bind(pending: &PendingPod, node: &NodeView) -> Decision<Action, Reason> {
-    let mut waiting = Vec::new();
-    for (name, state) in &pending.claims {
-        let claim = match state {
-            ClaimState::AwaitsNode(claim) => claim,
-            ClaimState::NodeSelected { claim, node: selected, .. } => {
-                if *selected == node.name {
-                    waiting.push(name.as_str());
-                    continue;
-                }
-                claim
-            }
-            ClaimState::Bound { .. }
-            | ClaimState::Missing
-            | ClaimState::Deleting
-            | ClaimState::Lost
-            | ClaimState::TakenBy(_)
-            | ClaimState::Unbound
-            | ClaimState::VolumeUnseen(_) => continue,
-        };
+/// SC-10: gives free volumes to the claims of delayed binding, tells the others the node, waits for all their volumes,
+/// then places the pod. Nothing is taken back if it cannot be placed after all: the volumes are the claims', and the
+/// next look goes by where they are.
+fn prepare_or_bind(pending: &PendingPod, node: &NodeView) -> Decision<Action, Reason> {
+    let plan = binding::plan(pending, node);
+    if let Some((name, claim, volume)) = plan.reserve.first() {
+        let (claim, volume) = ((*claim).clone(), (*volume).clone());
+        let text = format!("claim {name} gets volume {}, which node {} reaches", volume.metadata.name, node.name);
         return Decision::Do(
-            Action::SelectNode { claim: claim.clone(), node: node.name.clone() },
+            Action::ReserveVolume { volume, claim, node: node.name.clone() },
+            Why::waiting(Reason::ReservingVolume, text),
+        );
+    }
+    let told = |claim: &PersistentVolumeClaim| claim.metadata.annotation(names::SELECTED_NODE) == Some(&node.name);
+    let mut untold = pending.claims.iter().filter_map(|(name, _)| plan.make.iter().find(|(made, ..)| made == name));
+    if let Some((name, claim, _)) = untold.find(|(_, claim, _)| !told(claim)) {
+        return Decision::Do(
+            Action::SelectNode { claim: (*claim).clone(), node: node.name.clone() },
             Why::waiting(Reason::SelectingNode, format!("claim {name} gets its volume for node {}", node.name)),
         );
     }
+    let waiting: Vec<&str> =
+        pending.claims.iter().filter(|(_, state)| awaited(state)).map(|(name, _)| &**name).collect();
     if !waiting.is_empty() {
         let text = format!("waiting for volumes for node {} to be bound to claims {}", node.name, waiting.join(", "));
         return rest(Reason::VolumeForNodeAwaited, text);
@@ -226,4 +253,18 @@ fn select_or_bind(pending: &PendingPod, node: &NodeView) -> Decision<Action, Rea
         Action::Bind { pod: pending.pod.clone(), node: node.name.clone(), waited: pending.told.is_some() },
         Why::waiting(Reason::Placing, format!("placing the pod on node {}", node.name)),
     )
+}
+
+/// The claim will be bound without our doing more.
+fn awaited(state: &ClaimState) -> bool {
+    match state {
+        ClaimState::NodeSelected { .. } | ClaimState::Reserved { .. } | ClaimState::AwaitsNode(_) => true,
+        ClaimState::Bound { .. }
+        | ClaimState::Missing { .. }
+        | ClaimState::Deleting
+        | ClaimState::Lost
+        | ClaimState::TakenBy(_)
+        | ClaimState::Unbound
+        | ClaimState::VolumeUnseen(_) => false,
+    }
 }

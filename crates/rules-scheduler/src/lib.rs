@@ -1,21 +1,27 @@
 //! Picks a node for a pod.
 //!
-//! Owns: which node a pod without one gets, and the selected-node annotation by which a claim of delayed binding
-//! learns where its volume is needed.
+//! Owns: which node a pod without one gets, the selected-node annotation by which a claim of delayed binding learns
+//! where its volume is needed, and which free volume such a claim gets instead.
 //!
-//! Writes: `pods/binding`, that one annotation, and the condition `PodScheduled` of a pod that has to wait.
+//! Writes: `pods/binding`, that one annotation, the reference of a free volume to a claim, and the condition
+//! `PodScheduled` of a pod that has to wait.
 //!
-//! Only reads: claims, volumes, classes, nodes, and other pods.
+//! Only reads: claims, classes, nodes, other pods; what nodes have attached, what drivers say they take and have left.
 //!
 //! Laws:
 //! - a pod is placed only when every claim it names is bound, is not being deleted, and its volume can be reached from
 //!   the node (reliability 11);
 //! - a claim's selected node is changed only while nothing was made for it;
-//! - the choice depends on the objects alone: preferred node first, then fewest pods, then name.
+//! - a volume is reserved only if it belongs to nobody, suits the claim and can be reached from the chosen node;
+//! - no node gets more volumes of a driver than it takes, nor pods that ask for more than it has (reliability 36);
+//! - the choice depends on the objects alone: preferred node first, then most storage left, then fewest pods, then
+//!   name.
+//!
+//! What a node must be is the table in `filters`.
 //!
 //! What a pod waits for is told in its condition `PodScheduled` and in an event, once it lasts.
 //!
-//! Does not know: resources, pod affinity, what pods merely prefer, attach limits, storage capacity. A pod that names
+//! Does not know: pod affinity, what pods merely prefer, priorities: no pod is ended for another. A pod that names
 //! another scheduler is left to it. On a cluster that has a scheduler of its own these rules are not run.
 #![no_std]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -25,6 +31,9 @@ extern crate alloc;
 mod action;
 mod build;
 mod decide;
+mod filters;
+mod memory;
+mod obstacle;
 mod reason;
 mod view;
 mod wakes;
@@ -38,8 +47,10 @@ use api::{Kind, ObjectKey, ObjectRef};
 use control::{Cache, Decision, EventType, Narrate, Outcome, Route, Rules, Timestamp, Why};
 
 pub use action::Action;
+pub use memory::Memory;
+pub use obstacle::NodeObstacle;
 pub use reason::Reason;
-pub use view::{ClaimState, NodeObstacle, NodeView, PendingPod, View};
+pub use view::{ClaimState, Delayed, DriverRoom, Making, NodeView, PendingPod, Reach, View};
 
 /// The rules.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,7 +63,7 @@ impl Rules for Scheduler {
     type View = View;
     type Action = Action;
     type Reason = Reason;
-    type Memory = ();
+    type Memory = Memory;
 
     const ROUTES: &'static [Route<Self>] = wakes::ROUTES;
 
@@ -64,11 +75,13 @@ impl Rules for Scheduler {
         build::view(key, cache)
     }
 
-    fn decide(now: Timestamp, view: &View, (): &()) -> Decision<Action, Reason> {
-        decide::decide(now, view)
+    fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
+        decide::decide(now, view, memory)
     }
 
-    fn remember(_now: Timestamp, (): (), _did: &Action, _got: &Outcome) {}
+    fn remember(now: Timestamp, memory: Memory, did: &Action, got: &Outcome) -> Memory {
+        memory.after(now, did, got)
+    }
 
     fn learn(_local: &mut (), _did: &Action, _got: &Outcome, _cache: &Cache) -> Vec<ObjectKey> {
         Vec::new()

@@ -13,8 +13,8 @@ control::reasons! {
         NodeMissing,
         /// The pod names another scheduler.
         OtherScheduler,
-        /// A volume of the pod makes its claim from a template.
-        TemplateNotSupported,
+        /// The claim that a volume of the pod would make from a template is somebody else's.
+        ClaimNotOwned,
         /// A claim of the pod does not exist.
         ClaimMissing,
         /// A claim of the pod is being deleted.
@@ -35,10 +35,16 @@ control::reasons! {
         NoNodes,
         /// No node takes the pod.
         NoNodeOpen,
-        /// No node that takes the pod can reach all its volumes.
+        /// No node that takes such a pod has what it asks for.
+        NoNodeHasRoom,
+        /// No node that takes the pod takes more volumes of its drivers.
+        NoNodeAttachesMore,
+        /// No node that takes the pod can reach all its volumes, or has one for each of its claims.
         NoNodeReachesVolumes,
         /// A claim of delayed binding is about to get the node that its volume is needed for.
         SelectingNode,
+        /// A free volume that the pod's node reaches is about to be reserved for a claim of delayed binding.
+        ReservingVolume,
         /// Claims have a node and no volume yet.
         VolumeForNodeAwaited,
         /// The pod is about to get its node.

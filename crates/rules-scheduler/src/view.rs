@@ -1,10 +1,15 @@
-use alloc::format;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use api::{Condition, PersistentVolumeClaim, Seen, VolumeNodeAffinity};
+use api::{
+    CSIStorageCapacity, Condition, PersistentVolume, PersistentVolumeClaim, Seen, TopologySelectorTerm,
+    VolumeNodeAffinity,
+};
 use control::Timestamp;
+
+use crate::NodeObstacle;
 
 /// A pod, as far as placing it goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +45,7 @@ pub struct PendingPod {
     pub since: Timestamp,
     /// Its condition that says why it has no node.
     pub told: Option<Condition>,
-    /// A volume of the pod whose claim is made from a template, which is not supported.
+    /// A volume of the pod whose claim would be made from a template, had not somebody else one of its name.
     pub template: Option<String>,
     /// Its claims, in the pod's order.
     pub claims: Vec<(String, ClaimState)>,
@@ -52,7 +57,10 @@ pub struct PendingPod {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClaimState {
     /// It does not exist.
-    Missing,
+    Missing {
+        /// It will be made from a template of the pod.
+        templated: bool,
+    },
     /// It is being deleted.
     Deleting,
     /// Its volume vanished.
@@ -62,24 +70,65 @@ pub enum ClaimState {
     /// It is to be bound without regard to nodes, and is not yet.
     Unbound,
     /// It waits for a node to be selected.
-    AwaitsNode(Arc<PersistentVolumeClaim>),
+    AwaitsNode(Delayed),
     /// A node is selected and its volume is not there yet.
     NodeSelected {
-        /// The claim.
-        claim: Arc<PersistentVolumeClaim>,
+        /// What it can get there.
+        delayed: Delayed,
         /// The node.
         node: String,
         /// Somebody may be making a volume for that node already.
         in_the_making: bool,
     },
+    /// A volume is reserved for it, and the binding is not complete.
+    Reserved {
+        /// The one that refers to the claim.
+        volume: String,
+        /// Where it can be used.
+        reach: Reach,
+    },
     /// It is bound to a volume we cannot see yet.
     VolumeUnseen(String),
     /// It is bound.
     Bound {
-        /// Which nodes can reach the volume; `None` means all.
-        affinity: Option<VolumeNodeAffinity>,
+        /// Where its volume can be used.
+        reach: Reach,
         /// The node it was made for, if for one.
         node: Option<String>,
+    },
+}
+
+/// Where a volume can be used.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// The nodes that reach it; `None` means all.
+    pub affinity: Option<VolumeNodeAffinity>,
+    /// Its zone and region labels, with the values of which a node must have one (SC-21).
+    pub zones: Vec<(String, BTreeSet<String>)>,
+}
+
+/// A claim of delayed binding without a volume.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delayed {
+    /// As it was seen.
+    pub claim: Arc<PersistentVolumeClaim>,
+    /// Volumes that belong to nobody and suit it, the best first, wherever they are.
+    pub free: Vec<Arc<PersistentVolume>>,
+    /// How its class makes one.
+    pub making: Making,
+}
+
+/// How a class makes volumes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Making {
+    /// It makes none.
+    Never,
+    /// A provisioner makes them.
+    For {
+        /// Where it may.
+        allowed: Vec<TopologySelectorTerm>,
+        /// What its driver says it has left; `None` if it does not say.
+        capacity: Option<Vec<Arc<CSIStorageCapacity>>>,
     },
 }
 
@@ -89,52 +138,28 @@ pub struct NodeView {
     /// Its name.
     pub name: String,
     /// Its labels.
-    pub labels: alloc::collections::BTreeMap<String, String>,
-    /// Why it does not take the pod; `None` if it does.
+    pub labels: BTreeMap<String, String>,
+    /// Why it takes no such pod, whatever the pod's volumes and needs; `None` if it does.
     pub closed: Option<NodeObstacle>,
+    /// Resources of which it has less left than the pod asks for.
+    pub lacks: Vec<String>,
+    /// The drivers of the pod's volumes there.
+    pub drivers: Vec<DriverRoom>,
     /// How many pods it has that have not ended.
     pub pods: usize,
 }
 
-/// Why a node does not take a pod.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum NodeObstacle {
-    /// It is being deleted.
-    Deleting,
-    /// It is not ready.
-    NotReady,
-    /// It takes no new pods.
-    Cordoned,
-    /// It has a taint that the pod does not tolerate.
-    Tainted(String),
-    /// The pod's nodeSelector or node affinity asks for another.
-    NotSelected,
-    /// It cannot reach the volume of this claim.
-    OutOfReach(String),
-}
-
-impl NodeObstacle {
-    /// A clause about the node.
-    pub(crate) fn clause(&self) -> String {
-        match self {
-            NodeObstacle::Deleting => "is being deleted".into(),
-            NodeObstacle::NotReady => "is not ready".into(),
-            NodeObstacle::Cordoned => "is cordoned".into(),
-            NodeObstacle::Tainted(taint) => format!("has taint {taint}, which the pod does not tolerate"),
-            NodeObstacle::NotSelected => "does not match the pod's nodeSelector or node affinity".into(),
-            NodeObstacle::OutOfReach(claim) => format!("cannot reach the volume of claim {claim}"),
-        }
-    }
-
-    /// The same about so many nodes, after their number.
-    pub(crate) fn group(&self) -> String {
-        match self {
-            NodeObstacle::Deleting => "being deleted".into(),
-            NodeObstacle::NotReady => "not ready".into(),
-            NodeObstacle::Cordoned => "cordoned".into(),
-            NodeObstacle::Tainted(taint) => format!("with taint {taint}, which the pod does not tolerate"),
-            NodeObstacle::NotSelected => "not matching the pod's nodeSelector or node affinity".into(),
-            NodeObstacle::OutOfReach(claim) => format!("that cannot reach the volume of claim {claim}"),
-        }
-    }
+/// A driver of the pod's volumes on a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DriverRoom {
+    /// As CSINode and CSIDriver call it.
+    pub driver: String,
+    /// The node does not have it, and its CSIDriver object says that pods wait for that (SC-17).
+    pub absent: bool,
+    /// How many of its volumes the node takes; `None` for any number.
+    pub limit: Option<usize>,
+    /// How many it has.
+    pub used: usize,
+    /// How many the pod would add.
+    pub new: usize,
 }

@@ -4,7 +4,10 @@ use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use api::{Node, ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass, Taint};
+use api::{
+    CSIDriver, CSINode, CSIStorageCapacity, Node, ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod,
+    ResourceList, StorageClass, Taint, VolumeAttachment,
+};
 use control::{Cache, Route, Sides, routes};
 
 use crate::Scheduler;
@@ -16,36 +19,77 @@ pub(crate) fn keys(cache: &Cache) -> Vec<ObjectKey> {
 }
 
 pub(crate) const ROUTES: &[Route<Scheduler>] = routes![
-    Pod => each(pod_wakes),
+    Pod => both(pod_wakes),
     PersistentVolumeClaim => each(|claim, woken| wake_users(&claim.metadata.key(), woken)),
     PersistentVolume => each(volume_wakes),
-    StorageClass => each(class_wakes),
+    StorageClass => each(|class, woken| wake_class(&class.metadata.name, woken)),
     Node => both(node_wakes),
+    CSINode => both(csi_node_wakes),
+    CSIDriver => both(driver_wakes),
+    CSIStorageCapacity => each(|capacity, woken| wake_class(&capacity.storage_class_name, woken)),
+    VolumeAttachment => both(attachment_wakes),
 ];
 
-fn pod_wakes(pod: &Pod, woken: &mut Woken<'_>) {
-    woken.wake(pod.metadata.key());
-    // A claim for one pod at a time may be free now.
-    let namespace = pod.metadata.namespace.as_str();
-    pod.claim_names().for_each(|claim| wake_users(&ObjectKey::new(namespace, claim), woken));
-}
-
-fn volume_wakes(volume: &PersistentVolume, woken: &mut Woken<'_>) {
-    if let Some(holder) = &volume.spec.claim_ref {
-        wake_users(&ObjectKey::new(holder.namespace.as_str(), holder.name.as_str()), woken);
+fn pod_wakes(pod: Sides<'_, Pod>, woken: &mut Woken<'_>) {
+    for side in pod.iter() {
+        woken.wake(side.metadata.key());
+        // A claim for one pod at a time may be free now.
+        let namespace = side.metadata.namespace.as_str();
+        side.claim_names().for_each(|claim| wake_users(&ObjectKey::new(namespace, claim), woken));
+    }
+    // SC-18: what it asked for and its places for volumes are free now.
+    let held = |pod: &Pod| !pod.spec.node_name.is_empty() && !pod.is_terminal();
+    if pod.before.is_some_and(held) && !pod.after.is_some_and(held) {
+        wake_waiting(woken);
     }
 }
 
-fn class_wakes(class: &StorageClass, woken: &mut Woken<'_>) {
-    let claims = woken.cache.claims_by_class(&class.metadata.name);
+fn volume_wakes(volume: &PersistentVolume, woken: &mut Woken<'_>) {
+    match &volume.spec.claim_ref {
+        Some(holder) => wake_users(&ObjectKey::new(holder.namespace.as_str(), holder.name.as_str()), woken),
+        // It is, or was, free for any claim of its class.
+        None => wake_class(volume.class(), woken),
+    }
+}
+
+fn wake_class(class: &str, woken: &mut Woken<'_>) {
+    let claims = woken.cache.claims_by_class(class);
     claims.for_each(|claim| wake_users(&claim.metadata.key(), woken));
+}
+
+/// SC-12, SC-18: a driver has come to a node, or the node takes more of its volumes than before.
+fn csi_node_wakes(node: Sides<'_, CSINode>, woken: &mut Woken<'_>) {
+    let [before, after] = [node.before, node.after].map(|node| node.map(|node| &node.spec.drivers));
+    if before != after {
+        wake_waiting(woken);
+    }
+}
+
+fn driver_wakes(driver: Sides<'_, CSIDriver>, woken: &mut Woken<'_>) {
+    let bearing = |driver: &CSIDriver| {
+        (driver.spec.storage_capacity == Some(true), driver.spec.prevent_pod_scheduling_if_missing == Some(true))
+    };
+    if driver.before.map(bearing) != driver.after.map(bearing) {
+        wake_waiting(woken);
+    }
+}
+
+/// Only its end makes room.
+fn attachment_wakes(attachment: Sides<'_, VolumeAttachment>, woken: &mut Woken<'_>) {
+    if attachment.after.is_none() {
+        wake_waiting(woken);
+    }
+}
+
+fn wake_waiting(woken: &mut Woken<'_>) {
+    woken.wake_all(woken.cache.pods().filter(|pod| waits(pod)).map(|pod| pod.metadata.key()));
 }
 
 /// Nodes report all the time; only what bears on placing a pod counts.
 fn node_wakes(node: Sides<'_, Node>, woken: &mut Woken<'_>) {
     let [before, after] = [node.before, node.after].map(|node| node.map(bearing));
     if before != after {
-        woken.wake_all(woken.cache.pods().filter(|pod| waits(pod)).map(|pod| pod.metadata.key()));
+        wake_waiting(woken);
     }
     // Its pods have somebody to run them, or nobody any more.
     if let (Some(node), None) | (None, Some(node)) = (node.before, node.after) {
@@ -54,10 +98,24 @@ fn node_wakes(node: Sides<'_, Node>, woken: &mut Woken<'_>) {
     }
 }
 
-/// All of a node that bears on placing a pod; `None` while it takes none whatever the pod says.
-fn bearing(node: &Node) -> Option<(bool, &[Taint], &BTreeMap<String, String>)> {
+/// All of a node that bears on placing a pod.
+#[derive(PartialEq)]
+struct Bearing<'a> {
+    unschedulable: bool,
+    taints: &'a [Taint],
+    labels: &'a BTreeMap<String, String>,
+    allocatable: &'a ResourceList,
+}
+
+/// `None` while the node takes no pod, whatever the pod says.
+fn bearing(node: &Node) -> Option<Bearing<'_>> {
     let open = node.is_ready() && !node.metadata.is_deleting();
-    open.then_some((node.spec.unschedulable, &node.spec.taints, &node.metadata.labels))
+    open.then_some(Bearing {
+        unschedulable: node.spec.unschedulable,
+        taints: &node.spec.taints,
+        labels: &node.metadata.labels,
+        allocatable: &node.status.allocatable,
+    })
 }
 
 fn waits(pod: &Pod) -> bool {

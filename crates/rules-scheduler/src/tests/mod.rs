@@ -2,6 +2,9 @@
 
 mod path;
 mod place;
+mod room;
+mod scene;
 mod scripts;
+mod storage;
 mod tables;
 mod wakes;

@@ -86,7 +86,11 @@ fn a_wait_that_lasts_is_in_the_status_until_the_pod_is_placed() {
     world.settle();
     world.pass(60_000);
     world.settle();
-    assert_eq!(world.actions, ["ReportUnschedulable(n/p: claim c does not exist)"], "written once");
+    assert_eq!(
+        world.actions,
+        ["ReportUnschedulable(n/p: 0/0 nodes are available: persistentvolumeclaim \"c\" not found)"],
+        "written once"
+    );
     let told = |world: &Lab<Scheduler>| {
         let pod = world.cache.pod(&key).unwrap().clone();
         let mut conditions = pod.status.conditions.iter().filter(|told| told.r#type == "PodScheduled");
@@ -94,7 +98,14 @@ fn a_wait_that_lasts_is_in_the_status_until_the_pod_is_placed() {
         assert!(conditions.next().is_none());
         (told.status, told.reason, told.message)
     };
-    assert_eq!(told(&world), ("False".into(), "Unschedulable".into(), "claim c does not exist".into()));
+    assert_eq!(
+        told(&world),
+        (
+            "False".into(),
+            "Unschedulable".into(),
+            "0/0 nodes are available: persistentvolumeclaim \"c\" not found".into()
+        )
+    );
 
     let spec = json!({
         "accessModes": ["ReadWriteOnce"], "volumeName": "v", "resources": { "requests": { "storage": "1Gi" } },

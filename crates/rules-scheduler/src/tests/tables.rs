@@ -6,24 +6,37 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use api::{Condition, Kind, ObjectRef, PersistentVolumeClaim, Seen, VolumeNodeAffinity};
+use api::{Condition, Kind, ObjectRef, PersistentVolume, PersistentVolumeClaim, Seen, VolumeNodeAffinity};
 use control::{Rules, Timestamp};
 use prove_lab::{Choices, check_table, verdict_with};
 use serde_json::json;
 
-use crate::{Action, ClaimState, NodeObstacle, NodeView, PendingPod, Scheduler, View};
+use crate::{
+    Action, ClaimState, Delayed, DriverRoom, Making, Memory, NodeObstacle, NodeView, PendingPod, Reach, Scheduler, View,
+};
 
 fn decide(view: &View) -> String {
     // What is said in the status is said in the reason as well.
-    verdict_with(&Scheduler::decide(Timestamp(9_000), view, &()), |action| match action {
+    verdict_with(&Scheduler::decide(Timestamp(9_000), view, &Memory::default()), |action| match action {
         Action::ReportUnschedulable { pod, .. } => format!("ReportUnschedulable({})", pod.object.key),
         Action::Bind { waited: true, .. } => format!("{action:?} after it had to wait"),
-        Action::Bind { .. } | Action::SelectNode { .. } => format!("{action:?}"),
+        Action::Bind { .. } | Action::SelectNode { .. } | Action::ReserveVolume { .. } => format!("{action:?}"),
     })
 }
 
 fn claim(name: &str) -> Arc<PersistentVolumeClaim> {
     let body = json!({ "metadata": { "name": name, "namespace": "n", "uid": name } });
+    Arc::new(serde_json::from_value(body).unwrap())
+}
+
+/// A claim of delayed binding whose class makes volumes anywhere.
+fn delayed(name: &str) -> Delayed {
+    Delayed { claim: claim(name), free: vec![], making: Making::For { allowed: vec![], capacity: None } }
+}
+
+/// A free volume that one node reaches.
+fn free(name: &str, node: &str) -> Arc<PersistentVolume> {
+    let body = json!({ "metadata": { "name": name }, "spec": { "nodeAffinity": only_on(node) } });
     Arc::new(serde_json::from_value(body).unwrap())
 }
 
@@ -33,7 +46,14 @@ fn only_on(node: &str) -> Option<VolumeNodeAffinity> {
 }
 
 fn node(name: &str, closed: Option<NodeObstacle>, pods: usize) -> NodeView {
-    NodeView { name: name.into(), labels: [("host".into(), name.into())].into(), closed, pods }
+    NodeView {
+        name: name.into(),
+        labels: [("host".into(), name.into())].into(),
+        closed,
+        lacks: vec![],
+        drivers: vec![],
+        pods,
+    }
 }
 
 /// One to three nodes: `a` is the emptier one, `c` is closed.
@@ -46,19 +66,31 @@ fn nodes(choices: &mut Choices) -> Vec<NodeView> {
 }
 
 fn state(choices: &mut Choices, name: &str, field: &'static str) -> ClaimState {
-    let selected =
-        |node: &str, in_the_making| ClaimState::NodeSelected { claim: claim(name), node: node.into(), in_the_making };
-    let bound = |affinity, node: Option<&str>| ClaimState::Bound { affinity, node: node.map(String::from) };
+    let selected = |node: &str, in_the_making| ClaimState::NodeSelected {
+        delayed: delayed(name),
+        node: node.into(),
+        in_the_making,
+    };
+    let reach = |affinity| Reach { affinity, zones: vec![] };
+    let bound =
+        |affinity, node: Option<&str>| ClaimState::Bound { reach: reach(affinity), node: node.map(String::from) };
     choices.one_of(
         field,
         &[
-            ("missing", ClaimState::Missing),
+            ("missing", ClaimState::Missing { templated: false }),
             ("deleting", ClaimState::Deleting),
             ("lost", ClaimState::Lost),
             ("taken", ClaimState::TakenBy("other".into())),
             ("unbound", ClaimState::Unbound),
             ("volume-unseen", ClaimState::VolumeUnseen("v".into())),
-            ("awaits-node", ClaimState::AwaitsNode(claim(name))),
+            ("awaits-node", ClaimState::AwaitsNode(delayed(name))),
+            ("free-on-b", ClaimState::AwaitsNode(Delayed { free: vec![free("f", "b")], ..delayed(name) })),
+            (
+                "free-on-b-or-never",
+                ClaimState::AwaitsNode(Delayed { free: vec![free("f", "b")], making: Making::Never, ..delayed(name) }),
+            ),
+            ("never", ClaimState::AwaitsNode(Delayed { making: Making::Never, ..delayed(name) })),
+            ("reserved-on-b", ClaimState::Reserved { volume: "f".into(), reach: reach(only_on("b")) }),
             ("selected-b", selected("b", false)),
             ("making-b", selected("b", true)),
             ("making-c", selected("c", true)),
@@ -118,32 +150,70 @@ fn every_telling() {
     check_table(env!("CARGO_MANIFEST_DIR"), "tellings", |choices| {
         let state = choices.one_of(
             "claim",
-            &[("unbound", ClaimState::Unbound), ("bound", ClaimState::Bound { affinity: None, node: None })],
+            &[("unbound", ClaimState::Unbound), ("bound", ClaimState::Bound { reach: Reach::default(), node: None })],
         );
         let mut pod = pending(vec![("data".into(), state)], vec![node("a", None, 0)], false);
         pod.since =
             Timestamp(choices.one_of("created", &[("long-ago", 0), ("just-now", 8_000), ("in-the-future", 9_001)]));
         let told = |message: &str| Condition { message: message.into(), ..Condition::default() };
-        let same = told("waiting for claim data to be bound");
+        let same = told("0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims (claim data)");
         pod.told = choices
             .one_of("told", &[("nothing", None), ("another", Some(told("something else"))), ("this", Some(same))]);
         decide(&View::Pending(pod))
     });
 }
 
+/// Each filter alone and with the others, on one node: the first that objects decides what is said.
 #[test]
-fn nodes_are_counted_and_some_are_named() {
+fn every_filter() {
+    check_table(env!("CARGO_MANIFEST_DIR"), "filters", |choices| {
+        let mut only = node("a", choices.flag("closed").then_some(NodeObstacle::Cordoned), 0);
+        only.labels.insert(api::names::ZONE.into(), "here".into());
+        only.lacks = choices.one_of("lacks", &[("nothing", vec![]), ("pods,cpu", vec!["pods".into(), "cpu".into()])]);
+        let room = |absent, limit, new| DriverRoom { driver: "d".into(), absent, limit, used: 2, new };
+        only.drivers = choices.one_of(
+            "driver",
+            &[
+                ("unlimited", vec![room(false, None, 1)]),
+                ("absent", vec![room(true, None, 1)]),
+                ("room", vec![room(false, Some(3), 1)]),
+                ("full", vec![room(false, Some(2), 1)]),
+                ("full-nothing-new", vec![room(false, Some(2), 0)]),
+            ],
+        );
+        let bound = |affinity, zone: &str| {
+            let zones = vec![(api::names::ZONE.into(), [zone.into()].into())];
+            ClaimState::Bound { reach: Reach { affinity, zones }, node: None }
+        };
+        let state = choices.one_of(
+            "volume",
+            &[
+                ("here", bound(None, "here")),
+                ("elsewhere", bound(only_on("b"), "here")),
+                ("other-zone", bound(None, "there")),
+                ("neither", ClaimState::AwaitsNode(Delayed { making: Making::Never, ..delayed("data") })),
+            ],
+        );
+        let view = View::Pending(pending(vec![("data".into(), state)], vec![only], false));
+        let decision = Scheduler::decide(Timestamp(9_000), &view, &Memory::default());
+        format!("{:?}: {}", decision.why().code, decision.why().text)
+    });
+}
+
+#[test]
+fn sc_6_nodes_are_counted_and_some_are_named() {
     let mut nodes: Vec<NodeView> = (0..5).map(|n| node(&format!("c{n}"), Some(NodeObstacle::Cordoned), 0)).collect();
-    nodes.push(node("t", Some(NodeObstacle::Tainted("a=b:NoSchedule".into())), 0));
+    nodes.push(node("t", Some(NodeObstacle::Tainted { key: "a".into(), value: "b".into() }), 0));
     nodes.push(node("z", Some(NodeObstacle::NotSelected), 0));
     nodes.push(node("x", None, 0));
-    let claims = vec![("data".into(), ClaimState::Bound { affinity: only_on("b"), node: None })];
-    let decision = Scheduler::decide(Timestamp(9_000), &View::Pending(pending(claims, nodes, false)), &());
+    let reach = Reach { affinity: only_on("b"), zones: vec![] };
+    let claims = vec![("data".into(), ClaimState::Bound { reach, node: None })];
+    let decision =
+        Scheduler::decide(Timestamp(9_000), &View::Pending(pending(claims, nodes, false)), &Memory::default());
     assert_eq!(
         decision.why().text,
-        "0/8 nodes are available: 5 cordoned (c0, c1, c2, …), \
-         1 with taint a=b:NoSchedule, which the pod does not tolerate (t), \
-         1 not matching the pod's nodeSelector or node affinity (z), \
-         1 that cannot reach the volume of claim data (x)"
+        "0/8 nodes are available: 1 node(s) didn't match PersistentVolume's node affinity (claim data: x), \
+         1 node(s) didn't match Pod's node affinity/selector (z), 1 node(s) had untolerated taint {a: b} (t), \
+         5 node(s) were unschedulable (c0, c1, c2, …)"
     );
 }

@@ -47,6 +47,32 @@ fn every_change_and_whom_it_wakes() {
     let class =
         |name: &str| Some(object(Kind::StorageClass, json!({ "metadata": { "name": name }, "provisioner": "d" })));
     let plain = || Some(node(json!({}), false, "True"));
+    let running = || Some(pod("placed-without-a-claim", false, "a", "Running"));
+    // SC-12, SC-18.
+    let csi_node = |count: i32| {
+        let driver = json!({ "name": "d", "nodeID": "a", "topologyKeys": [], "allocatable": { "count": count } });
+        Some(object(Kind::CSINode, json!({ "metadata": { "name": "a" }, "spec": { "drivers": [driver] } })))
+    };
+    let driver = |says: bool| {
+        Some(object(Kind::CSIDriver, json!({ "metadata": { "name": "d" }, "spec": { "storageCapacity": says } })))
+    };
+    let capacity = |class: &str| {
+        let metadata = json!({ "namespace": "n", "name": "x" });
+        Some(object(Kind::CSIStorageCapacity, json!({ "metadata": metadata, "storageClassName": class })))
+    };
+    let attachment = || {
+        let spec = json!({ "attacher": "d", "nodeName": "a", "source": { "persistentVolumeName": "v" } });
+        Some(object(Kind::VolumeAttachment, json!({ "metadata": { "name": "x" }, "spec": spec })))
+    };
+    let free = |class: &str| {
+        let spec = json!({ "storageClassName": class });
+        Some(object(Kind::PersistentVolume, json!({ "metadata": { "name": "f" }, "spec": spec })))
+    };
+    let sized = || {
+        let conditions = json!([{ "type": "Ready", "status": "True" }]);
+        let status = json!({ "conditions": conditions, "allocatable": { "cpu": "1" } });
+        Some(object(Kind::Node, json!({ "metadata": { "name": "a", "labels": {} }, "status": status })))
+    };
     let changes = [
         ("claim", None, Some(object(Kind::PersistentVolumeClaim, claim.clone()))),
         ("volume-of-the-claim", None, volume(Some("c"))),
@@ -56,7 +82,22 @@ fn every_change_and_whom_it_wakes() {
         ("another-class", None, class("other")),
         ("pod-with-the-claim", None, Some(pod("placed-with-the-claim", true, "a", "Succeeded"))),
         ("pod-without-a-claim", None, Some(pod("placed-without-a-claim", false, "a", "Succeeded"))),
+        ("pod-without-a-claim-still-there", running(), running()),
+        ("pod-without-a-claim-ended", running(), Some(pod("placed-without-a-claim", false, "a", "Succeeded"))),
+        ("pod-without-a-claim-gone", running(), None),
+        ("csi-node-new", None, csi_node(1)),
+        ("csi-node-takes-more", csi_node(1), csi_node(2)),
+        ("csi-node-the-same", csi_node(1), csi_node(1)),
+        ("driver-says-what-is-left", driver(false), driver(true)),
+        ("driver-the-same", driver(true), driver(true)),
+        ("capacity-of-the-class", None, capacity("late")),
+        ("capacity-of-another-class", None, capacity("other")),
+        ("attachment-new", None, attachment()),
+        ("attachment-gone", attachment(), None),
+        ("free-volume-of-the-class", None, free("late")),
+        ("free-volume-of-another-class", None, free("other")),
         ("node-new", None, plain()),
+        ("node-larger", plain(), sized()),
         ("node-labelled", plain(), Some(node(json!({ "zone": "z" }), false, "True"))),
         ("node-closed", plain(), Some(node(json!({}), true, "True"))),
         ("node-not-ready", plain(), Some(node(json!({}), false, "False"))),

@@ -1,0 +1,50 @@
+//! The nodes, each as this pod finds it.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use api::{Node, Pod, Taint};
+use control::Cache;
+
+use super::{limits, resources};
+use crate::{NodeObstacle, NodeView};
+
+/// The taint of a cordoned node.
+const UNSCHEDULABLE_TAINT: &str = "node.kubernetes.io/unschedulable";
+
+pub(super) fn nodes(pod: &Pod, cache: &Cache) -> Vec<NodeView> {
+    let (needs, volumes) = (resources::requests(pod), limits::volumes(pod, cache));
+    let view = |node: Arc<Node>| {
+        let pods: Vec<Arc<Pod>> = cache.pods_by_node(&node.metadata.name).filter(|pod| !pod.is_terminal()).collect();
+        NodeView {
+            closed: closed(&node, pod),
+            lacks: resources::lacks(&needs, &node, &pods),
+            drivers: limits::rooms(&volumes, &node.metadata.name, &pods, cache),
+            pods: pods.len(),
+            name: node.metadata.name.clone(),
+            labels: node.metadata.labels.clone(),
+        }
+    };
+    cache.nodes().map(view).collect()
+}
+
+fn closed(node: &Node, pod: &Pod) -> Option<NodeObstacle> {
+    let tolerated = |taint: &Taint| pod.spec.tolerations.iter().any(|toleration| toleration.tolerates(taint));
+    let cordon = Taint { key: UNSCHEDULABLE_TAINT.into(), effect: "NoSchedule".into(), ..Taint::default() };
+    if node.metadata.is_deleting() {
+        return Some(NodeObstacle::Deleting);
+    }
+    if !node.is_ready() {
+        return Some(NodeObstacle::NotReady);
+    }
+    if node.spec.unschedulable && !tolerated(&cordon) {
+        return Some(NodeObstacle::Cordoned);
+    }
+    if let Some(taint) = node.spec.taints.iter().find(|taint| taint.closes() && !tolerated(taint)) {
+        return Some(NodeObstacle::Tainted { key: taint.key.clone(), value: taint.value.clone() });
+    }
+    let (name, labels) = (&node.metadata.name, &node.metadata.labels);
+    let selected = pod.spec.node_selector.iter().all(|(key, value)| labels.get(key) == Some(value))
+        && pod.spec.affinity.as_ref().is_none_or(|affinity| affinity.admits(name, labels));
+    (!selected).then_some(NodeObstacle::NotSelected)
+}
