@@ -1,7 +1,8 @@
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use api::{AttachedVolume, Kind, ObjectRef, Seen, Value, Write, names};
+use api::{AttachedVolume, Kind, Object, ObjectRef, Seen, Value, Write, names};
 use control::{Attempt, Effect, News, Outcome, Permission, Reply};
 use serde_json::json;
 
@@ -29,6 +30,8 @@ pub enum Action {
         node: Seen,
         /// The whole list as it will be.
         list: Vec<AttachedVolume>,
+        /// The PersistentVolume's name.
+        volume: String,
     },
     /// Take the report back. The answer shows whether the node uses the volume.
     Unreport {
@@ -51,6 +54,33 @@ pub enum Action {
         /// The attachments the answer may be a proof for.
         attachments: Vec<Seen>,
     },
+    /// Read the Lease by which the node shows that it lives.
+    ReadLease {
+        /// The node's name.
+        node: String,
+        /// The Lease's version as it was last read.
+        known: Option<String>,
+    },
+    /// Take the volume from a dead node: neither list of its status names it any more. What shows that the node is
+    /// dead is told.
+    ForceRelease {
+        /// The node as it was seen.
+        node: Seen,
+        /// All that it will be told is attached.
+        list: Vec<AttachedVolume>,
+        /// All that it will be said to use.
+        used: Vec<String>,
+        /// The PersistentVolume's name.
+        volume: String,
+        /// The name under which the node reports the volume.
+        unique_name: String,
+        /// The attachments the answer may be a proof for.
+        attachments: Vec<Seen>,
+        /// Somebody has said that the node is out of service; if not, its time is up.
+        out_of_service: bool,
+        /// What shows that the node is dead.
+        evidence: String,
+    },
     /// Make sure that a node is really gone.
     CheckNode {
         /// The node's name.
@@ -70,6 +100,8 @@ impl control::Action for Action {
             Action::Report { .. } => "ReportAttached",
             Action::Unreport { .. } => "TakeReportBack",
             Action::Fence { .. } => "FenceNode",
+            Action::ReadLease { .. } => "ReadLease",
+            Action::ForceRelease { .. } => "ForceRelease",
             Action::CheckNode { .. } => "CheckNode",
             Action::Delete(_) => "DeleteAttachment",
         }
@@ -81,10 +113,14 @@ impl control::Action for Action {
                 Effect::Write(create(attachment, driver, volume, node))
             }
             Action::Adopt(attachment) => Effect::Write(mark(attachment, names::ATTACHMENT_ADOPTED)),
-            Action::Report { node, list } | Action::Unreport { node, list, .. } => {
+            Action::Report { node, list, .. } | Action::Unreport { node, list, .. } => {
                 Effect::Write(set_reported(node, list))
             }
             Action::Fence { node, .. } => Effect::Write(mark(node, names::DETACH_FENCE)),
+            Action::ReadLease { node, .. } => {
+                Effect::Read(ObjectRef::namespaced(Kind::Lease, names::NODE_LEASES, node.clone()))
+            }
+            Action::ForceRelease { node, list, used, .. } => Effect::Write(released(node, list, used)),
             Action::CheckNode { node, .. } => Effect::Read(ObjectRef::cluster(Kind::Node, node.clone())),
             Action::Delete(attachment) => Effect::Write(attachment.delete()),
         }
@@ -95,6 +131,14 @@ impl control::Action for Action {
             (Action::CheckNode { .. }, Outcome::Done(Reply::Gone)) => Attempt::Succeeded,
             // The cache has not seen the node yet. Looking again at once would find the same cache.
             (Action::CheckNode { .. }, Outcome::Done(_)) => Attempt::Outrun("the node is there".into()),
+            // Whoever said that volumes may be taken from the node is told that it lives.
+            (Action::ReadLease { node, known: Some(known) }, Outcome::Done(Reply::Object(Object::Lease(lease))))
+                if lease.metadata.resource_version.0 != *known =>
+            {
+                Attempt::Failed(format!("node {node} renews its Lease, so it lives, and nothing is taken from it"))
+            }
+            // That there is no Lease is an answer, too.
+            (Action::ReadLease { .. }, Outcome::Done(_)) => Attempt::Neutral,
             (_, got) => Attempt::of(got),
         }
     }
@@ -104,13 +148,14 @@ impl control::Action for Action {
     }
 
     fn permissions() -> &'static [Permission] {
-        const ALL: [Permission; 6] = [
+        const ALL: [Permission; 7] = [
             Permission::new(Kind::VolumeAttachment, "", "create"),
             Permission::new(Kind::VolumeAttachment, "", "patch"),
             Permission::new(Kind::VolumeAttachment, "", "delete"),
             Permission::new(Kind::Node, "", "get"),
             Permission::new(Kind::Node, "", "patch"),
             Permission::new(Kind::Node, "status", "patch"),
+            Permission::new(Kind::Lease, "", "get"),
         ];
         &ALL
     }
@@ -140,9 +185,19 @@ fn mark(object: &Seen, annotation: &str) -> Write {
 /// The list goes out whole, under the node's version: a test of the list alone would let a report that was sent long
 /// ago succeed after the list had come and gone.
 fn set_reported(node: &Seen, list: &[AttachedVolume]) -> Write {
-    let list = match list.is_empty() {
+    node.patch_status(json!({ "status": { "volumesAttached": reported(list) } }))
+}
+
+/// Both lists in one write, so that its answer is a proof like any other. A node that is not dead writes its own list
+/// again.
+fn released(node: &Seen, list: &[AttachedVolume], used: &[String]) -> Write {
+    let used = if used.is_empty() { Value::Null } else { json!(used) };
+    node.patch_status(json!({ "status": { "volumesAttached": reported(list), "volumesInUse": used } }))
+}
+
+fn reported(list: &[AttachedVolume]) -> Value {
+    match list.is_empty() {
         true => Value::Null,
         false => list.iter().map(AttachedVolume::to_json).collect(),
-    };
-    node.patch_status(json!({ "status": { "volumesAttached": list } }))
+    }
 }

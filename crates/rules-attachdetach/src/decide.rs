@@ -1,12 +1,14 @@
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
-use api::{AttachedVolume, ObjectKey, Seen};
-use control::{Decision, Why};
+use api::{AttachedVolume, ObjectKey};
+use control::{Decision, Timestamp, Why};
 
+use crate::detach::{unreport, unwanted};
 use crate::{Action, Attachment, HolderEvidence, Memory, NodeFacts, Pair, Reason, Rival, Unwanted, View, Want};
 
-pub(crate) fn decide(view: &View, memory: &Memory) -> Decision<Action, Reason> {
+pub(crate) fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
     match view {
         View::VolumeMissing { key, attachment: None } => {
             Decision::Rest(Why::settled(Reason::VolumeGone, format!("volume {} does not exist", key.volume)))
@@ -15,18 +17,22 @@ pub(crate) fn decide(view: &View, memory: &Memory) -> Decision<Action, Reason> {
             Reason::VolumeMissing,
             format!("volume {} of attachment {attachment} does not exist, so its handle is not known", key.volume),
         )),
+        View::Known { key, by } => {
+            let text = format!("what node {} reports as {} is cared for by way of {by}", key.node, key.volume);
+            Decision::Rest(Why::settled(Reason::KnownOtherwise, text))
+        }
         View::NotCsi(key) => {
             Decision::Rest(Why::settled(Reason::NotCsi, format!("volume {} has no CSI driver", key.volume)))
         }
-        View::Pair(pair) => plan(pair, memory),
+        View::Pair(pair) => plan(now, pair, memory),
     }
 }
 
-fn plan(pair: &Pair, memory: &Memory) -> Decision<Action, Reason> {
+fn plan(now: Timestamp, pair: &Pair, memory: &Memory) -> Decision<Action, Reason> {
     match (&pair.want, &pair.node) {
         (Want::Wanted(pod), Some(node)) => wanted(pair, node, pod, memory),
-        (Want::Wanted(_), None) => unwanted(pair, Unwanted::NodeGone, memory),
-        (Want::Unwanted(reason), _) => unwanted(pair, *reason, memory),
+        (Want::Wanted(_), None) => unwanted(now, pair, Unwanted::NodeGone, memory),
+        (Want::Unwanted(reason), _) => unwanted(now, pair, *reason, memory),
     }
 }
 
@@ -60,7 +66,7 @@ fn wanted(pair: &Pair, node: &NodeFacts, pod: &ObjectKey, memory: &Memory) -> De
     match pair.attachments.iter().find(|attachment| !memory.safe.contains(&attachment.seen.uid)) {
         Some(stranger) => adopt(stranger),
         None => Decision::Do(
-            Action::Report { node: node.seen.clone(), list: with(node, &pair.unique_name) },
+            Action::Report { node: node.seen.clone(), list: with(node, &pair.unique_name), volume: key.volume.clone() },
             Why::waiting(
                 Reason::Reporting,
                 format!("telling node {} that volume {} is attached", key.node, key.volume),
@@ -109,10 +115,13 @@ fn create(pair: &Pair, node: &NodeFacts, pod: &ObjectKey) -> Decision<Action, Re
 fn exclusive(pair: &Pair, rival: &Rival) -> Why<Reason> {
     let only = format!("volume {} may be on one node only", pair.key.volume);
     let (code, text) = match rival {
-        Rival::Attachment { node, deleting: true } => {
+        Rival::Attachment { node, deleting: true, error: None } => {
             (Reason::DetachingElsewhere, format!("{only} and is still being detached from node {node}"))
         }
-        Rival::Attachment { node, deleting: false } => {
+        Rival::Attachment { node, deleting: true, error: Some(error) } => {
+            (Reason::DetachingElsewhere, format!("{only} and is not detached from node {node}: {error}"))
+        }
+        Rival::Attachment { node, deleting: false, .. } => {
             (Reason::AttachedElsewhere, format!("{only} and has an attachment to node {node}"))
         }
         Rival::Holder { node, holder: HolderEvidence::Reported } => {
@@ -162,116 +171,12 @@ fn adopt(attachment: &Attachment) -> Decision<Action, Reason> {
     )
 }
 
-fn unwanted(pair: &Pair, reason: Unwanted, memory: &Memory) -> Decision<Action, Reason> {
-    let staying: Vec<&Attachment> = pair.attachments.iter().filter(|attachment| !attachment.deleting).collect();
-    match (&pair.node, staying.first()) {
-        (Some(node), _) if pair.is_reported() && (staying.is_empty() || !node.in_use) => unreport(pair, node),
-        (_, None) => nothing_to_ask_for(pair, reason),
-        (None, Some(attachment)) => match memory.allows(None, attachment) {
-            true => delete(pair, attachment),
-            false => Decision::Do(
-                Action::CheckNode { node: pair.key.node.clone(), attachments: pair.staying() },
-                Why::waiting(Reason::CheckingNode, format!("making sure that node {} is gone", pair.key.node)),
-            ),
-        },
-        // Time changes nothing about this (reliability 27): the node itself must say that it is done.
-        (Some(node), Some(_)) if node.in_use => waiting(
-            Reason::InUse,
-            format!("waiting for node {} to stop using volume {}", pair.key.node, pair.key.volume),
-        ),
-        (Some(node), Some(attachment)) => match memory.allows(Some(node.seen.uid.as_str()), attachment) {
-            true => delete(pair, attachment),
-            false => Decision::Do(
-                Action::Fence {
-                    node: node.seen.clone(),
-                    unique_name: pair.unique_name.clone(),
-                    attachments: pair.staying(),
-                },
-                Why::waiting(
-                    Reason::Fencing,
-                    format!("making sure that node {} does not use volume {}", pair.key.node, pair.key.volume),
-                ),
-            ),
-        },
-    }
-}
-
-fn nothing_to_ask_for(pair: &Pair, reason: Unwanted) -> Decision<Action, Reason> {
-    let key = &pair.key;
-    if let Some(leaving) = pair.attachments.first() {
-        return waiting(
-            Reason::Detaching,
-            format!(
-                "waiting for driver {} to detach volume {} from node {} ({})",
-                pair.driver,
-                key.volume,
-                key.node,
-                leaving.seen.name()
-            ),
-        );
-    }
-    Decision::Rest(match reason {
-        Unwanted::NoPod => {
-            Why::settled(Reason::NotWanted, format!("no pod on node {} uses volume {}", key.node, key.volume))
-        }
-        Unwanted::NoAttachRequired => {
-            Why::settled(Reason::NoAttachRequired, format!("driver {} needs no attachments", pair.driver))
-        }
-        Unwanted::NodeGone => Why::settled(Reason::NodeGone, format!("node {} does not exist", key.node)),
-    })
-}
-
-fn unreport(pair: &Pair, node: &NodeFacts) -> Decision<Action, Reason> {
-    Decision::Do(
-        Action::Unreport {
-            node: node.seen.clone(),
-            list: node.reported.iter().filter(|volume| volume.name != pair.unique_name).cloned().collect(),
-            unique_name: pair.unique_name.clone(),
-            attachments: pair.staying(),
-        },
-        Why::waiting(
-            Reason::TakingReportBack,
-            format!("telling node {} that volume {} is not attached any more", pair.key.node, pair.key.volume),
-        ),
-    )
-}
-
-fn delete(pair: &Pair, attachment: &Attachment) -> Decision<Action, Reason> {
-    Decision::Do(
-        Action::Delete(attachment.seen.clone()),
-        Why::waiting(
-            Reason::Detaching,
-            format!("asking for volume {} to be detached from node {}", pair.key.volume, pair.key.node),
-        ),
-    )
-}
-
 fn with(node: &NodeFacts, unique_name: &str) -> Vec<AttachedVolume> {
     let mut list = node.reported.clone();
     list.push(AttachedVolume { name: unique_name.into(), ..AttachedVolume::default() });
     list
 }
 
-fn waiting(code: Reason, text: alloc::string::String) -> Decision<Action, Reason> {
+pub(crate) fn waiting(code: Reason, text: String) -> Decision<Action, Reason> {
     Decision::Rest(Why::waiting(code, text))
-}
-
-impl Pair {
-    /// The attachments nobody has asked to delete.
-    fn staying(&self) -> Vec<Seen> {
-        self.attachments
-            .iter()
-            .filter(|attachment| !attachment.deleting)
-            .map(|attachment| attachment.seen.clone())
-            .collect()
-    }
-}
-
-impl Memory {
-    /// The proof held is about this node and this attachment in this very version.
-    fn allows(&self, node: Option<&str>, attachment: &Attachment) -> bool {
-        self.proof
-            .as_ref()
-            .is_some_and(|proof| proof.node.as_deref() == node && proof.attachments.contains(&attachment.seen))
-    }
 }

@@ -6,11 +6,14 @@
 //!
 //! Owns: VolumeAttachment objects (creation, deletion, the adoption mark) and `status.volumesAttached` of nodes.
 //! Writes: those, and one annotation on nodes that serves as a fence.
-//! Only reads: pods, claims, volumes, drivers, `status.volumesInUse` of nodes.
+//! Only reads: pods, claims, volumes, classes, drivers, Leases and taints of nodes, and `status.volumesInUse` of
+//! nodes, but for that of a dead one.
 //!
 //! Laws (the numbers are those of the reliability reference, each has a test):
 //! - an attachment is deleted only after a write of this controller to the node was answered with a node that has the
 //!   volume neither in `volumesAttached` nor in `volumesInUse` (26, 28), or after the node was read and is gone (37);
+//! - that write takes the volume out of `volumesInUse` only where somebody allowed it, with the out-of-service taint
+//!   or in the class, and the node's Lease, read past the cache, shows that the node is dead (`force`);
 //! - every report carries the node's version, so that the write that gave the proof also stops every report sent
 //!   before it, by this incarnation of the controller or an earlier one;
 //! - a deletion carries the attachment's uid and the version it had at the proof, and an attachment is reported only
@@ -18,9 +21,9 @@
 //!   way can no longer succeed;
 //! - a volume for one node only gets no second attachment while any other node has one, in whatever state, or holds
 //!   the volume (24, 34); waiting nodes go in the order of their names, so that two of them never block each other;
-//! - time detaches nothing (27).
+//! - time alone detaches nothing (27).
 //!
-//! Does not know: drivers' sockets, CSI calls, how a volume is mounted, force-detach, attach limits, what time it is.
+//! Does not know: drivers' sockets, CSI calls, how a volume is mounted, attach limits, what time it is.
 #![no_std]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -29,9 +32,13 @@ extern crate alloc;
 mod action;
 mod build;
 mod decide;
+mod detach;
+mod force;
+mod lost;
 mod memory;
 mod news;
 mod reason;
+mod rival;
 mod view;
 mod wakes;
 
@@ -39,6 +46,7 @@ mod wakes;
 mod tests;
 
 pub use action::Action;
+pub use force::{ForcePolicy, Pulse};
 pub use memory::{Memory, Proof};
 pub use reason::Reason;
 pub use view::{Attachment, HolderEvidence, Key, NodeFacts, Pair, Rival, Unwanted, View, Want};
@@ -71,12 +79,12 @@ impl Rules for AttachDetach {
         build::view(key, cache)
     }
 
-    fn decide(_now: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
-        decide::decide(view, memory)
+    fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
+        decide::decide(now, view, memory)
     }
 
-    fn remember(_now: Timestamp, memory: Memory, did: &Action, got: &Outcome) -> Memory {
-        memory::remember(memory, did, got)
+    fn remember(now: Timestamp, memory: Memory, did: &Action, got: &Outcome) -> Memory {
+        memory::remember(now, memory, did, got)
     }
 
     fn learn(_local: &mut (), _did: &Action, _got: &Outcome, _cache: &Cache) -> Vec<Key> {
@@ -97,12 +105,19 @@ impl Rules for AttachDetach {
 }
 
 impl Narrate for AttachDetach {
-    /// Users look at their pods, not at volumes.
+    /// Users look at their pods, not at volumes. What is taken from a node is told where people look for the volume
+    /// and for the node.
     fn event_targets(key: &Key, cache: &Cache, _local: &()) -> Vec<ObjectRef> {
         let pods: Vec<ObjectKey> = build::pods_of(key, cache);
-        match pods.is_empty() {
-            true => alloc::vec![Self::object(key)],
-            false => pods.into_iter().map(|key| ObjectRef { kind: Kind::Pod, key }).collect(),
+        if !pods.is_empty() {
+            return pods.into_iter().map(|key| ObjectRef { kind: Kind::Pod, key }).collect();
+        }
+        let volume = cache.volume(&ObjectKey::cluster(key.volume.clone()));
+        let class = volume.as_ref().map_or("", |volume| volume.class());
+        let node = ObjectRef::cluster(Kind::Node, key.node.clone());
+        match force::policy(cache, class, &key.node) {
+            ForcePolicy::Never(_) => alloc::vec![Self::object(key)],
+            ForcePolicy::OutOfService | ForcePolicy::After(_) => alloc::vec![Self::object(key), node],
         }
     }
 

@@ -3,9 +3,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{Node, Object, Seen};
-use control::{Outcome, Reply};
+use control::{Outcome, Reply, Timestamp};
 
-use crate::Action;
+use crate::{Action, Pulse};
 
 /// What is kept in mind about a volume on a node. Forgetting it costs an adoption or a fence, nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -15,6 +15,8 @@ pub struct Memory {
     pub safe: BTreeSet<String>,
     /// The proof that the volume may be detached. It is dropped when the volume is wanted again.
     pub proof: Option<Proof>,
+    /// The last sign of life of the node, where the volume may be taken from a dead one.
+    pub pulse: Option<Pulse>,
 }
 
 /// A node object, read after the report was taken back, had the volume in neither list, or was gone.
@@ -27,8 +29,8 @@ pub struct Proof {
 }
 
 /// What an action's outcome adds to or takes from memory.
-pub(crate) fn remember(memory: Memory, did: &Action, got: &Outcome) -> Memory {
-    let Memory { mut safe, mut proof } = memory;
+pub(crate) fn remember(now: Timestamp, memory: Memory, did: &Action, got: &Outcome) -> Memory {
+    let Memory { mut safe, mut proof, mut pulse } = memory;
     match did {
         Action::Create { .. } => {
             proof = None;
@@ -44,10 +46,13 @@ pub(crate) fn remember(memory: Memory, did: &Action, got: &Outcome) -> Memory {
             }
         }
         Action::Report { .. } => proof = None,
-        Action::Unreport { unique_name, attachments, .. } | Action::Fence { unique_name, attachments, .. } => {
+        Action::Unreport { unique_name, attachments, .. }
+        | Action::Fence { unique_name, attachments, .. }
+        | Action::ForceRelease { unique_name, attachments, .. } => {
             safe.clear();
             proof = proof_from_answer(got, unique_name, attachments);
         }
+        Action::ReadLease { .. } => pulse = Pulse::read(pulse.as_ref(), now, got),
         Action::CheckNode { attachments, .. } => {
             safe.clear();
             let gone = matches!(got, Outcome::Done(Reply::Gone));
@@ -61,7 +66,7 @@ pub(crate) fn remember(memory: Memory, did: &Action, got: &Outcome) -> Memory {
             }
         }
     }
-    Memory { safe, proof }
+    Memory { safe, proof, pulse }
 }
 
 fn proof_from_answer(got: &Outcome, unique_name: &str, attachments: &[Seen]) -> Option<Proof> {

@@ -1,5 +1,7 @@
 //! What users are told while a volume does not come to their pod, under the reasons they know from Kubernetes.
 
+use alloc::format;
+
 use control::{EventType, News, Why};
 
 use crate::{Action, Reason};
@@ -7,13 +9,25 @@ use crate::{Action, Reason};
 const ATTACH_FAILED: &str = "FailedAttachVolume";
 const DETACH_FAILED: &str = "FailedDetachVolume";
 
-/// What is told of an action: only that it failed.
+/// What is told of an action: that a pod's volume is there (AD-31), that one was taken by force (AD-23), and failures.
 pub(crate) fn news(action: &Action) -> News {
-    let failed = match action {
-        Action::Create { .. } | Action::Adopt(_) | Action::Report { .. } => ATTACH_FAILED,
-        Action::Unreport { .. } | Action::Fence { .. } | Action::CheckNode { .. } | Action::Delete(_) => DETACH_FAILED,
+    let (failed, done) = match action {
+        Action::Report { node, volume, .. } => {
+            let text = format!("volume {volume} is attached to node {}", node.name());
+            (ATTACH_FAILED, Some(("SuccessfulAttachVolume", text)))
+        }
+        Action::Create { .. } | Action::Adopt(_) => (ATTACH_FAILED, None),
+        Action::ForceRelease { node, volume, evidence, .. } => {
+            let text = format!("volume {volume} is taken from node {} without its word: {evidence}", node.name());
+            (DETACH_FAILED, Some(("ForceDetachVolume", text)))
+        }
+        Action::Unreport { .. }
+        | Action::Fence { .. }
+        | Action::ReadLease { .. }
+        | Action::CheckNode { .. }
+        | Action::Delete(_) => (DETACH_FAILED, None),
     };
-    News { failed: Some(failed), ..News::default() }
+    News { failed: Some(failed), done, begun: None, slow: None }
 }
 
 /// What is told while a pod waits for its volume. That nobody needs a volume any more is nobody's business.
@@ -28,6 +42,8 @@ pub(crate) fn rest_event(why: &Why<Reason>) -> Option<(EventType, &'static str)>
         | Reason::ReportedElsewhere
         | Reason::InUseElsewhere
         | Reason::WantedElsewhere => Some((EventType::Warning, ATTACH_FAILED)),
+        // Whoever waits for the volume elsewhere is told as well; this is for the volume and the node.
+        Reason::DetachFailing => Some((EventType::Warning, DETACH_FAILED)),
         _ => None,
     }
 }

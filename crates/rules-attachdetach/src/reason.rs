@@ -43,6 +43,18 @@ control::reasons! {
         TakingReportBack,
         /// The node still uses the volume.
         InUse,
+        /// The driver does not detach the volume, and says why.
+        DetachFailing,
+        /// The volume may be taken from the node, if the node is dead: its Lease is read.
+        CheckingLease,
+        /// The volume may be taken from the node, if its Lease is not renewed for a while.
+        AwaitingLease,
+        /// The volume may be taken from the node, but the node renews its Lease, so it lives.
+        NodeLives,
+        /// The node is dead, so the volume is taken from it without its word.
+        ForcingDetach,
+        /// Somebody else cares for a volume that a node reports.
+        KnownOtherwise,
         /// A write to the node must prove that it does not use the volume.
         Fencing,
         /// A read past the cache must show that the node is gone.

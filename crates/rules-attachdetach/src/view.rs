@@ -4,10 +4,12 @@ use core::fmt;
 
 use api::{AttachedVolume, ObjectKey, Seen};
 
+use crate::ForcePolicy;
+
 /// One volume on one node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// The PersistentVolume's name.
+    /// The PersistentVolume's name; of one that is gone and reported all the same, the name in the node's status.
     pub volume: String,
     /// The node's name.
     pub node: String,
@@ -30,12 +32,19 @@ impl fmt::Display for Key {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[allow(clippy::large_enum_variant, reason = "views are made one at a time, never collected")]
 pub enum View {
-    /// The PersistentVolume is not there. Without it nobody knows the driver's name for the volume.
+    /// The PersistentVolume is not there, and nothing else tells the driver's name for the volume.
     VolumeMissing {
         /// The volume and node asked about.
         key: Key,
         /// An attachment that still names the volume, if there is one.
         attachment: Option<String>,
+    },
+    /// A node reports a volume that somebody else cares for: the volume of this name, or the maker of this attachment.
+    Known {
+        /// The report and the node.
+        key: Key,
+        /// The volume or attachment.
+        by: String,
     },
     /// The volume does not belong to a CSI driver.
     NotCsi(Key),
@@ -66,6 +75,8 @@ pub struct Pair {
     pub rival_pods: Vec<String>,
     /// A CSIDriver object says what the driver needs.
     pub driver_known: bool,
+    /// Whether the volume may be taken from the node without the node's word.
+    pub force: ForcePolicy,
 }
 
 /// Whether a volume should be attached to a node.
@@ -86,6 +97,8 @@ pub enum Unwanted {
     NoAttachRequired,
     /// The node object was deleted.
     NodeGone,
+    /// The volume does not exist any more.
+    VolumeGone,
 }
 
 /// What matters about a node.
@@ -97,8 +110,12 @@ pub struct NodeFacts {
     pub managed: bool,
     /// All that is reported as attached to it.
     pub reported: Vec<AttachedVolume>,
+    /// All that it reports as in use.
+    pub used: Vec<String>,
     /// The node reports this volume as in use.
     pub in_use: bool,
+    /// Its condition Ready is Unknown: somebody has noticed that it is not heard of any more.
+    pub unheard: bool,
 }
 
 /// One attachment of the volume to the node.
@@ -110,7 +127,7 @@ pub struct Attachment {
     pub deleting: bool,
     /// The attacher says the volume is attached.
     pub attached: bool,
-    /// What the attacher says went wrong.
+    /// What the attacher says went wrong: with attaching, or with detaching once that was asked for.
     pub error: Option<String>,
 }
 
@@ -123,6 +140,8 @@ pub enum Rival {
         node: String,
         /// The attachment is on its way out.
         deleting: bool,
+        /// What the attacher says keeps it.
+        error: Option<String>,
     },
     /// Another node may have the volume mounted.
     Holder {

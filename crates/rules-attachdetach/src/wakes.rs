@@ -5,11 +5,13 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use api::{CSIDriver, Node, ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod, VolumeAttachment, names};
+use api::{
+    CSIDriver, Node, ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass, VolumeAttachment, names,
+};
 use control::{Cache, Route, Sides, routes};
 
 use crate::build::{is_managed, nodes_of};
-use crate::{AttachDetach, Key};
+use crate::{AttachDetach, Key, force, lost};
 
 type Woken<'a> = control::Woken<'a, AttachDetach>;
 
@@ -20,6 +22,7 @@ pub(crate) const ROUTES: &[Route<AttachDetach>] = routes![
     VolumeAttachment => each(attachment_wakes),
     Node => both(node_wakes),
     CSIDriver => each(driver_wakes),
+    StorageClass => both(class_wakes),
 ];
 
 fn pod_wakes(pod: &Pod, woken: &mut Woken<'_>) {
@@ -36,8 +39,8 @@ fn claim_wakes(claim: &PersistentVolumeClaim, woken: &mut Woken<'_>) {
 fn volume_wakes(volume: Sides<'_, PersistentVolume>, woken: &mut Woken<'_>) {
     woken.wake_all(Keys::of(woken.cache, |keys| {
         volume.iter().for_each(|volume| keys.everywhere(&volume.metadata.name));
-        if let (None, Some(new)) = (volume.before, volume.after) {
-            keys.reports_of(new);
+        if let (None, Some(one)) | (Some(one), None) = (volume.before, volume.after) {
+            keys.reports_of(one);
         }
     }));
 }
@@ -62,6 +65,21 @@ fn driver_wakes(driver: &CSIDriver, woken: &mut Woken<'_>) {
     woken.wake_all(Keys::of(woken.cache, |keys| keys.driver(&driver.metadata.name)));
 }
 
+/// A class matters for what it says of dead nodes alone.
+fn class_wakes(class: Sides<'_, StorageClass>, woken: &mut Woken<'_>) {
+    let said = |class: Option<&StorageClass>| {
+        class.and_then(|class| class.metadata.annotation(names::FORCE_DETACH_AFTER).map(String::from))
+    };
+    if said(class.before) == said(class.after) {
+        return;
+    }
+    let Some(name) = class.iter().next().map(|class| class.metadata.name.clone()) else { return };
+    woken.wake_all(Keys::of(woken.cache, |keys| {
+        let volumes = keys.cache.volumes_by_class(&name);
+        volumes.for_each(|volume| keys.everywhere(&volume.metadata.name));
+    }));
+}
+
 pub(crate) fn keys(cache: &Cache) -> Vec<Key> {
     let found = Keys::of(cache, |keys| {
         cache.pods().for_each(|pod| keys.pod(&pod));
@@ -75,6 +93,8 @@ pub(crate) fn keys(cache: &Cache) -> Vec<Key> {
 fn same_to_us(before: &Node, after: &Node) -> bool {
     before.metadata.uid == after.metadata.uid
         && is_managed(before) == is_managed(after)
+        && force::is_out_of_service(before) == force::is_out_of_service(after)
+        && force::is_unheard(before) == force::is_unheard(after)
         && before.status.volumes_attached == after.status.volumes_attached
         && before.status.volumes_in_use == after.status.volumes_in_use
 }
@@ -118,7 +138,7 @@ impl<'a> Keys<'a> {
             return;
         }
         for claim in pod.claim_names() {
-            for volume in self.claim(&pod.metadata.namespace, claim) {
+            for volume in self.claim(&pod.metadata.namespace, &claim) {
                 self.found.insert(Key::new(volume, pod.spec.node_name.clone()));
             }
         }
@@ -141,21 +161,29 @@ impl<'a> Keys<'a> {
     fn reports(&mut self, node: &Node) {
         let attached = node.status.volumes_attached.iter().flatten().map(|volume| volume.name.as_str());
         let in_use = node.status.volumes_in_use.iter().flatten().map(String::as_str);
-        let prefix = format!("{}/", names::CSI_PLUGIN);
-        for handle in attached.chain(in_use).filter_map(|name| name.strip_prefix(&prefix)) {
-            for volume in self.cache.volumes_by_handle(handle) {
+        for name in attached.chain(in_use) {
+            let Some((driver, handle)) = names::split_unique_volume_name(name) else { continue };
+            let mut known = false;
+            for volume in self.cache.volumes_by_handle(&format!("{driver}^{handle}")) {
+                known = true;
                 self.found.insert(Key::new(volume.metadata.name.clone(), node.metadata.name.clone()));
                 self.everywhere(&volume.metadata.name);
+            }
+            if !known {
+                self.found.insert(lost::key(name, &node.metadata.name));
             }
         }
     }
 
-    /// A volume that is new to us may be named in the status of nodes we have known for long.
+    /// A volume that is new to us may be named in the status of nodes we have known for long, and so may one that is
+    /// gone.
     fn reports_of(&mut self, volume: &PersistentVolume) {
         let Some(csi) = &volume.spec.csi else { return };
         let name = names::unique_volume_name(&csi.driver, &csi.volume_handle);
-        let nodes = self.cache.nodes().filter(|node| node.reports_attached(&name) || node.reports_in_use(&name));
-        self.found.extend(nodes.map(|node| Key::new(volume.metadata.name.clone(), node.metadata.name.clone())));
+        for node in self.cache.nodes_by_volume(&name) {
+            self.found.insert(Key::new(volume.metadata.name.clone(), node.metadata.name.clone()));
+            self.found.insert(lost::key(&name, &node.metadata.name));
+        }
     }
 
     fn driver(&mut self, name: &str) {

@@ -1,12 +1,13 @@
+use alloc::format;
 use alloc::string::String;
 
 use api::{Kind, Patch, SecretReference, Seen, Time, Value, Write, names};
-use control::{Attempt, Capability, Effect, Lane, Outcome, Permission, Secrets};
+use control::{Attempt, Capability, Effect, Lane, News, Outcome, Permission, Secrets};
 use csi::{Call, v1};
 use serde_json::{Map, json};
 
-use crate::PublishContext;
 use crate::memory::still_to_undo;
+use crate::{PublishContext, news};
 
 /// Everything the attacher does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -31,6 +32,8 @@ pub enum Action {
     ReadSecret {
         /// The attachment's uid.
         attachment: String,
+        /// What the call is for.
+        side: Side,
         /// Which.
         secret: SecretReference,
     },
@@ -232,12 +235,21 @@ impl control::Action for Action {
         }
     }
 
-    /// Telling about a failure neither waits for its end nor ends it.
+    /// Telling about a failure neither waits for its end nor ends it, and a driver that refuses to attach is asked to
+    /// detach at once.
     fn lane(&self) -> Lane<'_> {
         match self {
             Action::ReportError { .. } => Lane::numbered(1),
+            Action::Recheck { .. }
+            | Action::Unpublish { .. }
+            | Action::RemoveAttachmentFinalizer { .. }
+            | Action::ReadSecret { side: Side::Detach, .. } => Lane::numbered(2),
             _ => Lane::default(),
         }
+    }
+
+    fn news(&self) -> News {
+        news::news(self)
     }
 
     fn permissions() -> &'static [Permission] {
@@ -285,8 +297,20 @@ fn confirmed(context: &PublishContext) -> Value {
     json!({ "attached": true, "attachmentMetadata": metadata, "attachError": null, "detachError": null })
 }
 
+/// The longest message that the API takes, in bytes (API-5).
+const LONGEST_MESSAGE: usize = 1024;
+
+/// The beginning of a message that is too long: without it the whole error would be refused.
+pub(crate) fn shortened(message: &str) -> String {
+    if message.len() <= LONGEST_MESSAGE {
+        return message.into();
+    }
+    let end = (0..=LONGEST_MESSAGE - '…'.len_utf8()).rev().find(|end| message.is_char_boundary(*end)).unwrap_or(0);
+    format!("{}…", &message[..end])
+}
+
 fn failed(side: Side, attached: bool, message: &str, code: Option<i32>, time: &Time) -> Value {
-    let mut error = json!({ "message": message, "time": time.0 });
+    let mut error = json!({ "message": shortened(message), "time": time.0 });
     match side {
         Side::Attach => {
             // A code left over from an earlier error goes.

@@ -5,7 +5,7 @@ use alloc::string::String;
 use api::{SecretReference, Seen, VolumeError};
 use control::{Decision, Secrets, Timestamp, Why};
 
-use crate::action::{PublishRequest, Side, VolumeOnNode};
+use crate::action::{PublishRequest, Side, VolumeOnNode, shortened};
 use crate::{
     Action, Attach, AttachObstacle, Detach, Key, Listed, ListingView, Memory, PublishContext, PublishTarget, Reason,
     RivalAttachment, View, VolumeUse,
@@ -68,7 +68,9 @@ fn decide_attach(now: Timestamp, attach: &Attach, memory: &Memory) -> Decision<A
             false => report(now, &attach.attachment, Side::Attach, attached, problem, None),
         },
         PublishTarget::Ready { unmarked_volume, recorded, request, secret } => {
+            // An attachment that gives way is told of what fails on the way back, too.
             if let Some(failure) = &memory.failure
+                && (failure.side == Side::Attach || attach.gives_way)
                 && !told(&attach.error, &failure.message)
             {
                 return report(now, &attach.attachment, Side::Attach, attached, &failure.message, failure.code);
@@ -156,7 +158,7 @@ fn next_step(attach: &Attach, ready: &Ready<'_>, memory: &Memory) -> Decision<Ac
             ),
         );
     }
-    let secrets = match secrets(&attachment.uid, handle, secret, memory) {
+    let secrets = match secrets(&attachment.uid, Side::Attach, handle, secret, memory) {
         Ok(secrets) => secrets,
         Err(read) => return *read,
     };
@@ -169,6 +171,7 @@ fn next_step(attach: &Attach, ready: &Ready<'_>, memory: &Memory) -> Decision<Ac
 /// What is secret about a call, or the decision to read it first.
 fn secrets(
     uid: &str,
+    side: Side,
     handle: &str,
     secret: &Option<SecretReference>,
     memory: &Memory,
@@ -178,7 +181,7 @@ fn secrets(
         (Some(_), Some((of, secrets))) if of == uid => Ok(secrets.clone()),
         (Some(secret), Some(_) | None) => {
             let text = format!("reading secret {}/{} for volume {handle}", secret.namespace, secret.name);
-            let act = Action::ReadSecret { attachment: uid.into(), secret: secret.clone() };
+            let act = Action::ReadSecret { attachment: uid.into(), side, secret: secret.clone() };
             Err(Box::new(Decision::Do(act, Why::waiting(Reason::ReadingSecret, text))))
         }
     }
@@ -219,7 +222,7 @@ fn undo(
             ),
         );
     }
-    let secrets = match secrets(&attachment.uid, handle, secret, memory) {
+    let secrets = match secrets(&attachment.uid, Side::Detach, handle, secret, memory) {
         Ok(secrets) => secrets,
         Err(read) => return *read,
     };
@@ -245,13 +248,15 @@ fn decide_detach(now: Timestamp, detach: &Detach, memory: &Memory) -> Decision<A
             Decision::Do(act, Why::waiting(Reason::ConfirmingDetached, text))
         }
         Detach::Stuck { attachment, obstacle, error } => {
-            let why = obstacle.why();
+            let why = Why::waiting(Reason::DetachStuck, obstacle.why().text);
             let told = told(error, &why.text);
             let report = |text: &str| report(now, attachment, Side::Detach, false, text, None);
             if told { Decision::Rest(why) } else { report(&why.text) }
         }
         Detach::Ready { attachment, place, marked, secret, error } => {
+            // Why it could not be attached is no reason why it cannot be detached.
             if let Some(failure) = &memory.failure
+                && failure.side == Side::Detach
                 && !told(error, &failure.message)
             {
                 return report(now, attachment, Side::Detach, false, &failure.message, failure.code);
@@ -308,7 +313,7 @@ fn report(
 }
 
 fn told(error: &Option<VolumeError>, message: &str) -> bool {
-    error.as_ref().is_some_and(|error| error.message == message)
+    error.as_ref().is_some_and(|error| error.message == shortened(message))
 }
 
 fn settled(code: Reason, text: String) -> Decision<Action, Reason> {

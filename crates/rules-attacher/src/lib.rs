@@ -38,6 +38,7 @@ mod build;
 mod decide;
 mod listing;
 mod memory;
+mod news;
 mod reason;
 mod view;
 mod wakes;
@@ -58,7 +59,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{Kind, ObjectRef};
-use control::{BackOff, Cache, Decision, Narrate, Outcome, Route, Rules, Timestamp};
+use control::{BackOff, Cache, Decision, EventType, Narrate, Outcome, Route, Rules, Timestamp, Why};
 
 /// The attacher of one driver.
 pub struct Attacher;
@@ -154,4 +155,12 @@ impl Rules for Attacher {
     }
 }
 
-impl Narrate for Attacher {}
+impl Narrate for Attacher {
+    fn rest_event(key: &Key, why: &Why<Reason>) -> Option<(EventType, &'static str)> {
+        news::rest_event(key, why)
+    }
+
+    fn patience(why: &Why<Reason>) -> u64 {
+        news::patience(why)
+    }
+}

@@ -5,7 +5,7 @@ use api::{Object, Seen, VolumeAttachment, names};
 use control::{Outcome, Refusal, Reply, Secrets, Timestamp};
 use csi::Response;
 
-use crate::{Action, PublishContext};
+use crate::{Action, PublishContext, Side};
 
 /// What is kept in mind about an attachment. Forgetting it costs a repeated call, nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -27,6 +27,8 @@ pub struct Memory {
 /// What the driver said, or what was seen instead of an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CallFailure {
+    /// What was tried.
+    pub side: Side,
     /// In words.
     pub message: String,
     /// The driver's code, if it sent one.
@@ -41,10 +43,10 @@ pub(crate) fn remember(now: Timestamp, memory: Memory, did: &Action, got: &Outco
         | Action::GiveWay(_)
         | Action::RemoveVolumeFinalizer { .. }
         | Action::Detached(_) => memory,
-        Action::ReadSecret { attachment, secret } => after_secret(memory, attachment, secret, got),
+        Action::ReadSecret { attachment, side, secret } => after_secret(memory, attachment, *side, secret, got),
         Action::Publish { attachment, .. } => {
             let published = context(got).map(|context| (attachment.clone(), context));
-            Memory { published, failure: failure(got), ..Memory::default() }
+            Memory { published, failure: failure(Side::Attach, got), ..Memory::default() }
         }
         Action::Confirm { .. } => match got {
             Outcome::Done(_) => Memory::default(),
@@ -61,7 +63,7 @@ pub(crate) fn remember(now: Timestamp, memory: Memory, did: &Action, got: &Outco
                 Outcome::Done(_) => Some(attachment.clone()),
                 Outcome::Refused(_) | Outcome::Unknown(_) => None,
             };
-            Memory { unpublished, failure: failure(got), ..Memory::default() }
+            Memory { unpublished, failure: failure(Side::Detach, got), ..Memory::default() }
         }
         Action::List { .. } => Memory { listed_at: if is_last_page(got) { now } else { memory.listed_at }, ..memory },
         Action::RemoveAttachmentFinalizer { .. } => match got {
@@ -72,10 +74,10 @@ pub(crate) fn remember(now: Timestamp, memory: Memory, did: &Action, got: &Outco
 }
 
 /// A secret that cannot be had is told like any failure, and read again before the next attempt.
-fn after_secret(memory: Memory, attachment: &str, secret: &api::SecretReference, got: &Outcome) -> Memory {
+fn after_secret(memory: Memory, attachment: &str, side: Side, secret: &api::SecretReference, got: &Outcome) -> Memory {
     match Secrets::of(secret, got) {
         Ok(secrets) => Memory { secrets: Some((attachment.into(), secrets)), ..memory },
-        Err(message) => Memory { secrets: None, failure: Some(CallFailure { message, code: None }), ..memory },
+        Err(message) => Memory { secrets: None, failure: Some(CallFailure { side, message, code: None }), ..memory },
     }
 }
 
@@ -96,15 +98,16 @@ fn context(got: &Outcome) -> Option<PublishContext> {
     }
 }
 
-fn failure(got: &Outcome) -> Option<CallFailure> {
+fn failure(side: Side, got: &Outcome) -> Option<CallFailure> {
     match got {
         Outcome::Done(_) => None,
         Outcome::Refused(Refusal::Driver(code, message)) => Some(CallFailure {
+            side,
             message: format!("the driver refused with {code:?}: {message}"),
             code: Some(*code as i32),
         }),
-        Outcome::Refused(refusal) => Some(CallFailure { message: format!("{refusal}"), code: None }),
-        Outcome::Unknown(message) => Some(CallFailure { message: message.clone(), code: None }),
+        Outcome::Refused(refusal) => Some(CallFailure { side, message: format!("{refusal}"), code: None }),
+        Outcome::Unknown(message) => Some(CallFailure { side, message: message.clone(), code: None }),
     }
 }
 

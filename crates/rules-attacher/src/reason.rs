@@ -39,6 +39,8 @@ control::reasons! {
         Rechecking,
         /// ControllerUnpublishVolume is called.
         Unpublishing,
+        /// The volume's handle or the node's id is not known, so that nobody can be asked to detach.
+        DetachStuck,
         /// The volume is unpublished, so the attachment's finalizer goes.
         RemovingAttachmentFinalizer,
         /// The status is about to say that the volume is not attached any more.

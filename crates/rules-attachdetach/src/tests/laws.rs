@@ -7,11 +7,7 @@ use crate::{Action, Key};
 
 /// A world where the volume is attached to `a`, reported, and its pod just gone.
 fn to_be_detached() -> World {
-    let mut world = World::new(&["ReadWriteOnce"]);
-    world.pod("p", "a");
-    world.run(&on("a"));
-    world.attach("a");
-    world.run(&on("a"));
+    let mut world = World::attached();
     world.delete(Kind::Pod, "p");
     world.sync();
     world
@@ -181,11 +177,7 @@ fn a_leaving_attachment_is_made_anew() {
 // Reported and yet on its way out, deleted by hand: the report goes.
 #[test]
 fn a_leaving_attachment_is_not_reported() {
-    let mut world = World::new(&["ReadWriteOnce"]);
-    world.pod("p", "a");
-    world.run(&on("a"));
-    world.attach("a");
-    world.run(&on("a"));
+    let mut world = World::attached();
     world.delete(Kind::VolumeAttachment, &attachment_name("a"));
     assert_eq!(world.run(&on("a")), ["TakeReportBack"]);
     assert_eq!(world.code(&on("a")), "AttachmentLeaving");

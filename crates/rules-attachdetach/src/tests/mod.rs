@@ -1,8 +1,12 @@
+mod force;
 mod laws;
 mod lives;
+mod lost;
 mod news;
 mod path;
+mod restart;
 mod scripts;
+mod skip;
 mod tables;
 mod wakes;
 mod world;

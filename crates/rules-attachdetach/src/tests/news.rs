@@ -46,9 +46,38 @@ fn pods_are_told_what_the_driver_says_and_that_there_is_none() {
     assert!(said.ends_with(": there is no such volume"), "{said}");
     world.attach("a");
     world.sync();
+    // AD-31: that it has come is told on every pod, once: nothing is reported twice.
+    let (report, _) = world.begin(&on("a")).unwrap();
+    let said = Some(("SuccessfulAttachVolume", "volume v is attached to node a".into()));
+    assert_eq!((report.news().done, report.news().begun), (said, None));
+    let outcome = world.land(&report);
+    world.hear(&on("a"), &report, &outcome);
     assert_eq!(told(&mut world, "a"), "- v on a is attached and reported to the node");
+    assert!(world.run(&on("a")).is_empty());
 }
 
+// AD-40: a driver that does not detach is told of on the volume, and on the pod that waits for it elsewhere.
+#[test]
+fn a_failing_detach_is_told_where_somebody_waits() {
+    let mut world = World::attached();
+    world.delete(Kind::Pod, "p");
+    world.run(&on("a"));
+    let error = json!({ "detachError": { "message": "busy" } });
+    world.patch_status(Kind::VolumeAttachment, &attachment_name("a"), error);
+    world.pod("q", "b");
+    world.sync();
+    let name = attachment_name("a");
+    let here = format!(
+        "Warning FailedDetachVolume on PersistentVolume v: waiting for driver {DRIVER} to detach volume v from node a \
+         ({name}): busy"
+    );
+    assert_eq!(told(&mut world, "a"), here);
+    let there = "Warning FailedAttachVolume on Pod n/q: volume v may be on one node only and is not detached from node \
+                 a: busy";
+    assert_eq!(told(&mut world, "b"), there);
+}
+
+// AD-26, AD-27. All pods of a claim are in its namespace, so that none has to be counted instead of named.
 #[test]
 fn a_pod_that_waits_for_another_node_is_told_which_pods_hold_its_volume() {
     let mut world = World::new(&["ReadWriteOnce"]);
@@ -63,6 +92,7 @@ fn a_pod_that_waits_for_another_node_is_told_which_pods_hold_its_volume() {
     world.delete(Kind::Pod, "holder");
     world.sync();
     let said = told(&mut world, "b");
+    // Nobody uses it there any more, and it is waited for.
     assert!(said.ends_with("has an attachment to node a"), "{said}");
 }
 

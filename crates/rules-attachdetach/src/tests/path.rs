@@ -1,8 +1,11 @@
+use alloc::format;
+
 use api::Kind;
 use control::{Decision, Rules as _};
+use serde_json::json;
 
 use super::world::*;
-use crate::AttachDetach;
+use crate::{AttachDetach, Key};
 
 // The straight path, and reliability 37 and 38: attach, report, take back, detach, and no wait on the way.
 #[test]
@@ -58,8 +61,98 @@ fn a_finished_pod_wants_nothing() {
     let mut world = World::new(&["ReadWriteOnce"]);
     world.pod("p", "a");
     world.run(&on("a"));
-    world.patch_status(Kind::Pod, "p", serde_json::json!({ "phase": "Succeeded" }));
+    world.patch_status(Kind::Pod, "p", json!({ "phase": "Succeeded" }));
     assert_eq!(world.run(&on("a")), ["FenceNode", "DeleteAttachment"]);
+}
+
+// AD-8: any container that runs keeps the volume of a pod that is being deleted, whatever sort it is of.
+#[test]
+fn a_pod_that_is_deleted_keeps_its_volume_while_any_container_runs() {
+    for list in ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"] {
+        let mut world = World::new(&["ReadWriteOnce"]);
+        world.make("pod p node=a claim=c");
+        world.run(&on("a"));
+        let status = |state: &str| {
+            json!({ "phase": "Running", list: [{ "name": "main", "image": "i", "imageID": "", "ready": false,
+                "restartCount": 0, "state": { state: {} } }] })
+        };
+        world.patch_status(Kind::Pod, "p", status("running"));
+        world.delete_within(Kind::Pod, "p", 30);
+        assert!(world.run(&on("a")).is_empty(), "{list}");
+        assert_eq!(world.code(&on("a")), "WaitingForAttacher", "{list}");
+        world.patch_status(Kind::Pod, "p", status("waiting"));
+        assert_eq!(world.run(&on("a")), ["FenceNode", "DeleteAttachment"], "{list}");
+    }
+}
+
+// AD-9: a claim made from a pod's template is for that pod alone; one of the same name that is somebody else's is not.
+#[test]
+fn a_template_s_claim_counts_only_for_its_own_pod() {
+    let mut world = World::new(&["ReadWriteOnce"]);
+    let claim = json!({ "accessModes": ["ReadWriteOnce"], "resources": { "requests": { "storage": "1Gi" } } });
+    let volume = json!({ "name": "x", "ephemeral": { "volumeClaimTemplate": { "spec": claim } } });
+    let containers = json!([{ "name": "main", "image": "i" }]);
+    let spec = json!({ "nodeName": "a", "containers": containers, "volumes": [volume] });
+    world.create(Kind::Pod, json!({ "metadata": { "name": "p" }, "spec": spec }));
+    world.make(r#"claim p-x class="" volume=w"#);
+    world.change("claim p-x status.phase=Bound");
+    world.make(&format!("volume w driver={DRIVER} handle=h-2 policy=Delete claim=p-x"));
+    world.sync();
+    let key = Key::new("w", "a");
+    assert!(world.run(&key).is_empty(), "the claim is somebody else's");
+    assert_eq!(world.code(&key), "NotWanted");
+    let uid = world.json(Kind::Pod, "p")["metadata"]["uid"].clone();
+    let owner = json!([{ "apiVersion": "v1", "kind": "Pod", "name": "p", "uid": uid, "controller": true }]);
+    world.patch(Kind::PersistentVolumeClaim, "p-x", json!({ "metadata": { "ownerReferences": owner } }));
+    assert_eq!(world.run(&key), ["CreateAttachment"]);
+}
+
+// AD-34: what turns out not to be attached is taken back from the node, and attached again.
+#[test]
+fn a_volume_that_is_not_attached_any_more_is_attached_again() {
+    let mut world = World::new(&["ReadWriteOnce"]);
+    world.pod("p", "a");
+    world.run(&on("a"));
+    world.attach("a");
+    assert_eq!(world.run(&on("a")), ["ReportAttached"]);
+    world.patch_status(Kind::VolumeAttachment, &attachment_name("a"), json!({ "attached": false }));
+    assert_eq!(world.run(&on("a")), ["TakeReportBack", "AdoptAttachment"]);
+    assert_eq!(world.code(&on("a")), "WaitingForAttacher");
+    world.attach("a");
+    assert_eq!(world.run(&on("a")), ["ReportAttached"]);
+}
+
+// RWOP is for one node as well; that it is for one pod is the scheduler's and the node's business.
+#[test]
+fn a_volume_for_one_pod_is_for_one_node() {
+    let mut world = World::new(&["ReadWriteOncePod"]);
+    world.pod("p", "b");
+    world.run(&on("b"));
+    world.pod("q", "a");
+    assert!(world.run(&on("a")).is_empty());
+    assert_eq!(world.code(&on("a")), "AttachedElsewhere");
+}
+
+// S0-60, AD-36: attachments of the oldest name are no reason not to make one of today's, which kubelets look for, and
+// are deleted with it. An attachment with both members of its source set is nobody's; the attacher says so.
+#[test]
+fn attachments_of_both_names_are_known() {
+    let mut world = World::new(&["ReadWriteOnce"]);
+    let old = api::names::first_attachment_name("v", "a");
+    let spec = json!({ "attacher": DRIVER, "nodeName": "a", "source": { "persistentVolumeName": "v" } });
+    world.create(Kind::VolumeAttachment, json!({ "metadata": { "name": old }, "spec": spec }));
+    world.pod("p", "a");
+    assert_eq!(world.run(&on("a")), ["CreateAttachment"]);
+    world.attach("a");
+    assert_eq!(world.run(&on("a")), ["AdoptAttachment", "ReportAttached"], "the one it found is adopted");
+    world.pod("q", "b");
+    world.delete(Kind::Pod, "p");
+    world.sync();
+    assert_eq!(world.run(&on("b")).len(), 0, "both hold the volume");
+    assert_eq!(world.run(&on("a")), ["TakeReportBack", "DeleteAttachment", "DeleteAttachment"]);
+    assert!(world.json(Kind::VolumeAttachment, &old).is_null());
+    world.release("a");
+    assert_eq!(world.run(&on("b")), ["CreateAttachment"]);
 }
 
 // AD-10, AD-12: a driver that needs no attachments gets none, and leftovers go.
@@ -68,20 +161,34 @@ fn a_driver_that_needs_no_attachment_gets_none() {
     let mut world = World::new(&["ReadWriteOnce"]);
     world.pod("p", "a");
     world.run(&on("a"));
-    world.create(
-        Kind::CSIDriver,
-        serde_json::json!({ "metadata": { "name": DRIVER }, "spec": { "attachRequired": false } }),
-    );
+    world.create(Kind::CSIDriver, json!({ "metadata": { "name": DRIVER }, "spec": { "attachRequired": false } }));
     assert_eq!(world.run(&on("a")), ["FenceNode", "DeleteAttachment"]);
     world.sync();
     assert_eq!(world.code(&on("a")), "NoAttachRequired");
 }
 
-// AD-1, AD-6: a node that does not leave attaching to us gets no attachment, but loses none either.
+// AD-6, on purpose otherwise: a node that takes attaching into its own hands gets no new attachment from then on, and
+// what it has is kept while it is needed and taken away after.
+#[test]
+fn a_node_that_leaves_us_keeps_what_it_has() {
+    let mut world = World::attached();
+    let annotations = json!({ api::names::CONTROLLER_MANAGED_ATTACH: null });
+    world.patch(Kind::Node, "a", json!({ "metadata": { "annotations": annotations } }));
+    assert!(world.run(&on("a")).is_empty());
+    assert_eq!(world.code(&on("a")), "Attached");
+    world.delete(Kind::Pod, "p");
+    assert_eq!(world.run(&on("a")), ["TakeReportBack", "DeleteAttachment"]);
+    world.release("a");
+    world.pod("q", "a");
+    assert!(world.run(&on("a")).is_empty());
+    assert_eq!(world.code(&on("a")), "NodeNotManaged");
+}
+
+// AD-1: a node that does not leave attaching to us gets no attachment.
 #[test]
 fn an_unmanaged_node_is_left_alone() {
     let mut world = World::new(&["ReadWriteOnce"]);
-    world.create(Kind::Node, serde_json::json!({ "metadata": { "name": "c" } }));
+    world.create(Kind::Node, json!({ "metadata": { "name": "c" } }));
     world.pod("p", "c");
     assert!(world.run(&on("c")).is_empty());
     assert_eq!(world.code(&on("c")), "NodeNotManaged");
@@ -99,17 +206,4 @@ fn an_unfilled_cache_decides_nothing() {
         assert!(matches!(world.decide(&on("a")), Decision::Rest(_)), "{missing} was not awaited");
         assert_eq!(world.code(&on("a")), "CacheNotSynced");
     }
-}
-
-// AD-49: without the volume nobody knows its handle; the attachment is left and the reason told.
-#[test]
-fn a_missing_volume_is_told() {
-    let mut world = World::new(&["ReadWriteOnce"]);
-    world.pod("p", "a");
-    world.run(&on("a"));
-    world.patch(Kind::PersistentVolume, "v", serde_json::json!({ "metadata": { "finalizers": null } }));
-    world.delete(Kind::PersistentVolume, "v");
-    assert!(world.json(Kind::PersistentVolume, "v").is_null());
-    assert!(world.run(&on("a")).is_empty());
-    assert_eq!(world.code(&on("a")), "VolumeMissing");
 }

@@ -8,8 +8,11 @@ use control::{Outcome, Reply, Rules, Timestamp};
 use prove_lab::{Choices, check_table, verdict};
 
 use crate::{
-    Action, AttachDetach, Attachment, HolderEvidence, Key, Memory, NodeFacts, Pair, Proof, Rival, Unwanted, View, Want,
+    Action, AttachDetach, Attachment, ForcePolicy, HolderEvidence, Key, Memory, NodeFacts, Pair, Proof, Pulse, Rival,
+    Unwanted, View, Want,
 };
+
+const NOW: Timestamp = Timestamp(10_000_000);
 
 fn seen(kind: Kind, name: &str, version: &str) -> Seen {
     Seen { object: ObjectRef::cluster(kind, name), uid: name.into(), version: version.into() }
@@ -25,7 +28,8 @@ fn node(choices: &mut Choices) -> Option<NodeFacts> {
         reported.push(reports("v"));
     }
     let (in_use, managed) = (choices.flag("in-use"), choices.flag("managed"));
-    Some(NodeFacts { seen: seen(Kind::Node, "a", "1"), managed, reported, in_use })
+    let used = if in_use { vec!["other".into(), "v".into()] } else { vec![] };
+    Some(NodeFacts { seen: seen(Kind::Node, "a", "1"), managed, reported, used, in_use, unheard: false })
 }
 
 fn attachment(choices: &mut Choices, name: &str) -> Attachment {
@@ -49,7 +53,7 @@ fn attachments(choices: &mut Choices) -> Vec<Attachment> {
 
 fn rival(choices: &mut Choices) -> Option<Rival> {
     let holder = |holder| Some(Rival::Holder { node: "b".into(), holder });
-    let attachment = |deleting| Some(Rival::Attachment { node: "b".into(), deleting });
+    let attachment = |deleting| Some(Rival::Attachment { node: "b".into(), deleting, error: None });
     choices.one_of(
         "rival",
         &[
@@ -79,7 +83,30 @@ fn memory(choices: &mut Choices) -> Memory {
         ],
     );
     let safe = choices.one_of("safe", &[("none", vec![]), ("proper", vec!["va"]), ("all", vec!["va", "odd"])]);
-    Memory { safe: safe.into_iter().map(Into::into).collect(), proof }
+    Memory { safe: safe.into_iter().map(Into::into).collect(), proof, pulse: None }
+}
+
+/// Whether the volume may be taken from the node, and what its Lease said.
+fn force(choices: &mut Choices) -> (ForcePolicy, Option<Pulse>) {
+    let policies = [
+        ("never", ForcePolicy::Never(None)),
+        ("out-of-service", ForcePolicy::OutOfService),
+        ("after-a-while", ForcePolicy::After(300_000)),
+    ];
+    let policy = choices.one_of("force", &policies);
+    let pulse = |since: u64, read: u64, beats: bool| {
+        let (since, read) = (Timestamp(NOW.0 - since), Timestamp(NOW.0 - read));
+        Some(Pulse { version: Some("1".into()), renewed: Some(since.0), lease_millis: 40_000, since, read, beats })
+    };
+    let pulses = [
+        ("unread", None),
+        ("renewed", pulse(10_000, 0, true)),
+        ("not-yet-expired", pulse(10_000, 0, false)),
+        ("expired-a-minute-ago", pulse(100_000, 0, false)),
+        ("expired-long-ago", pulse(400_000, 0, false)),
+        ("read-long-ago", pulse(400_000, 60_000, false)),
+    ];
+    (policy, choices.one_of("lease", &pulses))
 }
 
 #[test]
@@ -93,6 +120,7 @@ fn every_shape_of_a_volume_on_a_node() {
                 ("NoPod", unwanted(Unwanted::NoPod)),
                 ("NoAttachRequired", unwanted(Unwanted::NoAttachRequired)),
                 ("NodeGone", unwanted(Unwanted::NodeGone)),
+                ("VolumeGone", unwanted(Unwanted::VolumeGone)),
             ],
         );
         let node = node(choices);
@@ -107,8 +135,49 @@ fn every_shape_of_a_volume_on_a_node() {
             rival: rival(choices),
             rival_pods: vec![],
             driver_known: true,
+            force: ForcePolicy::Never(None),
         };
-        verdict(&AttachDetach::decide(Timestamp(0), &View::Pair(pair), &memory(choices)))
+        verdict(&AttachDetach::decide(NOW, &View::Pair(pair), &memory(choices)))
+    });
+}
+
+// AD-16 to AD-21: when a volume is taken from a node that says it uses it.
+#[test]
+fn every_shape_of_a_node_that_may_be_dead() {
+    check_table(env!("CARGO_MANIFEST_DIR"), "dead-nodes", |choices| {
+        let unwanted = [
+            ("NoPod", Unwanted::NoPod),
+            ("NoAttachRequired", Unwanted::NoAttachRequired),
+            ("VolumeGone", Unwanted::VolumeGone),
+        ];
+        let want = Want::Unwanted(choices.one_of("why-not", &unwanted));
+        let (force, pulse) = force(choices);
+        let reports = |name: &str| AttachedVolume { name: name.into(), ..AttachedVolume::default() };
+        let (unheard, used) = (choices.flag("unheard-of"), vec!["v".into()]);
+        let reported = if choices.flag("reported") { vec![reports("v")] } else { vec![] };
+        let node = NodeFacts { seen: seen(Kind::Node, "a", "1"), managed: true, reported, used, in_use: true, unheard };
+        let attachment = |deleting| Attachment {
+            seen: seen(Kind::VolumeAttachment, "va", "1"),
+            deleting,
+            attached: true,
+            error: None,
+        };
+        let attachments = [("none", vec![]), ("staying", vec![attachment(false)]), ("leaving", vec![attachment(true)])];
+        let pair = Pair {
+            key: Key::new("v", "a"),
+            driver: "d".into(),
+            unique_name: "v".into(),
+            attachment_name: "va".into(),
+            want,
+            node: Some(node),
+            attachments: choices.one_of("attachment", &attachments),
+            rival: None,
+            rival_pods: vec![],
+            driver_known: true,
+            force,
+        };
+        let memory = Memory { pulse, ..Memory::default() };
+        verdict(&AttachDetach::decide(NOW, &View::Pair(pair), &memory))
     });
 }
 
@@ -116,8 +185,9 @@ fn every_shape_of_a_volume_on_a_node() {
 fn every_other_shape() {
     check_table(env!("CARGO_MANIFEST_DIR"), "others", |choices| {
         let key = Key::new("v", "a");
-        let view = match choices.word("view", &["VolumeMissing", "NotCsi"]) {
+        let view = match choices.word("view", &["VolumeMissing", "Known", "NotCsi"]) {
             "NotCsi" => View::NotCsi(key),
+            "Known" => View::Known { key, by: "w".into() },
             _missing => View::VolumeMissing { key, attachment: choices.flag("attachment").then(|| "va".into()) },
         };
         verdict(&AttachDetach::decide(Timestamp(0), &view, &Memory::default()))

@@ -43,6 +43,16 @@ impl World {
         world
     }
 
+    /// The same with pod `p` on node `a`, where its volume is attached and reported.
+    pub fn attached() -> World {
+        let mut world = World::new(&["ReadWriteOnce"]);
+        world.pod("p", "a");
+        world.run(&on("a"));
+        world.attach("a");
+        world.run(&on("a"));
+        world
+    }
+
     pub fn node(&mut self, name: &str) {
         self.make(&format!(r#"node {name} @{}="true""#, names::CONTROLLER_MANAGED_ATTACH));
     }

@@ -3,6 +3,7 @@ mod items;
 mod laws;
 mod lives;
 mod migration;
+mod news;
 mod path;
 mod scripts;
 mod tables;

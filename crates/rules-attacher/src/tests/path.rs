@@ -131,7 +131,7 @@ fn a_missing_volume_is_waited_for_and_told() {
     world.patch(Kind::VolumeAttachment, &attachment_name("a"), marked);
     world.unwant("a");
     assert_eq!(world.run(&on("a")), ["ReportDetachError"], "undoing needs the handle");
-    assert_eq!(world.code(&on("a")), "VolumeMissing");
+    assert_eq!(world.code(&on("a")), "DetachStuck");
 }
 
 // Sidecars 1.5: a set of access modes that makes no sense is told once, and nothing is called.

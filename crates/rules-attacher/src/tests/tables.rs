@@ -9,7 +9,7 @@ use prove_lab::{Choices, check_table, verdict};
 
 use crate::{
     Attach, AttachObstacle, Attacher, CallFailure, Detach, Key, Listed, ListingView, Memory, PublishContext,
-    PublishRequest, PublishTarget, RivalAttachment, View, VolumeOnNode, VolumeUse,
+    PublishRequest, PublishTarget, RivalAttachment, Side, View, VolumeOnNode, VolumeUse,
 };
 
 const NOW: Timestamp = Timestamp(100_000);
@@ -79,7 +79,8 @@ fn undone(choices: &mut Choices, memory: &mut Memory) {
 
 fn failed(choices: &mut Choices, memory: &mut Memory) {
     if choices.flag("failed") {
-        memory.failure = Some(CallFailure { message: "failed".into(), code: Some(13) });
+        let side = choices.one_of("failed-to", &[("attach", Side::Attach), ("detach", Side::Detach)]);
+        memory.failure = Some(CallFailure { side, message: "failed".into(), code: Some(13) });
     }
 }
 
