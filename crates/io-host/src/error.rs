@@ -202,6 +202,12 @@ pub enum HostError {
         /// Why not.
         why: String,
     },
+    /// A process gave a bad answer to a probe or a hook, or none in time.
+    #[error("{why}")]
+    Unwell {
+        /// A clause for people.
+        why: String,
+    },
     /// The supervisor of a process did not take over or did not let go.
     #[error("the supervisor of process {name} {why}")]
     Supervisor {
@@ -259,7 +265,8 @@ impl HostError {
             | HostError::Hung { .. }
             | HostError::NoWorker { .. }
             | HostError::ProcessName { .. }
-            | HostError::ProcessSpec { .. } => true,
+            | HostError::ProcessSpec { .. }
+            | HostError::Unwell { .. } => true,
             HostError::ToolFailed { .. } | HostError::Unconfirmed { .. } | HostError::UnderWay { .. } => false,
             HostError::Supervisor { certain, .. } => *certain,
             HostError::Os { begun, .. } => !begun,
@@ -290,6 +297,7 @@ impl HostError {
             HostError::NotShared { .. } => FailureKind::NotShared,
             HostError::ProcessName { .. } => FailureKind::ProcessName,
             HostError::ProcessSpec { .. } => FailureKind::ProcessSpec,
+            HostError::Unwell { .. } => FailureKind::Unwell,
             HostError::Supervisor { .. } => FailureKind::Supervisor,
             HostError::Unconfirmed { .. } => FailureKind::Unconfirmed,
             HostError::UnderWay { .. } | HostError::Hung { .. } | HostError::NoWorker { .. } => FailureKind::Hung,

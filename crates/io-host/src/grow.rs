@@ -21,10 +21,7 @@ pub(crate) fn grow_filesystem(device: &str, fstype: &str, mounted_at: Option<&st
         ("ext4", None) => grow_ext4_unmounted(device),
         ("ext4", Some(at)) => grow_ext4_mounted(device, at),
         ("xfs", Some(at)) => grow_xfs(device, at),
-        ("btrfs", Some(at)) => {
-            let dir = open_mounted(at)?;
-            sys::grow_btrfs(&dir).map_err(|errno| cannot(device, fstype, errno))
-        }
+        ("btrfs", Some(at)) => grow_btrfs(device, at),
         ("xfs" | "btrfs", None) => {
             let why = "this filesystem grows only while it is mounted; mount it first".to_owned();
             Err(HostError::CannotGrow { device: device.to_owned(), why })
@@ -101,6 +98,23 @@ fn grow_ext4_mounted(device: &str, at: &str) -> Result<(), HostError> {
         return Ok(());
     }
     sys::grow_ext4(&dir, wanted).map_err(|errno| cannot(device, "ext4", errno))
+}
+
+/// The kernel refuses to resize to less than 256 MiB, also where that is the size already.
+fn grow_btrfs(device: &str, at: &str) -> Result<(), HostError> {
+    let dir = open_mounted(at)?;
+    let now = rustix::fs::fstatvfs(&dir).map_err(|errno| cannot(device, "btrfs", errno))?;
+    let wanted = device_size(device)? / now.f_frsize.max(512);
+    if now.f_blocks >= wanted {
+        return Ok(());
+    }
+    sys::grow_btrfs(&dir).map_err(|errno| match errno {
+        Errno::INVAL => {
+            let why = "btrfs grows to 256 MiB or more; ask for more".to_owned();
+            HostError::CannotGrow { device: device.to_owned(), why }
+        }
+        errno => cannot(device, "btrfs", errno),
+    })
 }
 
 fn grow_xfs(device: &str, at: &str) -> Result<(), HostError> {

@@ -26,13 +26,19 @@
 
 mod copy;
 mod error;
+mod exec;
 mod facts;
 mod files;
 mod format;
+mod group;
 mod grow;
+mod handler;
+mod hostpath;
+mod join;
 mod journal;
 mod journal_entry;
 mod keyed;
+mod listing;
 mod locks;
 mod log;
 mod log_reader;
@@ -47,6 +53,7 @@ mod process;
 mod record;
 mod sandbox;
 mod shim;
+mod shown;
 mod sys;
 mod tree;
 mod tree_copy;
@@ -64,15 +71,17 @@ use control::host::{Op, ProcessState, Reply};
 
 pub use copy::thaw_images_beneath;
 pub use error::HostError;
+pub use exec::{Exec, ExecCommand, HangUp};
 pub use facts::{MachineLook, look_at_machine};
 pub use files::{copied_so_far, list_dir, read_file, remove_partials};
 pub use journal::Journal;
+pub use listing::list_tree;
 pub use locks::{LockHeld, Locks};
 pub use log::LogLimits;
 pub use log_reader::{LogReader, LogRecord};
 pub use loops::{LoopEntry, loop_of, loops};
 pub use mount::is_mount_root;
-pub use mountinfo::{Holder, MountEntry, mounts, mounts_beneath, require_shared};
+pub use mountinfo::{Holder, MountEntry, mounts, mounts_beneath, require_shared, watch_mounts};
 pub use numbered::{mount_at, mounts_since};
 pub use orphans::{OrphanProcess, Orphans};
 pub use shim::shim_main;
@@ -146,6 +155,19 @@ impl Host {
             Op::MakeDir { path } => files::make_dir(path).map(done),
             Op::MakePlace { path } => files::make_place(path).map(done),
             Op::MakeScratch { path } => files::make_scratch(path).map(done),
+            Op::SetGroup { path, group, only_if_root_differs } => {
+                group::set_group(path, *group, *only_if_root_differs).map(done)
+            }
+            Op::MountMemory { target, size, mode } => {
+                let _alone = self.targets.hold(target);
+                mount::mount_memory(target, *size, *mode).map(done)
+            }
+            Op::ShowFiles { path, files, group } => {
+                let _alone = self.targets.hold(path);
+                shown::show(path, files, *group).map(done)
+            }
+            Op::HostPath { path, kind } => hostpath::ensure(path, *kind).map(done),
+            Op::MeasureTree { path } => hostpath::measure_tree(path).map(Reply::Usage),
             Op::RemoveDir { path } => files::remove_dir(path).map(done),
             Op::WriteFile { path, bytes } => files::write_file(path, bytes).map(done),
             Op::RemoveFile { path } => files::remove_file(path).map(done),
@@ -190,6 +212,8 @@ impl Host {
                 mount::unmount(target).map(done)
             }
             Op::StartProcess(process) => self.start(process).map(done),
+            Op::AskProcess { name } => self.ask(name).map(done),
+            Op::RunHandler { name, handler, timeout_millis } => self.handle(name, handler, *timeout_millis).map(done),
             Op::StopProcess { name, grace_millis } => self.stop(name, *grace_millis).map(done),
             Op::ForgetProcess { name } => self.forget(name).map(done),
         }

@@ -13,7 +13,7 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, O
 use crate::error::{HostError, begun, os, refused};
 use crate::mountinfo::{MountEntry, mounts};
 use crate::numbered::numbered;
-use crate::{loops, path, sys};
+use crate::{files, loops, path, sys};
 
 /// The mount flags a user may ask for.
 pub(crate) const ALLOWED_FLAGS: [&str; 9] =
@@ -151,6 +151,33 @@ fn make_mount(device: &str, target: &str, fstype: &str, flags: &[Flag], read_onl
             Err(HostError::MountFailed { device: device.to_owned(), target: target.to_owned(), said })
         }
     }
+}
+
+/// Mounts a filesystem in memory. Where the kernel can, its pages never go to a swap device either.
+pub(crate) fn mount_memory(target: &str, size: Option<u64>, mode: u32) -> Result<(), HostError> {
+    files::make_place(target)?;
+    let place = open_dir(target)?;
+    let same = |entry: &MountEntry| entry.fstype == "tmpfs" && entry.root == "/" && !entry.read_only;
+    if shown(&place, target)?.root {
+        return check(target, same);
+    }
+    let make = |no_swap: bool| {
+        let fs = rustix::mount::fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+        rustix::mount::fsconfig_set_string(&fs, "source", "tmpfs")?;
+        rustix::mount::fsconfig_set_string(&fs, "mode", format!("{mode:o}"))?;
+        if let Some(size) = size {
+            rustix::mount::fsconfig_set_string(&fs, "size", size.to_string())?;
+        }
+        if no_swap {
+            rustix::mount::fsconfig_set_flag(&fs, "noswap")?;
+        }
+        rustix::mount::fsconfig_create(&fs)?;
+        let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+        rustix::mount::fsmount(&fs, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
+    };
+    let made = make(true).or_else(|_| make(false)).map_err(refused("mount a filesystem in memory at", target))?;
+    attach(made, place, target)?;
+    confirm(target, same)
 }
 
 /// The kernel leaves its explanation in the descriptor, a message per reading, each behind a letter and a space.

@@ -1,6 +1,9 @@
 //! The kernel's table of mounts.
 
 use std::io;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::error::{HostError, os};
 
@@ -41,6 +44,23 @@ pub fn mounts() -> io::Result<Vec<MountEntry>> {
         before = now;
     }
     Err(io::Error::other("the mount table changed too often to be read; try again"))
+}
+
+/// Calls `changed` from a thread of its own for every change of the mount table, and at least this often, until it says
+/// that nobody listens any more.
+pub fn watch_mounts(at_least: Duration, changed: impl Fn() -> bool + Send + 'static) -> io::Result<()> {
+    let table = std::fs::File::open("/proc/self/mountinfo")?;
+    let wait = Timespec { tv_sec: i64::try_from(at_least.as_secs()).unwrap_or(1).max(1), tv_nsec: 0 };
+    std::thread::Builder::new().name("mounts".into()).spawn(move || {
+        while changed() {
+            // The kernel has urgent news of the table when it differs from what it was at the last wait.
+            let mut fds = [PollFd::new(&table, PollFlags::PRI)];
+            if rustix::event::poll(&mut fds, Some(&wait)).is_err() {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        }
+    })?;
+    Ok(())
 }
 
 /// The mount that holds a directory, to tell which mounts show something in that directory at a second place.

@@ -15,7 +15,7 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::error::{HostError, os};
-use crate::record::{self, Spec, Started};
+use crate::record::{self, Handed, Spec, Started};
 use crate::{Host, SHIM_WORD, files, log, path, sys};
 
 /// What the supervisor says when it has taken over.
@@ -41,7 +41,7 @@ impl Shim {
         Shim { path, mount }
     }
 
-    fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         let Some(mount) = &self.mount else { return Command::new(&self.path) };
         // The child has the descriptor until it executes what it leads to.
         let mut command = Command::new(format!("/proc/self/fd/{}", mount.as_raw_fd()));
@@ -66,17 +66,18 @@ impl Host {
             return same_spec(&dir, &process.name, &spec);
         }
         files::put_loosely_at(&open, record::SPEC, &spec)?;
-        let answer = self.launch(&dir, lock, &process.name);
+        let handed = Handed::of(process).map_err(|error| os("hand over", &process.name, error, false))?;
+        let answer = self.launch(&dir, lock, handed, &process.name);
         self.watchers.look_at(&process.name);
         answer
     }
 
     /// Hands the lock to a supervisor and waits until it has taken over.
-    fn launch(&self, dir: &Path, lock: File, name: &str) -> Result<(), HostError> {
+    fn launch(&self, dir: &Path, lock: File, handed: Option<File>, name: &str) -> Result<(), HostError> {
         let failed = |error| os("start the supervisor of process", name, error, false);
         let mut command = self.shim.command();
         command.arg(SHIM_WORD).arg(dir).args(self.log_limits.print()).current_dir("/").env_clear();
-        command.stdin(Stdio::from(lock)).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.stdin(Stdio::from(lock)).stdout(Stdio::piped()).stderr(handed.map_or_else(Stdio::null, Stdio::from));
         let mut child = command.spawn().map_err(failed)?;
         // Our copy of the lock is in the command; it must go, or the process would seem to run as long as we do.
         drop(command);
@@ -97,6 +98,19 @@ impl Host {
                 let certain = matches!(record::state(dir), Ok(None)) && matches!(record::is_alive(dir), Ok(false));
                 Err(HostError::Supervisor { name: name.to_owned(), why, certain })
             }
+        }
+    }
+
+    /// Asks a process to end.
+    pub(crate) fn ask(&self, name: &str) -> Result<(), HostError> {
+        check_name(name)?;
+        let dir = self.process_dir(name);
+        let failed = |error| os("ask to end process", name, error, true);
+        let Some(started) = wait_for_marker(&dir).map_err(failed)? else { return Ok(()) };
+        let Some(supervisor) = supervisor(&dir, &started).map_err(failed)? else { return Ok(()) };
+        match pidfd_send_signal(&supervisor, Signal::TERM) {
+            Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
+            Err(errno) => Err(failed(errno.into())),
         }
     }
 
@@ -153,7 +167,7 @@ fn text(path: &Path) -> Result<String, HostError> {
     path.to_str().map(str::to_owned).ok_or(HostError::Path { path: lossy, why: "is not UTF-8" })
 }
 
-fn check_name(name: &str) -> Result<(), HostError> {
+pub(crate) fn check_name(name: &str) -> Result<(), HostError> {
     let fit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || name.len() > 200 || name.starts_with('.') || !name.chars().all(fit) {
         return Err(HostError::ProcessName { name: name.to_owned() });
@@ -179,8 +193,18 @@ fn check(process: &Process) -> Result<(), HostError> {
         return refuse("its working directory is not absolute");
     }
     for mount in &process.mounts {
-        path::components(&mount.source)?;
+        // A place of the machine may be its root.
+        if !mount.of_machine || mount.source != "/" {
+            path::components(&mount.source)?;
+        }
+        if mount.sub_path.starts_with('/') || mount.sub_path.split('/').any(|part| part == "..") {
+            return refuse("a part of a volume is not named by a path within it");
+        }
         path::components(&mount.target)?;
+    }
+    for device in &process.devices {
+        path::components(&device.source)?;
+        path::components(&device.target)?;
     }
     Ok(())
 }
@@ -230,7 +254,7 @@ fn read_until_closed(mut pipe: File) -> io::Result<Vec<u8>> {
 }
 
 /// Waits until a descriptor can be read. `false`: not in this time.
-fn ready(fd: impl AsFd, time: Duration) -> io::Result<bool> {
+pub(crate) fn ready(fd: impl AsFd, time: Duration) -> io::Result<bool> {
     let until = Instant::now() + time;
     loop {
         let left = until.saturating_duration_since(Instant::now());

@@ -13,12 +13,12 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use control::host::{Process, ProcessMount, ProcessState, Sandbox};
+use control::host::{Process, ProcessDevice, ProcessMount, ProcessState, Propagation, Sandbox};
 use serde::{Deserialize, Serialize};
 
 use crate::sys;
@@ -30,13 +30,20 @@ pub(crate) const EXIT: &str = "exit.json";
 /// An empty directory on which the process's root is put together, in the process's own mount namespace.
 pub(crate) const ROOT: &str = "root";
 
-/// `spec.json`. It holds the environment, so it is for its owner only and has no `Debug`.
+/// `spec.json`. It holds the environment, so it is for its owner only and has no `Debug`. What is confidential is not
+/// in it at all: the supervisor gets that as [`Handed`].
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Spec {
     pub command: Vec<String>,
     pub working_dir: String,
     pub environment: BTreeMap<String, String>,
+    /// Command and environment are handed over.
+    #[serde(default)]
+    pub confidential: bool,
     pub mounts: Vec<SpecMount>,
+    /// Block devices. Records of before they were kept have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<SpecMount>,
     /// Build the root without overlayfs.
     pub plain_root: bool,
     /// What the process may do. Records of before it was kept have none.
@@ -44,12 +51,25 @@ pub(crate) struct Spec {
     pub sandbox: Sandbox,
 }
 
-/// A directory seen elsewhere.
+/// What the supervisor of a confidential process gets in memory.
 #[derive(Serialize, Deserialize)]
+pub(crate) struct Handed {
+    pub command: Vec<String>,
+    pub environment: BTreeMap<String, String>,
+}
+
+/// A directory or device seen elsewhere.
+#[derive(Default, Serialize, Deserialize)]
 pub(crate) struct SpecMount {
     pub source: String,
     pub target: String,
     pub read_only: bool,
+    #[serde(default)]
+    pub sub_path: String,
+    #[serde(default)]
+    pub of_machine: bool,
+    #[serde(default)]
+    pub propagation: Propagation,
 }
 
 /// `pid`: the supervisor, and what tells it from another process with its number.
@@ -81,15 +101,52 @@ impl Spec {
             source: mount.source.clone(),
             target: mount.target.clone(),
             read_only: mount.read_only,
+            sub_path: mount.sub_path.clone(),
+            of_machine: mount.of_machine,
+            propagation: mount.propagation,
+        };
+        let (command, environment) = match process.confidential {
+            true => (Vec::new(), BTreeMap::new()),
+            false => (process.command.clone(), process.environment.clone()),
+        };
+        let device = |device: &ProcessDevice| SpecMount {
+            source: device.source.clone(),
+            target: device.target.clone(),
+            read_only: device.read_only,
+            ..SpecMount::default()
         };
         Spec {
-            command: process.command.clone(),
+            command,
             working_dir: process.working_dir.clone(),
-            environment: process.environment.clone(),
+            environment,
+            confidential: process.confidential,
             mounts: process.mounts.iter().map(mount).collect(),
+            devices: process.devices.iter().map(device).collect(),
             plain_root,
             sandbox: (*process.sandbox).clone(),
         }
+    }
+}
+
+impl Handed {
+    /// What is handed over of a process, as a file in memory; nothing of a process that is not confidential.
+    pub(crate) fn of(process: &Process) -> io::Result<Option<File>> {
+        if !process.confidential {
+            return Ok(None);
+        }
+        let handed = Handed { command: process.command.clone(), environment: process.environment.clone() };
+        let bytes = serde_json::to_vec(&handed).map_err(io::Error::other)?;
+        let mut file = File::from(rustix::fs::memfd_create("handed", rustix::fs::MemfdFlags::CLOEXEC)?);
+        file.write_all(&bytes)?;
+        file.seek(SeekFrom::Start(0))?;
+        Ok(Some(file))
+    }
+
+    /// Takes over what was handed.
+    pub(crate) fn take(mut file: File) -> io::Result<Handed> {
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        serde_json::from_slice(&bytes).map_err(|_| io::Error::other("what it is to run was not handed over"))
     }
 }
 

@@ -19,19 +19,25 @@ use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
 use rustix::thread::UnshareFlags;
 
+use crate::exec::EXEC_WORD;
 use crate::log::{LogLimits, Output};
 use crate::process::TAKEN_OVER;
-use crate::record::{self, Exit, Spec, Started};
+use crate::record::{self, Exit, Handed, Spec, Started};
 use crate::sandbox::cgroup::ControlGroups;
 use crate::sandbox::confine::{self, Confinement};
 use crate::sandbox::{StartError, namespaces, root, step};
 use crate::sys::{Forked, Signals};
-use crate::{files, sys};
+use crate::{files, join, sys};
 
 /// The entry of the hidden subcommand [`SHIM_WORD`](crate::SHIM_WORD), to be called before any thread is started. The
 /// arguments are the process's directory and the limits of its log; standard input is its lock, standard output goes
 /// to who starts it. Answers the exit status for the caller.
 pub fn shim_main(args: &[String]) -> i32 {
+    if let [word, rest @ ..] = args
+        && word == EXEC_WORD
+    {
+        return join::exec_main(rest);
+    }
     let [dir, limits @ ..] = args else { return 2 };
     let Some(limits) = LogLimits::parse(limits) else { return 2 };
     // Whoever started us may have left descriptors open to its children. None of them is a pod's business.
@@ -67,11 +73,15 @@ fn supervise(dir: &Path, limits: LogLimits, lock: OwnedFd, mut starter: File) ->
     let taken_over = (|| {
         rustix::process::setsid()?;
         rustix::process::chdir("/")?;
+        let handed = File::from(sys::inherited(2)?);
         forget_stdio()?;
         let signals = Signals::hold(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR1])?;
         let open = open_dir(dir)?;
-        let spec: Spec =
+        let mut spec: Spec =
             record::read(dir, record::SPEC)?.ok_or_else(|| io::Error::other("its description is missing"))?;
+        if spec.confidential {
+            Handed { command: spec.command, environment: spec.environment } = Handed::take(handed)?;
+        }
         let others = namespaces::enter(dir, &spec.sandbox).map_err(step("the pod's namespaces cannot be entered"))?;
         let started = mark(&open)?;
         drop(others);
@@ -98,7 +108,7 @@ fn supervise(dir: &Path, limits: LogLimits, lock: OwnedFd, mut starter: File) ->
     i32::from(!matches!(written, Ok(Ok(()))))
 }
 
-fn forget_stdio() -> io::Result<()> {
+pub(crate) fn forget_stdio() -> io::Result<()> {
     let null = File::options().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&null)?;
     rustix::stdio::dup2_stdout(&null)?;
@@ -172,7 +182,7 @@ fn run(dir: &Path, spec: &Spec, limits: LogLimits, lock: &OwnedFd, mut signals: 
 }
 
 /// The exit status as a shell tells it.
-fn code(status: WaitStatus) -> i32 {
+pub(crate) fn code(status: WaitStatus) -> i32 {
     match (status.exit_status(), status.terminating_signal()) {
         (Some(code), _) => code,
         (None, Some(signal)) => 128 + signal,
@@ -245,7 +255,7 @@ fn supervisor_is_gone(report: &File) -> bool {
 
 /// Lets the user of the process open `/dev/stdout` and `/dev/stderr`, which are the pipes. A user who does not exist
 /// here is refused later, with a sentence.
-fn give(pipe: &OwnedFd, user: u32) {
+pub(crate) fn give(pipe: &OwnedFd, user: u32) {
     let _ = rustix::fs::fchown(pipe, Some(rustix::fs::Uid::from_raw(user)), None);
 }
 

@@ -91,6 +91,13 @@ pub(crate) fn loop_refresh(device: impl AsFd) -> rustix::io::Result<()> {
     unsafe { ioctl(device, NoArg::<{ uapi::LOOP_SET_CAPACITY as opcode_t }>::new()) }
 }
 
+/// Whether nobody can write to a block device.
+pub(crate) fn is_device_read_only(device: impl AsFd) -> rustix::io::Result<bool> {
+    const BLKROGET: opcode_t = opcode::none(0x12, 94);
+    // SAFETY: BLKROGET writes one int.
+    unsafe { ioctl(device, Getter::<BLKROGET, libc::c_int>::new()) }.map(|flag| flag != 0)
+}
+
 /// Makes a block device read-only, or writable again, for everybody.
 pub(crate) fn device_read_only(device: impl AsFd, read_only: bool) -> rustix::io::Result<()> {
     const BLKROSET: opcode_t = opcode::none(0x12, 93);
@@ -201,6 +208,20 @@ pub(crate) fn set_mount_attributes(mount: impl AsFd, attributes: u64, recursive:
     attr.attr_set = attributes;
     let fd = mount.as_fd().as_raw_fd();
     let flags = libc::AT_EMPTY_PATH | if recursive { libc::AT_RECURSIVE } else { 0 };
+    // SAFETY: the path is a NUL-terminated string and the size is that of the structure.
+    let answer = unsafe {
+        let (path, size) = (c"".as_ptr(), size_of::<libc::mount_attr>());
+        libc::syscall(libc::SYS_mount_setattr, fd, path, flags, &raw const attr, size)
+    };
+    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Sets how later mounts in a tree are seen elsewhere: `MS_PRIVATE` or `MS_SLAVE`, of all mounts in the tree.
+pub(crate) fn set_propagation(mount: impl AsFd, propagation: libc::c_ulong) -> io::Result<()> {
+    // SAFETY: the structure is plain numbers, for which zero is a value.
+    let mut attr: libc::mount_attr = unsafe { zeroed() };
+    attr.propagation = propagation;
+    let (fd, flags) = (mount.as_fd().as_raw_fd(), libc::AT_EMPTY_PATH | libc::AT_RECURSIVE);
     // SAFETY: the path is a NUL-terminated string and the size is that of the structure.
     let answer = unsafe {
         let (path, size) = (c"".as_ptr(), size_of::<libc::mount_attr>());

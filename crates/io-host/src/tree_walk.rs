@@ -150,7 +150,7 @@ fn is_same(one: &Statx, other: &Statx) -> bool {
     number(one) == number(other)
 }
 
-fn look(one: &OwnedFd, path: &str) -> Result<Statx, HostError> {
+pub(crate) fn look(one: &OwnedFd, path: &str) -> Result<Statx, HostError> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::NO_AUTOMOUNT;
     rustix::fs::statx(one, c"", flags, StatxFlags::BASIC_STATS).map_err(refused("look into", path))
 }

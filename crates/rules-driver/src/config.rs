@@ -1,4 +1,4 @@
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -46,7 +46,15 @@ pub struct Config {
     pub pool_bytes: u64,
     /// How many volumes the node takes at once; 0 means any number.
     pub max_volumes_per_node: u32,
+    /// The zone of this node; empty for none. Volumes that are made in a zone can be attached to any node in it.
+    pub zone: String,
+    /// Further nodes of this machine and their zones. Each has a process of its own for its node service, which works
+    /// on the same state.
+    pub peers: BTreeMap<String, String>,
 }
+
+/// The key of the topology segment that names a zone.
+pub const ZONE: &str = "topology.kubernetes.io/zone";
 
 impl Config {
     /// Whether this process serves the controller's methods.
@@ -67,7 +75,18 @@ impl Config {
 
     /// Whether no other process of the driver works on the same state.
     pub fn alone(&self) -> bool {
-        matches!(self.services, Services::All | Services::NodeWithoutController)
+        matches!(self.services, Services::All | Services::NodeWithoutController) && self.peers.is_empty()
+    }
+
+    /// Every node that uses this state, as far as this process knows, with its zone.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = (&str, &str)> {
+        let own = core::iter::once((self.node_id.as_str(), self.zone.as_str()));
+        own.chain(self.peers.iter().map(|(node, zone)| (node.as_str(), zone.as_str())))
+    }
+
+    /// The zone of a node; `None` if there is no such node.
+    pub(crate) fn zone_of(&self, node: &str) -> Option<&str> {
+        self.nodes().find(|(name, _)| *name == node).map(|(_, zone)| zone)
     }
 
     /// Whether volumes must be attached before they are used here.
@@ -75,7 +94,7 @@ impl Config {
         self.offers(Feature::Publish) && self.services != Services::NodeWithoutController
     }
 
-    /// The key of the one topology segment a volume of ours has.
+    /// The key of the topology segment that names a node. A volume that is in no zone has this one alone.
     pub fn topology_key(&self) -> String {
         format!("topology.{}/node", self.name)
     }

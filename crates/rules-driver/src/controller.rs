@@ -32,8 +32,11 @@ pub fn publish(config: &Config, facts: &mut Facts, request: &ControllerPublishVo
     if wanted.block && volume.kind == Kind::Directory {
         return Err(invalid("a directory is no block device; ask for a filesystem"));
     }
-    if node != config.node_id {
+    let Some(zone) = config.zone_of(node) else {
         return Err(Status::from_driver(Code::NotFound, "there is no such node"));
+    };
+    if let Some(home) = volume.zone.as_deref().filter(|home| *home != zone) {
+        return Err(in_use(id, &format!("is in zone {home}, which node {node} does not reach")));
     }
     let wanted = Published { readonly: request.readonly };
     match volume.nodes.get(node) {
@@ -82,8 +85,9 @@ pub fn unpublish(
     if let Some(volume) = facts.volumes().get(id) {
         let goes = |name: &String| node.is_empty() || name == node;
         let source = source_of(config, facts, volume);
-        // A node of another name than ours can have nothing mounted here.
-        if volume.nodes.keys().any(|name| goes(name) && *name == config.node_id)
+        // A node that is not of this machine can have nothing mounted here. A volume is attached to one node at a
+        // time, so that a mount is that node's; while it is there, the volume goes nowhere else.
+        if volume.nodes.keys().any(|name| goes(name) && config.zone_of(name).is_some())
             && let Some((place, _)) = source.as_deref().and_then(|source| facts.places(source).next())
         {
             return Err(in_use(id, &format!("is mounted at {place}; unpublish and unstage it first")));

@@ -7,6 +7,7 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
+use alloc::vec::Vec;
 
 use control::host::{Copying, Op};
 use csi::v1::volume_content_source::{SnapshotSource, Type as SourceType, VolumeSource};
@@ -16,7 +17,7 @@ use csi::v1::{
 use csi::{Code, Response, Status, Thing};
 
 use crate::check::{self, Range, Wish, invalid, required};
-use crate::config::Config;
+use crate::config::{Config, ZONE};
 use crate::delete::finish_deleting;
 use crate::facts::Facts;
 use crate::feature::Feature;
@@ -35,7 +36,7 @@ pub fn create(run: &Run, config: &Config, facts: &mut Facts, request: &CreateVol
         return Err(invalid("a directory is no block device; ask for a filesystem or for an image"));
     }
     let source = source(config, request.volume_content_source.as_ref())?;
-    reachable(config, request.accessibility_requirements.as_ref())?;
+    let zone = zone(config, request.accessibility_requirements.as_ref())?;
     let range = Range::of(request.capacity_range.as_ref())?;
     let id = check::id_for(Thing::Volume, name);
     if let Some(full) = run.disk_full() {
@@ -65,6 +66,7 @@ pub fn create(run: &Run, config: &Config, facts: &mut Facts, request: &CreateVol
                 filesystem: wish.filesystem.map(String::from),
                 source,
                 read_ahead_kib,
+                zone,
                 bytes: from.as_ref().map_or(Bytes::None, |from| from.bytes),
                 formatted: from.and_then(|from| from.formatted),
                 ..Volume::creating(id.clone(), name.to_string(), size)
@@ -142,25 +144,52 @@ fn origin(facts: &Facts, source: &Source, kind: Kind) -> Result<Origin, Status> 
     }
 }
 
-/// The volumes of this driver are reachable from this node alone.
-fn reachable(config: &Config, asked: Option<&TopologyRequirement>) -> Result<(), Status> {
-    let Some(asked) = asked.filter(|_| config.offers(Feature::Topology)) else { return Ok(()) };
-    if asked.requisite.is_empty() || asked.requisite.iter().any(|one| is_here(config, one)) {
-        return Ok(());
+/// The zone that the volume is to be in, if nodes have zones: that of the first node that is asked for.
+fn zone(config: &Config, asked: Option<&TopologyRequirement>) -> Result<Option<String>, Status> {
+    let in_zone = |zone: &str| Some(zone).filter(|zone| !zone.is_empty()).map(String::from);
+    let Some(asked) = asked.filter(|_| config.offers(Feature::Topology)) else { return Ok(in_zone(&config.zone)) };
+    let mut terms = asked.preferred.iter().chain(&asked.requisite);
+    if let Some(zone) =
+        terms.find_map(|one| config.nodes().find(|node| admits(config, one, *node)).map(|(_, zone)| zone))
+    {
+        return Ok(in_zone(zone));
     }
-    let text = format!("volumes of this driver are reachable from node {} alone", config.node_id);
+    if asked.requisite.is_empty() {
+        return Ok(in_zone(&config.zone));
+    }
+    let nodes = config.nodes().map(|(node, _)| node).collect::<Vec<_>>();
+    let text = match nodes.as_slice() {
+        [only] => format!("volumes of this driver are reachable from node {only} alone"),
+        nodes => format!("volumes of this driver are reachable from nodes {} alone", nodes.join(", ")),
+    };
     Err(Status::from_driver(Code::ResourceExhausted, text))
 }
 
-/// The topology includes this node.
-pub fn is_here(config: &Config, topology: &Topology) -> bool {
+/// The topology includes a node.
+fn admits(config: &Config, topology: &Topology, (node, zone): (&str, &str)) -> bool {
     let key = config.topology_key();
-    topology.segments.iter().all(|(name, value)| *name == key && *value == config.node_id)
+    let mut segments = topology.segments.iter();
+    segments.all(|(name, value)| (*name == key && value == node) || (name == ZONE && value == zone && !zone.is_empty()))
 }
 
-/// Where the volumes of this driver are reachable from.
+/// The topology includes a node of ours.
+pub fn is_here(config: &Config, topology: &Topology) -> bool {
+    config.nodes().any(|node| admits(config, topology, node))
+}
+
+/// Where this node is.
 pub fn here(config: &Config) -> Topology {
-    Topology { segments: [(config.topology_key(), config.node_id.clone())].into() }
+    let zone = (!config.zone.is_empty()).then(|| (ZONE.to_string(), config.zone.clone()));
+    Topology { segments: zone.into_iter().chain([(config.topology_key(), config.node_id.clone())]).collect() }
+}
+
+/// Where a volume can be reached from: its zone, or the node that makes volumes.
+fn reach(config: &Config, volume: &Volume) -> Topology {
+    let segment = match &volume.zone {
+        Some(zone) => (ZONE.to_string(), zone.clone()),
+        None => (config.topology_key(), config.node_id.clone()),
+    };
+    Topology { segments: [segment].into() }
 }
 
 /// The next step of creating a volume that is not acknowledged yet; `None` once it is there and its record is on disk.
@@ -253,7 +282,7 @@ pub fn describe(config: &Config, volume: &Volume) -> CsiVolume {
         capacity_bytes: i64::try_from(volume.size).unwrap_or(i64::MAX),
         volume_id: volume.id.clone(),
         content_source,
-        accessible_topology: if config.offers(Feature::Topology) { vec![here(config)] } else { vec![] },
+        accessible_topology: if config.offers(Feature::Topology) { vec![reach(config, volume)] } else { vec![] },
         ..Default::default()
     }
 }

@@ -341,6 +341,7 @@ impl Facts {
             Op::MakeDir { .. }
             | Op::MakePlace { .. }
             | Op::MakeScratch { .. }
+            | Op::SetGroup { .. }
             | Op::RemoveDir { .. }
             | Op::CreateImage { .. }
             | Op::CopyTogether { .. }
@@ -356,8 +357,14 @@ impl Facts {
             | Op::Measure { .. }
             | Op::MakeFilesystem { .. }
             | Op::StartProcess(_)
+            | Op::AskProcess { .. }
+            | Op::RunHandler { .. }
             | Op::StopProcess { .. }
-            | Op::ForgetProcess { .. } => {}
+            | Op::ForgetProcess { .. }
+            | Op::MountMemory { .. }
+            | Op::ShowFiles { .. }
+            | Op::HostPath { .. }
+            | Op::MeasureTree { .. } => {}
         }
     }
 }

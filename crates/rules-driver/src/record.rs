@@ -54,6 +54,9 @@ pub struct Volume {
     /// The filesystem that was put on it, which is done once and never again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub formatted: Option<String>,
+    /// The zone that it is in, if the nodes of this machine have zones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
 }
 
 /// Whether the bytes of a volume or snapshot are there. A volume made from nothing gets them with its first use: until
@@ -190,6 +193,7 @@ impl Volume {
             ephemeral: false,
             bytes: Bytes::There,
             formatted: None,
+            zone: None,
         }
     }
 

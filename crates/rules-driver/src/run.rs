@@ -105,6 +105,7 @@ impl Run {
             Op::MakeDir { path } | Op::MakePlace { path } | Op::MakeScratch { path } => {
                 format!("make the directory {path}")
             }
+            Op::SetGroup { path, .. } => format!("give {path} to a group"),
             Op::RemoveDir { path } => format!("remove the directory {path}"),
             Op::WriteFile { .. } => "write the volume's record".to_string(),
             Op::RemoveFile { .. } => "remove a file of the volume".to_string(),
@@ -127,7 +128,15 @@ impl Run {
             Op::Mount { target, .. } => format!("mount the volume at {target}"),
             Op::Bind { target, .. } => format!("show the volume at {target}"),
             Op::Unmount { target } => format!("unmount {target}"),
-            Op::StartProcess(_) | Op::StopProcess { .. } | Op::ForgetProcess { .. } => "handle a process".to_string(),
+            Op::StartProcess(_)
+            | Op::AskProcess { .. }
+            | Op::RunHandler { .. }
+            | Op::StopProcess { .. }
+            | Op::ForgetProcess { .. } => "handle a process".to_string(),
+            Op::MountMemory { target: path, .. }
+            | Op::ShowFiles { path, .. }
+            | Op::HostPath { path, .. }
+            | Op::MeasureTree { path } => format!("handle what the node puts at {path}"),
         };
         let text = format!("cannot {doing}: {why}");
         if trouble == Trouble::DiskFull && self.full.is_none() && self.goes_on_when_full(op) {

@@ -137,6 +137,19 @@ impl ControlGroups {
     }
 }
 
+/// What a process writes `0` to that joins the groups of another one, so that its limits hold for both together.
+pub(crate) fn doors(name: &str) -> Result<Vec<std::fs::File>, StartError> {
+    let mut doors = Vec::new();
+    for root in ["", "pids", "memory", "cpu"] {
+        let group = Path::new(MOUNT).join(root).join(PARENT).join(name);
+        if group.is_dir() {
+            let failed = step(format!("the command cannot enter {}", group.display()));
+            doors.push(std::fs::File::options().write(true).open(group.join("cgroup.procs")).map_err(failed)?);
+        }
+    }
+    Ok(doors)
+}
+
 /// Removes the groups of a process whose supervisor was killed.
 pub(crate) fn forget(name: &str) {
     for root in ["", "pids", "memory", "cpu"] {

@@ -29,12 +29,16 @@ impl Confinement {
     /// The confinement that a sandbox asks for, or why it cannot be had. To be called inside the process's root, whose
     /// `/etc/passwd` counts.
     pub(crate) fn of(sandbox: &Sandbox) -> Result<Confinement, StartError> {
+        Confinement::with(sandbox, is_alone_in_its_user_namespace())
+    }
+
+    /// The same, told whether the user namespace knows one user and one group only.
+    pub(crate) fn with(sandbox: &Sandbox, alone: bool) -> Result<Confinement, StartError> {
         let filters = match sandbox.seccomp && !sandbox.privileged {
             true => Some(seccomp::filters(sandbox.capabilities)?),
             false => None,
         };
         let group = sandbox.group.or_else(|| primary_group(sandbox.user)).unwrap_or(0);
-        let alone = is_alone_in_its_user_namespace();
         if alone && (sandbox.user, group, sandbox.supplemental_groups.len()) != (0, 0, 0) {
             let why = "Longshore does not run as root, so pods run as the user who started it; leave runAsUser, \
                        runAsGroup, supplementalGroups and fsGroup out, or start Longshore as root";

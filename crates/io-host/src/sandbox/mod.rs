@@ -12,6 +12,7 @@ mod devices;
 pub(crate) mod namespaces;
 pub(crate) mod root;
 mod seccomp;
+mod volumes;
 
 use std::io;
 

@@ -24,9 +24,9 @@ use rustix::mount::{
 };
 use rustix::thread::UnshareFlags;
 
-use super::{StartError, devices, is_missing, step};
+use super::{StartError, devices, is_missing, step, volumes};
 use crate::mountinfo::{is_beneath, mounts};
-use crate::record::{ROOT, Spec, SpecMount};
+use crate::record::{ROOT, Spec};
 use crate::{path, sys};
 
 /// The parts of the machine that a process sees. They, or what is beneath them, may be mounts of their own.
@@ -56,7 +56,7 @@ const READ_ONLY: [&str; 5] = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys",
 const INSIDE: ResolveFlags = ResolveFlags::IN_ROOT.union(ResolveFlags::NO_MAGICLINKS);
 
 /// No device can be opened there and setuid has no effect.
-const PLAIN: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
+pub(super) const PLAIN: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
 
 /// A mount, not attached anywhere yet, and where it is to be.
 pub(super) struct Piece {
@@ -70,17 +70,25 @@ pub(super) struct Piece {
 pub(crate) fn enter(dir: &Path, spec: &Spec) -> Result<(), StartError> {
     let sandbox = &spec.sandbox;
     sys::unshare(UnshareFlags::NEWNS).map_err(step("no mount namespace can be made"))?;
+    let mut volumes = volumes::pieces(&spec.mounts, sandbox.privileged, true)?;
     // What the machine unmounts goes here too; what we mount never comes to the machine.
     rustix::mount::mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)
         .map_err(step("the mount namespace cannot be separated"))?;
     // Everything is taken hold of before the place where the root is built hides anything.
-    let mut pieces = system_pieces(sandbox.privileged, sandbox.host_network)?;
-    pieces.extend(volume_pieces(&spec.mounts, sandbox.privileged)?);
+    let mut pieces = system_pieces(spec)?;
+    volumes.extend(volumes::pieces(&spec.mounts, sandbox.privileged, false)?);
+    volumes::nearest_first(&mut volumes);
+    pieces.extend(volumes);
+    let given = spec.devices.iter().map(devices::given).collect::<Result<Vec<_>, _>>()?;
     build_base(&dir.join(ROOT)).map_err(step("the root of the process cannot be built"))?;
     let new_root = rustix::fs::open("new", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         .map_err(step("the root of the process cannot be opened"))?;
     let shown = show_system(&new_root, spec.plain_root)?;
     for piece in pieces {
+        attach(&new_root, piece)?;
+    }
+    for piece in given {
+        make_file_inside(&new_root, &piece.target, sandbox.privileged)?;
         attach(&new_root, piece)?;
     }
     if !sandbox.privileged {
@@ -262,7 +270,8 @@ pub(crate) fn clone_tree(dir: impl AsFd, path: &str, recursive: bool) -> Result<
 }
 
 /// What belongs to the machine rather than to a volume.
-fn system_pieces(privileged: bool, host_network: bool) -> Result<Vec<Piece>, StartError> {
+fn system_pieces(spec: &Spec) -> Result<Vec<Piece>, StartError> {
+    let (privileged, host_network) = (spec.sandbox.privileged, spec.sandbox.host_network);
     let exec = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
     let quiet = exec | MountAttrFlags::MOUNT_ATTR_NOEXEC;
     let mut pieces = vec![fresh("proc", "/proc", &[], quiet)?];
@@ -280,7 +289,7 @@ fn system_pieces(privileged: bool, host_network: bool) -> Result<Vec<Piece>, Sta
             Some(own) => Some(own),
             None => shown_again("/sys", false, PLAIN | libc::MOUNT_ATTR_NOEXEC | libc::MOUNT_ATTR_RDONLY)?,
         });
-        pieces.extend(devices::pieces()?);
+        pieces.extend(devices::pieces(&spec.devices)?);
     }
     for (path, mode) in [("/tmp", "1777"), ("/run", "0755")] {
         pieces.push(fresh("tmpfs", path, &[("mode", mode)], exec)?);
@@ -338,34 +347,13 @@ fn resolver_dir() -> Option<String> {
     (dir != "/run" && is_beneath(dir, "/run")).then(|| dir.to_owned())
 }
 
-/// The volumes, those nearer to the root first, so that one may be inside another.
-fn volume_pieces(volumes: &[SpecMount], privileged: bool) -> Result<Vec<Piece>, StartError> {
-    let mut sorted: Vec<&SpecMount> = volumes.iter().collect();
-    sorted.sort_by_key(|volume| path::components(&volume.target).map_or(0, |parts| parts.len()));
-    sorted.into_iter().map(|volume| volume_piece(volume, privileged)).collect()
-}
-
-fn volume_piece(volume: &SpecMount, privileged: bool) -> Result<Piece, StartError> {
-    let SpecMount { source, target, read_only } = volume;
-    let from = path::open_existing(source, OFlags::PATH | OFlags::DIRECTORY)
-        .map_err(|error| StartError::Asked(format!("the volume for {target} cannot be used: {error}")))?;
-    let tree = clone_tree(&from, "", false).map_err(step(format!("the volume at {source} cannot be shown")))?;
-    let mut attributes = if privileged { 0 } else { PLAIN };
-    if *read_only {
-        attributes |= libc::MOUNT_ATTR_RDONLY;
-    }
-    sys::set_mount_attributes(&tree, attributes, false)
-        .map_err(step(format!("the volume for {target} cannot be shown as asked")))?;
-    Ok(Piece { tree, target: target.clone(), needed: true })
-}
-
 fn attach(new_root: &OwnedFd, piece: Piece) -> Result<(), StartError> {
     let target = &piece.target;
     let asked = |why: &str| StartError::Asked(format!("{target} {why}"));
     let place = match open_inside(new_root, target, OFlags::PATH) {
         Ok(place) => place,
         Err(Errno::NOENT) if !piece.needed => return Ok(()),
-        Err(Errno::NOENT) => make_inside(new_root, target).map_err(|errno| match errno {
+        Err(Errno::NOENT) => make_place(new_root, target, &piece.tree).map_err(|errno| match errno {
             Errno::EXIST => asked("leads through a symbolic link to a place the process does not have"),
             Errno::ROFS => asked(
                 "does not exist and cannot be made, for what is above it is read-only; create it on the machine or \
@@ -376,6 +364,20 @@ fn attach(new_root: &OwnedFd, piece: Piece) -> Result<(), StartError> {
         Err(errno) => return Err(step(format!("the mount point {target} cannot be used"))(errno)),
     };
     put(&piece.tree, &place).map_err(step(format!("nothing can be mounted at {target} for the process")))
+}
+
+/// A place of the kind that is to be mounted there: a directory, or an empty file.
+fn make_place(new_root: &OwnedFd, target: &str, tree: &OwnedFd) -> Result<OwnedFd, Errno> {
+    if FileType::from_raw_mode(rustix::fs::fstat(tree)?.st_mode) == FileType::Directory {
+        return make_inside(new_root, target);
+    }
+    let (above, name) = target.trim_end_matches('/').rsplit_once('/').ok_or(Errno::INVAL)?;
+    let parent = match above {
+        "" => open_inside(new_root, "/", OFlags::PATH | OFlags::DIRECTORY)?,
+        above => make_inside(new_root, above)?,
+    };
+    rustix::fs::mknodat(&parent, name, FileType::RegularFile, Mode::from_raw_mode(0o644), 0)?;
+    open_inside(new_root, target, OFlags::PATH)
 }
 
 fn put(tree: &OwnedFd, place: &OwnedFd) -> Result<(), Errno> {
@@ -404,6 +406,30 @@ fn make_inside(new_root: &OwnedFd, target: &str) -> Result<OwnedFd, Errno> {
         };
     }
     Ok(here)
+}
+
+/// Makes the place for a device, if nothing is there. In `/dev` of its own a process has the places made already.
+fn make_file_inside(new_root: &OwnedFd, target: &str, privileged: bool) -> Result<(), StartError> {
+    match open_inside(new_root, target, OFlags::PATH) {
+        Ok(_) => return Ok(()),
+        Err(Errno::NOENT) if privileged && is_beneath(target, "/dev") => {
+            return Err(StartError::Asked(format!(
+                "{target} does not exist, and nothing is made in /dev of this machine, which a privileged container \
+                 has; choose a devicePath that is not beneath /dev"
+            )));
+        }
+        Err(Errno::NOENT) => {}
+        Err(errno) => return Err(step(format!("the place {target} for a device cannot be used"))(errno)),
+    }
+    let failed = || format!("the place {target} for a device cannot be made");
+    let (above, name) = target.rsplit_once('/').unwrap_or(("", target));
+    let dir = match above {
+        "" => open_inside(new_root, "/", OFlags::PATH | OFlags::DIRECTORY),
+        above => make_inside(new_root, above),
+    };
+    let dir = dir.map_err(step(failed()))?;
+    let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    rustix::fs::openat(&dir, name, flags, Mode::from_raw_mode(0o444)).map(drop).map_err(step(failed()))
 }
 
 /// The new root becomes the root, and the old one goes with everything in it, so that nothing of the machine is kept

@@ -17,6 +17,7 @@ pub fn directories_are_made_once_and_removed_once() {
     assert!(bench.dir().join("a/b").exists());
 }
 
+// KL-97.
 pub fn a_directory_with_content_or_a_mount_is_not_removed() {
     // reliability 111
     let bench = Bench::new();
@@ -172,4 +173,23 @@ pub fn a_full_disk_is_told_and_the_old_file_stays() {
     bench.twice(Op::WriteFile { path: record.clone(), bytes: b"new".to_vec() });
     assert_eq!(read_file(&owned(&record)).unwrap().unwrap(), b"new");
     bench.remove(&pool);
+}
+
+pub fn kl_99_a_tree_is_listed_without_entering_what_is_mounted() {
+    let bench = Bench::new();
+    let dir = bench.make_dir("dir");
+    for name in ["dir/a/b/c/d", "dir/skip/in", "dir/mount", "elsewhere"] {
+        bench.make_dir(name);
+    }
+    std::fs::write(bench.path("dir/file"), "").unwrap();
+    std::fs::write(bench.path("elsewhere/seen"), "").unwrap();
+    symlink(bench.path("elsewhere"), bench.path("dir/link")).unwrap();
+    bench.twice(Op::Bind { source: bench.path("elsewhere"), target: bench.path("dir/mount"), read_only: false });
+    let all = io_host::list_tree(&dir, 3, |path| path != "skip").unwrap();
+    let expected = [("a", true), ("a/b", true), ("a/b/c", true), ("file", false), ("link", false), ("mount", true)];
+    let expected = expected.into_iter().chain([("skip", true)]);
+    assert_eq!(all, expected.map(|(path, is_dir)| (path.to_owned(), is_dir)).collect());
+    bench.twice(Op::Unmount { target: bench.path("dir/mount") });
+    assert!(io_host::list_tree(&bench.path("none"), 3, |_| true).unwrap().is_empty());
+    assert!(io_host::list_tree(&bench.path("dir/link"), 3, |_| true).is_err());
 }

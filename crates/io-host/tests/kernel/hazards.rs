@@ -55,6 +55,7 @@ pub fn every_hazard_has_a_test() {
     }
 }
 
+// KL-100.
 pub fn recursive_delete_through_a_live_mount() {
     // Somebody mounts a volume into the tree while it is being removed: whatever becomes of the tree, the volume stays.
     let bench = Bench::new();
@@ -98,6 +99,7 @@ pub fn removal_from_another_mount_namespace() {
     bench.remove(&volume);
 }
 
+// KL-98.
 pub fn a_torn_view_of_the_mount_table() {
     let bench = Bench::new();
     let source = bench.make_dir("source");

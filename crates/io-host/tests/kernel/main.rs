@@ -6,9 +6,11 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 mod bench;
+mod contents;
 mod copies;
 mod discards;
 mod files;
+mod groups;
 mod guests;
 mod hazards;
 mod hung;
@@ -32,6 +34,28 @@ macro_rules! tests {
 }
 
 const TESTS: &[Test] = tests! {
+    groups::{
+        kl_83_everything_is_given_to_the_group_and_links_are_not_followed,
+        kl_84_a_root_that_is_the_groups_is_taken_for_all_of_it,
+        a_change_that_was_cut_short_is_finished,
+        a_mount_within_is_not_crossed,
+        a_file_is_nothing_to_give,
+        kl_96_a_process_has_the_device_at_its_path,
+        kl_96_a_device_that_can_be_written_is_not_given_for_reading,
+        what_is_no_device_is_not_given,
+    },
+    contents::{
+        files_are_shown_all_at_once_in_the_layout_of_kubernetes,
+        nobody_sees_half_a_change,
+        a_volume_in_memory_has_its_size_and_is_never_on_a_disk,
+        places_of_the_machine_are_what_they_should_be,
+        a_tree_is_measured_without_leaving_it,
+        a_part_of_a_volume_is_all_a_process_sees,
+        a_part_that_is_swapped_meanwhile_never_shows_the_machine,
+        a_place_of_the_machine_is_seen_with_its_links_and_files,
+        later_mounts_travel_as_asked,
+        what_is_confidential_reaches_the_process_and_no_disk,
+    },
     files::{
         directories_are_made_once_and_removed_once,
         a_directory_with_content_or_a_mount_is_not_removed,
@@ -41,6 +65,7 @@ const TESTS: &[Test] = tests! {
         what_cut_off_writes_left_goes_and_nothing_else,
         an_image_is_sparse_and_of_its_size,
         reading_and_listing_follow_no_link,
+        kl_99_a_tree_is_listed_without_entering_what_is_mounted,
         a_full_disk_is_told_and_the_old_file_stays,
     },
     volumes::{

@@ -55,7 +55,9 @@ fn one_round(bench: &Bench, round: u32, note: &mut dyn FnMut(&'static str, f64))
         command: vec!["/bin/true".into()],
         working_dir: String::new(),
         environment: Default::default(),
+        confidential: false,
         mounts: vec![],
+        devices: vec![],
         sandbox: Default::default(),
     };
     let begin = Instant::now();

@@ -22,7 +22,9 @@ pub fn process(name: &str, command: &[&str]) -> Process {
         command: command.iter().map(|word| (*word).to_owned()).collect(),
         working_dir: String::new(),
         environment: BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]),
+        confidential: false,
         mounts: vec![],
+        devices: vec![],
         sandbox: Default::default(),
     }
 }
@@ -32,7 +34,12 @@ pub fn shell(name: &str, script: &str) -> Process {
 }
 
 pub fn seeing(mut process: Process, source: &str, target: &str, read_only: bool) -> Process {
-    process.mounts.push(ProcessMount { source: source.into(), target: target.into(), read_only });
+    process.mounts.push(ProcessMount {
+        source: source.into(),
+        target: target.into(),
+        read_only,
+        ..ProcessMount::default()
+    });
     process
 }
 

@@ -220,3 +220,59 @@ fn calls_on_one_volume_share_a_lock() {
     assert_eq!(crate::locks(&Call::Probe(Default::default())), vec![]);
     assert_eq!(crate::busy(&create("v")).code, Code::Aborted);
 }
+
+/// Three nodes of one machine, two of them in one zone.
+fn three_nodes() -> Driver {
+    let peers = [("n2", "a"), ("n3", "b")].map(|(node, zone)| (node.into(), zone.into())).into();
+    Driver::with(Config { zone: "a".into(), peers, ..config() })
+}
+
+#[test]
+fn a_volume_goes_from_node_to_node_of_its_zone_one_at_a_time() {
+    let mut driver = three_nodes();
+    let to = |node: &str| Call::ControllerPublishVolume(attach_request("v", node));
+    driver.bring(&[create("v")]);
+    for (call, code) in [
+        (to("n1"), Code::Ok),
+        // Multi-attach.
+        (to("n2"), Code::FailedPrecondition),
+        (detach("v", "n1"), Code::Ok),
+        (to("n2"), Code::Ok),
+        (to("n1"), Code::FailedPrecondition),
+        (detach("v", "n2"), Code::Ok),
+        (to("n3"), Code::FailedPrecondition),
+        (to("n4"), Code::NotFound),
+    ] {
+        assert_eq!(driver.code(call.clone()), code, "{call:?}");
+    }
+}
+
+#[test]
+fn a_volume_is_made_in_the_zone_that_is_asked_for_first() {
+    let mut driver = three_nodes();
+    let (node, zone) = ("topology.local.csi.longshore/node", "topology.kubernetes.io/zone");
+    let term = |segments: &[(&str, &str)]| v1::Topology {
+        segments: segments.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect(),
+    };
+    let mut made = |name: &str, preferred: Vec<v1::Topology>, requisite: Vec<v1::Topology>| {
+        let Call::CreateVolume(mut request) = create(name) else { panic!() };
+        request.accessibility_requirements = Some(v1::TopologyRequirement { requisite, preferred });
+        match driver.call(Call::CreateVolume(request)) {
+            Ok(Response::CreateVolume(answer)) => {
+                let [reach] = answer.volume.unwrap().accessible_topology.try_into().unwrap_or_else(|_| panic!());
+                Ok(reach.segments.into_iter().collect::<Vec<_>>())
+            }
+            Err(status) => Err(status.code),
+            other => panic!("{other:?}"),
+        }
+    };
+    let in_zone = |home: &str| Ok(vec![(zone.to_string(), home.to_string())]);
+    let whole = |id: &str, home: &str| term(&[(node, id), (zone, home)]);
+    let all = || vec![whole("n1", "a"), whole("n2", "a"), whole("n3", "b")];
+    assert_eq!(made("v", vec![whole("n3", "b")], all()), in_zone("b"));
+    // Asked again with another wish, it stays where it is.
+    assert_eq!(made("v", vec![whole("n1", "a")], all()), in_zone("b"));
+    assert_eq!(made("w", vec![], vec![term(&[(zone, "b")])]), in_zone("b"));
+    assert_eq!(made("x", vec![], vec![]), in_zone("a"));
+    assert_eq!(made("y", vec![], vec![whole("n1", "b")]), Err(Code::ResourceExhausted));
+}

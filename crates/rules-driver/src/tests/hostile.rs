@@ -40,6 +40,7 @@ fn paths(op: &Op) -> Vec<&str> {
         Op::MakeDir { path }
         | Op::MakePlace { path }
         | Op::MakeScratch { path }
+        | Op::SetGroup { path, .. }
         | Op::RemoveDir { path }
         | Op::Discard { path }
         | Op::RemoveTree { path }
@@ -65,7 +66,15 @@ fn paths(op: &Op) -> Vec<&str> {
         Op::GrowFilesystem { mounted_at: Some(path), .. } => vec![path],
         Op::Mount { target, .. } | Op::Unmount { target } | Op::BindDevice { target, .. } => vec![target],
         Op::Bind { source, target, .. } => vec![source, target],
-        Op::StartProcess(_) | Op::StopProcess { .. } | Op::ForgetProcess { .. } => vec!["/no driver's business"],
+        Op::MountMemory { .. }
+        | Op::ShowFiles { .. }
+        | Op::HostPath { .. }
+        | Op::MeasureTree { .. }
+        | Op::StartProcess(_)
+        | Op::AskProcess { .. }
+        | Op::RunHandler { .. }
+        | Op::StopProcess { .. }
+        | Op::ForgetProcess { .. } => vec!["/no driver's business"],
     }
 }
 

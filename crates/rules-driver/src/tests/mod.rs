@@ -41,6 +41,8 @@ pub fn config() -> Config {
         filesystem: "ext4".into(),
         pool_bytes: 4 << 30,
         max_volumes_per_node: 2,
+        zone: String::new(),
+        peers: BTreeMap::new(),
     }
 }
 

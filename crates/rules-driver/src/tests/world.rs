@@ -150,7 +150,16 @@ impl World {
                 self.on_device(&device).stale = 0;
             }
             Op::CheckFilesystem { .. } => {}
-            Op::StartProcess(_) | Op::StopProcess { .. } | Op::ForgetProcess { .. } => panic!("no driver's business"),
+            Op::SetGroup { .. }
+            | Op::MountMemory { .. }
+            | Op::ShowFiles { .. }
+            | Op::HostPath { .. }
+            | Op::MeasureTree { .. }
+            | Op::StartProcess(_)
+            | Op::AskProcess { .. }
+            | Op::RunHandler { .. }
+            | Op::StopProcess { .. }
+            | Op::ForgetProcess { .. } => panic!("no driver's business"),
         }
         Ok(Reply::Done)
     }
