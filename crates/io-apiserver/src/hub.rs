@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use bytes::{BufMut, Bytes, BytesMut};
-use rules_store::{Change, EventType, Kind, Store, Stored};
+use rules_store::{Change, EventType, Kind, Store, StoreKey, Stored};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -17,12 +17,63 @@ use crate::http_api::protobuf;
 const HISTORY_EVENTS: usize = 4096;
 const HISTORY_BYTES: usize = 8 << 20;
 
+/// So many of the latest changes are kept as trees, which watchers that keep up read. A tree takes several times the
+/// memory of its text.
+const HISTORY_TREES: usize = 64;
+
+/// An object in the history.
+#[derive(Clone)]
+pub(crate) enum Kept {
+    Tree(Arc<Stored>),
+    Text { key: StoreKey, revision: u64, json: Bytes },
+}
+
+impl Kept {
+    /// The object, read again if only its text is kept.
+    pub(crate) fn get(&self) -> Arc<Stored> {
+        match self {
+            Kept::Tree(stored) => stored.clone(),
+            Kept::Text { key, revision, json } => {
+                // It was written by us.
+                let value = serde_json::from_slice(json).unwrap_or_default();
+                Arc::new(Stored { key: key.clone(), revision: *revision, value })
+            }
+        }
+    }
+
+    pub(crate) fn key(&self) -> &StoreKey {
+        match self {
+            Kept::Tree(stored) => &stored.key,
+            Kept::Text { key, .. } => key,
+        }
+    }
+
+    fn revision(&self) -> u64 {
+        match self {
+            Kept::Tree(stored) => stored.revision,
+            Kept::Text { revision, .. } => *revision,
+        }
+    }
+
+    /// The same without a tree; the text may be at hand.
+    fn as_text(&self, json: Option<&Bytes>) -> Kept {
+        match self {
+            Kept::Tree(stored) => Kept::Text {
+                key: stored.key.clone(),
+                revision: stored.revision,
+                json: json.cloned().unwrap_or_else(|| stored.value.to_string().into()),
+            },
+            Kept::Text { .. } => self.clone(),
+        }
+    }
+}
+
 /// One change, with its encoding shared by all who send it.
 pub(crate) struct Event {
     pub revision: u64,
     pub kind: EventType,
-    pub object: Arc<Stored>,
-    pub before: Option<Arc<Stored>>,
+    pub object: Kept,
+    pub before: Option<Kept>,
     /// The object as JSON.
     pub encoded: Bytes,
     line: OnceLock<Bytes>,
@@ -32,7 +83,21 @@ pub(crate) struct Event {
 impl Event {
     pub(crate) fn new(change: Change, encoded: Bytes) -> Event {
         let Change { revision, event, object, before } = change;
+        let (object, before) = (Kept::Tree(object), before.map(Kept::Tree));
         Event { revision, kind: event, object, before, encoded, line: OnceLock::new(), frame: OnceLock::new() }
+    }
+
+    /// The same as text alone. `before` is the text of the object before it, if that is at hand.
+    fn as_text(&self, before: Option<&Bytes>) -> Event {
+        Event {
+            revision: self.revision,
+            kind: self.kind,
+            object: self.object.as_text(Some(&self.encoded)),
+            before: self.before.as_ref().map(|kept| kept.as_text(before)),
+            encoded: self.encoded.clone(),
+            line: OnceLock::new(),
+            frame: OnceLock::new(),
+        }
     }
 
     /// The event as one line of a plain watch; made once, whoever asks first.
@@ -42,7 +107,7 @@ impl Event {
 
     /// The event as one frame of a watch in protobuf, if that can say it; made once as well.
     pub(crate) fn frame(&self) -> Option<Bytes> {
-        self.frame.get_or_init(|| event_frame(self.kind.name(), &self.object.value)).clone()
+        self.frame.get_or_init(|| event_frame(self.kind.name(), &self.object.get().value)).clone()
     }
 }
 
@@ -62,7 +127,7 @@ pub(crate) fn event_line(kind: &str, object: &[u8]) -> Bytes {
     line.freeze()
 }
 
-/// The recent changes of one resource.
+/// The recent changes of one resource, in the order of their revisions.
 struct History {
     events: VecDeque<Arc<Event>>,
     bytes: usize,
@@ -77,11 +142,25 @@ impl History {
         self.last = event.revision;
         self.bytes += event.encoded.len();
         self.events.push_back(event);
+        if let Some(index) = self.events.len().checked_sub(HISTORY_TREES + 1) {
+            self.fell(index);
+        }
         while self.events.len() > HISTORY_EVENTS || self.bytes > HISTORY_BYTES {
             let Some(oldest) = self.events.pop_front() else { break };
             self.bytes -= oldest.encoded.len();
             self.complete_after = oldest.revision;
         }
+    }
+
+    /// Keeps an event as text from now on. The object before it is most often that of an earlier event.
+    fn fell(&mut self, index: usize) {
+        let event = &self.events[index];
+        let earlier = event.before.as_ref().and_then(|before| {
+            let at = self.events.partition_point(|event| event.revision < before.revision());
+            self.events.get(at).filter(|earlier| earlier.revision == before.revision())
+        });
+        let text = event.as_text(earlier.map(|earlier| &earlier.encoded));
+        self.events[index] = Arc::new(text);
     }
 }
 

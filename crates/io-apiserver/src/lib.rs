@@ -18,14 +18,16 @@
 //! Who may do what is read from the roles and bindings in the store, for everybody but the administrator's group; service
 //! accounts prove who they are by tokens this server signs.
 //!
-//! Does not know: controllers, CSI, containers (a [`LogSource`] reads their logs). Protobuf is read, for the kinds that
-//! kubectl sends in it, and never written.
+//! Does not know: controllers, CSI, containers (a [`LogSource`] reads their logs, an [`ExecSource`] runs commands in
+//! them). Protobuf is read, for the kinds that kubectl sends in it, and never written.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod audit;
 mod auth;
 mod directory;
 mod durable;
 mod error;
+mod exec;
 mod files;
 mod http_api;
 mod hub;
@@ -55,6 +57,7 @@ use tokio::net::TcpListener;
 pub use auth::{Identity, MASTERS};
 pub use directory::FORMAT;
 pub use error::Error;
+pub use exec::{ExecRequest, ExecSession, ExecSource, OpeningExec};
 pub use limits::CallerLimits;
 pub use logs::{LogError, LogRequest, LogSource, LogStream, OpeningLog};
 
@@ -69,10 +72,14 @@ pub struct Config {
     pub max_database_bytes: Option<u64>,
     /// Who reads the logs of containers; without one, there are none.
     pub logs: Option<Arc<dyn LogSource>>,
+    /// Who runs commands in containers; without one, none are run.
+    pub exec: Option<Arc<dyn ExecSource>>,
     /// Routes of the binary, served beside the API to callers who may do everything.
     pub extra: Router,
     /// What callers may take of time and connections.
     pub limits: CallerLimits,
+    /// The file in which each request is told; without one, none is.
+    pub audit_log: Option<PathBuf>,
 }
 
 /// What all requests share.
@@ -82,7 +89,9 @@ pub(crate) struct Core {
     pub snapshots: snapshots::Snapshots,
     pub signer: token::Signer,
     pub logs: Option<Arc<dyn LogSource>>,
+    pub exec: Option<Arc<dyn ExecSource>>,
     pub limits: CallerLimits,
+    pub audit: Option<audit::AuditLog>,
 }
 
 /// An open server. Clones are handles to the same one; the last handle dropped closes it.

@@ -3,9 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use rules_store::{Context, Failure, Kind, Request, Store, StoreKey, Stored, WriteOptions, missing_accounts};
+use rules_store::{
+    Context, Failure, Kind, Request, Store, StoreKey, Stored, WriteOptions, missing_accounts, root_certificates,
+};
 use serde_json::{Value, json};
 
+use crate::audit::AuditLog;
 use crate::directory::DataDirectory;
 use crate::durable::{CommitError, DurableLog, Found, Row};
 use crate::pki::Pki;
@@ -17,6 +20,7 @@ const NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-node-lease"];
 
 pub(crate) fn open(config: Config) -> Result<ApiServer, Error> {
     let directory = DataDirectory::open(&config.data_dir)?;
+    let audit = config.audit_log.as_deref().map(AuditLog::open).transpose()?;
     let pki = Pki::open(&directory.certificates(), &config.extra_names)?;
     let tls = tls::Tls::new(&pki)
         .map_err(|error| Error::Certificates { path: directory.certificates(), reason: error.to_string() })?;
@@ -24,11 +28,13 @@ pub(crate) fn open(config: Config) -> Result<ApiServer, Error> {
     let database = directory.database();
     let (mut log, found, revision) = DurableLog::open(&database, config.max_database_bytes)?;
     let mut store = restore(&database, found, revision)?;
-    ensure_namespaces(&mut store, &mut log, &database)?;
+    let certificate = &pki.server_authority.certificate;
+    ensure_namespaces(&mut store, &mut log, &database, certificate)?;
     let hub = Arc::new(hub::Hub::new(store.clone()));
-    let writer = Writer::start(store, log, hub.clone(), directory)?;
-    let (logs, limits, snapshots) = (config.logs, config.limits, snapshots::Snapshots::default());
-    let core = Arc::new(Core { hub, writer, snapshots, signer, logs, limits });
+    let writer = Writer::start(store, log, hub.clone(), directory, certificate.clone())?;
+    let (logs, exec) = (config.logs, config.exec);
+    let (limits, snapshots) = (config.limits, snapshots::Snapshots::default());
+    let core = Arc::new(Core { hub, writer, snapshots, signer, logs, exec, limits, audit });
     let router = http_api::router(core.clone(), config.extra);
     Ok(ApiServer { core, pki: Arc::new(pki), tls: Arc::new(tls), router })
 }
@@ -53,8 +59,9 @@ fn stored(key: StoreKey, value: Value, newest: u64) -> Option<Stored> {
     if named && (1..=newest).contains(&revision) { Some(Stored { key, revision, value }) } else { None }
 }
 
-/// The namespaces a cluster has from the beginning, and the account of each namespace, also of those from before.
-fn ensure_namespaces(store: &mut Store, log: &mut DurableLog, database: &Path) -> Result<(), Error> {
+/// The namespaces a cluster has from the beginning, and account and certificate of each namespace, also of those from
+/// before.
+fn ensure_namespaces(store: &mut Store, log: &mut DurableLog, database: &Path, certificate: &str) -> Result<(), Error> {
     let mut rows = Vec::new();
     for name in NAMESPACES {
         if store.get(Kind::Namespace, "", name).is_none() {
@@ -67,6 +74,10 @@ fn ensure_namespaces(store: &mut Store, log: &mut DurableLog, database: &Path) -
     for request in missing_accounts(store) {
         make(store, request, &mut rows)
             .map_err(|failure| Error::Namespace { name: "default", reason: failure.to_string() })?;
+    }
+    for request in root_certificates(store, certificate) {
+        // One that somebody sealed stays as it is: no namespace is worse off than without.
+        let _ = make(store, request, &mut rows);
     }
     if rows.is_empty() {
         return Ok(());

@@ -1,7 +1,8 @@
 //! Connections whose peers have not said who they are: a few of each address, and not for long.
 //!
-//! Whoever opens many keeps nobody else out: one too many ends the oldest of the same address, and a peer with a
-//! certificate is no stranger any more when its handshake is done, one with a token after its first request.
+//! Whoever opens many keeps nobody else out: one too many ends the oldest of the same address, first of those that have
+//! not even sent a ClientHello. A peer with a certificate is no stranger any more when its handshake is done, one with
+//! a token after its first request.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -20,14 +21,22 @@ pub(crate) struct Strangers {
 #[derive(Default)]
 struct Book {
     next: u64,
-    /// In the order they came; the sender tells a connection to go.
-    waiting: BTreeMap<u64, (IpAddr, oneshot::Sender<()>)>,
+    /// In the order they came.
+    waiting: BTreeMap<u64, Stranger>,
     by_address: HashMap<IpAddr, usize>,
+}
+
+struct Stranger {
+    address: IpAddr,
+    /// It has sent a ClientHello.
+    greeted: bool,
+    /// Tells its connection to go.
+    sender: oneshot::Sender<()>,
 }
 
 impl Book {
     fn take(&mut self, id: u64) -> Option<oneshot::Sender<()>> {
-        let (address, sender) = self.waiting.remove(&id)?;
+        let Stranger { address, sender, .. } = self.waiting.remove(&id)?;
         if let Some(count) = self.by_address.get_mut(&address) {
             *count -= 1;
             if *count == 0 {
@@ -37,8 +46,10 @@ impl Book {
         Some(sender)
     }
 
-    fn oldest_of(&self, address: IpAddr) -> Option<u64> {
-        self.waiting.iter().find(|(_, (of, _))| *of == address).map(|(id, _)| *id)
+    /// Who goes if there are too many: somebody silent rather than somebody in the middle of a handshake.
+    fn first_to_go(&self, address: IpAddr) -> Option<u64> {
+        let of_address = self.waiting.iter().filter(|(_, stranger)| stranger.address == address);
+        of_address.min_by_key(|(id, stranger)| (stranger.greeted, **id)).map(|(id, _)| *id)
     }
 }
 
@@ -52,6 +63,13 @@ struct Place {
 }
 
 impl Door {
+    /// The peer has sent a ClientHello.
+    pub(crate) fn greeted(&self) {
+        if let Some(stranger) = self.0.strangers.book().waiting.get_mut(&self.0.id) {
+            stranger.greeted = true;
+        }
+    }
+
     /// The peer has proved who it is.
     pub(crate) fn open(&self) {
         // Dropping the sender is the news.
@@ -85,7 +103,7 @@ impl Strangers {
         let mut book = self.book();
         let id = book.next;
         book.next += 1;
-        book.waiting.insert(id, (address, sender));
+        book.waiting.insert(id, Stranger { address, greeted: false, sender });
         let of_one = book.by_address.entry(address).or_default();
         *of_one += 1;
         let crowd = if *of_one > self.most_of_one {
@@ -95,7 +113,7 @@ impl Strangers {
         } else {
             None
         };
-        let goes = crowd.and_then(|address| book.oldest_of(address));
+        let goes = crowd.and_then(|address| book.first_to_go(address));
         let goes = goes.and_then(|id| book.take(id));
         drop(book);
         if let Some(goes) = goes {

@@ -12,14 +12,15 @@ use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use rustls::pki_types::{CertificateDer, UnixTime};
-use rustls::server::VerifierBuilderError;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::server::{Acceptor, VerifierBuilderError};
 use rustls::{DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, SignatureScheme};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
-use tokio_rustls::TlsAcceptor;
+use tokio_rustls::{LazyConfigAcceptor, TlsAcceptor};
 use tower::Layer;
 
+use crate::audit::PeerAddress;
 use crate::auth::Identity;
 use crate::limits::CallerLimits;
 use crate::pki::{self, PairError, Pki};
@@ -155,7 +156,8 @@ pub(crate) async fn serve(
         };
         let (door, turned_away) = strangers.admit(address, limits.unproven);
         let closing = Closing(closed.clone());
-        let connection = connection(tls.clone(), limits, stream, door, router.clone(), closing, graceful.watcher());
+        let router = router.clone().layer(axum::Extension(PeerAddress(address)));
+        let connection = connection(tls.clone(), limits, stream, door, router, closing, graceful.watcher());
         tokio::spawn(async move {
             let ended = tokio::select! {
                 ended = connection => ended,
@@ -195,7 +197,12 @@ async fn connection(
     closing: Closing,
     watcher: hyper_util::server::graceful::Watcher,
 ) -> Result<(), AnyError> {
-    let stream = tokio::time::timeout(limits.handshake, tls.acceptor.accept(stream)).await??;
+    let handshake = async {
+        let hello = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
+        door.greeted();
+        hello.into_stream(tls.acceptor.config().clone()).await
+    };
+    let stream = tokio::time::timeout(limits.handshake, handshake).await??;
     let peer = tls.judge(stream.get_ref().1.peer_certificates());
     if peer.is_some() {
         door.open();
@@ -211,6 +218,7 @@ async fn connection(
         .keep_alive_interval(Duration::from_secs(30))
         .max_concurrent_streams(250)
         .max_header_list_size(64 * 1024);
-    let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service)).into_owned();
+    let connection =
+        builder.serve_connection_with_upgrades(TokioIo::new(stream), TowerToHyperService::new(service)).into_owned();
     watcher.watch(connection).await
 }

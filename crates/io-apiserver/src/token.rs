@@ -28,6 +28,8 @@ pub(crate) struct Account {
     pub namespace: String,
     pub name: String,
     pub uid: String,
+    /// The pod that the token was made for, by name and uid: it dies with it.
+    pub pod: Option<(String, String)>,
 }
 
 impl Account {
@@ -69,13 +71,16 @@ impl Signer {
 
     /// A token for an account, good for these audiences until a time (seconds after 1970).
     pub(crate) fn issue(&self, account: &Account, audiences: &[String], now: i64, until: i64) -> String {
-        let claims = json!({
+        let mut claims = json!({
             "iss": AUDIENCE, "sub": &*account.identity().user, "aud": audiences, "iat": now, "nbf": now, "exp": until,
             "kubernetes.io": {
                 "namespace": account.namespace,
                 "serviceaccount": {"name": account.name, "uid": account.uid},
             },
         });
+        if let Some((name, uid)) = &account.pod {
+            claims["kubernetes.io"]["pod"] = json!({"name": name, "uid": uid});
+        }
         let signed = format!("{}.{}", URL_SAFE_NO_PAD.encode(HEADER), URL_SAFE_NO_PAD.encode(claims.to_string()));
         let mark = hmac::sign(&self.key, signed.as_bytes());
         format!("{signed}.{}", URL_SAFE_NO_PAD.encode(mark))
@@ -105,6 +110,10 @@ impl Signer {
             namespace: text(&of["namespace"])?,
             name: text(&of["serviceaccount"]["name"])?,
             uid: text(&of["serviceaccount"]["uid"])?,
+            pod: match &of["pod"] {
+                Value::Null => None,
+                pod => Some((text(&pod["name"])?, text(&pod["uid"])?)),
+            },
         };
         Some((account, until))
     }
@@ -115,7 +124,7 @@ mod tests {
     use super::*;
 
     fn account() -> Account {
-        Account { namespace: "default".into(), name: "side".into(), uid: "1".into() }
+        Account { namespace: "default".into(), name: "side".into(), uid: "1".into(), pod: None }
     }
 
     #[test]

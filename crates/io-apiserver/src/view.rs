@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use rules_store::{Kind, Selector, Stored};
+use rules_store::{Kind, Selector, StoreKey, Stored};
 use serde_json::{Value, json};
 
 use crate::http_api::{Options, ResourcePath};
+use crate::hub::Kept;
 use crate::refusal::Refusal;
 
 /// Which objects of a resource are asked for.
@@ -31,9 +32,17 @@ impl Filter {
     }
 
     pub(crate) fn matches(&self, object: &Stored) -> bool {
-        self.namespace.as_deref().is_none_or(|namespace| namespace == &*object.key.namespace)
-            && self.name.as_deref().is_none_or(|name| name == &*object.key.name)
-            && (self.selector.is_empty() || self.selector.matches(&object.value))
+        self.covers(&object.key) && (self.selector.is_empty() || self.selector.matches(&object.value))
+    }
+
+    /// The same of an object in the history, which is read only if it must be.
+    pub(crate) fn matches_kept(&self, object: &Kept) -> bool {
+        self.covers(object.key()) && (self.selector.is_empty() || self.selector.matches(&object.get().value))
+    }
+
+    fn covers(&self, key: &StoreKey) -> bool {
+        self.namespace.as_deref().is_none_or(|namespace| namespace == &*key.namespace)
+            && self.name.as_deref().is_none_or(|name| name == &*key.name)
     }
 }
 

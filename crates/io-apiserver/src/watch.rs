@@ -184,8 +184,8 @@ impl Running {
     // Reliability 97: entering the selection is ADDED, leaving it DELETED with the revision of the change.
     fn tell(&mut self, event: &Event) -> Option<Bytes> {
         let filter = &self.watch.filter;
-        let now = event.kind != EventType::Deleted && filter.matches(&event.object);
-        let before = event.before.as_ref().is_some_and(|b| filter.matches(b));
+        let now = event.kind != EventType::Deleted && filter.matches_kept(&event.object);
+        let before = event.before.as_ref().is_some_and(|before| filter.matches_kept(before));
         let kind = match (before, now) {
             (false, false) => return None,
             (false, true) => EventType::Added,
@@ -194,15 +194,15 @@ impl Running {
         };
         if kind == event.kind && self.watch.form == Form::Plain {
             return Some(match self.watch.encoding {
-                Encoding::Protobuf => event.frame().unwrap_or_else(|| self.cannot_say(&event.object)),
+                Encoding::Protobuf => event.frame().unwrap_or_else(|| self.cannot_say(&event.object.get())),
                 Encoding::Json | Encoding::Yaml => event.line(),
             });
         }
         if kind == EventType::Deleted && event.kind != EventType::Deleted {
-            let left = event.before.as_ref().map(|b| at_revision(b, event.revision))?;
+            let left = at_revision(&event.before.as_ref()?.get(), event.revision);
             return Some(self.line_of(kind, &left));
         }
-        Some(self.line_of(kind, &event.object))
+        Some(self.line_of(kind, &event.object.get()))
     }
 
     fn line_of(&mut self, kind: EventType, object: &Arc<Stored>) -> Bytes {

@@ -10,7 +10,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use rules_store::{
-    Applied, Change, Context, EventType, Failure, Kind, Request, Store, StoreKey, Stored, missing_accounts_after,
+    Applied, Change, Context, EventType, Failure, Kind, Request, Store, StoreKey, Stored, expired_events,
+    missing_accounts_after, root_certificates_after,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
@@ -58,10 +59,16 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// Starts the thread. It keeps the data directory locked until it ends.
-    pub(crate) fn start(head: Store, log: DurableLog, hub: Arc<Hub>, hold: DataDirectory) -> Result<Writer, Error> {
+    pub(crate) fn start(
+        head: Store,
+        log: DurableLog,
+        hub: Arc<Hub>,
+        hold: DataDirectory,
+        certificate: String,
+    ) -> Result<Writer, Error> {
         let (sender, receiver) = mpsc::channel();
         let reserve = Reserve::open(&hold.reserve());
-        let thread = WriterThread { head, log, hub, reserve, _hold: hold };
+        let thread = WriterThread { head, log, hub, reserve, swept_millis: 0, certificate, _hold: hold };
         let thread = std::thread::Builder::new()
             .name("store-writer".to_owned())
             .stack_size(1 << 20)
@@ -101,6 +108,10 @@ struct WriterThread {
     log: DurableLog,
     hub: Arc<Hub>,
     reserve: Reserve,
+    /// When old events were last looked for.
+    swept_millis: u64,
+    /// By which programs know this server; every namespace has it.
+    certificate: String,
     _hold: DataDirectory,
 }
 
@@ -118,6 +129,10 @@ struct Full {
     /// Not answered yet.
     deletions: Vec<Job>,
 }
+
+/// How often old events are looked for, and how many go at once.
+const SWEEP_MILLIS: u64 = 60_000;
+const SWEPT: usize = 500;
 
 /// What a write may add when space is scarce: marking an object as deleted needs a little.
 const SCARCE_GROWTH: usize = 512;
@@ -207,11 +222,14 @@ impl WriterThread {
             let uid = uuid::Uuid::new_v4().to_string();
             let context = Context { now_millis, new_uid: &uid, actor: &job.actor };
             let result = match space {
-                Space::Plenty => apply_with_accounts(&mut self.head, &context, job.request).map_err(Refusal::from),
+                Space::Plenty => {
+                    apply_furnished(&mut self.head, &context, job.request, &self.certificate).map_err(Refusal::from)
+                }
                 Space::Scarce => apply_sparingly(&mut self.head, &context, job.request),
             };
             batch.take(result, Waiting { answer: job.answer, place: job.place, again });
         }
+        self.sweep_events(&mut batch, now_millis);
         if batch.rows.is_empty() {
             batch.answer();
             return Ok(());
@@ -231,15 +249,38 @@ impl WriterThread {
     }
 }
 
-/// Applies a request, and gives a new namespace its account in the same transaction. Where space is scarce it goes
-/// without, until the next start.
-fn apply_with_accounts(head: &mut Store, context: &Context<'_>, request: Request) -> Result<Applied, Failure> {
+impl WriterThread {
+    /// Events that expired go with what is written anyway: while nobody writes, none are added.
+    fn sweep_events(&mut self, batch: &mut Batch, now_millis: u64) {
+        if now_millis.saturating_sub(self.swept_millis) < SWEEP_MILLIS {
+            return;
+        }
+        self.swept_millis = now_millis;
+        let context = Context { now_millis, new_uid: "", actor: "system:longshore" };
+        for request in expired_events(&self.head, now_millis, SWEPT) {
+            if let Ok(applied) = self.head.apply(&context, request) {
+                batch.note(applied);
+            }
+        }
+    }
+}
+
+/// Applies a request, and gives a new namespace its account and its certificate in the same transaction. Where space is
+/// scarce it goes without, until the next start.
+fn apply_furnished(
+    head: &mut Store,
+    context: &Context<'_>,
+    request: Request,
+    certificate: &str,
+) -> Result<Applied, Failure> {
     let mut applied = head.apply(context, request)?;
-    for request in missing_accounts_after(head, &applied.changes) {
+    let mut lacking = missing_accounts_after(head, &applied.changes);
+    lacking.extend(root_certificates_after(head, &applied.changes, certificate));
+    for request in lacking {
         let uid = uuid::Uuid::new_v4().to_string();
         // The namespace is there and the name is free, so nothing is refused; if it were, the next start mends it.
-        if let Ok(account) = head.apply(&Context { new_uid: &uid, ..*context }, request) {
-            applied.changes.extend(account.changes);
+        if let Ok(made) = head.apply(&Context { new_uid: &uid, ..*context }, request) {
+            applied.changes.extend(made.changes);
         }
     }
     Ok(applied)

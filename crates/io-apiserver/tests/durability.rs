@@ -253,3 +253,38 @@ fn h5_what_nests_to_the_limit_is_read_back_and_what_nests_deeper_is_not_stored()
         again.close();
     });
 }
+
+// The clock of the server is the machine's, so the event is made old in its database.
+#[test]
+fn events_that_expired_go_with_the_next_write() {
+    const EVENTS: &str = "/api/v1/namespaces/default/events";
+    let dir = tempfile::tempdir().unwrap();
+    let body = |name: &str| format!(r#"{{"metadata": {{"name": "{name}"}}, "involvedObject": {{}}}}"#);
+    run(async {
+        let server = open(dir.path());
+        let service = server.service_as("test");
+        for name in ["old", "new"] {
+            assert_eq!(call(&service, "POST", EVENTS, &body(name)).await.0, 201);
+        }
+        server.close();
+    });
+    let connection = rusqlite::Connection::open(dir.path().join("store.sqlite")).unwrap();
+    let value: Vec<u8> =
+        connection.query_row("SELECT value FROM objects WHERE key LIKE '%event%/old'", (), |row| row.get(0)).unwrap();
+    let mut event: serde_json::Value = serde_json::from_slice(&value).unwrap();
+    event["metadata"]["creationTimestamp"] = "2020-01-01T00:00:00Z".into();
+    let changed = connection
+        .execute("UPDATE objects SET value = ?1 WHERE key LIKE '%event%/old'", [event.to_string().into_bytes()])
+        .unwrap();
+    assert_eq!(changed, 1);
+    drop(connection);
+    run(async {
+        let server = open(dir.path());
+        let service = server.service_as("test");
+        assert_eq!(call(&service, "GET", &format!("{EVENTS}/old"), "").await.0, 200);
+        assert_eq!(call(&service, "POST", MAPS, &config_map("any", "x")).await.0, 201);
+        assert_eq!(call(&service, "GET", &format!("{EVENTS}/old"), "").await.0, 404);
+        assert_eq!(call(&service, "GET", &format!("{EVENTS}/new"), "").await.0, 200);
+        server.close();
+    });
+}

@@ -111,6 +111,21 @@ fn h10_strangers_in_numbers_keep_nobody_out() {
     });
 }
 
+// A client with a token is a stranger until its first request: the silent do not push it out.
+#[test]
+fn h10_who_has_sent_a_client_hello_goes_after_the_silent() {
+    run(CallerLimits { strangers: 8, connections: 128, ..CallerLimits::default() }, async |harbor| {
+        let mut greeted = tls(harbor, false).await;
+        let mut crowd = Vec::new();
+        for _ in 0..100 {
+            crowd.push(tcp(harbor).await);
+        }
+        rest(&mut crowd.remove(0)).await;
+        greeted.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await.unwrap();
+        assert!(rest(&mut greeted).await.contains("200 OK"));
+    });
+}
+
 #[test]
 fn h10_a_body_has_to_come() {
     run(CallerLimits { body: SHORT, ..CallerLimits::default() }, async |harbor| {

@@ -122,6 +122,7 @@ fn a_watch_is_told_in_protobuf() {
             (sort.to_owned(), map["metadata"]["name"].as_str().unwrap_or_default().to_owned())
         };
         assert_eq!(next().await, ("ADDED".to_owned(), "first".to_owned()));
+        assert_eq!(next().await, ("ADDED".to_owned(), "kube-root-ca.crt".to_owned()));
         assert_eq!(call(&service, "POST", MAPS, &config_map("second", "x")).await.0, 201);
         assert_eq!(next().await, ("ADDED".to_owned(), "second".to_owned()));
         assert_eq!(next().await, ("BOOKMARK".to_owned(), String::new()));

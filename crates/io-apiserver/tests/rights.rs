@@ -90,7 +90,8 @@ fn tokens_are_made_for_accounts_that_exist_and_for_times_that_make_sense() {
             ("none", json!({}), 404),
             ("side", json!({"expirationSeconds": 599}), 400),
             ("side", json!({"expirationSeconds": i64::MAX}), 400),
-            ("side", json!({"boundObjectRef": {"kind": "Pod", "name": "p"}}), 400),
+            ("side", json!({"boundObjectRef": {"kind": "Secret", "name": "key"}}), 400),
+            ("side", json!({"boundObjectRef": {"kind": "Pod", "name": "p"}}), 404),
         ] {
             let answer = call(&admin, "POST", &path(name), &json!({ "spec": spec }).to_string()).await;
             assert_eq!(answer.0, code, "{}", answer.1);
@@ -99,6 +100,34 @@ fn tokens_are_made_for_accounts_that_exist_and_for_times_that_make_sense() {
         // Whoever may do little cannot make itself a token of somebody who may do more.
         let bearer = format!("Bearer {}", token(&admin, "side", json!({})).await);
         assert_eq!(with(&nobody, &bearer, "POST", &path("side"), "{}").await.0, 403);
+    });
+}
+
+// KL-79: a token for a pod is of the pod's own account, and dies with the pod.
+#[test]
+fn kl_79_a_token_bound_to_a_pod_dies_with_it() {
+    run(async |admin, nobody| {
+        prepare(&admin).await;
+        let pod = |account: &str| {
+            json!({"metadata": {"name": "p"}, "spec": {"serviceAccountName": account,
+                "containers": [{"name": "c", "image": "host"}]}})
+        };
+        made(&admin, &format!("{CORE}/pods"), pod("side")).await;
+        let bound = |uid: &str| json!({"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "p", "uid": uid}});
+        let path = format!("{CORE}/serviceaccounts/side/token");
+        let wrong = call(&admin, "POST", &path, &json!({ "spec": bound("another") }).to_string()).await;
+        assert_eq!(wrong.0, 409, "{}", wrong.1);
+        let bearer = format!("Bearer {}", token(&admin, "side", bound("")).await);
+        let key = format!("{CORE}/secrets/key");
+        assert_eq!(with(&nobody, &bearer, "GET", &key, "").await.0, 200);
+        call(&admin, "DELETE", &format!("{CORE}/pods/p"), r#"{"gracePeriodSeconds": 0}"#).await;
+        assert_eq!(with(&nobody, &bearer, "GET", &key, "").await.0, 401, "the pod is gone");
+        made(&admin, &format!("{CORE}/pods"), pod("side")).await;
+        assert_eq!(with(&nobody, &bearer, "GET", &key, "").await.0, 401, "another pod of the same name");
+        call(&admin, "DELETE", &format!("{CORE}/pods/p"), r#"{"gracePeriodSeconds": 0}"#).await;
+        made(&admin, &format!("{CORE}/pods"), pod("other")).await;
+        let wrong = call(&admin, "POST", &path, &json!({ "spec": bound("") }).to_string()).await;
+        assert_eq!(wrong.0, 400, "{}", wrong.1);
     });
 }
 

@@ -167,9 +167,10 @@ fn watch_list_sends_the_state_then_a_bookmark_then_changes() {
         let query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
         let mut watcher = Watcher::start(&service, query).await;
         let (kind, first, _) = watcher.told().await;
-        // The namespace's own objects, if any, come in the order of names.
+        // The namespace's own objects come with them, in the order of names.
         assert_eq!((kind.as_str(), first.as_str()), ("ADDED", "a"));
         assert_eq!(watcher.told().await.1, "b");
+        assert_eq!(watcher.told().await.1, "kube-root-ca.crt");
         let bookmark = watcher.next().await.unwrap();
         assert_eq!(bookmark["type"], "BOOKMARK");
         assert_eq!(bookmark["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"], "true");
@@ -189,6 +190,7 @@ fn a_watch_without_version_starts_with_the_state_and_ends_in_time_with_a_bookmar
             let mut watcher =
                 Watcher::start(&service, &format!("{version}timeoutSeconds=1&allowWatchBookmarks=1")).await;
             assert_eq!(watcher.told().await.0, "ADDED");
+            assert_eq!(watcher.told().await.1, "kube-root-ca.crt");
             let other = "/api/v1/namespaces/default/secrets";
             let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"generateName": "s"}}).to_string();
             let elsewhere = revision(&call(&service, "POST", other, &secret).await.1);
@@ -279,5 +281,44 @@ fn tables_and_metadata_can_be_watched() {
         assert_eq!(event["object"]["kind"], "PartialObjectMetadata");
         let keys: BTreeMap<String, Value> = serde_json::from_value(event["object"].clone()).unwrap();
         assert_eq!(keys.keys().collect::<Vec<_>>(), ["apiVersion", "kind", "metadata"]);
+    });
+}
+
+// What is kept as text alone is told as what is kept as a tree: to watchers of all, of a label, and as tables.
+#[test]
+fn old_changes_are_told_as_the_latest_ones_are() {
+    run(async |service| {
+        let start = current(&service).await;
+        for number in 0..100 {
+            put(&service, "m", json!({"on": if number % 2 == 0 { "yes" } else { "no" }})).await;
+        }
+        delete(&service, "m").await;
+        let from = format!("resourceVersion={start}");
+        let mut all = Watcher::start(&service, &from).await;
+        let mut revisions = Vec::new();
+        for number in 0..=100 {
+            let (kind, name, revision) = all.told().await;
+            let expected = match number {
+                0 => "ADDED",
+                100 => "DELETED",
+                _ => "MODIFIED",
+            };
+            assert_eq!((kind.as_str(), name.as_str()), (expected, "m"), "{number}");
+            revisions.push(revision);
+        }
+        assert!(revisions.is_sorted());
+        let mut some = Watcher::start(&service, &format!("{from}&labelSelector=on%3Dyes")).await;
+        for (number, told) in revisions.iter().enumerate().take(100) {
+            let event = some.next().await.unwrap();
+            let (kind, on) = if number % 2 == 0 { ("ADDED", "yes") } else { ("DELETED", "yes") };
+            assert_eq!((&event["type"], &event["object"]["metadata"]["labels"]["on"]), (&json!(kind), &json!(on)));
+            assert_eq!(revision(&event["object"]), *told, "{number}");
+        }
+        let table = "application/json;as=Table;v=v1;g=meta.k8s.io";
+        let mut rows = Watcher::at(&service, &format!("{MAPS}?watch=1&{from}"), table).await;
+        for number in 0..=100 {
+            let event = rows.next().await.unwrap();
+            assert_eq!(event["object"]["rows"][0]["cells"][0], "m", "{number}");
+        }
     });
 }

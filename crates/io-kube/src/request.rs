@@ -41,6 +41,33 @@ impl Kube {
         }
     }
 
+    /// Asks for a token of a service account. The answer's words are never repeated: they hold the token.
+    pub async fn token(&self, wish: &control::TokenWish) -> Outcome {
+        self.counts.add("create", Kind::ServiceAccount, "token");
+        let key = api::ObjectKey::new(wish.pod.namespace.clone(), wish.account.clone());
+        let path = path::object(Kind::ServiceAccount, &key, Some("token"));
+        let answer = match self.send(Method::POST, &path, None, JSON, wish.to_json().to_string().into()).await {
+            Ok(answer) if answer.code.is_success() => answer,
+            // What is missing is the account or the pod; nobody's watch will say which.
+            Ok(answer) if answer.code == StatusCode::NOT_FOUND => {
+                let message = answer.status().message().unwrap_or("not found").to_string();
+                return Outcome::Refused(control::Refusal::Denied(message));
+            }
+            Ok(answer) => return refused(&answer, false),
+            Err(error) => return Outcome::Unknown(error.to_string()),
+        };
+        let told: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+        let [token, expires] =
+            [control::TokenWish::TOKEN, control::TokenWish::EXPIRES].map(|key| told["status"][key].as_str());
+        match (token, expires) {
+            (Some(token), Some(expires)) => {
+                let texts = [(control::TokenWish::TOKEN, token), (control::TokenWish::EXPIRES, expires)];
+                Outcome::Done(Reply::Object(api::Object::Secret(std::sync::Arc::new(api::Secret::of_texts(&texts)))))
+            }
+            _ => Outcome::Unknown("the API server answered no token that can be understood".into()),
+        }
+    }
+
     /// Performs one write.
     pub async fn write(&self, write: &Write) -> Outcome {
         match write {

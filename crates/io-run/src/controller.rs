@@ -1,7 +1,7 @@
 use std::any::Any;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -11,11 +11,13 @@ use futures::FutureExt;
 use tokio::sync::{Notify, watch};
 
 use self::rests::Rests;
+use self::turns::{Aside, Turns};
 use crate::panics::{self, Panics};
 use crate::{Acted, Clock, Events, Listener, Metrics, SharedCache};
 
 mod rests;
 mod tell;
+mod turns;
 
 /// Performs effects. The binary composes it from the hands it has.
 pub trait Hands: Send + Sync + 'static {
@@ -23,12 +25,16 @@ pub trait Hands: Send + Sync + 'static {
     fn perform(&self, effect: Effect) -> Pin<Box<dyn Future<Output = Outcome> + Send + '_>>;
 }
 
-/// Keys worked on at once by one controller unless it is told otherwise. The API server and the driver see at most this
-/// many requests from it; more only queue up there instead of here.
+/// Keys worked on at once by one controller unless it is told otherwise. The API server and each driver see at most
+/// this many requests from it, beside those that take long; more only queue up there instead of here.
 const AT_ONCE: usize = 64;
 /// How long a stopping controller waits for actions under way unless it is told otherwise, so that no answer is lost that
 /// could have been had.
 const LAST_WAIT: Duration = Duration::from_secs(10);
+
+/// When users are first told of an action that takes long, and how long after that again: KL-85.
+const FIRST_WORD: Duration = Duration::from_secs(30);
+const NEXT_WORD: Duration = Duration::from_secs(60);
 
 /// What the controllers of a process share.
 #[derive(Clone)]
@@ -58,6 +64,7 @@ pub struct Controller<R: Narrate> {
     learned: watch::Sender<u64>,
     stopping: Notify,
     observer: OnceLock<Observer<R>>,
+    turns: Turns,
 }
 
 struct State<R: Narrate> {
@@ -66,6 +73,10 @@ struct State<R: Narrate> {
     /// Something may be begun. False while another process leads.
     leading: bool,
     at_once: usize,
+    /// Somebody has said how many at once: no action is more than that, however long others take.
+    strict: bool,
+    /// Actions under way that are not among those.
+    aside: usize,
     last_wait: Duration,
     /// What keys wait for that users should know.
     rests: Rests<R::Key>,
@@ -79,6 +90,8 @@ impl<R: Narrate> Controller<R> {
             stopping: false,
             leading: true,
             at_once: AT_ONCE,
+            strict: false,
+            aside: 0,
             last_wait: LAST_WAIT,
             rests: Rests::default(),
         };
@@ -89,6 +102,7 @@ impl<R: Narrate> Controller<R> {
             learned: watch::Sender::new(0),
             stopping: Notify::new(),
             observer: OnceLock::new(),
+            turns: Turns::default(),
         });
         let weak: Weak<Self> = Arc::downgrade(&controller);
         parts.cache.listen(weak);
@@ -150,9 +164,11 @@ impl<R: Narrate> Controller<R> {
         }
     }
 
-    /// How many keys are worked on at once from now on.
+    /// How many keys are worked on at once from now on, those included that hang.
     pub fn at_once(&self, keys: usize) {
-        self.state().at_once = keys.max(1);
+        let mut state = self.state();
+        (state.at_once, state.strict) = (keys.max(1), true);
+        drop(state);
         self.woken.notify_one();
     }
 
@@ -218,7 +234,8 @@ impl<R: Narrate> Controller<R> {
             let next = self.parts.cache.look(|cache| {
                 let mut state = self.state();
                 // An action that ends, or the lease, wakes us.
-                if state.stopping || !state.leading || state.engine.busy() >= state.at_once {
+                let counted = state.engine.busy().saturating_sub(state.aside);
+                if state.stopping || !state.leading || counted >= state.at_once {
                     return Next::Idle(None);
                 }
                 state.engine.next(now, cache)
@@ -237,9 +254,10 @@ impl<R: Narrate> Controller<R> {
                 Next::Begin { key, effect } => {
                     self.state().rests.over(&key);
                     self.tell_of_beginning(&key);
-                    let controller = self.clone();
+                    let (controller, aside) = (self.clone(), self.counted_by_driver(&effect));
                     tokio::spawn(async move {
-                        if let Err(panic) = AssertUnwindSafe(controller.clone().act(key, effect)).catch_unwind().await {
+                        let acting = AssertUnwindSafe(controller.clone().act(key, effect, aside));
+                        if let Err(panic) = acting.catch_unwind().await {
                             controller.tell_of_panic("took in an outcome", &*panic);
                         }
                     });
@@ -248,9 +266,9 @@ impl<R: Narrate> Controller<R> {
         }
     }
 
-    async fn act(self: Arc<Self>, key: Arc<R::Key>, effect: Effect) {
+    async fn act(self: Arc<Self>, key: Arc<R::Key>, effect: Effect, mut aside: Option<Aside<R>>) {
         let began = Instant::now();
-        let outcome = self.perform(effect).await;
+        let outcome = self.in_turn(effect, &mut aside, async |effect| self.perform_and_tell(&key, effect).await).await;
         // No decision sees anything older than the answer to our own write (reliability 104).
         let fold = self.state().engine.fold(&key, &outcome);
         if let Some(fold) = fold {
@@ -276,6 +294,19 @@ impl<R: Narrate> Controller<R> {
             observe(&key, &ended.action, &acted);
         }
         self.tell_of_end(&key, &ended, &outcome);
+    }
+
+    /// Performs an effect. What takes long is told while it does, if its action has words for that.
+    async fn perform_and_tell(&self, key: &R::Key, effect: Effect) -> Outcome {
+        let mut performed = pin!(self.perform(effect));
+        let mut patience = FIRST_WORD;
+        loop {
+            match tokio::time::timeout(patience, &mut performed).await {
+                Ok(outcome) => return outcome,
+                Err(_) => self.tell_of_slowness(key),
+            }
+            patience = NEXT_WORD;
+        }
     }
 
     async fn perform(&self, effect: Effect) -> Outcome {

@@ -42,6 +42,7 @@ impl Hands for SharedHands {
                     got
                 }
                 Effect::List { kind, namespace } => self.kube.read_all(kind, &namespace).await,
+                Effect::Token(wish) => self.kube.token(&wish).await,
                 Effect::Write(write) => self.kube.write(&write).await,
                 Effect::Call { to, call } => self.call(&to, call).await,
                 Effect::Host(op) => self.on_machine(op).await,
@@ -51,13 +52,22 @@ impl Hands for SharedHands {
     }
 }
 
+/// KL-7: a driver that registers answers at once, or is asked again; nobody waits minutes for a word.
+fn deadline(method: csi::Method, longest: Duration) -> Duration {
+    match method {
+        csi::Method::GetInfo => longest.min(Duration::from_secs(1)),
+        csi::Method::GetCSIDriverInfo | csi::Method::NotifyRegistrationStatus => longest.min(Duration::from_secs(5)),
+        _ => longest,
+    }
+}
+
 impl SharedHands {
     async fn call(&self, to: &Endpoint, call: Call) -> Outcome {
         let Some(line) = self.drivers.to(to) else {
             return Outcome::Refused(Refusal::Driver(Code::Unavailable, format!("driver {to} is not registered here")));
         };
         let (method, trace) = (call.method(), self.secrets.trace(&call));
-        let got = io_csi::outcome(method, line.driver.call(call, self.timeout).await);
+        let got = io_csi::outcome(method, line.driver.call(call, deadline(method, self.timeout)).await);
         self.secrets.answered(trace, &got);
         got
     }

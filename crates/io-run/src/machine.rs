@@ -13,6 +13,8 @@ pub const OP_DEADLINE: Duration = Duration::from_secs(60);
 /// How many operations are done side by side. Hung ones count too, so there are more than a machine with a few dead
 /// filesystems needs.
 const WORKERS: usize = 128;
+/// The same for whoever begins few at once and many only where they hang: a thread that waits costs next to nothing.
+const MANY_WORKERS: usize = 1024;
 /// How often a long copy says how far it has come.
 const PROGRESS: Duration = Duration::from_secs(10);
 
@@ -30,6 +32,11 @@ pub fn workers(host: Arc<Host>) -> Workers {
     Workers::new(host, WORKERS)
 }
 
+/// Threads for the operations of controllers, which keep to a number of their own (reliability 50).
+pub fn workers_for_controllers(host: Arc<Host>) -> Workers {
+    Workers::new(host, MANY_WORKERS)
+}
+
 /// Performs an operation in a worker thread.
 pub async fn perform(workers: &Workers, op: Op) -> Result<Reply, OpFailure> {
     let (say, heard) = oneshot::channel();
@@ -41,7 +48,8 @@ pub async fn perform(workers: &Workers, op: Op) -> Result<Reply, OpFailure> {
 /// has no deadline: its caller may stop waiting, but it is never begun a second time beside itself.
 pub async fn wait(op: &Op, mut heard: oneshot::Receiver<Result<Reply, HostError>>) -> Option<Result<Reply, OpFailure>> {
     let (patience, endless) = match op {
-        Op::CopyTogether { .. } | Op::RemoveTree { .. } => (PROGRESS, true),
+        Op::CopyTogether { .. } | Op::RemoveTree { .. } | Op::SetGroup { .. } => (PROGRESS, true),
+        Op::RunHandler { timeout_millis, .. } => (OP_DEADLINE + Duration::from_millis(*timeout_millis), false),
         Op::StopProcess { grace_millis, .. } => (OP_DEADLINE + Duration::from_millis(*grace_millis), false),
         _ => (OP_DEADLINE, false),
     };
@@ -56,6 +64,10 @@ pub async fn wait(op: &Op, mut heard: oneshot::Receiver<Result<Reply, HostError>
 }
 
 fn tell_progress(op: &Op) {
+    if let Op::SetGroup { path, group, .. } = op {
+        // KL-85: a volume with many files keeps its pod waiting.
+        tracing::warn!("the files in {path} are still being given to group {group}");
+    }
     let Op::CopyTogether { copies } = op else { return };
     for copy in copies {
         match io_host::copied_so_far(&copy.to) {

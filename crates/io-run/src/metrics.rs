@@ -53,6 +53,11 @@ struct ActionLabels {
     outcome: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ForcedLabels {
+    reason: &'static str,
+}
+
 type MakeHistogram = fn() -> Histogram;
 
 /// An action that has ended.
@@ -81,6 +86,8 @@ pub struct Metrics {
     leads: Family<LeaseLabels, Gauge>,
     decisions: Family<DecisionLabels, Counter>,
     actions: Family<ActionLabels, Counter>,
+    /// A counter by nature; upstream's has no `_total` at its end, which the encoder would put there.
+    forced: Family<ForcedLabels, Gauge>,
     volumes: VolumeMetrics,
 }
 
@@ -98,6 +105,7 @@ impl Default for Metrics {
             leads: Family::default(),
             decisions: Family::default(),
             actions: Family::default(),
+            forced: Family::default(),
             volumes: VolumeMetrics::default(),
         };
         metrics.register();
@@ -116,6 +124,11 @@ impl Metrics {
         registry.register("leader_election_master_status", "1 while this process leads", self.leads.clone());
         registry.register("longshore_decisions", "decisions of the rules, with their reason", self.decisions.clone());
         registry.register("longshore_actions", "actions performed, and how they ended", self.actions.clone());
+        registry.register(
+            "attachdetach_controller_forced_detaches",
+            "volumes taken from nodes without their word",
+            self.forced.clone(),
+        );
         self.volumes.register(&mut registry);
         let started = Gauge::<f64, AtomicU64>::default();
         started.set(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64()));
@@ -149,6 +162,13 @@ impl Metrics {
         if outcome != "done" {
             self.retries.get_or_create(&QueueLabels { name: controller }).inc();
         }
+    }
+
+    /// A volume was taken from a node without the node's word: because it is out of service, or its time was up
+    /// (AD-23).
+    pub fn force_detached(&self, out_of_service: bool) {
+        let reason = if out_of_service { "out-of-service" } else { "timeout" };
+        self.forced.get_or_create(&ForcedLabels { reason }).inc();
     }
 
     /// An attempt to make a claim's volume has ended: after so long, or in failure.
@@ -192,6 +212,9 @@ mod tests {
         };
         metrics.called(&labels, Duration::from_millis(200));
         metrics.leads("the-lease", true);
+        metrics.force_detached(true);
+        metrics.force_detached(false);
+        metrics.force_detached(false);
         metrics.queued("attacher", 3, 2);
         metrics.acted(&Acted {
             controller: "attacher",
@@ -207,6 +230,8 @@ mod tests {
             &format!("csi_sidecar_operations_seconds_bucket{{le=\"0.1\",{call}}} 0"),
             &format!("csi_sidecar_operations_seconds_count{{{call}}} 1"),
             "leader_election_master_status{name=\"the-lease\"} 1",
+            "attachdetach_controller_forced_detaches{reason=\"out-of-service\"} 1",
+            "attachdetach_controller_forced_detaches{reason=\"timeout\"} 2",
             "workqueue_depth{name=\"attacher\"} 3",
             "workqueue_adds_total{name=\"attacher\"} 2",
             "workqueue_retries_total{name=\"attacher\"} 1",

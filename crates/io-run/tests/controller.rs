@@ -270,3 +270,22 @@ async fn an_action_that_panics_is_unknown_and_the_others_go_on() {
     controller.stop();
     running.await.unwrap();
 }
+
+// KL-85: users hear of an action that takes long, and of none that does not.
+#[tokio::test(start_paused = true)]
+async fn what_takes_long_is_told_while_it_does() {
+    let hands = Slow::new(0);
+    let (facts, controller) = controller(&hands);
+    tokio::spawn(controller.clone().run());
+    facts.replace(Kind::PersistentVolumeClaim, 5, vec![claim("a", 3, false)]);
+    settle().await;
+    tokio::time::sleep(Duration::from_secs(29)).await;
+    settle().await;
+    assert_eq!((hands.begun(), hands.events.lock().unwrap().len()), (1, 0), "it may take a moment");
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    settle().await;
+    assert_eq!(hands.events.lock().unwrap().concat(), "the mark takes long");
+    hands.permits.add_permits(1);
+    settle().await;
+    assert_eq!(hands.begun(), 1, "it is done once");
+}

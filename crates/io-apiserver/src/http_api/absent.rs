@@ -113,12 +113,11 @@ fn instead(plural: &str) -> Option<&'static str> {
 /// The refusal of a part of an object that is not served.
 pub(crate) fn part(path: &ResourcePath) -> Refusal {
     let told = match (path.kind.plural(), path.subresource.as_str()) {
-        ("pods", "exec" | "attach") => {
-            let verb = &path.subresource;
-            format!(
-                "Longshore's embedded server has no {verb}: read what a pod writes with kubectl logs, and put what it \
-                 should do into its command"
-            )
+        ("pods", "exec") => "this server runs no containers, so no command can be run in one".to_owned(),
+        ("pods", "attach") => {
+            "Longshore's embedded server has no attach: read what a pod writes with kubectl logs -f, and run a command \
+             in it with kubectl exec"
+                .to_owned()
         }
         ("pods", "portforward") => {
             "Longshore's embedded server has no port-forward: a pod with hostNetwork is at this machine's addresses"
@@ -129,7 +128,10 @@ pub(crate) fn part(path: &ResourcePath) -> Refusal {
                 .to_owned()
         }
         ("pods", "eviction") => "Longshore's embedded server has no eviction: delete the pod".to_owned(),
-        ("pods" | "nodes", "proxy") => "Longshore's embedded server has no proxy to pods or nodes".to_owned(),
+        ("pods" | "nodes", "proxy") => {
+            "Longshore's embedded server has no proxy to pods or nodes but for a node's stats/summary and metrics"
+                .to_owned()
+        }
         (_, _) => "the server could not find the requested resource".to_owned(),
     };
     // Without a name, as Kubernetes says of a part it does not know: kubectl tells that from a pod that is not there.

@@ -33,9 +33,43 @@ pub(crate) fn holder(core: &Core, header: &HeaderValue) -> Option<(Identity, Fie
     if lives(core, &account) { Some((account.identity(), FieldStanding::Token { account, until })) } else { None }
 }
 
-/// Whether this very account is still there.
+/// Whether this very account is still there, and the pod that the token was made for.
 pub(crate) fn lives(core: &Core, account: &Account) -> bool {
-    core.hub.read(|store| account_uid(store, &account.namespace, &account.name)).is_some_and(|uid| uid == account.uid)
+    core.hub.read(|store| {
+        let own = account_uid(store, &account.namespace, &account.name).is_some_and(|uid| uid == account.uid);
+        own && account.pod.as_ref().is_none_or(|(name, uid)| {
+            store.get(Kind::Pod, &account.namespace, name).is_some_and(|pod| pod.uid() == uid)
+        })
+    })
+}
+
+/// The pod that a token is to die with: one of the account, by its name and uid.
+fn bound_pod(core: &Core, namespace: &str, account: &str, bound: &Value) -> Result<Option<(String, String)>, Refusal> {
+    if bound.is_null() {
+        return Ok(None);
+    }
+    let text = |key: &str| bound[key].as_str().unwrap_or_default();
+    if text("kind") != "Pod" || !matches!(text("apiVersion"), "v1" | "") {
+        let told = "tokens can be bound to a Pod alone; name one in spec.boundObjectRef, or leave it out";
+        return Err(Refusal::bad_request(told));
+    }
+    let name = text("name");
+    let found = core.hub.read(|store| {
+        let pod = store.get(Kind::Pod, namespace, name)?;
+        let own = pod.value["spec"]["serviceAccountName"].as_str().unwrap_or("default") == account;
+        Some((pod.uid().to_owned(), own))
+    });
+    let Some((uid, own)) = found else {
+        return Err(Failure::NotFound { kind: Kind::Pod, name: name.to_owned() }.into());
+    };
+    if !text("uid").is_empty() && text("uid") != uid {
+        let message = format!("the pod has uid {uid}, and spec.boundObjectRef.uid says another");
+        return Err(Failure::Conflict { kind: Kind::Pod, name: name.to_owned(), message }.into());
+    }
+    if !own {
+        return Err(Refusal::bad_request(format!("pod {name} is not of service account {account}")));
+    }
+    Ok(Some((name.to_owned(), uid)))
 }
 
 fn account_uid(store: &Store, namespace: &str, name: &str) -> Option<String> {
@@ -50,9 +84,7 @@ pub(crate) async fn token(core: &Core, info: &RequestInfo, body: Bytes) -> Resul
     let uid = core.hub.read(|store| account_uid(store, &namespace, &name));
     let uid = uid.ok_or_else(|| Failure::NotFound { kind: info.path.kind, name: name.clone() })?;
     let spec = &request["spec"];
-    if !spec["boundObjectRef"].is_null() {
-        return Err(Refusal::bad_request("tokens cannot be bound to an object here; leave spec.boundObjectRef out"));
-    }
+    let pod = bound_pod(core, &namespace, &name, &spec["boundObjectRef"])?;
     let seconds = spec["expirationSeconds"].as_i64().unwrap_or(USUAL);
     if !(SHORTEST..=LONGEST).contains(&seconds) {
         let told = format!("spec.expirationSeconds must be between {SHORTEST} and {LONGEST}");
@@ -61,7 +93,8 @@ pub(crate) async fn token(core: &Core, info: &RequestInfo, body: Bytes) -> Resul
     let named: Vec<String> =
         spec["audiences"].as_array().into_iter().flatten().filter_map(|a| a.as_str().map(str::to_owned)).collect();
     let audiences = if named.is_empty() { vec![AUDIENCE.to_owned()] } else { named };
-    let (now, account) = (unix_now(), Account { namespace, name, uid });
+    let bound = spec["boundObjectRef"].clone();
+    let (now, account) = (unix_now(), Account { namespace, name, uid, pod });
     let token = core.signer.issue(&account, &audiences, now, now + seconds);
     let until = api::Time::from_unix_millis(u64::try_from(now + seconds).unwrap_or(0) * 1000).0;
     if !request.is_object() {
@@ -71,6 +104,9 @@ pub(crate) async fn token(core: &Core, info: &RequestInfo, body: Bytes) -> Resul
     request["kind"] = json!("TokenRequest");
     request["metadata"] = json!({"name": account.name, "namespace": account.namespace});
     request["spec"] = json!({"audiences": audiences, "expirationSeconds": seconds});
+    if !bound.is_null() {
+        request["spec"]["boundObjectRef"] = bound;
+    }
     request["status"] = json!({"token": token, "expirationTimestamp": until});
     respond::value(StatusCode::CREATED, info.accepted, &request)
 }

@@ -123,6 +123,7 @@ fn subresources(kind: Kind) -> Vec<Part> {
     }
     if kind == Kind::Pod {
         parts.push(Part { name: "log", kind: "Pod", verbs: &["get"] });
+        parts.push(Part { name: "exec", kind: "PodExecOptions", verbs: &["create", "get"] });
         parts.push(Part { name: "binding", kind: "Binding", verbs: &["create"] });
     }
     if kind == Kind::ServiceAccount {

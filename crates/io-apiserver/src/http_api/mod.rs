@@ -4,6 +4,7 @@ mod absent;
 mod account;
 mod body;
 mod discovery;
+mod exec;
 mod negotiate;
 mod openapi;
 mod options;
@@ -21,17 +22,18 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
 use http::request::Parts;
-use http::{Method, Response, StatusCode};
+use http::{HeaderName, Method, Response, StatusCode};
 use rules_store::{Attributes, Kind};
 
 use crate::Core;
+use crate::audit::Audited;
 use crate::auth::{self, Identity};
 use crate::refusal::Refusal;
 use crate::tls::{Closing, Door};
 
 pub(crate) use negotiate::{Accepted, Encoding, Form};
 pub(crate) use options::Options;
-pub(crate) use path::{ResourcePath, Route};
+pub(crate) use path::{ResourcePath, Route, parse as parse_path};
 use standing::FieldStanding;
 
 /// A request about a resource, parsed.
@@ -53,33 +55,67 @@ pub(crate) fn router(core: Arc<Core>, extra: Router) -> Router {
         .layer(middleware::from_fn_with_state(core, authenticate))
 }
 
-async fn authenticate(State(core): State<Arc<Core>>, mut request: Request, next: Next) -> Response<Body> {
-    let path = request.uri().path();
-    if auth::is_open_to_all(path) {
-        return next.run(request).await;
+async fn authenticate(State(core): State<Arc<Core>>, request: Request, next: Next) -> Response<Body> {
+    let health = auth::is_open_to_all(request.uri().path());
+    let mut audited = core.audit.as_ref().and_then(|_| Audited::of(&request, health));
+    let (mut answer, identity) = serve(&core, request, next, health, audited.as_mut()).await;
+    if let (Some(audit), Some(audited)) = (&core.audit, audited) {
+        answer.headers_mut().extend(audited.id().map(|id| (HeaderName::from_static("audit-id"), id)));
+        audit.tell(audited, identity.as_ref(), answer.status()).await;
     }
-    let Some((caller, standing)) = standing::caller(&core, &request) else {
-        return Refusal::unauthorized().into_response();
+    answer
+}
+
+/// Serves a request, and says as whom it was served.
+async fn serve(
+    core: &Core,
+    mut request: Request,
+    next: Next,
+    open: bool,
+    audited: Option<&mut Audited>,
+) -> (Response<Body>, Option<Identity>) {
+    if open {
+        return (next.run(request).await, None);
+    }
+    let Some((caller, standing)) = standing::caller(core, &request) else {
+        return (Refusal::unauthorized().into_response(), None);
     };
     if let Some(door) = request.extensions().get::<Door>() {
         door.open();
     }
-    let identity = match standing::impersonate(&core, caller, request.headers()) {
+    if let Some(audited) = audited {
+        audited.by(&caller);
+    }
+    let identity = match standing::impersonate(core, caller, request.headers()) {
         Ok(identity) => identity,
-        Err(refusal) => return refusal.into_response(),
+        Err(refusal) => return (refusal.into_response(), None),
     };
+    let path = request.uri().path();
     // Resources are judged once their path is understood; what is served here, every known caller may ask.
     let judged_later = ["/api", "/apis", "/openapi"].iter().any(|p| path == *p || path.starts_with(&format!("{p}/")));
-    if !judged_later {
+    let proxied = node_behind(path);
+    if !judged_later || proxied.is_some() {
         let verb = request.method().as_str().to_ascii_lowercase();
-        let attributes = Attributes { verb: &verb, path, ..Attributes::default() };
+        let attributes = match proxied {
+            Some(name) => {
+                Attributes { verb: &verb, resource: "nodes", subresource: "proxy", name, ..Attributes::default() }
+            }
+            None => Attributes { verb: &verb, path, ..Attributes::default() },
+        };
         if let Err(refusal) = core.hub.read(|store| auth::authorize(store, &identity, &attributes)) {
-            return refusal.into_response();
+            return (refusal.into_response(), Some(identity));
         }
     }
     request.extensions_mut().insert(standing);
-    request.extensions_mut().insert(identity);
-    next.run(request).await
+    request.extensions_mut().insert(identity.clone());
+    (next.run(request).await, Some(identity))
+}
+
+/// The node whose own answers a path asks for. What is served there is not the API server's, but the right to it is
+/// judged here.
+fn node_behind(path: &str) -> Option<&str> {
+    let (node, rest) = path.strip_prefix("/api/v1/nodes/")?.split_once('/')?;
+    (rest == "proxy" || rest.starts_with("proxy/")).then_some(node)
 }
 
 async fn dispatch(State(core): State<Arc<Core>>, request: Request) -> Response<Body> {
@@ -166,6 +202,10 @@ fn document(parts: &Parts, route: &Route) -> Result<Response<Body>, Refusal> {
 fn verb(method: &Method, info: &RequestInfo) -> Option<&'static str> {
     let collection = info.path.name.is_empty();
     let watch = info.options.watch || info.path.watch;
+    // A WebSocket begins with GET, and runs a command all the same.
+    if info.path.kind == Kind::Pod && info.path.subresource == "exec" && matches!(method.as_str(), "GET" | "POST") {
+        return Some("create");
+    }
     match (method.as_str(), collection) {
         ("GET", _) if watch && info.path.subresource.is_empty() => Some("watch"),
         ("GET", true) => Some("list"),
@@ -236,12 +276,13 @@ async fn resource(core: &Arc<Core>, parts: &Parts, info: RequestInfo, body: Body
             write::patch(core, &info, body::read(body, patience).await?).await
         }
         ("log", "get") if pods => read::log(core, &info, end).await,
+        ("exec", "create") if pods => exec::exec(core, parts, &info, end).await,
         ("binding", "create") if pods => write::bind(core, &info, body::read(body, patience).await?).await,
         ("token", "create") if accounts => account::token(core, &info, body::read(body, patience).await?).await,
         ("", _) => Err(Refusal::method_not_allowed(&parts.method)),
         ("status", _) if info.path.kind.has_status() => Err(Refusal::method_not_allowed(&parts.method)),
         ("token", _) if accounts => Err(Refusal::method_not_allowed(&parts.method)),
-        ("log" | "binding", _) if pods => Err(Refusal::method_not_allowed(&parts.method)),
+        ("log" | "binding" | "exec", _) if pods => Err(Refusal::method_not_allowed(&parts.method)),
         (_, _) => Err(absent::part(&info.path)),
     }
 }

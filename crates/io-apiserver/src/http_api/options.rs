@@ -33,6 +33,9 @@ pub(crate) struct Options {
     pub limit_bytes: Option<u64>,
     pub since_seconds: Option<u64>,
     pub since_time: String,
+    pub command: Vec<String>,
+    pub stdin: bool,
+    pub tty: bool,
 }
 
 impl Options {
@@ -76,6 +79,9 @@ impl Options {
             "limitBytes" => self.limit_bytes = number(key, &value)?,
             "sinceSeconds" => self.since_seconds = number(key, &value)?,
             "sinceTime" => self.since_time = value,
+            "command" => self.command.push(value),
+            "stdin" => self.stdin = truth(key, &value)?,
+            "tty" => self.tty = truth(key, &value)?,
             // Servers ignore what they do not know; clients send `pretty`, `timeout` and newer options freely.
             _ => {}
         }

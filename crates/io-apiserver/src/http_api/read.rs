@@ -38,7 +38,7 @@ pub(crate) fn get(core: &Core, info: &RequestInfo) -> Result<Response<Body>, Ref
     respond::object(StatusCode::OK, info.accepted, &info.options, &object, None)
 }
 
-fn find(core: &Core, path: &ResourcePath) -> Result<Arc<Stored>, Refusal> {
+pub(super) fn find(core: &Core, path: &ResourcePath) -> Result<Arc<Stored>, Refusal> {
     core.hub
         .read(|store| store.get(path.kind, &path.namespace, &path.name))
         .ok_or_else(|| Failure::NotFound { kind: path.kind, name: path.name.clone() }.into())
@@ -236,7 +236,7 @@ fn waits(pod: &Stored, container: &str) -> bool {
     statuses.any(|status| status["state"]["waiting"].is_object())
 }
 
-fn choose_container(pod: &Stored, asked: Option<&str>) -> Result<String, Refusal> {
+pub(super) fn choose_container(pod: &Stored, asked: Option<&str>) -> Result<String, Refusal> {
     let names = |list: &str| -> Vec<String> {
         let containers = pod.value["spec"][list].as_array();
         containers.into_iter().flatten().filter_map(|c| c["name"].as_str().map(str::to_owned)).collect()

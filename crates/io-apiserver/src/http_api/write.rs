@@ -5,7 +5,9 @@ use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use http::{Response, StatusCode};
-use rules_store::{EventType, FieldValidation, PatchKind, Precondition, Request, Subresource, Target, WriteOptions};
+use rules_store::{
+    DeletePropagation, EventType, FieldValidation, PatchKind, Precondition, Request, Subresource, Target, WriteOptions,
+};
 use serde_json::{Value, json};
 
 use super::body::{self, Decoded};
@@ -98,19 +100,28 @@ struct DeleteOptions {
     preconditions: Precondition,
     grace_seconds: Option<i64>,
     dry_run: bool,
-    /// What the object owns is to go before it.
-    foreground: bool,
+    /// What becomes of what the object owns.
+    propagation: DeletePropagation,
 }
 
-const NO_COLLECTOR: &str = "propagationPolicy: there is no garbage collector here, so what the object owns stays, and \
-                            the object does not wait for it; delete it yourself";
+/// What a client asks for; the older way to ask is a flag.
+fn propagation(policy: Option<&str>, orphan: Option<bool>) -> Result<DeletePropagation, Refusal> {
+    match (policy, orphan) {
+        (None | Some("Background"), None | Some(false)) => Ok(DeletePropagation::Background),
+        (Some("Foreground"), None | Some(false)) => Ok(DeletePropagation::Foreground),
+        (Some("Orphan"), _) | (None, Some(true)) => Ok(DeletePropagation::Orphan),
+        (Some(other), _) => Err(Refusal::from(rules_store::Failure::bad_request(format!(
+            "propagationPolicy {other} cannot be had; write Background, Foreground or Orphan"
+        )))),
+    }
+}
 
 async fn delete_options(info: &RequestInfo, body: Bytes) -> Result<DeleteOptions, Refusal> {
     let mut options = DeleteOptions {
         preconditions: Precondition::default(),
         grace_seconds: info.options.grace_period_seconds,
         dry_run: info.options.dry_run,
-        foreground: info.options.propagation_policy.as_deref() == Some("Foreground"),
+        propagation: propagation(info.options.propagation_policy.as_deref(), None)?,
     };
     if body.trim_ascii().is_empty() {
         return Ok(options);
@@ -124,7 +135,9 @@ async fn delete_options(info: &RequestInfo, body: Bytes) -> Result<DeleteOptions
     if let Some(seconds) = sent["gracePeriodSeconds"].as_i64() {
         options.grace_seconds = Some(seconds);
     }
-    options.foreground |= sent["propagationPolicy"] == "Foreground";
+    if sent["propagationPolicy"].is_string() || sent["orphanDependents"].is_boolean() {
+        options.propagation = propagation(sent["propagationPolicy"].as_str(), sent["orphanDependents"].as_bool())?;
+    }
     for value in sent["dryRun"].as_array().into_iter().flatten() {
         options.dry_run |= query::dry_run(value.as_str().unwrap_or("?"))?;
     }
@@ -133,13 +146,12 @@ async fn delete_options(info: &RequestInfo, body: Bytes) -> Result<DeleteOptions
 
 /// DELETE of one object.
 pub(crate) async fn delete(core: &Core, info: &RequestInfo, body: Bytes) -> Result<Response<Body>, Refusal> {
-    let DeleteOptions { preconditions, grace_seconds, dry_run, foreground } = delete_options(info, body).await?;
-    let warnings = if foreground { vec![NO_COLLECTOR.to_owned()] } else { Vec::new() };
-    let request = Request::Delete { target: target(info), preconditions, grace_seconds, dry_run };
+    let DeleteOptions { preconditions, grace_seconds, dry_run, propagation } = delete_options(info, body).await?;
+    let request = Request::Delete { target: target(info), preconditions, grace_seconds, propagation, dry_run };
     let done = core.writer.write(&info.identity.user, request).await?;
     // An object that only waits for its finalizers or its grace is shown, so that the client can wait with it.
     if done.event == Some(EventType::Modified) || (done.reply.is_deleting() && done.event.is_none()) {
-        return object_reply(info, StatusCode::OK, done, warnings);
+        return object_reply(info, StatusCode::OK, done, Vec::new());
     }
     let kind = info.path.kind;
     let mut details = json!({"name": info.path.name, "kind": kind.plural(), "uid": done.reply.uid()});
@@ -149,9 +161,7 @@ pub(crate) async fn delete(core: &Core, info: &RequestInfo, body: Bytes) -> Resu
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details,
     });
-    let mut response = respond::value(StatusCode::OK, info.accepted, &status)?;
-    respond::warn(response.headers_mut(), &warnings);
-    Ok(response)
+    respond::value(StatusCode::OK, info.accepted, &status)
 }
 
 /// DELETE of a collection: each object that matches now, by its uid.
@@ -167,6 +177,7 @@ pub(crate) async fn delete_collection(core: &Core, info: &RequestInfo, body: Byt
             target: Target::new(object.key.kind, &*object.key.namespace, &*object.key.name),
             preconditions: Precondition { uid: Some(object.uid().to_owned()), resource_version: None },
             grace_seconds: options.grace_seconds,
+            propagation: options.propagation,
             dry_run: options.dry_run,
         };
         pending.push(core.writer.write(&info.identity.user, request));

@@ -63,6 +63,14 @@ impl<R: Narrate> Controller<R> {
         }
     }
 
+    /// The action on a key takes long.
+    pub(super) fn tell_of_slowness(&self, key: &R::Key) {
+        let slow = self.state().engine.doing(key).and_then(|doing| doing.action.news().slow);
+        if let Some((reason, text)) = slow {
+            self.say(key, EventType::Warning, reason, || text);
+        }
+    }
+
     /// The action on a key has ended.
     pub(super) fn tell_of_end(&self, key: &R::Key, ended: &Ended<R::Action>, outcome: &Outcome) {
         let Ended { action, why, attempt } = ended;

@@ -2,7 +2,7 @@
 
 use api::{Kind, ObjectKey, ObjectRef, Patch, PersistentVolumeClaim, Write};
 use control::{
-    Action, BackOff, Cache, Decision, Effect, Narrate, Outcome, Permission, Route, Rules, Timestamp, Why, routes,
+    Action, BackOff, Cache, Decision, Effect, Narrate, News, Outcome, Permission, Route, Rules, Timestamp, Why, routes,
 };
 
 pub const MARK: &str = "test/mark";
@@ -20,6 +20,9 @@ impl Action for Mark {
     fn effect(&self) -> Effect {
         let target = ObjectRef { kind: Kind::PersistentVolumeClaim, key: self.0.metadata.key() };
         Effect::Write(Write::Patch { target, subresource: None, patch: Patch::add_finalizer(&self.0.metadata, MARK) })
+    }
+    fn news(&self) -> News {
+        News { slow: Some(("SlowMark", "the mark takes long".into())), ..News::default() }
     }
     fn permissions() -> &'static [Permission] {
         &[]
