@@ -15,6 +15,8 @@ use crate::{Kernel, begun, refused};
 pub enum KernelFault {
     /// No room: what would take any is refused, and nothing changes.
     NoSpace,
+    /// Somebody uses it: refused, and nothing changes.
+    Busy,
     /// An error of the disk. It is told after the operation was done, or before.
     Io {
         /// It was done all the same.
@@ -75,6 +77,9 @@ impl Kernel {
                 return Err(refused(FailureKind::NoSpace, format!("{op:?}: no space left on device")));
             }
             KernelFault::NoSpace => return self.whole(op),
+            KernelFault::Busy => {
+                return Err(refused(FailureKind::Busy, format!("{} is busy", op.works_on())));
+            }
             KernelFault::Io { done } => (op.works_on(), FailureKind::Kernel, done, "input/output error"),
             KernelFault::Hung { done } => (op.works_on(), FailureKind::Hung, done, "has not ended and goes on"),
         };
@@ -117,6 +122,8 @@ fn takes_room(op: &Op) -> bool {
         Op::MakeDir { .. }
         | Op::MakePlace { .. }
         | Op::MakeScratch { .. }
+        | Op::ShowFiles { .. }
+        | Op::HostPath { .. }
         | Op::WriteFile { .. }
         | Op::CreateImage { .. }
         | Op::CopyTogether { .. }
@@ -125,7 +132,8 @@ fn takes_room(op: &Op) -> bool {
         | Op::MakeFilesystem { .. }
         | Op::GrowFilesystem { .. }
         | Op::StartProcess(_) => true,
-        Op::RemoveDir { .. }
+        Op::SetGroup { .. }
+        | Op::RemoveDir { .. }
         | Op::RemoveFile { .. }
         | Op::Discard { .. }
         | Op::RemoveTree { .. }
@@ -136,10 +144,14 @@ fn takes_room(op: &Op) -> bool {
         | Op::SetReadAhead { .. }
         | Op::CheckFilesystem { .. }
         | Op::Mount { .. }
+        | Op::MountMemory { .. }
+        | Op::MeasureTree { .. }
         | Op::Bind { .. }
         | Op::BindDevice { .. }
         | Op::Measure { .. }
         | Op::Unmount { .. }
+        | Op::AskProcess { .. }
+        | Op::RunHandler { .. }
         | Op::StopProcess { .. }
         | Op::ForgetProcess { .. } => false,
     }

@@ -14,6 +14,7 @@
 
 extern crate alloc;
 
+mod contents;
 mod fault;
 mod files;
 mod loops;
@@ -100,11 +101,43 @@ impl Kernel {
         self
     }
 
+    /// Every mount, those made first first.
+    pub fn mount_table(&self) -> Vec<Mounted> {
+        self.mounts.iter().map(|mount| self.told(mount)).collect()
+    }
+
+    /// Every loop device that shows a file.
+    pub fn loop_table(&self) -> Vec<Looped> {
+        self.loops.iter().map(|(number, entry)| self.looped(*number, entry)).collect()
+    }
+
+    /// The content of a plain file; `None` if it is not there.
+    pub fn bytes_of(&self, path: &str) -> Result<Option<Vec<u8>>, Failure> {
+        let Some(at) = self.walk(path)? else { return Ok(None) };
+        match &self.nodes[&at.ino] {
+            Node::File(file) => Ok(Some(file.bytes())),
+            Node::Dir(_) | Node::Link(_) | Node::Device(_) => {
+                Err(refused(FailureKind::WrongKind, alloc::format!("{path} is not a plain file")))
+            }
+        }
+    }
+
+    /// The names in a directory, sorted; none if it is not there.
+    pub fn names_in(&self, path: &str) -> Result<Vec<String>, Failure> {
+        let Some(at) = self.walk(path)? else { return Ok(Vec::new()) };
+        Ok(self.entries(at.ino, path)?.keys().map(ToString::to_string).collect())
+    }
+
     fn done(&mut self, op: &Op) -> Result<Reply, Failure> {
         let done = |()| Reply::Done;
         match op {
             Op::MakeDir { path } => self.make_dir(path).map(|_| Reply::Done),
             Op::MakePlace { path } | Op::MakeScratch { path } => self.make_place(path).map(|_| Reply::Done),
+            Op::SetGroup { path, .. } => self.set_group(path).map(done),
+            Op::MountMemory { target, .. } => self.mount_memory(target).map(done),
+            Op::ShowFiles { path, files, .. } => self.show_files(path, files).map(done),
+            Op::HostPath { path, kind } => self.host_path(path, *kind).map(done),
+            Op::MeasureTree { path } => self.measure_tree(path).map(Reply::Usage),
             Op::RemoveDir { path } => self.remove_dir(path).map(done),
             Op::WriteFile { path, bytes } => self.write_file(path, bytes).map(done),
             Op::RemoveFile { path } => self.remove_file(path).map(done),
@@ -132,7 +165,8 @@ impl Kernel {
             Op::Measure { path } => self.measure(path).map(Reply::Usage),
             Op::Unmount { target } => self.unmount(target).map(done),
             Op::StartProcess(process) => self.start_process(process).map(done),
-            Op::StopProcess { name, .. } => self.stop_process(name).map(done),
+            Op::RunHandler { name, .. } => self.run_handler(name).map(done),
+            Op::AskProcess { name } | Op::StopProcess { name, .. } => self.stop_process(name).map(done),
             Op::ForgetProcess { name } => self.forget_process(name).map(done),
         }
     }
@@ -157,26 +191,19 @@ impl Machine for Kernel {
     }
 
     fn mounts(&mut self) -> Result<Vec<Mounted>, Failure> {
-        Ok(self.mounts.iter().map(|mount| self.told(mount)).collect())
+        Ok(self.mount_table())
     }
 
     fn loops(&mut self) -> Result<Vec<Looped>, Failure> {
-        Ok(self.loops.iter().map(|(number, entry)| self.looped(*number, entry)).collect())
+        Ok(self.loop_table())
     }
 
     fn read_file(&mut self, path: &str) -> Result<Option<Vec<u8>>, Failure> {
-        let Some(at) = self.walk(path)? else { return Ok(None) };
-        match &self.nodes[&at.ino] {
-            Node::File(file) => Ok(Some(file.bytes())),
-            Node::Dir(_) | Node::Link(_) | Node::Device(_) => {
-                Err(refused(FailureKind::WrongKind, alloc::format!("{path} is not a plain file")))
-            }
-        }
+        self.bytes_of(path)
     }
 
     fn list_dir(&mut self, path: &str) -> Result<Vec<String>, Failure> {
-        let Some(at) = self.walk(path)? else { return Ok(Vec::new()) };
-        Ok(self.entries(at.ino, path)?.keys().map(ToString::to_string).collect())
+        self.names_in(path)
     }
 
     fn processes(&mut self) -> Result<BTreeMap<String, ProcessState>, Failure> {

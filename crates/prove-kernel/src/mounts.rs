@@ -20,6 +20,8 @@ pub(crate) enum Fs {
     Base,
     Devices,
     Loop(u32),
+    /// In memory, by its root.
+    Memory(Ino),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -92,7 +94,7 @@ impl Kernel {
     pub(crate) fn is_read_only(&self, mount: &Mount) -> bool {
         let whole = match mount.fs {
             Fs::Loop(number) => self.supers.get(&number).is_some_and(|found| found.read_only),
-            Fs::Base | Fs::Devices => false,
+            Fs::Base | Fs::Devices | Fs::Memory(_) => false,
         };
         mount.read_only || whole
     }
@@ -101,6 +103,7 @@ impl Kernel {
         let (top, fstype) = match mount.fs {
             Fs::Base => (Some(ROOT), "rootfs"),
             Fs::Devices => (Some(DEVICES), "devtmpfs"),
+            Fs::Memory(root) => (Some(root), "tmpfs"),
             Fs::Loop(number) => {
                 let found = self.on_device(number);
                 (found.map(|found| found.root), found.map_or("", |found| found.fstype.as_str()))
@@ -126,7 +129,7 @@ impl Kernel {
     pub(crate) fn write_out(&mut self, fs: Fs) {
         let top = match fs {
             Fs::Base => Some(ROOT),
-            Fs::Devices => None,
+            Fs::Devices | Fs::Memory(_) => None,
             Fs::Loop(number) => self.on_device(number).map(|found| found.root),
         };
         if let Some(top) = top {
@@ -267,7 +270,7 @@ impl Kernel {
     }
 
     /// Puts a mount in its place, and copies of it where copies of that place are seen.
-    fn attach(&mut self, mut made: Mount, at: At) -> u32 {
+    pub(crate) fn attach(&mut self, mut made: Mount, at: At) -> u32 {
         let parent_group = self.mounts.iter().find(|mount| mount.id == at.mount).and_then(|mount| mount.group);
         if parent_group.is_some() && made.group.is_none() {
             made.group = Some(free(self.mounts.iter().filter_map(|mount| mount.group)));

@@ -2,12 +2,24 @@
 
 use alloc::string::{String, ToString};
 
-use control::host::{Failure, FailureKind};
+use control::host::{Failure, FailureKind, Process, ProcessState};
 
 use crate::tree::{File, Node};
 use crate::{Kernel, refused};
 
 impl Kernel {
+    /// Every process started and not forgotten, with what it was started as.
+    pub fn started(&self) -> impl Iterator<Item = (&Process, &ProcessState)> {
+        self.processes.values().map(|known| (&known.process, &known.state))
+    }
+
+    /// How many bytes an image has, and how many the filesystem in it, if there is one.
+    pub fn sizes_of(&self, image: &str) -> Option<(u64, Option<u64>)> {
+        let at = self.walk(image).ok().flatten()?;
+        let file = self.file(at.ino, image).ok()?;
+        Some((file.size, file.filesystem.as_ref().map(|found| found.size)))
+    }
+
     /// A program writes a file, and does not sync it: the loss of power takes it away, unless its filesystem was
     /// unmounted, held still or written out before.
     pub fn user_writes(&mut self, path: &str, bytes: &[u8]) -> Result<(), Failure> {

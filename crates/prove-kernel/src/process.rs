@@ -1,6 +1,8 @@
 //! Processes: started once under a name, until they are forgotten.
 
+use alloc::collections::BTreeMap;
 use alloc::format;
+use alloc::vec::Vec;
 
 use control::host::{Failure, FailureKind, Process, ProcessState};
 
@@ -21,6 +23,15 @@ fn check_name(name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Nobody keeps what a confidential process was to run.
+fn same(known: &Process, wanted: &Process) -> bool {
+    let bare = |process: &Process| match process.confidential {
+        true => Process { command: Vec::new(), environment: BTreeMap::new(), ..process.clone() },
+        false => process.clone(),
+    };
+    bare(known) == bare(wanted)
+}
+
 impl Kernel {
     pub(crate) fn start_process(&mut self, process: &Process) -> Result<(), Failure> {
         check_name(&process.name)?;
@@ -29,12 +40,16 @@ impl Kernel {
             return refuse("it has no command");
         }
         if let Some(known) = self.processes.get(&process.name) {
-            return if known.process == *process { Ok(()) } else { refuse("another of that name was started") };
+            return if same(&known.process, process) { Ok(()) } else { refuse("another of that name was started") };
         }
         // Nobody tells this machine the time; it begins with every process anew.
-        let seen = |mount: &control::host::ProcessMount| matches!(self.walk(&mount.source), Ok(Some(_)));
+        let seen =
+            |mount: &control::host::ProcessMount| mount.of_machine || matches!(self.walk(&mount.source), Ok(Some(_)));
         let state = match process.mounts.iter().find(|mount| !seen(mount)) {
-            None => ProcessState::Running { since_millis: 0 },
+            None => match process.devices.iter().find(|device| !matches!(self.walk(&device.source), Ok(Some(_)))) {
+                None => ProcessState::Running { since_millis: 0 },
+                Some(device) => ProcessState::NotStarted(format!("{} does not exist", device.source)),
+            },
             Some(mount) => ProcessState::NotStarted(format!("{} does not exist", mount.source)),
         };
         self.processes.insert(process.name.clone(), Known { process: process.clone(), state });
@@ -45,6 +60,16 @@ impl Kernel {
         check_name(name)?;
         self.process_ends(name, 143);
         Ok(())
+    }
+
+    /// Every process that runs is well here.
+    pub(crate) fn run_handler(&self, name: &str) -> Result<(), Failure> {
+        check_name(name)?;
+        let known = self.processes.get(name);
+        match known.is_some_and(|known| matches!(known.state, ProcessState::Running { .. })) {
+            true => Ok(()),
+            false => Err(refused(FailureKind::Unwell, format!("process {name} is not running"))),
+        }
     }
 
     pub(crate) fn forget_process(&mut self, name: &str) -> Result<(), Failure> {

@@ -90,8 +90,10 @@ fn power_lost_takes_mounts_loops_and_what_was_not_synced() {
         name: "p".into(),
         command: vec!["sleep".into()],
         working_dir: String::new(),
+        confidential: false,
         environment: Default::default(),
         mounts: vec![],
+        devices: Default::default(),
         sandbox: Default::default(),
     };
     done(&mut kernel, Op::StartProcess(sleep));
@@ -141,6 +143,12 @@ fn a_full_disk_refuses_and_changes_nothing() {
     let before = kernel.clone();
     let failure = kernel.perform(&Op::WriteFile { path: "/pool/record".into(), bytes: vec![1] }).unwrap_err();
     assert!(failure.kind == FailureKind::NoSpace && failure.certain);
+    assert_eq!(kernel, before);
+    // What somebody uses is refused as well.
+    kernel.break_at("/used", KernelFault::Busy);
+    let failure = kernel.perform(&Op::RemoveDir { path: "/used".into() }).unwrap_err();
+    assert!(failure.kind == FailureKind::Busy && failure.certain);
+    kernel.mend("/used");
     assert_eq!(kernel, before);
     // Elsewhere there is room, and what frees room is done.
     done(&mut kernel, Op::WriteFile { path: "/record".into(), bytes: vec![1] });

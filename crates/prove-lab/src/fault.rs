@@ -20,7 +20,7 @@ impl Fault {
         Outcome::Refused(match effect {
             Effect::Call { .. } => Refusal::Driver(Code::Internal, "told to fail".into()),
             Effect::Host(_) | Effect::Nothing => Refusal::Host("told to fail".into()),
-            Effect::Read(_) | Effect::List { .. } | Effect::Write(_) => Refusal::Conflict,
+            Effect::Read(_) | Effect::List { .. } | Effect::Token(_) | Effect::Write(_) => Refusal::Conflict,
         })
     }
 }

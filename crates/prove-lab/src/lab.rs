@@ -268,6 +268,7 @@ impl<R: Rules> Lab<R> {
         match effect {
             Effect::Read(target) => Some(Outcome::Done(self.object(target).map_or(Reply::Gone, Reply::Object))),
             Effect::List { kind, namespace } => Some(Outcome::Done(Reply::Objects(self.objects_in(*kind, namespace)))),
+            Effect::Token(wish) => Some(self.token(wish)),
             Effect::Write(write) if self.forbidden.contains(&write.target().kind) => {
                 Some(Outcome::Refused(Refusal::Denied("forbidden".into())))
             }
@@ -288,19 +289,38 @@ impl<R: Rules> Lab<R> {
         }
     }
 
+    /// A token for a pod that is there, readable by whoever compares it.
+    fn token(&self, wish: &control::TokenWish) -> Outcome {
+        let pod = self.object(&ObjectRef { kind: Kind::Pod, key: wish.pod.clone() });
+        let forbidden = self.forbidden.contains(&Kind::ServiceAccount);
+        if forbidden || pod.is_none_or(|pod| pod.meta().uid != wish.uid) {
+            return Outcome::Refused(Refusal::NotFound);
+        }
+        let seconds = wish.seconds.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or(3600);
+        let until = api::Time::from_unix_millis(self.now.0 + seconds * 1000).0;
+        let token = format!("token of {} for {} until {until}", wish.account, wish.audiences.join(","));
+        Outcome::Done(Reply::Object(Object::Secret(std::sync::Arc::new(api::Secret::of_texts(&[
+            (control::TokenWish::TOKEN, &token),
+            (control::TokenWish::EXPIRES, &until),
+        ])))))
+    }
+
     /// Writes to the store, and lets the watches deliver what changed.
     pub fn write(&mut self, write: &Write) -> Result<Reply, Failure> {
         self.uids += 1;
         let uid = format!("uid-{}", self.uids);
         let context = Context { now_millis: self.now.0, new_uid: &uid, actor: "test" };
         let applied = self.store.apply(&context, Request::from_write(write))?;
-        let kind = write.target().kind;
         let mut gone = false;
         for change in &applied.changes {
-            gone = change.event == EventType::Deleted;
+            // What an object owns goes with it, whatever its kind.
+            let (kind, deleted) = (change.object.key.kind, change.event == EventType::Deleted);
+            if change.object.key == applied.reply.key {
+                gone = deleted;
+            }
             let Ok(object) = Object::from_json(kind, change.object.value.clone()) else { continue };
             if !self.frozen.contains(&kind) {
-                let change = if gone { self.cache.remove(&object) } else { self.cache.set(object) };
+                let change = if deleted { self.cache.remove(&object) } else { self.cache.set(object) };
                 change.into_iter().for_each(|change| self.tell(&change));
             }
         }
@@ -376,6 +396,7 @@ pub fn assert_permitted<A: Action>(action: &A, effect: &Effect) {
     let needed = match effect {
         Effect::Read(target) => (target.kind, "", "get"),
         Effect::List { kind, .. } => (*kind, "", "list"),
+        Effect::Token(_) => (Kind::ServiceAccount, "token", "create"),
         Effect::Write(write) => (write.target().kind, write.subresource().unwrap_or_default(), write.verb()),
         Effect::Call { .. } | Effect::Host(_) | Effect::Nothing => return,
     };

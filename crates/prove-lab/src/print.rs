@@ -22,6 +22,7 @@ pub(crate) fn reason(why: &Why) -> String {
 pub fn effect(effect: &Effect) -> String {
     match effect {
         Effect::Read(target) => format!("read {}", object_ref(target)),
+        Effect::Token(wish) => format!("token of {} for pod {}", wish.account, wish.pod),
         Effect::List { kind, namespace } => format!("list {} in {namespace}", kind.plural()),
         Effect::Write(write) => self::write(write),
         Effect::Call { to, call } => format!("call {to} {}", self::call(call)),

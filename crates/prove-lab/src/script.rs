@@ -236,7 +236,7 @@ impl<R: Rules> Scene<R> {
                 let mounted = |path: &str| truth.iter().any(|fact| fact.ends_with(&format!(" at {path}")));
                 self.machine.perform(self.lab.now.0, op, mounted)
             }
-            Effect::Read(_) | Effect::List { .. } | Effect::Write(_) | Effect::Nothing => {
+            Effect::Read(_) | Effect::List { .. } | Effect::Token(_) | Effect::Write(_) | Effect::Nothing => {
                 panic!("{effect:?} is the API's")
             }
         };
@@ -270,7 +270,7 @@ impl<R: Rules> Scene<R> {
     }
 
     fn show_machine(&self) -> Vec<String> {
-        let ScriptedMachine { files, dirs, processes } = &self.machine;
+        let ScriptedMachine { files, dirs, processes, .. } = &self.machine;
         let files =
             files.iter().map(|(path, bytes)| format!("file {path} {}", String::from_utf8_lossy(bytes).trim_end()));
         let dirs = dirs.iter().map(|path| format!("directory {path}"));

@@ -115,6 +115,12 @@ budget! {
         unread "failed reads";
         /// Operations of a machine that fail, or whose end is not known.
         machine "failed operations";
+        /// Operations of a machine that do not end in time and go on.
+        hung "hung operations";
+        /// Calls of which the driver does a part and then dies.
+        cut "calls cut short";
+        /// A machine loses its power and starts again: mounts, processes and what was not synced are gone.
+        power "losses of power";
         /// Requests that were given up or forgotten and take effect later.
         late "late effects";
         /// Erasures of what is remembered about one key.

@@ -73,7 +73,8 @@ impl Cluster {
     /// An empty cluster with one namespace.
     pub(crate) fn new() -> Cluster {
         let mut cluster = Cluster { stores: BTreeMap::new(), objects: Arc::default(), uids: UIDS, wrong: None };
-        for (index, kind) in Object::KINDS.iter().enumerate() {
+        // Nobody watches secrets; whoever needs one reads it.
+        for (index, kind) in Object::KINDS.iter().chain(&[Kind::Secret]).enumerate() {
             let mut store = Store::restore(FIRST + CLASS * index as u64, std::iter::empty());
             if kind.namespaced() {
                 let target = ObjectRef::cluster(Kind::Namespace, NAMESPACE);

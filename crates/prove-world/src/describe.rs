@@ -28,6 +28,9 @@ impl World {
                 host.files.keys().collect::<Vec<_>>(),
                 host.processes
             );
+            if let Some(machine) = &host.machine {
+                let _ = writeln!(out, "    attached {:?}, left {:?}", machine.attached(), machine.left());
+            }
         }
         for late in &self.late {
             let _ = writeln!(out, "  still to come: {} of {}", late.intent.label, late.actor);
@@ -76,6 +79,7 @@ impl World {
                 format!("{} forgets {key}", name(member))
             }
             Step::Dawdle { member } => format!("{} dawdles", name(member)),
+            Step::LosePower { member } => format!("the machine of {} loses its power and starts again", name(member)),
         };
         if let Some((member, kind)) = step.behind {
             let _ = write!(text, " ({}'s watch of {kind} falls behind)", name(member));
@@ -99,6 +103,8 @@ fn ending(how: How, actor: &str, note: &str) -> String {
         How::OpRefused => "the machine refuses".into(),
         How::OpUnknown(false) => "the machine does not answer".into(),
         How::OpUnknown(true) => format!("{note}, but the machine does not say so"),
+        How::CutShort(part) => format!("the driver dies after {part} of its operations"),
+        How::PowerCut(part) => format!("power is lost after {part} of the driver's operations"),
         How::Late => "given up, may still come".into(),
         How::ThenCrash => format!("{note}, then crash {actor} before the answer"),
         How::LateCrash => format!("crash {actor}, may still come"),
@@ -108,6 +114,7 @@ fn ending(how: How, actor: &str, note: &str) -> String {
 fn detail(effect: &Effect) -> String {
     match effect {
         Effect::Read(target) => format!(" [read {target}]"),
+        Effect::Token(wish) => format!(" [token of {} for pod {}]", wish.account, wish.pod),
         Effect::List { kind, namespace } => format!(" [list {} in {namespace}]", kind.plural()),
         Effect::Write(Write::Patch { target, subresource, .. }) => {
             format!(" [patch {target}{}]", if subresource.is_some() { "/status" } else { "" })

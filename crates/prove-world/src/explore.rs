@@ -232,6 +232,10 @@ pub(crate) fn at_rest(scenario: &Scenario, world: &World) -> Option<Violation> {
 /// time to pass may begin what it waits for: a new incarnation has not seen the failure that made the old one wait.
 fn silent_restart(world: &World) -> Option<Violation> {
     const READS: usize = 16;
+    // Nor has it heard what the driver called impossible, so it may ask once more.
+    if world.truth.impossible && world.truth.is_on_machine() {
+        return None;
+    }
     for at in (0..world.members.len()).filter(|at| !world.members[*at].waits()) {
         let mut world = world.clone();
         let (cluster, truth) = (world.cluster.clone(), world.truth.clone());
@@ -241,7 +245,10 @@ fn silent_restart(world: &World) -> Option<Violation> {
             let Some(intent) = (member.ready() > 0).then(|| member.ready_intent(0).clone()) else { break };
             let name = member.name();
             match &intent.effect {
-                control::Effect::Read(_) | control::Effect::List { .. } | control::Effect::Nothing => {
+                control::Effect::Read(_)
+                | control::Effect::List { .. }
+                | control::Effect::Token(_)
+                | control::Effect::Nothing => {
                     let step =
                         crate::step::Step::Act { member: at as u8, at: 0, held: false, how: crate::step::How::Done };
                     world = world.take(Move { step, budget: world.budget, behind: None, calm: true }, &[]).world;

@@ -5,7 +5,7 @@ use control::Effect;
 use csi::{Call, Code, Method};
 
 use crate::bounds::Budget;
-use crate::world::{UserMove, World};
+use crate::world::{USER, UserMove, World};
 
 /// One step. Small, so that millions of states can remember the one that led to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub(crate) enum Step {
     Erase { member: u8, at: u8 },
     /// An agent does not go on at once with what only its own machine sees.
     Dawdle { member: u8 },
+    /// The machine of an agent loses its power.
+    LosePower { member: u8 },
 }
 
 /// How an action ends.
@@ -55,6 +57,10 @@ pub(crate) enum How {
     OpRefused,
     /// The machine does not say whether it did it.
     OpUnknown(bool),
+    /// The driver does so many operations of a call and dies.
+    CutShort(u8),
+    /// It does so many, and then the machine loses its power.
+    PowerCut(u8),
     Late,
     ThenCrash,
     LateCrash,
@@ -126,6 +132,7 @@ impl World {
             if let Some(budget) = self.budget.delay(|b| &mut b.held) {
                 moves.push(Move::trouble(Step::Dawdle { member: member as u8 }, budget));
             }
+            self.power(member, &mut moves);
             return moves;
         }
         self.arrivals(&mut moves);
@@ -137,6 +144,7 @@ impl World {
                 self.ways(index, at, true, &member.held_intent(at).effect, &mut moves);
             }
             self.ends(index, &mut moves);
+            self.power(index, &mut moves);
             if let Some(budget) = self.budget.fault(|b| &mut b.erased) {
                 for at in 0..member.remembered() {
                     moves.push(Move::trouble(Step::Erase { member: index as u8, at: at as u8 }, budget));
@@ -153,8 +161,9 @@ impl World {
     fn arrivals(&self, moves: &mut Vec<Move>) {
         let calm = |step| Move { calm: true, ..Move::trouble(step, self.budget) };
         for (at, late) in self.late.iter().enumerate() {
-            // A driver finishes what it works on; a request that hangs in a network may never come.
-            let sure = matches!(late.intent.effect, Effect::Call { .. });
+            // A driver and a machine finish what they work on, and what the user has sent comes; any other request that
+            // hangs in a network may never come.
+            let sure = matches!(late.intent.effect, Effect::Call { .. } | Effect::Host(_)) || late.actor == USER;
             moves.push(Move { calm: sure, ..calm(Step::Land(at as u8)) });
         }
         for member in 0..self.members.len() {
@@ -177,7 +186,9 @@ impl World {
     /// done before anything else happens, unless the agent dawdles.
     fn private(&self) -> Option<(usize, usize)> {
         for (index, member) in self.members.iter().enumerate() {
-            if self.dawdling & (1 << index) == 0 {
+            // A driver that is at work on the same machine would see it.
+            let alone = !self.late.iter().any(|late| !late.node.is_empty() && late.node == member.node());
+            if self.dawdling & (1 << index) == 0 && (alone || self.truth.machine(member.node()).is_none()) {
                 let private = |at: &usize| matches!(member.ready_intent(*at).effect, Effect::Host(_) | Effect::Nothing);
                 if let Some(at) = (0..member.ready()).find(private) {
                     return Some((index, at));
@@ -197,7 +208,7 @@ impl World {
         };
         push(How::Done, Some(budget));
         match effect {
-            Effect::Read(_) | Effect::List { .. } => {
+            Effect::Read(_) | Effect::List { .. } | Effect::Token(_) => {
                 for denied in [false, true] {
                     push(How::Unread(denied), budget.fault(|b| &mut b.unread));
                 }
@@ -207,8 +218,18 @@ impl World {
                     push(How::Denied(*denial, *done), budget.fault(|b| &mut b.denied));
                 }
             }
-            Effect::Call { call, .. } => self.answers(self.members[usize::from(member)].node(), call, &mut push),
+            Effect::Call { call, .. } => {
+                let node = self.members[usize::from(member)].node();
+                self.answers(node, call, &mut push);
+                for part in 1..self.parts(node, call) {
+                    push(How::CutShort(part), budget.fault(|b| &mut b.cut));
+                    push(How::PowerCut(part), budget.fault(|b| &mut b.power));
+                }
+            }
             Effect::Host(_) => {
+                if self.truth.machine(self.members[usize::from(member)].node()).is_some() {
+                    push(How::Late, budget.fault(|b| &mut b.hung));
+                }
                 push(How::OpRefused, budget.fault(|b| &mut b.machine));
                 push(How::OpUnknown(false), budget.fault(|b| &mut b.machine));
                 push(How::OpUnknown(true), budget.fault(|b| &mut b.machine));
@@ -223,7 +244,7 @@ impl World {
             // One fault, whatever becomes of what was under way.
             push(How::LateCrash, budget.fault(|b| &mut b.crashes).and_then(|left| left.spend(|b| &mut b.late)));
         }
-        if !matches!(effect, Effect::Read(_) | Effect::List { .. }) {
+        if !matches!(effect, Effect::Read(_) | Effect::List { .. } | Effect::Token(_)) {
             push(How::ThenCrash, budget.fault(|b| &mut b.crashes));
         }
         // A machine's own operation is seen by nobody else before its answer, so holding it up shows nothing new.
@@ -262,6 +283,21 @@ impl World {
         self.truth.volumes.contains_key(&request.name) && !matches!(code, Code::Internal | Code::AlreadyExists)
     }
 
+    /// How many operations a call takes on a machine; none where it is done as a whole.
+    fn parts(&self, node: &str, call: &Call) -> u8 {
+        let machine = self.truth.machine(node).filter(|_| !self.is_busy(call));
+        machine.map_or(0, |machine| machine.operations(call) as u8)
+    }
+
+    /// The machine may lose its power at any moment.
+    fn power(&self, index: usize, moves: &mut Vec<Move>) {
+        if self.truth.machine(self.members[index].node()).is_some()
+            && let Some(budget) = self.budget.fault(|b| &mut b.power)
+        {
+            moves.push(Move::trouble(Step::LosePower { member: index as u8 }, budget));
+        }
+    }
+
     /// The ways a controller's process may end, whatever it is doing.
     fn ends(&self, index: usize, moves: &mut Vec<Move>) {
         let member = index as u8;
@@ -292,8 +328,9 @@ impl World {
         let actor = match step.step {
             // The answer tells the actor what the watch would.
             Step::Act { member, how: How::Done | How::Overtakes, .. } => Some(member),
-            Step::Act { member, how: How::ThenCrash | How::LateCrash, .. }
+            Step::Act { member, how: How::ThenCrash | How::LateCrash | How::PowerCut(_), .. }
             | Step::Crash { member, .. }
+            | Step::LosePower { member }
             | Step::Takeover { member } => Some(member),
             _ => None,
         };

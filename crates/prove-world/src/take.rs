@@ -7,17 +7,19 @@ use api::Kind;
 use control::{Effect, Outcome, Refusal, Reply};
 use csi::{Call, Code};
 
+use prove_kernel::KernelFault;
+
 use crate::cluster::Event;
 use crate::laws;
 use crate::member::Intent;
 use crate::step::{Denial, How};
 use crate::truth::driver_refusal;
-use crate::world::{Late, Stepped, UserMove, World};
+use crate::world::{Late, Stepped, USER, UserMove, World};
 
 impl Stepped {
     pub(crate) fn user(&mut self, user: &UserMove, behind: Option<(u8, Kind)>) {
         for write in &user.writes {
-            match self.world.cluster.write("user", write) {
+            match self.world.cluster.write(USER, write) {
                 Ok(committed) => self.publish(committed.events, behind),
                 Err(refusal) => {
                     let _ = write!(self.note, "{refusal} ");
@@ -52,6 +54,9 @@ impl Stepped {
     pub(crate) fn act(&mut self, member: usize, at: usize, how: How, behind: Option<(u8, Kind)>) {
         let intent = self.world.members[member].held_intent(at).clone();
         self.guard(member, &intent.effect);
+        if self.fails_on_machine(member, at, how, &intent.effect) {
+            return;
+        }
         match how {
             How::Done
             | How::Overtakes
@@ -65,9 +70,12 @@ impl Stepped {
             | How::Denied(_, false)
             | How::Unread(_)
             | How::OpRefused
-            | How::OpUnknown(false) => {
+            | How::OpUnknown(false)
+            | How::CutShort(_)
+            | How::PowerCut(_) => {
                 let outcome = told(how, &intent.effect);
-                if is_called_impossible(how, &intent.effect) {
+                let in_use = self.world.truth.is_on_machine();
+                if is_called_impossible(how, &intent.effect, in_use) {
                     Arc::make_mut(&mut self.world.truth).impossible = true;
                 }
                 self.world.edit(member, |member| member.finish(at, &outcome, None));
@@ -79,6 +87,51 @@ impl Stepped {
             How::LateCrash => {
                 self.delay(member, intent);
                 self.restart(member);
+            }
+        }
+    }
+
+    /// The ways in which a machine with a kernel fails, if this is one.
+    fn fails_on_machine(&mut self, member: usize, at: usize, how: How, effect: &Effect) -> bool {
+        let node = self.world.members[member].node().to_string();
+        let Some(machine) = self.world.truth.machine(&node) else { return false };
+        let (outcome, power) = match (how, effect) {
+            (How::OpRefused, Effect::Host(op)) => {
+                let fault = machine.refusal(op);
+                (Arc::make_mut(&mut self.world.truth).fail_machine(&node, op, fault), false)
+            }
+            (How::OpUnknown(done), Effect::Host(op)) => {
+                let fault = KernelFault::Io { done };
+                (Arc::make_mut(&mut self.world.truth).fail_machine(&node, op, fault), false)
+            }
+            (How::CutShort(part) | How::PowerCut(part), Effect::Call { call, .. }) => {
+                let most = Some(usize::from(part));
+                let power = matches!(how, How::PowerCut(_));
+                (Arc::make_mut(&mut self.world.truth).call_machine(&node, call, most), power)
+            }
+            _ => return false,
+        };
+        self.changed = true;
+        self.note = note(&outcome);
+        if power {
+            self.lose_power(member);
+        } else {
+            self.world.edit(member, |member| member.finish(at, &outcome, None));
+            self.refresh(&node);
+        }
+        true
+    }
+
+    /// A machine starts again: whatever was under way on it is over, and its agent is a new one.
+    pub(crate) fn lose_power(&mut self, member: usize) {
+        let node = self.world.members[member].node().to_string();
+        let on_wire = |late: &Late| matches!(late.intent.effect, Effect::Write(_));
+        self.world.late.retain(|late| late.node != node || on_wire(late));
+        Arc::make_mut(&mut self.world.truth).lose_power(&node);
+        self.changed = true;
+        for at in 0..self.world.members.len() {
+            if self.world.members[at].node() == node {
+                self.restart(at);
             }
         }
     }
@@ -139,6 +192,18 @@ impl Stepped {
                 let truth = self.world.truth.clone();
                 self.world.edit(at, |member| member.refresh(&truth));
             }
+        }
+        self.watched(node);
+    }
+
+    /// The agent knows what is mounted now.
+    fn watched(&mut self, node: &str) {
+        let Some(host) = self.world.truth.hosts.get(node).filter(|host| host.machine.is_some()) else { return };
+        let now = host.mount_points();
+        if host.watched != now
+            && let Some(host) = Arc::make_mut(&mut self.world.truth).hosts.get_mut(node)
+        {
+            host.watched = now;
         }
     }
 
@@ -248,6 +313,10 @@ impl Stepped {
             self.world.unannounced |= 1 << member;
         }
         self.world.behind.retain(|(at, _), _| *at != member);
+        // What hung on its machine ends with it: it was done before, or never is.
+        let hung = |late: &Late| !node.is_empty() && late.node == node && matches!(late.intent.effect, Effect::Host(_));
+        self.world.late.retain(|late| !hung(late));
+        self.watched(&node);
         let (cluster, truth) = (self.world.cluster.clone(), self.world.truth.clone());
         self.world.edit(member, |member| member.restart(&cluster, &truth));
     }
@@ -265,10 +334,17 @@ impl Stepped {
 }
 
 /// The driver says that a volume can never be changed as asked.
-fn is_called_impossible(how: How, effect: &Effect) -> bool {
-    let change =
-        matches!(effect, Effect::Call { call: Call::ControllerExpandVolume(_) | Call::ControllerModifyVolume(_), .. });
-    change && matches!(how, How::Refused(Code::InvalidArgument | Code::OutOfRange | Code::NotFound))
+fn is_called_impossible(how: How, effect: &Effect, in_use: bool) -> bool {
+    let Effect::Call { call, .. } = effect else { return false };
+    match call {
+        Call::ControllerExpandVolume(_) | Call::ControllerModifyVolume(_) | Call::NodeExpandVolume(_) => match how {
+            How::Refused(Code::InvalidArgument | Code::OutOfRange | Code::NotFound) => true,
+            // Not while it is in use.
+            How::Refused(Code::FailedPrecondition) => in_use,
+            _ => false,
+        },
+        _ => false,
+    }
 }
 
 fn is_remote(effect: &Effect) -> bool {
@@ -298,7 +374,7 @@ fn told(how: How, effect: &Effect) -> Outcome {
 fn changes(effect: &Effect, outcome: &Outcome) -> bool {
     match (effect, outcome) {
         (Effect::Call { .. } | Effect::Host(_), Outcome::Done(_)) => true,
-        (Effect::Read(_) | Effect::List { .. } | Effect::Write(_) | Effect::Nothing, _)
+        (Effect::Read(_) | Effect::List { .. } | Effect::Token(_) | Effect::Write(_) | Effect::Nothing, _)
         | (_, Outcome::Refused(_) | Outcome::Unknown(_)) => false,
     }
 }

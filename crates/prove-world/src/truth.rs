@@ -7,10 +7,14 @@
 //! carried out before.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use control::host::{Op, ProcessState, Reply as HostReply};
 use control::{Outcome, Refusal, Reply};
 use csi::{Call, Code, Response, Status, v1};
+use prove_kernel::KernelFault;
+
+use crate::machine::{KernelMachine, Shown};
 
 /// The storage system behind the driver, and every machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -41,9 +45,17 @@ pub struct Size {
 /// The driver has room for no volume larger than this.
 pub const LARGEST: i64 = 2 << 30;
 
-/// One machine.
+/// One machine: a plain list of what is there, or a model kernel, of which the list is what a look at it shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PretendHost {
+    /// The kernel, in the worlds that have one.
+    pub machine: Option<Arc<KernelMachine>>,
+    /// What is mounted under the agent's directory. With a kernel alone.
+    pub shown: BTreeMap<String, Shown>,
+    /// The paths that the agent last saw mounted. With a kernel alone.
+    pub watched: BTreeSet<String>,
+    /// Somebody spoiled a record of this machine, so that not every record is one.
+    pub spoiled: bool,
     /// Staging path of each staged volume id.
     pub staged: BTreeSet<(String, String)>,
     /// Target path of each published volume id.
@@ -96,6 +108,15 @@ impl Truth {
                 self.attached.retain(|_, nodes| !nodes.is_empty());
                 Response::ControllerUnpublishVolume(v1::ControllerUnpublishVolumeResponse {})
             }
+            Call::ControllerExpandVolume(request) if self.is_on_machine() => {
+                let wanted = request.capacity_range.as_ref().map_or(0, |range| range.required_bytes);
+                if wanted > LARGEST {
+                    return Outcome::Refused(Refusal::Driver(Code::OutOfRange, format!("{wanted} is too much")));
+                }
+                let nodes: Vec<String> = self.hosts.keys().cloned().collect();
+                let grown = nodes.iter().map(|node| self.call_machine(node, call, None));
+                return grown.last().unwrap_or_else(|| driver_refusal(call, Code::NotFound));
+            }
             Call::ControllerExpandVolume(request) => {
                 let wanted = request.capacity_range.as_ref().map_or(0, |range| range.required_bytes);
                 if wanted > LARGEST {
@@ -123,7 +144,47 @@ impl Truth {
         (!self.volumes.values().any(|id| id == source)).then(|| source.to_string())
     }
 
+    pub(crate) fn is_on_machine(&self) -> bool {
+        self.hosts.values().any(|host| host.machine.is_some())
+    }
+
+    /// The machine of a node, if it is one with a kernel.
+    pub(crate) fn machine(&self, node: &str) -> Option<&KernelMachine> {
+        self.hosts.get(node)?.machine.as_deref()
+    }
+
+    /// The driver does a call on a node's machine, or only so many operations of it.
+    pub(crate) fn call_machine(&mut self, node: &str, call: &Call, most: Option<usize>) -> Outcome {
+        self.with_machine(node, |machine| machine.call(call, most))
+    }
+
+    /// An operation of a machine fails in this way.
+    pub(crate) fn fail_machine(&mut self, node: &str, op: &Op, fault: KernelFault) -> Outcome {
+        self.with_machine(node, |machine| machine.op(op, Some(fault)))
+    }
+
+    /// A machine loses its power and starts again.
+    pub(crate) fn lose_power(&mut self, node: &str) {
+        self.with_machine(node, |machine| {
+            machine.lose_power();
+            Outcome::Done(Reply::Nothing)
+        });
+    }
+
+    pub(crate) fn with_machine(&mut self, node: &str, act: impl FnOnce(&mut KernelMachine) -> Outcome) -> Outcome {
+        let Some(host) = self.hosts.get_mut(node) else { return driver_busy() };
+        let Some(machine) = &mut host.machine else { return driver_busy() };
+        let outcome = act(Arc::make_mut(machine));
+        host.look();
+        let sizes: Vec<_> = self.sizes.keys().filter_map(|id| Some((id.clone(), host.size(id)?))).collect();
+        self.sizes.extend(sizes);
+        outcome
+    }
+
     fn node_call(&mut self, node: &str, call: &Call) -> Outcome {
+        if self.machine(node).is_some() {
+            return self.call_machine(node, call, None);
+        }
         let host = self.hosts.entry(node.to_string()).or_default();
         let answer = match call {
             Call::NodeStageVolume(request) => {
@@ -160,6 +221,9 @@ impl Truth {
 
     /// The machine does what it is asked.
     pub(crate) fn host_op(&mut self, node: &str, op: &Op) -> Outcome {
+        if self.machine(node).is_some() {
+            return self.with_machine(node, |machine| machine.op(op, None));
+        }
         let host = self.hosts.entry(node.to_string()).or_default();
         match op {
             Op::MakeDir { path } | Op::MakePlace { path } | Op::MakeScratch { path } => {
@@ -190,7 +254,8 @@ impl Truth {
             Op::StartProcess(process) => {
                 host.processes.insert(process.name.clone(), true);
             }
-            Op::StopProcess { name, .. } => {
+            Op::RunHandler { .. } => {}
+            Op::AskProcess { name } | Op::StopProcess { name, .. } => {
                 if let Some(running) = host.processes.get_mut(name) {
                     *running = false;
                 }
@@ -201,7 +266,8 @@ impl Truth {
                     host.processes.remove(name);
                 }
             },
-            Op::CreateImage { .. }
+            Op::SetGroup { .. }
+            | Op::CreateImage { .. }
             | Op::CopyTogether { .. }
             | Op::GrowImage { .. }
             | Op::Discard { .. }
@@ -213,6 +279,10 @@ impl Truth {
             | Op::GrowFilesystem { .. }
             | Op::BindDevice { .. }
             | Op::Measure { .. }
+            | Op::MountMemory { .. }
+            | Op::ShowFiles { .. }
+            | Op::HostPath { .. }
+            | Op::MeasureTree { .. }
             | Op::AttachLoop { .. }
             | Op::DetachLoop { .. }
             | Op::MakeFilesystem { .. }
@@ -241,8 +311,40 @@ impl PretendHost {
         self.files.keys().any(inside) || self.dirs.iter().any(inside)
     }
 
+    /// Where something is mounted, as the machine's table has it.
+    pub fn mount_points(&self) -> BTreeSet<String> {
+        match &self.machine {
+            Some(_) => self.shown.keys().cloned().collect(),
+            None => self.staged.iter().chain(&self.published).map(|(_, path)| path.clone()).collect(),
+        }
+    }
+
+    fn size(&self, volume: &str) -> Option<Size> {
+        self.machine.as_ref()?.size(volume)
+    }
+
+    /// Reads the kernel again. A raw device is staged while its image is attached.
+    pub(crate) fn look(&mut self) {
+        let Some(machine) = &self.machine else { return };
+        self.shown = machine.shown();
+        self.staged.clear();
+        self.published.clear();
+        for (path, shown) in self.shown.iter().filter(|(_, shown)| !shown.volume.is_empty()) {
+            let list = if path.ends_with("/globalmount") { &mut self.staged } else { &mut self.published };
+            list.insert((shown.volume.clone(), path.clone()));
+        }
+        let devices = machine.attached().into_iter().filter(|volume| machine.is_device(volume));
+        self.staged.extend(devices.map(|volume| (volume, String::from("a device"))));
+        self.files = machine.records();
+        let runs = |state: &ProcessState| matches!(state, ProcessState::Running { .. });
+        self.processes = machine.process_states().into_iter().map(|(name, state)| (name, runs(&state))).collect();
+    }
+
     /// How a process fares, as the rules are told.
     pub fn process_states(&self) -> BTreeMap<String, ProcessState> {
+        if let Some(machine) = &self.machine {
+            return machine.process_states();
+        }
         let since_millis = crate::cluster::NOW_MILLIS;
         self.processes
             .iter()

@@ -34,6 +34,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use api::{Kind, PersistentVolume, PersistentVolumeClaim, Write};
+use control::host::Op;
 use control::{Effect, Outcome, Reply};
 use csi::Call;
 use prost::Message;
@@ -45,6 +46,9 @@ use crate::laws::{self, Violation};
 use crate::member::{Intent, Member};
 use crate::step::{Move, Step};
 use crate::truth::{Truth, driver_busy};
+
+/// Who the user is, as a writer.
+pub(crate) const USER: &str = "user";
 
 /// Everything there is.
 #[derive(Clone)]
@@ -128,6 +132,9 @@ impl World {
         let mut canon = Canon::default();
         self.cluster.digest(&mut canon);
         self.truth.hash(&mut canon);
+        for machine in self.truth.hosts.values().filter_map(|host| host.machine.as_ref()) {
+            canon.add(machine.piece());
+        }
         for member in &self.members {
             canon.add(member.piece());
         }
@@ -180,6 +187,7 @@ impl World {
             Step::Crash { member, landed, late } => next.crash(usize::from(member), landed, late, step.behind),
             Step::Takeover { member } => next.takeover(usize::from(member)),
             Step::Introduce { member } => next.introduce(usize::from(member), step.behind),
+            Step::LosePower { member } => next.lose_power(usize::from(member)),
             Step::Dawdle { member } => next.world.dawdling |= 1 << member,
             Step::Erase { member, at } => {
                 next.world.edit(usize::from(member), |member| member.erase(usize::from(at)));
@@ -213,6 +221,7 @@ impl World {
             Effect::Call { .. }
             | Effect::Read(_)
             | Effect::List { .. }
+            | Effect::Token(_)
             | Effect::Write(_)
             | Effect::Host(_)
             | Effect::Nothing => None,
@@ -222,6 +231,19 @@ impl World {
     /// The driver is still working on another call about the same volume.
     pub(crate) fn is_busy(&self, call: &Call) -> bool {
         self.under_way(call).next().is_some()
+    }
+
+    /// An operation of the machine on the same thing has not ended.
+    fn hangs(&self, node: &str, op: &Op) -> bool {
+        self.late.iter().any(|late| match &late.intent.effect {
+            Effect::Host(other) => late.node == node && other.works_on() == op.works_on(),
+            Effect::Call { .. }
+            | Effect::Read(_)
+            | Effect::List { .. }
+            | Effect::Token(_)
+            | Effect::Write(_)
+            | Effect::Nothing => false,
+        })
     }
 
     /// None of them is about the same aspect of it: a driver with fine locks would carry the call out.
@@ -239,6 +261,7 @@ impl World {
                 Some(found) => Outcome::Done(Reply::Object(found.object.clone())),
                 None => Outcome::Done(Reply::Gone),
             },
+            Effect::Token(_) => Outcome::Refused(control::Refusal::NotFound),
             Effect::List { kind, namespace } => {
                 let inside = |held: &&Arc<Held>| namespace.is_empty() || held.object.meta().namespace == *namespace;
                 let objects = self.cluster.all(*kind).filter(inside).map(|held| held.object.clone());
@@ -254,6 +277,9 @@ impl World {
             },
             Effect::Call { call, .. } if !past && self.is_busy(call) => driver_busy(),
             Effect::Call { call, .. } => Arc::make_mut(&mut self.truth).call(node, call),
+            Effect::Host(op) if self.hangs(node, op) => {
+                Outcome::Unknown(format!("an earlier operation on {} has not ended", op.works_on()))
+            }
             Effect::Host(op) => Arc::make_mut(&mut self.truth).host_op(node, op),
         };
         Performed { outcome, held, events }
@@ -295,6 +321,7 @@ fn hash_effect(effect: &Effect, canon: &mut Canon) {
     match effect {
         Effect::Read(target) => target.hash(canon),
         Effect::List { kind, namespace } => (kind, namespace).hash(canon),
+        Effect::Token(wish) => wish.hash(canon),
         Effect::Write(write) => write.hash(canon),
         Effect::Call { to, call } => (to, call.method(), arguments(call)).hash(canon),
         Effect::Host(op) => op.hash(canon),

@@ -1,10 +1,11 @@
 //! The rules as they are keep every law in every state of the small worlds, and on walks through larger ones.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
-use prove_world::{Bounds, Budget, run, wander, worlds};
+use prove_world::worlds::node;
+use prove_world::{Bounds, Budget, explore, run, wander, worlds};
 
 /// What the tests explore. `make prove` goes further in each of these worlds.
-const TESTED: [(&str, Budget); 14] = [
+const TESTED: [(&str, Budget); 20] = [
     ("attach", Budget::troubled(1, 1, 0)),
     ("attach-reported", Budget::troubled(1, 0, 1)),
     ("attach-forced", Budget::calm(2)),
@@ -12,6 +13,12 @@ const TESTED: [(&str, Budget); 14] = [
     ("copy", Budget::troubled(1, 0, 1)),
     ("copy-on-claim", Budget::troubled(1, 1, 0)),
     ("copy-on-claim", Budget::troubled(1, 0, 1)),
+    ("node", Budget::troubled(0, 1, 0)),
+    ("node-one-pod", Budget::troubled(0, 1, 0)),
+    ("node-block", Budget::troubled(0, 1, 0)),
+    ("node-secret", Budget::troubled(0, 1, 0)),
+    ("node-growth", Budget::calm(2)),
+    ("node-unreadable", Budget::troubled(1, 1, 1)),
     ("node-lost", Budget::troubled(2, 1, 1)),
     ("protect", Budget::troubled(3, 1, 1)),
     ("provision", Budget::troubled(1, 1, 1)),
@@ -105,6 +112,51 @@ fn what_was_attached_to_a_node_that_is_gone_is_detached_under_a_fault_and_a_dela
     holds("node-lost", Budget::troubled(2, 1, 1));
 }
 
+// Reliability 39 to 49: any one operation of the machine or of the driver fails, hangs or is cut short, or power is
+// lost, while two pods get one volume.
+#[test]
+fn two_pods_get_one_volume_on_a_machine_that_fails() {
+    holds("node", Budget::troubled(0, 1, 0));
+}
+
+// Reliability 49: k/k#105536.
+#[test]
+fn nothing_is_left_of_pods_that_went() {
+    let report = explore(&node::TIDY, &Bounds::of(Budget::calm(1)));
+    println!("{report}");
+    assert!(report.holds(), "{report}");
+}
+
+// Reliability 44.
+#[test]
+fn a_volume_for_one_pod_goes_to_one_on_a_machine_that_fails() {
+    holds("node-one-pod", Budget::troubled(0, 1, 0));
+}
+
+// Reliability 53: a pod gets a raw device under any one fault.
+#[test]
+fn a_pod_gets_a_raw_device_on_a_machine_that_fails() {
+    holds("node-block", Budget::troubled(0, 1, 0));
+}
+
+// A secret that is missing and comes, under any one fault.
+#[test]
+fn a_volume_waits_for_its_secret_on_a_machine_that_fails() {
+    holds("node-secret", Budget::troubled(0, 1, 0));
+}
+
+// Reliability 54 to 59: the resizer and the real agent hand a growth over, with nothing going wrong.
+#[test]
+fn the_filesystem_of_a_running_pod_grows() {
+    holds("node-growth", Budget::calm(2));
+}
+
+// Reliability 48.
+#[test]
+fn a_volume_whose_record_cannot_be_read_is_left_alone() {
+    holds("node-unreadable", Budget::troubled(1, 1, 1));
+}
+
 // Reliability 85, 86, 99.
 #[test]
 fn the_store_keeps_its_laws_under_two_stale_writers() {
@@ -120,6 +172,9 @@ fn long_walks_with_much_trouble_keep_the_laws() {
     walks("copy", Budget::troubled(2, 3, 3), 300);
     walks("copy-on-claim", Budget::troubled(2, 3, 3), 300);
     walks("resize", Budget::troubled(4, 3, 3), 500);
+    walks("node", Budget::troubled(2, 2, 2), 15);
+    walks("node-block", Budget::troubled(3, 3, 3), 20);
+    walks("node-secret", Budget::troubled(3, 3, 3), 20);
     walks("node-lost", Budget::troubled(2, 3, 3), 300);
     walks("store", Budget::troubled(3, 3, 3), 500);
 }
@@ -129,7 +184,7 @@ fn a_world_nobody_knows_is_named_with_those_that_are_known() {
     let error = run("nowhere", None).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "there is no world called nowhere; choose one of attach, attach-reported, attach-forced, copy, copy-on-claim, node-lost, protect, provision, \
-         provision-on-claim, resize, store"
+        "there is no world called nowhere; choose one of attach, attach-reported, attach-forced, copy, copy-on-claim, node, node-one-pod, node-block, \
+         node-secret, node-growth, node-unreadable, node-lost, protect, provision, provision-on-claim, resize, store"
     );
 }

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::MetadataExt as _;
 
-use control::host::{Copying, Looped, Machine as _, Mounted, Op, Process};
+use control::host::{Copying, HostPathKind, Looped, Machine as _, Mounted, Op, Process, ShownFile};
 
 use crate::world::{Act, World};
 
@@ -81,6 +81,13 @@ pub fn tour(world: &World) -> Vec<Op> {
         |fstype: &str, mounted_at| Op::GrowFilesystem { device: one.clone(), fstype: fstype.to_owned(), mounted_at };
     let check = |fstype: &str| Op::CheckFilesystem { device: one.clone(), fstype: fstype.to_owned() };
     let show = |target: &str, read_only| Op::BindDevice { device: one.clone(), target: at(target), read_only };
+    let show_files = |path, names: &[&str]| {
+        let file = |name: &&str| {
+            let bytes = name.as_bytes().to_vec().into();
+            ((*name).to_owned(), ShownFile { bytes, mode: 0o644, user: None })
+        };
+        Op::ShowFiles { path, files: names.iter().map(file).collect(), group: None }
+    };
     let image = |size| Op::CreateImage { path: at("img1"), size };
     let mut ops: Vec<Op> = DIRS.iter().map(|dir| Op::MakeDir { path: at(dir) }).collect();
     ops.extend([
@@ -100,6 +107,29 @@ pub fn tour(world: &World) -> Vec<Op> {
         Op::RemoveFile { path: at("a/x/f") },
         copy_dir("p/q/c", "p/d"),
         Op::RemoveTree { path: at("p/q/c") },
+        Op::MountMemory { target: at("m/n"), size: Some(MIB), mode: 0o755 },
+        Op::MountMemory { target: at("m/n"), size: Some(MIB), mode: 0o755 },
+        show_files(at("m/n"), &["one", "two/three"]),
+        show_files(at("m/n"), &["one", "two/three"]),
+        show_files(at("m/n"), &["four"]),
+        show_files(at("m/n"), &["../out"]),
+        show_files(at("m/d"), &["one"]),
+        Op::RemoveTree { path: at("m") },
+        Op::MeasureTree { path: at("m") },
+        Op::MeasureTree { path: at("none") },
+        Op::MeasureTree { path: at("link/x") },
+        Op::Unmount { target: at("m/n") },
+        Op::RemoveTree { path: at("m") },
+        bind("b", "a/x", false),
+        Op::MountMemory { target: at("a/x"), size: None, mode: 0o755 },
+        Op::Unmount { target: at("a/x") },
+        Op::HostPath { path: at("h"), kind: HostPathKind::Directory },
+        Op::HostPath { path: at("h"), kind: HostPathKind::DirectoryOrCreate },
+        Op::HostPath { path: at("h"), kind: HostPathKind::Directory },
+        Op::HostPath { path: at("h"), kind: HostPathKind::File },
+        Op::HostPath { path: at("h/f"), kind: HostPathKind::FileOrCreate },
+        Op::HostPath { path: at("h/f"), kind: HostPathKind::BlockDevice },
+        Op::HostPath { path: at("h/any"), kind: HostPathKind::Any },
         Op::AttachLoop { image: at("img1") },
         image(64 * MIB),
         image(320 * MIB),
@@ -136,6 +166,10 @@ pub fn tour(world: &World) -> Vec<Op> {
         Op::RemoveTarget { path: at("t3") },
         Op::Measure { path: at("t1") },
         Op::Measure { path: at("none") },
+        Op::SetGroup { path: at("t1"), group: 2000, only_if_root_differs: false },
+        Op::SetGroup { path: at("t1"), group: 2000, only_if_root_differs: true },
+        Op::SetGroup { path: at("f1"), group: 2000, only_if_root_differs: false },
+        Op::SetGroup { path: at("none"), group: 2000, only_if_root_differs: false },
         Op::Discard { path: at("t1") },
         Op::Discard { path: at("t2") },
         copy("copy1", "t1"),
@@ -174,7 +208,9 @@ pub fn tour(world: &World) -> Vec<Op> {
             command,
             working_dir,
             environment,
+            confidential: false,
             mounts,
+            devices: vec![],
             sandbox: Default::default(),
         })
     };
@@ -283,7 +319,9 @@ fn process(dice: &mut Dice) -> Op {
             let command = [&["sleep", "1000"][..], &["sleep", "1000"], &["sleep", "2000"], &[]][dice.roll(4)];
             let command = command.iter().map(|word| (*word).to_owned()).collect();
             let (working_dir, environment, mounts) = (String::new(), Default::default(), vec![]);
-            Op::StartProcess(Process { name, command, working_dir, environment, mounts, sandbox: Default::default() })
+            let (confidential, devices, sandbox) = (false, vec![], Default::default());
+            let process = Process { name, command, working_dir, environment, confidential, mounts, devices, sandbox };
+            Op::StartProcess(process)
         }
         2 => Op::StopProcess { name, grace_millis: 20_000 },
         _ => Op::ForgetProcess { name },

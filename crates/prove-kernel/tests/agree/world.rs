@@ -195,6 +195,7 @@ impl World {
             let what = match (devices.shown_by(entry), ours.shown_by(entry)) {
                 (Some(device), _) => self.model_device(&device),
                 (None, Some(path)) => path,
+                (None, None) if entry.fstype == "tmpfs" => format!("tmpfs tmpfs {}", entry.root),
                 (None, None) => format!("{} {} {}", self.model_device(&entry.source), entry.fstype, entry.root),
             };
             (entry.target.clone(), what, entry.read_only, entry.shared.is_some())
@@ -268,7 +269,7 @@ fn processes(machine: &mut impl Machine) -> Vec<(String, String)> {
 fn files(machine: &mut impl Machine, path: &str, found: &mut BTreeMap<String, String>) {
     if let Ok(names) = machine.list_dir(path) {
         found.insert(path.to_owned(), "directory".into());
-        for name in names.into_iter().filter(|name| name != "processes") {
+        for name in names.into_iter().filter(|name| name != "processes" && !name.starts_with("..")) {
             files(machine, &format!("{path}/{name}"), found);
         }
         return;

@@ -4,16 +4,26 @@ use control::host::Op;
 use control::{Effect, Permission};
 use csi::Call;
 
-use crate::laws::{Violation, attach, node, provision, sizes};
+use crate::laws::{Violation, attach, machine, node, provision, sizes};
 use crate::truth::TIER;
 use crate::world::World;
 
 /// The laws of what one controller is about to do; `node` is the machine it acts on.
 pub(crate) fn check_effect(world: &World, actor: &str, node: &str, effect: &Effect) -> Option<Violation> {
+    let found = machine::check_unreadable(world, actor, node, effect);
+    if let Some(found) = found.or_else(|| machine::check_secrets(world, actor, effect)) {
+        return Some(found);
+    }
     match effect {
         Effect::Call { call, .. } => check_call(world, actor, node, call),
         Effect::Host(Op::RemoveFile { path }) => node::check_remove_file(world, actor, node, path),
-        Effect::Host(_) | Effect::Read(_) | Effect::List { .. } | Effect::Write(_) | Effect::Nothing => None,
+        Effect::Host(Op::WriteFile { path, bytes }) => node::check_write_file(world, actor, node, path, bytes),
+        Effect::Host(_)
+        | Effect::Read(_)
+        | Effect::List { .. }
+        | Effect::Token(_)
+        | Effect::Write(_)
+        | Effect::Nothing => None,
     }
 }
 
@@ -22,8 +32,13 @@ fn check_call(world: &World, actor: &str, node: &str, call: &Call) -> Option<Vio
         Call::ControllerUnpublishVolume(request) => {
             attach::check_unpublish(world, actor, &request.volume_id, &request.node_id)
         }
-        Call::NodeStageVolume(request) => node::check_recorded(world, actor, node, &request.volume_id),
-        Call::NodePublishVolume(request) => node::check_recorded(world, actor, node, &request.volume_id),
+        Call::NodeStageVolume(request) => {
+            node::check_recorded(world, actor, node, &request.volume_id, &request.staging_target_path)
+        }
+        Call::NodePublishVolume(request) => {
+            node::check_recorded(world, actor, node, &request.volume_id, &request.target_path)
+        }
+        Call::NodeExpandVolume(request) => machine::check_grow(world, actor, node, request),
         Call::NodeUnstageVolume(request) => node::check_unstage(world, actor, node, &request.volume_id),
         Call::NodeUnpublishVolume(request) => node::check_unpublish(world, actor, node, &request.target_path),
         Call::CreateVolume(request) => provision::check_create(world, actor, &request.name),
@@ -46,6 +61,7 @@ pub(crate) fn check_role(actor: &str, permissions: &[Permission], effect: &Effec
         Effect::Write(write) => (write.target().kind, write.subresource().unwrap_or(""), write.verb()),
         Effect::Read(target) => (target.kind, "", "get"),
         Effect::List { kind, .. } => (*kind, "", "list"),
+        Effect::Token(_) => (api::Kind::ServiceAccount, "token", "create"),
         Effect::Call { .. } | Effect::Host(_) | Effect::Nothing => return None,
     };
     (!permissions.contains(&Permission { kind, subresource, verb })).then(|| Violation::NotAllowed {

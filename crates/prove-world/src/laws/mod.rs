@@ -9,6 +9,7 @@
 mod attach;
 mod binding;
 mod effects;
+mod machine;
 mod node;
 mod provision;
 mod sizes;
@@ -62,6 +63,20 @@ laws! {
     StageOrder "stage-order": "unstage never precedes the last unpublish";
     /// Reliability 41 and 42.
     RunningHasVolumes "running-has-volumes": "a process runs only while its volumes are in place";
+    /// Reliability 41 and 53.
+    RightVolume "right-volume": "a process sees its own volume, as its pod asked for it, and never a bare directory";
+    /// Reliability 44.
+    OnePod "one-pod": "a volume that takes one pod is published for one at a time";
+    /// Reliability 46.
+    RecordsWhole "records-whole": "a record is whole, old or new, also after a loss of power";
+    /// Reliability 48.
+    UnreadableInUse "unreadable-in-use": "a volume whose record cannot be read is left alone and stays reported";
+    /// What a driver alone may be told.
+    SecretsKept "secrets-kept": "a secret is in no file and in no other object";
+    /// Reliability 54.
+    GrowsInPlace "grows-in-place": "a filesystem is grown only where its record says that it is staged and published";
+    /// Reliability 59.
+    ControllerFirst "controller-first": "a filesystem is grown only after its volume has";
     /// Reliability 32.
     AttachedIsAttached "attached-is-attached": "an attachment that says attached is attached";
     /// Reliability 33.
@@ -119,6 +134,9 @@ pub(crate) fn check_state(world: &World) -> Option<Violation> {
     attach::check_one_node(world)
         .or_else(|| node::check_mounts(world))
         .or_else(|| node::check_processes(world))
+        .or_else(|| machine::check_seen(world))
+        .or_else(|| machine::check_one_pod(world))
+        .or_else(|| machine::check_records(world))
         .or_else(|| attach::check_attachments(world))
         .or_else(|| provision::check_volumes(world))
         .or_else(|| binding::check_bindings(world))

@@ -1,8 +1,9 @@
 //! The laws of one machine: what is mounted is attached, reported and recorded, and processes have their volumes.
 
-use api::{PersistentVolume, names};
+use api::{Kind, Object, PersistentVolume, names};
 
-use crate::laws::Violation;
+use crate::laws::machine::{durable_record, lists, may_come};
+use crate::laws::{Violation, handle};
 use crate::truth::PretendHost;
 use crate::world::World;
 
@@ -10,7 +11,9 @@ pub(super) fn check_mounts(world: &World) -> Option<Violation> {
     for (node, host) in &world.truth.hosts {
         for (volume, path) in host.staged.iter().chain(&host.published) {
             let (volume, node, path) = (volume.clone(), node.clone(), path.clone());
-            if !world.truth.attached.get(&volume).is_some_and(|nodes| nodes.contains(&node)) {
+            if needs_attachment(world, &volume)
+                && !world.truth.attached.get(&volume).is_some_and(|nodes| nodes.contains(&node))
+            {
                 return Some(Violation::MountedUnattached { volume, node, path });
             }
             if !in_use(world, &node, &volume) {
@@ -30,7 +33,18 @@ pub(super) fn check_mounts(world: &World) -> Option<Violation> {
     None
 }
 
-fn in_use(world: &World, node: &str, volume: &str) -> bool {
+/// The volume's driver attaches, unless its object says that it does not.
+fn needs_attachment(world: &World, volume: &str) -> bool {
+    let driver = world.cluster.volumes().filter_map(|object| object.spec.csi.as_ref());
+    let Some(csi) = driver.into_iter().find(|csi| csi.volume_handle == volume) else { return true };
+    let mut drivers = world.cluster.all(Kind::CSIDriver).filter(|held| held.object.meta().name == csi.driver);
+    drivers.all(|held| match &held.object {
+        Object::CSIDriver(driver) => driver.attach_required(),
+        _ => true,
+    })
+}
+
+pub(super) fn in_use(world: &World, node: &str, volume: &str) -> bool {
     let named = |object: &PersistentVolume| {
         let csi = object.spec.csi.as_ref().filter(|csi| csi.volume_handle == volume)?;
         Some(names::unique_volume_name(&csi.driver, &csi.volume_handle))
@@ -45,26 +59,44 @@ fn is_recorded(host: &PretendHost, volume: &str) -> bool {
     host.files.keys().any(|path| path.contains(&hash))
 }
 
-pub(super) fn check_recorded(world: &World, actor: &str, node: &str, volume: &str) -> Option<Violation> {
+/// Before a volume is put somewhere: its record is durable and lists the place (reliability 45).
+pub(super) fn check_recorded(world: &World, actor: &str, node: &str, volume: &str, path: &str) -> Option<Violation> {
     let host = world.truth.hosts.get(node)?;
-    (!is_recorded(host, volume)).then(|| Violation::MountsWithoutRecord {
-        actor: actor.into(),
-        volume: volume.into(),
-        node: node.into(),
-    })
+    let (actor, volume, node) = (actor.to_string(), volume.to_string(), node.to_string());
+    let Some(record) = durable_record(host, &volume) else {
+        return Some(Violation::MountsWithoutRecord { actor, volume, node });
+    };
+    (!lists(&record, path)).then(|| Violation::MountsUnlisted { actor, volume, path: path.into() })
 }
 
 pub(super) fn check_remove_file(world: &World, actor: &str, node: &str, path: &str) -> Option<Violation> {
     let host = world.truth.hosts.get(node)?;
-    let (volume, _) =
-        host.staged.iter().chain(&host.published).find(|(id, _)| path.contains(&names::staging_hash(id)))?;
+    let mounted = host.staged.iter().chain(&host.published).map(|(id, _)| id.as_str());
+    let coming = world.cluster.volumes().map(|object| handle(object));
+    let coming = coming.filter(|volume| may_come(world, node, volume).next().is_some());
+    let volume = mounted.chain(coming).find(|id| path.contains(&names::staging_hash(id)))?.to_string();
     let (actor, node, path) = (actor.into(), node.into(), path.into());
-    Some(Violation::RemovesRecord { actor, volume: volume.clone(), node, path })
+    Some(Violation::RemovesRecord { actor, volume, node, path })
+}
+
+/// Before a record is written: it lists every place where its volume may be (reliability 47).
+pub(super) fn check_write_file(world: &World, actor: &str, node: &str, path: &str, bytes: &[u8]) -> Option<Violation> {
+    let host = world.truth.hosts.get(node)?;
+    let of_it = |object: &&PersistentVolume| path.contains(&names::staging_hash(handle(object)));
+    let volume = handle(world.cluster.volumes().map(|object| &**object).find(of_it)?);
+    let mounted = host.published.iter().filter(|(id, _)| id == volume).map(|(_, at)| at.as_str());
+    let coming = may_come(world, node, volume).map(|(at, _)| at);
+    let dropped = mounted.chain(coming).find(|at| !lists(bytes, at))?;
+    Some(Violation::DropsFromRecord { actor: actor.into(), volume: volume.into(), path: dropped.into() })
 }
 
 pub(super) fn check_unstage(world: &World, actor: &str, node: &str, volume: &str) -> Option<Violation> {
-    let (_, path) = world.truth.hosts.get(node)?.published.iter().find(|(id, _)| id == volume)?;
-    Some(Violation::UnstagesPublished { actor: actor.into(), volume: volume.into(), path: path.clone() })
+    let (actor, id) = (actor.to_string(), volume.to_string());
+    if let Some((_, path)) = world.truth.hosts.get(node)?.published.iter().find(|(id, _)| id == volume) {
+        return Some(Violation::UnstagesPublished { actor, volume: id, path: path.clone() });
+    }
+    let path = may_come(world, node, volume).find(|(_, published)| *published)?.0.to_string();
+    Some(Violation::UnstagesUncertain { actor, volume: id, path })
 }
 
 pub(super) fn check_unpublish(world: &World, actor: &str, node: &str, path: &str) -> Option<Violation> {

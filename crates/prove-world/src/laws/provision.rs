@@ -56,6 +56,7 @@ fn being_made_from(world: &World, volume: &str) -> Option<String> {
         Effect::Call { .. }
         | Effect::Read(_)
         | Effect::List { .. }
+        | Effect::Token(_)
         | Effect::Write(_)
         | Effect::Host(_)
         | Effect::Nothing => None,

@@ -80,6 +80,7 @@ fn still_coming<'a>(world: &'a World, id: &'a str) -> impl Iterator<Item = i64> 
         Effect::Call { .. }
         | Effect::Read(_)
         | Effect::List { .. }
+        | Effect::Token(_)
         | Effect::Write(_)
         | Effect::Host(_)
         | Effect::Nothing => None,

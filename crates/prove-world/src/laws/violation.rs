@@ -43,15 +43,49 @@ violations! {
     MountedIsRecorded {
         MountedUnrecorded { volume: String, node: String, path: String } "{volume} is mounted on {node} at {path}";
         MountsWithoutRecord { actor: String, volume: String, node: String } "{actor} mounts {volume} on {node} without a record";
+        MountsUnlisted { actor: String, volume: String, path: String }
+            "{actor} mounts {volume} at {path}, which its record does not list";
+        DropsFromRecord { actor: String, volume: String, path: String }
+            "{actor} drops {path} from the record of {volume}, which may be mounted there";
         RemovesRecord { actor: String, volume: String, node: String, path: String } "{actor} removes {path} while {volume} is mounted on {node}";
     }
     StageOrder {
         UnstagesPublished { actor: String, volume: String, path: String } "{actor} unstages {volume}, published at {path}";
+        UnstagesUncertain { actor: String, volume: String, path: String }
+            "{actor} unstages {volume}, which may yet be published at {path}";
         PublishedUnstaged { volume: String, node: String, path: String } "{volume} is published on {node} at {path} and not staged";
     }
     RunningHasVolumes {
         UnpublishesUnderProcess { actor: String, path: String, process: String } "{actor} unpublishes {path} while {process} runs";
         RunsWithoutVolume { process: String, node: String } "{process} runs on {node} without its volume";
+    }
+    RightVolume {
+        SeesDirectory { process: String, path: String } "{process} sees a bare directory at {path}";
+        SeesAnother { process: String, path: String, volume: String } "{process} sees {volume} at {path}";
+        SeesOtherwise { process: String, path: String, read_only: bool }
+            "{process} sees {path} with read-only {read_only}, against what its pod says";
+        ShowsNothing { node: String, path: String } "{path} on {node} is a mount of no volume";
+    }
+    OnePod {
+        SeveralPods { volume: String, paths: Vec<String> } "{volume} is published at {paths:?}";
+    }
+    RecordsWhole {
+        RecordTorn { path: String } "{path} is no record";
+    }
+    UnreadableInUse {
+        TouchesUnreadable { actor: String, path: String, what: String }
+            "{actor} does {what} while {path} cannot be read";
+        UnreportsUnreadable { node: String, path: String } "{node} does not report the volume of {path}";
+    }
+    SecretsKept {
+        TellsSecret { actor: String, what: String } "{actor} puts it into {what}";
+    }
+    GrowsInPlace {
+        GrowsElsewhere { actor: String, volume: String, path: String } "{actor} grows {volume} at {path}";
+    }
+    ControllerFirst {
+        GrowsFirst { actor: String, volume: String, asked: i64, has: i64 }
+            "{actor} grows the filesystem of {volume} to {asked} and the volume has {has}";
     }
     AttachedIsAttached {
         SaysAttached { attachment: String, volume: String, node: String } "{attachment} says {volume} is attached to {node}";
@@ -105,6 +139,7 @@ violations! {
     AsAsked {
         PodLeft { pod: String } "pod {pod} was deleted and is still there";
         PodDoesNotRun { node: String } "the pod on {node} does not run with its volume";
+        PathLeft { path: String } "{path} is left";
         LeftOnNode { node: String } "something is left on {node}";
         NodeStatusUntrue { node: String } "the status of {node} does not say what is so";
         AttachmentsTo { nodes: Vec<String> } "there are attachments to {nodes:?}";

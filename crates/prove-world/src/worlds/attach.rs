@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::cluster::{Cluster, NAMESPACE};
 use crate::explore::Scenario;
 use crate::laws::Violation;
+use crate::machine::ROOT;
 use crate::member::{Actor, Instance, Member, Seat};
 use crate::truth::{PretendHost, Truth};
 use crate::world::{UserMove, World};
@@ -58,13 +59,12 @@ pub const FORCED: Scenario = Scenario {
     ..SCENARIO
 };
 
-const ROOT: &str = "/var/lib/longshore";
-const HANDLE: &str = "v1";
-const VOLUME: &str = "data-volume";
-const CLAIM: &str = "data";
+pub(crate) const HANDLE: &str = "v1";
+pub(crate) const VOLUME: &str = "data-volume";
+pub(crate) const CLAIM: &str = "data";
 pub(crate) const NODES: [&str; 2] = ["node-a", "node-b"];
 /// Incarnations are numbers like versions: only their order counts.
-const INCARNATIONS: [u64; 2] = [80_000_001, 81_000_001];
+pub(crate) const INCARNATIONS: [u64; 2] = [80_000_001, 81_000_001];
 
 /// The world with other rules in the place of the attach/detach controller.
 pub fn start<R: Actor>(seat: Seat<R>) -> World {
@@ -123,8 +123,11 @@ pub(crate) fn furnish(cluster: &mut Cluster, nodes: &[&str]) {
     put(cluster, first, pod_body("app-0", NODES[0]));
 }
 
-fn put_node(cluster: &mut Cluster, node: &str, incarnation: u64) {
-    let body = json!({ "metadata": { "annotations": { names::CONTROLLER_MANAGED_ATTACH: "true" } } });
+pub(crate) fn put_node(cluster: &mut Cluster, node: &str, incarnation: u64) {
+    let body = json!({
+        "metadata": { "annotations": { names::CONTROLLER_MANAGED_ATTACH: "true" } },
+        "status": { "conditions": [{ "type": "Ready", "status": "True" }] },
+    });
     put(cluster, ObjectRef::cluster(Kind::Node, node), body);
     let drivers = json!([{ "name": DRIVER, "nodeID": node, "topologyKeys": null }]);
     put(cluster, ObjectRef::cluster(Kind::CSINode, node), json!({ "metadata": {}, "spec": { "drivers": drivers } }));
@@ -189,10 +192,13 @@ pub fn agent_seat<N: Rules<Local = rules_node::Local>>() -> Seat<N> {
     Seat {
         build: agent_local,
         refresh: |local, truth, node| {
-            let now = truth.hosts.get(node).map(PretendHost::process_states).unwrap_or_default();
-            let news = local.processes != now;
-            local.processes = now;
-            news
+            let Some(host) = truth.hosts.get(node) else { return false };
+            let before = local.clone();
+            local.processes = host.process_states();
+            if host.machine.is_some() {
+                local.remounted(&host.watched, &host.mount_points());
+            }
+            *local != before
         },
         digest: |local, mut hasher| {
             use std::hash::Hash;
@@ -202,14 +208,17 @@ pub fn agent_seat<N: Rules<Local = rules_node::Local>>() -> Seat<N> {
 }
 
 /// What an agent finds on its machine when it starts.
-fn agent_local(truth: &Truth, node: &str) -> rules_node::Local {
+pub(crate) fn agent_local(truth: &Truth, node: &str) -> rules_node::Local {
     let host = truth.hosts.get(node).cloned().unwrap_or_default();
     let mut local = rules_node::Local::new(node, host.incarnation.to_string(), ROOT);
-    local.drivers.insert(DRIVER.into(), rules_node::DriverFacts { stages: true });
+    local.drivers.insert(
+        DRIVER.into(),
+        rules_node::DriverFacts { stages: true, expands: true, ..rules_node::DriverFacts::default() },
+    );
     for (path, bytes) in &host.files {
         let _ = local.load_record(path, Ok(bytes.clone()));
     }
-    local.mounts = host.staged.iter().chain(&host.published).map(|(_, path)| path.clone()).collect();
+    local.mounts = host.mount_points();
     local.processes = host.process_states();
     local
 }

@@ -54,7 +54,7 @@ pub fn start<R: Actor>(sources: Seat<R>) -> World {
 }
 
 fn binding() -> Seat<Binding> {
-    Seat::fixed(|_, _| ())
+    Seat::fixed(|_, _| rules_binding::Local::default())
 }
 
 /// The world with other rules in the places of binding and of those that let sources go.

@@ -16,6 +16,8 @@ use crate::truth::Truth;
 
 pub mod attach;
 pub mod copy;
+pub mod growth;
+pub mod node;
 pub mod node_lost;
 pub mod node_part;
 pub mod protect;
@@ -28,12 +30,18 @@ const DRIVER: &str = "local.csi.longshore";
 
 /// Every world there is, with the bounds of `make prove`: larger than those of the tests, which take seconds.
 pub fn worlds() -> &'static [(Scenario, Bounds)] {
-    const ALL: [(Scenario, Bounds); 11] = [
+    const ALL: [(Scenario, Bounds); 17] = [
         (attach::SCENARIO, Bounds::of(Budget::troubled(2, 1, 0))),
         (attach::REPORTED, Bounds::of(Budget::troubled(2, 0, 1))),
         (attach::FORCED, Bounds::of(Budget::troubled(2, 0, 1))),
         (copy::SCENARIO, Bounds::of(Budget::troubled(1, 1, 1))),
         (copy::ON_CLAIM, Bounds::of(Budget::troubled(1, 1, 1))),
+        (node::SCENARIO, Bounds::of(Budget::troubled(1, 1, 0))),
+        (node::ONE_POD, Bounds::of(Budget::troubled(1, 1, 0))),
+        (node::BLOCK, Bounds::of(Budget::troubled(1, 1, 0))),
+        (node::SECRET, Bounds::of(Budget::troubled(1, 1, 0))),
+        (growth::SCENARIO, Bounds::of(Budget::calm(3))),
+        (node::UNREADABLE, Bounds::of(Budget::troubled(2, 1, 1))),
         (node_lost::SCENARIO, Bounds::of(Budget::troubled(2, 2, 1))),
         (protect::SCENARIO, Bounds::of(Budget::troubled(3, 1, 2))),
         (provision::SCENARIO, Bounds::of(Budget::troubled(2, 1, 1))),

@@ -20,7 +20,7 @@ use crate::worlds::put;
 pub const SCENARIO: Scenario = Scenario {
     name: "protect",
     about: "binding; a pod begins to use a claim that the user deletes at any moment",
-    start: || start::<Binding>(Seat::fixed(|_, _| ())),
+    start: || start::<Binding>(Seat::fixed(|_, _| rules_binding::Local::default())),
     user,
     rest,
     waives: &[],

@@ -56,7 +56,7 @@ pub fn on_claim(local: Local) -> Local {
 
 /// The world with other rules in the place of the provisioner.
 pub fn start<R: Actor>(seat: Seat<R>) -> World {
-    start_with(Seat::<Binding>::fixed(|_, _| ()), seat)
+    start_with(Seat::<Binding>::fixed(|_, _| rules_binding::Local::default()), seat)
 }
 
 /// The world with other rules in the places of binding and provisioner.

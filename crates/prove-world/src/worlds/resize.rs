@@ -12,6 +12,7 @@ use crate::laws::Violation;
 use crate::member::{Actor, Instance, Seat};
 use crate::truth::{LARGEST, Size, TIER, Truth};
 use crate::world::{UserMove, World};
+use crate::worlds::attach::{CLAIM, HANDLE, VOLUME};
 use crate::worlds::node_part::NodePart;
 use crate::worlds::{DRIVER, put};
 
@@ -25,9 +26,6 @@ pub const SCENARIO: Scenario = Scenario {
     waives: &[],
 };
 
-const HANDLE: &str = "v1";
-const VOLUME: &str = "data-volume";
-const CLAIM: &str = "data";
 const GI: i64 = 1 << 30;
 /// What the user asks for: what it has, what there is room for, and what there is not.
 const SIZES: [&str; 4] = ["1Gi", "1536Mi", "2Gi", "3Gi"];
@@ -42,6 +40,20 @@ pub fn local() -> Local {
 /// The world with other rules in the place of the resizer.
 pub fn start<R: Actor>(seat: Seat<R>) -> World {
     let mut cluster = Cluster::new();
+    furnish(&mut cluster);
+    let mut truth = Truth::default();
+    describe(&mut truth);
+    let truth = Arc::new(truth);
+    let node = Seat::<NodePart>::fixed(|_, _| ());
+    let members = vec![
+        Instance::start("resizer", "", seat, &cluster, &truth),
+        Instance::start("node", "", node, &cluster, &truth),
+    ];
+    World::of(cluster, truth, members)
+}
+
+/// A claim that may grow and its volume, and classes to choose from.
+pub(crate) fn furnish(cluster: &mut Cluster) {
     // Whether a claim may ask for more is for its class to say.
     let target = ObjectRef::cluster(Kind::StorageClass, "fast");
     let body = json!({
@@ -51,19 +63,15 @@ pub fn start<R: Actor>(seat: Seat<R>) -> World {
     cluster.mirror(Kind::PersistentVolumeClaim, &Write::Create { target, body });
     for tier in TIERS {
         let class = json!({ "metadata": {}, "driverName": DRIVER, "parameters": { TIER: tier } });
-        put(&mut cluster, ObjectRef::cluster(Kind::VolumeAttributesClass, tier), class);
+        put(cluster, ObjectRef::cluster(Kind::VolumeAttributesClass, tier), class);
     }
-    put_bound_volume(&mut cluster);
-    let mut truth = Truth::default();
+    put_bound_volume(cluster);
+}
+
+/// The volume as the driver has it.
+pub(crate) fn describe(truth: &mut Truth) {
     truth.sizes.insert(HANDLE.into(), Size { volume: GI, filesystem: GI });
     truth.tiers.insert(HANDLE.into(), TIERS[0].into());
-    let truth = Arc::new(truth);
-    let node = Seat::<NodePart>::fixed(|_, _| ());
-    let members = vec![
-        Instance::start("resizer", "", seat, &cluster, &truth),
-        Instance::start("node", "", node, &cluster, &truth),
-    ];
-    World::of(cluster, truth, members)
 }
 
 fn put_bound_volume(cluster: &mut Cluster) {

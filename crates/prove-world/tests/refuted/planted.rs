@@ -6,13 +6,14 @@ use std::hash::Hash;
 use crate::upstream;
 use crate::wrong::{
     Agent, AsksForLittle, Astray, BindsTwice, CachedInUse, DoesNotReport, DoesNotWait, ForgetsDetaching, ForgetsFirst,
-    FreshReadOnly, Greets, GrowsOnPaper, Habit, Led, LetsGoEarly, Misled, NeverHolds, NodeIsSwift, ReleasesBound,
-    SaysAttached, SaysDetached, Sleeps, TakesEarly, Tiny, Trespasses, Trusting, TrustsCachedPods, Unguarded,
-    UnknownIsNo, UnstagesFirst, Wavers,
+    FreshReadOnly, Greets, GrowsAnywhere, GrowsAtOnce, GrowsOnPaper, Habit, Led, LetsGoEarly, LetsWrite, Misled,
+    NeverHolds, NodeIsSwift, ReadsNothing, ReleasesBound, SaysAttached, SaysDetached, Scribbles, Shares, Sleeps,
+    TakesEarly, Tells, Tiny, Trespasses, Trusting, TrustsCachedPods, Unguarded, UnknownIsNo, UnstagesFirst, Wavers,
 };
 use api::{Kind, ObjectRef, Precondition, Write};
 use prove_world::world::{UserMove, World};
-use prove_world::worlds::{attach, copy, protect, provision, resize, store};
+use prove_world::worlds::node::{self, ONE, Shape, TWO_PODS};
+use prove_world::worlds::{attach, copy, growth, protect, provision, resize, store};
 use prove_world::{Bounds, Budget, Law, Report, Scenario, Seat, WrongStore, explore};
 use rules_attachdetach::AttachDetach;
 use rules_attacher::Attacher;
@@ -64,6 +65,32 @@ planted! {
     /// Reliability 41, 42.
     RunningHasVolumes taking_a_volume_from_a_pod_that_may_run_is_refuted
         => plant("attach, taking volumes early", attach::SCENARIO, misled_later::<TakesEarly>, one_slow_agent());
+    /// Reliability 41.
+    RightVolume letting_a_reader_write_is_refuted => agents("node, letting readers write", node::SCENARIO, || {
+        node::start::<Led<Agent<LetsWrite>>>(TWO_PODS, attach::agent_seat())
+    });
+    /// Reliability 44.
+    OnePod sharing_a_volume_for_one_pod_is_refuted => agents("node, sharing", node::ONE_POD, || {
+        let shape = Shape { mode: "ReadWriteOncePod", ..TWO_PODS };
+        node::start::<Led<Agent<Shares>>>(shape, attach::agent_seat())
+    });
+    /// Reliability 46.
+    RecordsWhole writing_half_a_record_is_refuted => agents("node, scribbling", node::SCENARIO, || {
+        node::start::<Led<Agent<Scribbles>>>(ONE, attach::agent_seat())
+    });
+    /// Reliability 48.
+    UnreadableInUse taking_an_unreadable_record_for_none_is_refuted
+        => agents("node, reading nothing", node::UNREADABLE, || {
+            node::spoiled::<Led<Agent<ReadsNothing>>>(attach::agent_seat())
+        });
+    SecretsKept writing_a_secret_down_is_refuted => agents("node, telling secrets", node::SECRET, || {
+        node::start::<Led<Agent<Tells>>>(Shape { secret: true, ..ONE }, attach::agent_seat())
+    });
+    /// Reliability 54.
+    GrowsInPlace growing_without_the_staging_path_is_refuted => growers::<GrowsAnywhere>("resize, growing anywhere");
+    /// Reliability 59.
+    ControllerFirst growing_the_filesystem_before_the_volume_is_refuted
+        => growers::<GrowsAtOnce>("resize, growing at once");
     /// Reliability 32.
     AttachedIsAttached saying_attached_without_asking_the_driver_is_refuted
         => plant("attach, saying attached", attach::SCENARIO, saying::<SaysAttached>, Budget::calm(0));
@@ -134,6 +161,10 @@ fn none<R: control::Rules<Local = ()>>() -> Seat<R> {
     Seat::fixed(|_, _| ())
 }
 
+fn binding<R: control::Rules<Local = rules_binding::Local>>() -> Seat<R> {
+    Seat::fixed(|_, _| rules_binding::Local::default())
+}
+
 fn attacher<R: control::Rules<Local = rules_attacher::Local>>() -> Seat<R> {
     Seat::fixed(|_, _| attach::attacher())
 }
@@ -145,6 +176,20 @@ fn misled<M: Misled>() -> World {
 
 fn misled_later<M: Misled>() -> World {
     attach::running(misled::<M>())
+}
+
+/// Misled agents on a machine with a kernel, with nothing going wrong.
+fn agents(name: &'static str, base: Scenario, start: fn() -> World) -> Plant {
+    plant(name, base, start, Budget::calm(0))
+}
+
+/// A misled agent beside the real resizer.
+fn growers<M: Misled>(name: &'static str) -> Plant {
+    let start = || {
+        let resizer = Seat::<Resizer>::fixed(|_, _| resize::local());
+        growth::start::<Resizer, Led<Agent<M>>>(resizer, attach::agent_seat())
+    };
+    plant(name, Scenario { user: asks_for_a_size, ..growth::SCENARIO }, start, Budget::calm(1))
 }
 
 fn saying<A: Astray<Real = Attacher, Local = rules_attacher::Local>>() -> World {
@@ -160,7 +205,7 @@ pub fn no_intent() -> World {
 }
 
 fn trusting_cached_pods() -> World {
-    protect::start::<Led<TrustsCachedPods>>(none())
+    protect::start::<Led<TrustsCachedPods>>(binding())
 }
 
 /// A user who starts a pod and deletes its claim, and one watch that is behind.
@@ -169,7 +214,7 @@ fn one_slow_watch() -> Budget {
 }
 
 fn releasing() -> World {
-    provision::start_with::<Led<ReleasesBound>, Provisioner>(none(), provision::seat(|_, _| provision::local()))
+    provision::start_with::<Led<ReleasesBound>, Provisioner>(binding(), provision::seat(|_, _| provision::local()))
 }
 
 fn not_held() -> World {
@@ -190,7 +235,7 @@ pub fn without_intent_on_a_slow_watch() -> Plant {
 }
 
 fn binding_twice() -> World {
-    copy::start_all::<Led<BindsTwice>, Sources>(none(), provision::seat(|_, _| copy::local()), |_, _| copy::local())
+    copy::start_all::<Led<BindsTwice>, Sources>(binding(), provision::seat(|_, _| copy::local()), |_, _| copy::local())
 }
 
 fn resizer<A: Astray<Real = Resizer, Local = rules_resizer::Local>>() -> World {

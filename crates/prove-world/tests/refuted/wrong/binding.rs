@@ -1,7 +1,7 @@
 //! Binding controllers that give away what has an owner.
 
 use control::{Decision, Rules, Timestamp, Why};
-use rules_binding::{Action, Binding, BindingState, ClaimView, Memory, Reason, View, VolumeOwner, VolumeView};
+use rules_binding::{Action, Binding, BindingState, ClaimView, Local, Memory, Reason, View, VolumeOwner, VolumeView};
 
 use super::Astray;
 
@@ -10,9 +10,9 @@ pub struct ReleasesBound;
 
 impl Astray for ReleasesBound {
     type Real = Binding;
-    type Local = ();
+    type Local = Local;
 
-    fn real(local: &()) -> &() {
+    fn real(local: &Local) -> &Local {
         local
     }
 
@@ -36,9 +36,9 @@ pub struct BindsTwice;
 
 impl Astray for BindsTwice {
     type Real = Binding;
-    type Local = ();
+    type Local = Local;
 
-    fn real(local: &()) -> &() {
+    fn real(local: &Local) -> &Local {
         local
     }
 
@@ -58,9 +58,9 @@ pub struct TrustsCachedPods;
 
 impl Astray for TrustsCachedPods {
     type Real = Binding;
-    type Local = ();
+    type Local = Local;
 
-    fn real(local: &()) -> &() {
+    fn real(local: &Local) -> &Local {
         local
     }
 

@@ -14,6 +14,8 @@ fn sought(act: &Action) -> &[Seen] {
         Action::Create { .. }
         | Action::Adopt(_)
         | Action::Report { .. }
+        | Action::ReadLease { .. }
+        | Action::ForceRelease { .. }
         | Action::CheckNode { .. }
         | Action::Delete(_) => &[],
     }

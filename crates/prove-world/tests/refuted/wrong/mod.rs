@@ -18,7 +18,10 @@ use control::{BackOff, Cache, Change, Decision, Outcome, Route, Rules, Timestamp
 pub use attacher::{SaysAttached, SaysDetached};
 pub use binding::{BindsTwice, ReleasesBound, TrustsCachedPods};
 pub use detach::{CachedInUse, FreshReadOnly};
-pub use node::{Agent, DoesNotReport, DoesNotWait, ForgetsFirst, Misled, TakesEarly, UnstagesFirst};
+pub use node::{
+    Agent, DoesNotReport, DoesNotWait, ForgetsFirst, GrowsAnywhere, GrowsAtOnce, LetsWrite, Misled, ReadsNothing,
+    Scribbles, Shares, TakesEarly, Tells, UnstagesFirst,
+};
 pub use provision::Trusting;
 pub use resize::{AsksForLittle, GrowsOnPaper, NodeIsSwift, UnknownIsNo};
 pub use tiny::{Greets, Habit, Sleeps, Tiny, Trespasses, Wavers};

@@ -1,7 +1,9 @@
 //! Agents that believe too much, or do things in the wrong order.
 
 use control::{Cache, Decision, Outcome, Rules, Timestamp};
-use rules_node::{Action, AttachProof, Key, Local, Memory, Node, NodeSide, Reason, UserState, View};
+use rules_node::{
+    Action, AttachProof, Expand, Key, Local, Memory, Node, NodeSide, Reason, RecordSide, UserState, View,
+};
 
 use super::Astray;
 
@@ -126,6 +128,109 @@ impl Misled for TakesEarly {
         let View::Volume(volume) = view else { return };
         for user in volume.users.values_mut().filter(|user| user.standing == UserState::Kept) {
             user.standing = UserState::Sealed;
+        }
+    }
+}
+
+/// Publishes for writing what a pod may only read.
+pub struct LetsWrite;
+
+impl Misled for LetsWrite {
+    fn instead(_: &View, action: Action) -> Action {
+        match action {
+            Action::Publish(mut publishing) => {
+                publishing.read_only = false;
+                Action::Publish(publishing)
+            }
+            action => action,
+        }
+    }
+}
+
+/// Gives a volume for one pod to every pod.
+pub struct Shares;
+
+impl Misled for Shares {
+    fn believes(view: &mut View) {
+        if let View::Volume(volume) = view
+            && let Some(spec) = &mut volume.spec
+        {
+            spec.one_pod = false;
+        }
+    }
+}
+
+/// Writes records that name no volume.
+pub struct Scribbles;
+
+impl Misled for Scribbles {
+    fn instead(_: &View, action: Action) -> Action {
+        match action {
+            Action::WriteRecord { path, mut record, fresh } => {
+                record.handle.clear();
+                Action::WriteRecord { path, record, fresh }
+            }
+            action => action,
+        }
+    }
+}
+
+/// Takes a record that it cannot read for none.
+pub struct ReadsNothing;
+
+impl Misled for ReadsNothing {
+    fn believes(view: &mut View) {
+        if let View::Volume(volume) = view
+            && volume.record == RecordSide::Unreadable
+        {
+            volume.record = RecordSide::Missing;
+        }
+    }
+}
+
+/// Writes down what it knows about a volume, secrets and all.
+pub struct Tells;
+
+impl Misled for Tells {
+    fn instead(view: &View, action: Action) -> Action {
+        match (view, action) {
+            (View::Volume(volume), Action::Stage { secrets, .. }) => {
+                let RecordSide::Present(record) = &volume.record else { unreachable!("staged without a record") };
+                let mut record = record.clone();
+                record.volume = secrets.0.values().cloned().collect();
+                Action::WriteRecord { path: volume.paths.record.clone(), record, fresh: Default::default() }
+            }
+            (_, action) => action,
+        }
+    }
+}
+
+/// Does not tell the driver where it staged the volume that is to grow.
+pub struct GrowsAnywhere;
+
+impl Misled for GrowsAnywhere {
+    fn instead(_: &View, action: Action) -> Action {
+        match action {
+            Action::Expand(mut step) => {
+                if let Expand::Call(call) = &mut *step {
+                    call.staging = None;
+                }
+                Action::Expand(step)
+            }
+            action => action,
+        }
+    }
+}
+
+/// Grows a filesystem as soon as its claim asks for more.
+pub struct GrowsAtOnce;
+
+impl Misled for GrowsAtOnce {
+    fn believes(view: &mut View) {
+        if let View::Volume(volume) = view
+            && let Some(growth) = &mut volume.growth
+        {
+            growth.sizes.volume = growth.sizes.requested;
         }
     }
 }
