@@ -74,6 +74,9 @@ pub struct Down {
     /// How long a pod's process may take to end before it is made to
     #[arg(long, default_value = "30", value_name = "SECONDS", value_parser = seconds)]
     pub grace_period: u32,
+    /// Switch off one of the further nodes of `up --nodes` instead: its agent, its containers without grace, its mounts
+    #[arg(long, conflicts_with_all = ["purge", "orphans"], value_name = "NAME")]
+    pub node: Option<String>,
     /// Remove the data directory too, after naming what is lost with it
     #[arg(long)]
     pub purge: bool,
@@ -99,9 +102,19 @@ pub struct Up {
     /// The name this machine gets as a node [default: its host name]
     #[arg(long, value_name = "NAME", value_parser = node_name)]
     pub node_name: Option<String>,
+    /// How many nodes this machine is: beside the first, each is a process of its own with its own mounts and driver,
+    /// named after the first with -2, -3, … behind it; two nodes share a zone, in which volumes can move
+    #[arg(long, default_value_t = 1, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(1..=26))]
+    pub nodes: u8,
     /// Leave a part out, to run it by hand: `longshore driver`, or `longshore sidecar --roles=provisioner`
     #[arg(long, value_name = "PART")]
     pub without: Vec<Part>,
+    /// Let claims say in the condition `Unused` whether a pod uses them; each change is one more write
+    #[arg(long)]
+    pub claim_usage: bool,
+    /// Tell each request in this file, as `audit.k8s.io/v1` at level Metadata: who did what, never a body
+    #[arg(long, value_name = "FILE")]
+    pub audit_log: Option<PathBuf>,
     /// How to print what to try
     #[arg(long, short, value_enum, default_value = "text")]
     pub output: Output,
@@ -139,6 +152,9 @@ pub struct Apiserver {
     /// Where it listens; port 0 takes any free one
     #[arg(long, default_value = "127.0.0.1:7443", value_name = "ADDRESS", value_parser = listen)]
     pub listen: SocketAddr,
+    /// Tell each request in this file, as `audit.k8s.io/v1` at level Metadata: who did what, never a body
+    #[arg(long, value_name = "FILE")]
+    pub audit_log: Option<PathBuf>,
     /// Log more (twice: everything)
     #[arg(long, short, action = clap::ArgAction::Count)]
     pub verbose: u8,
@@ -166,6 +182,9 @@ pub struct Controllers {
     /// Where Leases are: those of leaders, and the journals of drivers
     #[arg(long, default_value = "default", value_name = "NAMESPACE")]
     pub leader_elect_resource_namespace: String,
+    /// Let claims say in the condition `Unused` whether a pod uses them; each change is one more write
+    #[arg(long)]
+    pub claim_usage: bool,
     /// Where metrics, health and explanations are served, such as 127.0.0.1:8080
     #[arg(long, value_name = "ADDRESS")]
     pub http_endpoint: Option<String>,
@@ -186,6 +205,16 @@ pub struct RunNode {
     /// Where mounts, sockets and processes are kept [default: as for `up`]
     #[arg(long, env = "LONGSHORE_DATA", value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
+    /// Run the reference driver's node service beside it, on the volumes of another node of this machine: the directory
+    /// `driver` in the data directory of its `longshore up`
+    #[arg(long, value_name = "DIR")]
+    pub driver_state: Option<PathBuf>,
+    /// The zone that the reference driver says this node is in
+    #[arg(long, value_name = "ZONE", requires = "driver_state")]
+    pub zone: Option<String>,
+    /// End when the standard input does, as it does with the process that started this one
+    #[arg(long, hide = true)]
+    pub until_input_ends: bool,
     /// Where metrics, health and explanations are served, such as 127.0.0.1:8081
     #[arg(long, value_name = "ADDRESS")]
     pub http_endpoint: Option<String>,

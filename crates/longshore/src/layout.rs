@@ -7,6 +7,9 @@ use anyhow::{Result, bail};
 /// The name of the reference driver.
 pub const DRIVER: &str = "local.csi.longshore";
 
+/// The directory of the further nodes of a machine.
+const NODES: &str = "nodes";
+
 /// The data directory and what is where in it.
 #[derive(Clone, Debug)]
 pub struct Layout {
@@ -76,6 +79,25 @@ impl Layout {
     /// The reference driver's volumes.
     pub fn driver(&self) -> PathBuf {
         self.root.join("driver")
+    }
+
+    /// The layout of a further node of this machine, beside the first.
+    pub fn further(&self, node: &str) -> Result<Layout> {
+        Layout::new(Some(self.root.join(NODES).join(node)))
+    }
+
+    /// The further nodes that there are, or were, by name.
+    pub fn all_further(&self) -> Vec<(String, Layout)> {
+        let entries = std::fs::read_dir(self.root.join(NODES)).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut found: Vec<_> = names.filter_map(|name| Some((name.clone(), self.further(&name).ok()?))).collect();
+        found.sort_by(|one, other| one.0.cmp(&other.0));
+        found
+    }
+
+    /// Held by the node agent that works in this directory.
+    pub fn agent_lock(&self) -> PathBuf {
+        self.node().join("lock")
     }
 
     /// Processes of pods.

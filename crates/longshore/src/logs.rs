@@ -15,13 +15,13 @@ const GLANCE: Duration = Duration::from_millis(100);
 
 /// Reads the logs `io-host` keeps.
 pub struct ProcessLogs {
-    host: Arc<Host>,
+    hosts: Vec<Arc<Host>>,
 }
 
 impl ProcessLogs {
-    /// The logs of this machine's processes.
-    pub fn new(host: Arc<Host>) -> ProcessLogs {
-        ProcessLogs { host }
+    /// The logs of the processes of this machine's nodes.
+    pub fn new(hosts: Vec<Arc<Host>>) -> ProcessLogs {
+        ProcessLogs { hosts }
     }
 }
 
@@ -35,9 +35,9 @@ struct Reading {
 
 impl LogSource for ProcessLogs {
     fn open(&self, request: LogRequest) -> OpeningLog {
-        let host = self.host.clone();
+        let hosts = self.hosts.clone();
         Box::pin(async move {
-            let opening = tokio::task::spawn_blocking(move || open(host, &request));
+            let opening = tokio::task::spawn_blocking(move || open(&hosts, &request));
             let reading = opening.await.map_err(std::io::Error::other)??;
             let stream: LogStream = Box::pin(stream::unfold(Some(reading), next));
             Ok(stream)
@@ -45,8 +45,16 @@ impl LogSource for ProcessLogs {
     }
 }
 
-fn open(host: Arc<Host>, request: &LogRequest) -> Result<Reading, LogError> {
-    let process = process_of(&host, request)?;
+/// A pod's processes are on one node; the others have none of its.
+fn open(hosts: &[Arc<Host>], request: &LogRequest) -> Result<Reading, LogError> {
+    let mut found = Err(LogError::NotStarted { container: request.container.clone(), pod: request.name.clone() });
+    for host in hosts {
+        match process_of(host, request) {
+            Err(LogError::NotStarted { .. }) => {}
+            other => found = other.map(|process| (host.clone(), process)),
+        }
+    }
+    let (host, process) = found?;
     let reader = host.open_log(&process, request.tail_lines)?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Ok(Reading { host, process, reader, follow: request.follow, shown: Shown::of(request, now) })

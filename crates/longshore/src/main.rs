@@ -4,19 +4,25 @@
 //! decides nothing itself.
 
 mod args;
+mod collected;
 mod commands;
 mod deploy;
 mod driver;
+mod exec;
 mod explain;
 mod layout;
 mod logs;
 mod machine;
+mod mounts;
 mod node;
 mod out;
+mod pod_dirs;
 mod registered;
 mod routes;
 mod sanity;
 mod sidecar;
+mod sockets;
+mod stats;
 mod status;
 mod translate;
 mod up;

@@ -1,22 +1,23 @@
 //! The node agent on this machine: the registrar and the node's controller, and how what they know outside the API
 //! stays true: records and mounts at start, sockets and processes as they come and go.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use api::{Kind, SystemInfo};
-use futures::StreamExt;
-use inotify::{EventMask, Inotify, WatchMask};
 use io_host::{Host, Watch};
 use io_kube::Scope;
 use io_run::{Controller, Drivers, Manager};
 use rules_node::{DriverFacts, Local as NodeLocal, Node as NodeRules};
-use rules_registrar::{Local as RegistrarLocal, MachineFacts, NODE_LEASES, Registrar};
+use rules_registrar::{Local as RegistrarLocal, MachineFacts, NODE_LEASES, RegisteredDriver, Registrar};
 use tokio::sync::mpsc;
 
 use crate::layout::{Layout, text};
+use crate::mounts;
+use crate::pod_dirs;
+use crate::sockets;
 
 /// The group of the node's controllers.
 const GROUP: &str = "node";
@@ -25,25 +26,31 @@ const GROUP: &str = "node";
 pub struct NodeAgent {
     /// Speaks with drivers that register.
     pub registrar: Arc<Controller<Registrar>>,
+    /// Mounts volumes and runs pods.
+    pub node: Arc<Controller<NodeRules>>,
     _processes: Watch,
 }
 
 impl NodeAgent {
     /// Adds the node's controllers. They work below the layout's node directory, laid out as a kubelet's.
-    pub fn start(manager: &Manager, host: &Host, layout: &Layout, name: &str) -> Result<NodeAgent> {
+    pub fn start(manager: &Arc<Manager>, host: &Host, layout: &Layout, name: &str) -> Result<NodeAgent> {
         let incarnation = format!("{:x}", manager.clock().now().0);
         let local = found(host, layout, name, &incarnation)?;
         let node = manager.add::<NodeRules>(GROUP, local).start();
-        let registered = RegistrarLocal::new(name, incarnation).on(machine_facts(name));
+        let mut registered = RegistrarLocal::new(name, incarnation).on(machine_facts(name));
+        registered.looking_since = manager.clock().now();
         let lease = Scope { namespace: NODE_LEASES.into(), name: name.into(), ..Scope::default() };
         let registrar = manager.add::<Registrar>(GROUP, registered).within(Kind::Lease, lease).start();
         let registry = layout.registry();
         std::fs::create_dir_all(&registry).with_context(|| format!("cannot create {}", registry.display()))?;
         // A driver registers once it can be called: nobody should go on waiting because of what failed before.
         let waiting = node.clone();
-        follow_sockets(&registry, registrar.clone(), move || waiting.start_over())?;
+        let clock = manager.clone();
+        sockets::follow(&registry, registrar.clone(), move || clock.clock().now(), move || waiting.start_over())?;
         tokio::spawn(follow_drivers(manager.drivers().clone(), registrar.clone(), node.clone()));
-        Ok(NodeAgent { _processes: follow_processes(host, node)?, registrar })
+        mounts::follow(&text(&layout.node()), node.clone())?;
+        pod_dirs::follow(manager.clone(), node.clone());
+        Ok(NodeAgent { _processes: follow_processes(host, node.clone())?, registrar, node })
     }
 }
 
@@ -82,6 +89,7 @@ fn found(host: &Host, layout: &Layout, node: &str, incarnation: &str) -> Result<
     load_records(&mut local)?;
     let mounted = io_host::mounts_beneath(&text(&root)).context("cannot read the mount table")?;
     local.mounts = mounted.into_iter().map(|mount| mount.target).collect();
+    local.pod_dirs = pod_dirs::find(&local.root, |_| true);
     local.processes = host.processes().context("cannot read the state of processes")?;
     Ok(local)
 }
@@ -118,52 +126,6 @@ fn follow_processes(host: &Host, node: Arc<Controller<NodeRules>>) -> Result<Wat
     Ok(watch)
 }
 
-/// Tells the registrar's rules of registration sockets that come and go, and calls `came` for each that comes.
-fn follow_sockets(
-    folder: &Path,
-    registrar: Arc<Controller<Registrar>>,
-    came: impl Fn() + Send + 'static,
-) -> Result<()> {
-    let inotify = Inotify::init().context("cannot watch for drivers")?;
-    let events = WatchMask::CREATE | WatchMask::MOVED_TO | WatchMask::DELETE | WatchMask::MOVED_FROM;
-    // First listen, then look, so that no socket falls between.
-    inotify.watches().add(folder, events).with_context(|| format!("cannot watch {}", folder.display()))?;
-    let mut news = inotify.into_event_stream(vec![0; 4096])?;
-    let there = sockets_in(folder)?;
-    registrar.update_local(|local| local.found(&there));
-    let folder = folder.to_path_buf();
-    tokio::spawn(async move {
-        while let Some(event) = news.next().await {
-            // The kernel had more news than it keeps: some are lost, so we look for ourselves.
-            let lost = event.as_ref().map_or(true, |event| event.mask.contains(EventMask::Q_OVERFLOW));
-            if lost && let Ok(there) = sockets_in(&folder) {
-                registrar.update_local(|local| local.found(&there));
-                came();
-            }
-            let Ok(event) = event else { continue };
-            let Some(name) = event.name else { continue };
-            let path = text(&folder.join(name));
-            if event.mask.intersects(EventMask::DELETE | EventMask::MOVED_FROM) {
-                registrar.update_local(|local| local.gone(&path));
-            } else if is_socket(&path) {
-                registrar.update_local(|local| local.seen(path));
-                came();
-            }
-        }
-    });
-    Ok(())
-}
-
-fn sockets_in(folder: &Path) -> std::io::Result<BTreeSet<String>> {
-    let paths = io_host::list_dir(folder)?.into_iter().map(|name| text(&folder.join(name)));
-    Ok(paths.filter(|path| is_socket(path)).collect())
-}
-
-fn is_socket(path: &str) -> bool {
-    use std::os::unix::fs::FileTypeExt;
-    path.ends_with(".sock") && std::fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket())
-}
-
 /// Tells the hands where registered drivers are, and then the node's rules which there are.
 async fn follow_drivers(
     drivers: Arc<Drivers>,
@@ -176,12 +138,26 @@ async fn follow_drivers(
         let registered = registrar.look_local(|local| local.drivers());
         if registered != known {
             registered.iter().for_each(|(name, driver)| drop(drivers.named(name, &driver.socket)));
-            let facts = registered.iter().map(|(name, driver)| (name.clone(), DriverFacts { stages: driver.stages }));
+            let facts = registered.iter().map(|(name, driver)| (name.clone(), facts_of(driver)));
             node.update_local(|local| local.drivers = facts.collect());
             known = registered;
         }
         if learned.changed().await.is_err() {
             return;
         }
+    }
+}
+
+/// What the node's rules are to know of a registered driver.
+fn facts_of(driver: &RegisteredDriver) -> DriverFacts {
+    let can = driver.abilities;
+    DriverFacts {
+        stages: can.stages,
+        expands: can.expands,
+        tells_stats: can.tells_stats,
+        tells_health: can.tells_health,
+        single_node_multi_writer: can.single_node_multi_writer,
+        mount_group: can.mount_group,
+        wants_pod: driver.wants_pod,
     }
 }

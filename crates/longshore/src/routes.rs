@@ -13,9 +13,13 @@ use io_run::Manager;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::collected;
 use crate::explain;
 use crate::sidecar::http;
 use crate::status;
+
+/// How a text of metrics ends.
+const END: &str = "# EOF\n";
 
 /// What to explain.
 #[derive(Deserialize)]
@@ -42,10 +46,20 @@ pub fn router(manager: Arc<OnceLock<Arc<Manager>>>) -> Router {
 /// `/healthz` and `/metrics`, for a process that serves nothing else there.
 pub fn health_and_metrics(manager: Arc<OnceLock<Arc<Manager>>>) -> Router {
     let well = manager.clone();
-    let count = move || manager.get().map(|manager| manager.metrics().text()).unwrap_or_default();
-    Router::new()
-        .route("/healthz", get(move || async move { health(well.get()) }))
-        .route("/metrics", get(move || async move { http::metrics(count()) }))
+    Router::new().route("/healthz", get(move || async move { health(well.get()) })).merge(metrics(manager))
+}
+
+/// `/metrics`: what this process did, and what it sees.
+pub fn metrics(manager: Arc<OnceLock<Arc<Manager>>>) -> Router {
+    let count = move || manager.get().map(|manager| counted(manager)).unwrap_or_default();
+    Router::new().route("/metrics", get(move || async move { http::metrics(count()) }))
+}
+
+/// The mark of the end comes last, whoever wrote it.
+fn counted(manager: &Manager) -> String {
+    let done = manager.metrics().text();
+    let done = done.strip_suffix(END).unwrap_or(&done);
+    format!("{done}{}{END}", manager.cache().look(collected::text))
 }
 
 /// `ok`, or which tasks panicked.

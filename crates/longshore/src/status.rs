@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -156,15 +156,20 @@ fn server(layout: &Layout) -> Option<String> {
 
 /// Where the data is, how large it is, and what of it is in use.
 fn data(layout: &Layout) -> Value {
-    let processes = io_host::list_dir(&layout.processes()).map_or(0, |names| names.len());
-    let host = (processes > 0).then(|| Host::new(layout.processes()).ok()).flatten();
-    let states = host.and_then(|host| host.processes().ok()).unwrap_or_default();
+    let running = |folder: PathBuf| {
+        let processes = io_host::list_dir(&folder).map_or(0, |names| names.len());
+        let host = (processes > 0).then(|| Host::new(folder).ok()).flatten();
+        let states = host.and_then(|host| host.processes().ok()).unwrap_or_default();
+        states.values().filter(|state| matches!(state, ProcessState::Running { .. })).count()
+    };
+    let further = layout.all_further().into_iter().map(|(_, further)| further.processes());
+    let running: usize = further.chain([layout.processes()]).map(running).sum();
     json!({
         "directory": layout.root(),
         "exists": layout.api().join("format").exists(),
         "bytes": size(layout.root()),
         "volumeBytes": size(&layout.driver()),
-        "runningContainers": states.values().filter(|state| matches!(state, ProcessState::Running { .. })).count(),
+        "runningContainers": running,
         "mounts": io_host::mounts_beneath(&text(layout.root())).map_or(0, |mounts| mounts.len()),
     })
 }

@@ -35,8 +35,15 @@ macro_rules! scripts {
 scripts! {
     first_five_minutes "root-first-five-minutes.txt";
     a_pod_is_a_guest "root-a-pod-is-a-guest.txt";
+    pods_get_their_settings "root-pods-get-their-settings.txt";
+    tokens_for_pods "root-tokens-for-pods.txt";
+    parts_and_places "root-parts-and-places.txt";
+    three_nodes "root-three-nodes.txt";
     the_way_down "root-the-way-down.txt";
     what_a_node_tells "root-what-a-node-tells.txt";
+    init_containers_and_sidecars "root-init-containers-and-sidecars.txt";
+    kubectl_exec_and_cp "root-kubectl-exec-and-cp.txt";
+    probes_and_hooks "root-probes-and-hooks.txt";
     carries_on_after_kill "root-carries-on-after-kill.txt";
     killed_at_random "root-killed-at-random.txt";
     explains_a_stopped_driver "root-explains-a-stopped-driver.txt";
@@ -57,5 +64,19 @@ scripts! {
     kubectl_makes_what_it_knows "kubectl-makes-what-it-knows.txt";
     kubectl_asks_for_what_is_not_here "kubectl-asks-for-what-is-not-here.txt";
     fields_are_honoured_or_refused "fields-are-honoured-or-refused.txt";
+    raw_block "root-raw-block.txt";
+    fs_group "root-fs-group.txt";
+    inline_volume "root-inline-volume.txt";
+    secrets_on_the_node "root-secrets-on-the-node.txt";
+    tokens_for_drivers "root-tokens-for-drivers.txt";
     waiting_is_visible "waiting-is-visible.txt";
+    volumes_grow "root-volumes-grow.txt";
+    the_disk_is_full "root-the-disk-is-full.txt";
+    every_volume_over_restarts "root-every-volume-over-restarts.txt";
+    a_filesystem_hangs "root-a-filesystem-hangs.txt";
+    mounts_vanish "root-mounts-vanish.txt";
+    orphaned_directories "root-orphaned-directories.txt";
+    states_found_at_start "root-states-found-at-start.txt";
+    claims_from_templates "root-claims-from-templates.txt";
+    claims_find_their_volumes "claims-find-their-volumes.txt";
 }

@@ -7,9 +7,9 @@ use anyhow::{Result, anyhow};
 use api::ObjectKey;
 use control::LeaseConfig;
 use io_kube::LeaderElector;
-use io_run::{Leadership, Manager};
-use rules_attachdetach::AttachDetach;
-use rules_binding::Binding;
+use io_run::{Leadership, Manager, Observer};
+use rules_attachdetach::{Action, AttachDetach};
+use rules_binding::{AttributesProtection, Binding};
 use rules_scheduler::Scheduler;
 
 use crate::args;
@@ -71,14 +71,33 @@ impl ClusterController {
 }
 
 /// Adds them to a process.
-pub fn add(manager: &Manager, chosen: &BTreeSet<ClusterController>, lease: Option<&Leadership>) {
+pub fn add(
+    manager: &Manager,
+    chosen: &BTreeSet<ClusterController>,
+    lease: Option<&Leadership>,
+    binding: rules_binding::Local,
+) {
     for one in chosen {
         match one {
-            ClusterController::Binding => drop(manager.add::<Binding>(CLUSTER, ()).lease(lease).start()),
-            ClusterController::AttachDetach => drop(manager.add::<AttachDetach>(CLUSTER, ()).lease(lease).start()),
+            ClusterController::Binding => {
+                drop(manager.add::<Binding>(CLUSTER, binding).lease(lease).start());
+                drop(manager.add::<AttributesProtection>(CLUSTER, ()).lease(lease).start());
+            }
+            ClusterController::AttachDetach => {
+                drop(manager.add::<AttachDetach>(CLUSTER, ()).lease(lease).observe(count_forced(manager)).start());
+            }
             ClusterController::Scheduler => drop(manager.add::<Scheduler>(CLUSTER, ()).lease(lease).start()),
         }
     }
+}
+
+/// Counts the volumes that are taken from nodes without their word (AD-23).
+fn count_forced(manager: &Manager) -> Observer<AttachDetach> {
+    let metrics = manager.metrics().clone();
+    Box::new(move |_, action, acted| match action {
+        Action::ForceRelease { out_of_service, .. } if !acted.failed => metrics.force_detached(*out_of_service),
+        _ => {}
+    })
 }
 
 /// Runs until told to stop.
@@ -91,7 +110,8 @@ pub async fn command(args: args::Controllers) -> Result<()> {
     let manager = super::manager(args.kubeconfig.as_deref(), None).await?;
     let namespace = args.leader_elect_resource_namespace;
     let lease = args.leader_elect.then(|| elect(&manager, &namespace)).transpose()?;
-    add(&manager, &chosen, lease.as_ref());
+    let binding = rules_binding::Local { tells_use: args.claim_usage, ..Default::default() };
+    add(&manager, &chosen, lease.as_ref(), binding);
     let roles = vec![Role::Provisioner, Role::Attacher, Role::Resizer];
     let flags =
         [format!("--leader-election={}", args.leader_elect), format!("--leader-election-namespace={namespace}")];
@@ -101,7 +121,7 @@ pub async fn command(args: args::Controllers) -> Result<()> {
     }
     let names: Vec<&str> = chosen.iter().map(|one| one.name()).collect();
     out::say(&format!("controllers: {}. Ctrl-C stops them.", names.join(", ")));
-    super::until_told(manager, args.http_endpoint.as_deref()).await
+    super::until_told(manager, args.http_endpoint.as_deref(), crate::up::signalled()).await
 }
 
 /// The path of a socket.

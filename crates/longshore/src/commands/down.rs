@@ -26,6 +26,9 @@ pub fn command(args: &Down) -> Result<()> {
         return end_orphans(args, dir);
     }
     let layout = Layout::new(args.data_dir.clone())?;
+    if let Some(name) = &args.node {
+        return switch_off(&layout, name);
+    }
     let root = layout.root().display().to_string();
     if !layout.api().join("format").exists() && !layout.processes().exists() {
         let orphans = Orphans::find().unwrap_or_default();
@@ -36,9 +39,15 @@ pub fn command(args: &Down) -> Result<()> {
     if args.purge && !args.yes {
         confirm(&root, &losses)?;
     }
-    stop_up(&layout)?;
+    stop(&layout.api().join("lock"), "`longshore up`")?;
+    let mut ended = 0;
+    for (name, further) in layout.all_further() {
+        stop(&further.agent_lock(), &format!("the agent of node {name}"))?;
+        let host = Host::new(further.processes()).context("cannot look at the processes of pods")?;
+        ended += stop_pods(&host, args.grace_period)?;
+    }
     let host = Host::new(layout.processes()).context("cannot look at the processes of pods")?;
-    let ended = stop_pods(&host, args.grace_period)?;
+    ended += stop_pods(&host, args.grace_period)?;
     let (mounts, loops) = take_down(&host, &layout)?;
     out::say(&format!(
         "ended: {}, {}, {}",
@@ -128,14 +137,28 @@ fn ask(what: &str) -> Result<()> {
     Ok(())
 }
 
-/// Asks the process that holds the data directory to end, and waits for it.
-fn stop_up(layout: &Layout) -> Result<()> {
-    let lock = layout.api().join("lock");
+/// Ends a further node as a loss of power does: nobody is asked, and what it had is only what is on disk.
+fn switch_off(layout: &Layout, name: &str) -> Result<()> {
+    let all = layout.all_further();
+    let Some((_, node)) = all.iter().find(|(known, _)| known == name) else {
+        let known: Vec<&str> = all.iter().map(|(known, _)| known.as_str()).collect();
+        bail!("there is no further node {name} in {}; there are: {}", layout.root().display(), known.join(", "));
+    };
+    stop(&node.agent_lock(), &format!("the agent of node {name}"))?;
+    let host = Host::new(node.processes()).context("cannot look at the processes of pods")?;
+    let ended = stop_pods(&host, 0)?;
+    let (mounts, _) = take_down(&host, node)?;
+    out::say(&format!("node {name} is off; ended: {}, {}", count(ended, "process"), count(mounts, "mount")));
+    Ok(())
+}
+
+/// Asks the process that holds a lock to end, and waits for it.
+fn stop(lock: &Path, what: &str) -> Result<()> {
     let begun = Instant::now();
     let mut told = None;
-    while let Some(holder) = holder(&lock)? {
+    while let Some(holder) = holder(lock)? {
         if told != Some(holder) {
-            out::say(&format!("stopping `longshore up` (process {holder})"));
+            out::say(&format!("stopping {what} (process {holder})"));
             let pid = Pid::from_raw(holder).context("the kernel named no process")?;
             kill_process(pid, Signal::INT)
                 .with_context(|| format!("cannot stop process {holder}; are you its user?"))?;

@@ -31,7 +31,11 @@ async fn manager(kubeconfig: Option<&Path>, machine: Option<Workers>) -> Result<
 
 /// Serves metrics, health, counts and explanations, then waits until the process is told to end, and ends its
 /// controllers.
-async fn until_told(manager: Arc<Manager>, http_endpoint: Option<&str>) -> Result<()> {
+async fn until_told<T>(
+    manager: Arc<Manager>,
+    http_endpoint: Option<&str>,
+    told: impl Future<Output = Result<T>>,
+) -> Result<T> {
     let (stopping, mut stop) = watch::channel(false);
     if let Some(address) = http_endpoint {
         let started = Arc::new(OnceLock::from(manager.clone()));
@@ -41,8 +45,8 @@ async fn until_told(manager: Arc<Manager>, http_endpoint: Option<&str>) -> Resul
         let routes = routes::router(started.clone()).merge(routes::health_and_metrics(started));
         tokio::spawn(http::serve(http::listen(address).await?, routes, end));
     }
-    crate::up::signalled().await?;
+    let told = told.await?;
     manager.stop().await;
     let _ = stopping.send(true);
-    Ok(())
+    Ok(told)
 }

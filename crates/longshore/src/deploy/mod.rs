@@ -3,6 +3,7 @@
 //! What the sidecars may do is not written here: it is computed from what their rules watch and do (`rights`).
 
 mod check;
+mod monitoring;
 mod objects;
 mod rbac;
 mod rights;
@@ -107,6 +108,9 @@ pub(crate) struct Driver {
     /// Publish what the driver can still provide, for the scheduler
     #[arg(long)]
     capacity: bool,
+    /// Also print a ServiceMonitor, for the Prometheus operator, and a dashboard for Grafana
+    #[arg(long)]
+    monitoring: bool,
     /// A Secret the sidecars may read (repeat for more); none without
     #[arg(long = "secret", value_name = "NAMESPACE/NAME")]
     secrets: Vec<String>,
@@ -259,6 +263,7 @@ fn manifests(args: &Driver) -> Result<String, String> {
         class,
         default_class: args.default_class,
         wait_for_consumer: args.wait_for_consumer,
+        monitoring: args.monitoring,
         secrets: check::secrets(&args.secrets)?,
         kubelet_dir: check::folder("--kubelet-dir", &args.kubelet_dir)?,
         driver,

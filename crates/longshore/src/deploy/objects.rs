@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::check::{SecretName, scalar};
 use super::workload::{Part, workload};
-use super::{rbac, rights};
+use super::{monitoring, rbac, rights};
 use crate::sidecar::Role;
 
 /// Everything that was asked for, checked.
@@ -42,6 +42,8 @@ pub struct Plan {
     pub default_class: bool,
     /// Volumes wait for a pod.
     pub wait_for_consumer: bool,
+    /// Somebody is to watch it.
+    pub monitoring: bool,
     /// What the sidecars do besides, or leave.
     pub extras: rights::Extras,
     /// Gates of the sidecars, as they were given.
@@ -66,6 +68,7 @@ pub fn document(plan: &Plan) -> String {
         objects.push(rbac::document(&holder, &electing, &rights, &plan.secrets));
         objects.push(workload(plan, *part));
     }
+    objects.extend(plan.monitoring.then(|| monitoring::objects(plan)));
     objects.join("---\n")
 }
 

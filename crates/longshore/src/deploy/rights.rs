@@ -6,7 +6,7 @@ use api::Kind;
 use control::{Action, Permission, Rules};
 use rules_attachdetach::AttachDetach;
 use rules_attacher::Attacher;
-use rules_binding::Binding;
+use rules_binding::{AttributesProtection, Binding};
 use rules_node::Node;
 use rules_provisioner::{Capacity, Provisioner, Sources};
 use rules_registrar::{Marker, Registrar};
@@ -118,8 +118,10 @@ pub fn of(roles: &BTreeSet<Role>, extras: Extras) -> Rights {
                     rights.allow(Permission { kind: Kind::Pod, subresource: "", verb: "get" }, Reach::OwnNamespace);
                 }
             }
-            // What it has to say it says in the attachment.
-            Role::Attacher => rights.take::<Attacher>(|_| true),
+            Role::Attacher => {
+                rights.take::<Attacher>(|_| true);
+                rights.speak();
+            }
             Role::Resizer => {
                 rights.take::<Resizer>(|kind| extras.resizer_uses(kind));
                 rights.speak();
@@ -156,8 +158,15 @@ impl Rights {
     pub fn with_controllers(mut self, controllers: &BTreeSet<ClusterController>) -> Rights {
         for one in controllers {
             match one {
-                ClusterController::Binding => self.take::<Binding>(|_| true),
-                ClusterController::AttachDetach => self.take::<AttachDetach>(|_| true),
+                ClusterController::Binding => {
+                    self.take::<Binding>(|_| true);
+                    self.take::<AttributesProtection>(|_| true);
+                }
+                ClusterController::AttachDetach => {
+                    self.take::<AttachDetach>(|_| true);
+                    // Whether a node lives, before a volume is taken from it. It reads one by its name, and lists none.
+                    self.allow(Permission { kind: Kind::Lease, subresource: "", verb: "get" }, Reach::Cluster);
+                }
                 ClusterController::Scheduler => self.take::<Scheduler>(|_| true),
             }
             self.speak();
@@ -171,6 +180,8 @@ impl Rights {
         if node {
             self.take::<Registrar>(|_| true);
             self.take::<Node>(|_| true);
+            // Which secrets its pods name nobody knows beforehand. It reads one by its name, and lists none.
+            self.allow(Permission { kind: Kind::Secret, subresource: "", verb: "get" }, Reach::Cluster);
             // Its own, by which it shows that it lives. Which one that is depends on the node.
             for verb in ["create", "list", "patch", "watch"] {
                 self.allow(Permission { kind: Kind::Lease, subresource: "", verb }, Reach::Cluster);
@@ -225,17 +236,27 @@ mod tests {
         rights.cluster.get(&(group, resource.to_string())).into_iter().flatten().copied().collect()
     }
 
-    // sidecars 3.8: what the Go attacher asks for, and nodes for the old place of their ids.
+    // Sidecars 3.8: what the Go attacher asks for, and nodes for the old place of their ids; S0-40, S0-45: events.
     #[test]
-    fn the_attacher_may_no_more_than_the_go_attacher() {
+    fn the_attacher_may_tell_and_else_no_more_than_the_go_attacher() {
         let (storage, attacher) = ("storage.k8s.io", [Role::Attacher]);
         assert_eq!(verbs(&attacher, "", "persistentvolumes"), ["list", "patch", "watch"]);
         assert_eq!(verbs(&attacher, storage, "volumeattachments"), ["get", "list", "patch", "watch"]);
         assert_eq!(verbs(&attacher, storage, "volumeattachments/status"), ["patch"]);
         assert_eq!(verbs(&attacher, storage, "csinodes"), ["list", "watch"]);
-        for nothing in ["persistentvolumeclaims", "events"] {
-            assert_eq!(verbs(&attacher, "", nothing), [""; 0]);
-        }
+        assert_eq!(verbs(&attacher, "", "events"), ["create", "patch"]);
+        assert_eq!(verbs(&attacher, "", "persistentvolumeclaims"), [""; 0]);
+    }
+
+    // AD-17: the Lease of a node is read past the cache, and no Lease is watched for it.
+    #[test]
+    fn attachdetach_reads_leases_and_the_other_controllers_do_not() {
+        let leases = |one: ClusterController| -> Vec<&'static str> {
+            let rights = Rights::default().with_controllers(&[one].into());
+            rights.cluster.get(&("coordination.k8s.io", "leases".to_string())).into_iter().flatten().copied().collect()
+        };
+        assert_eq!(leases(ClusterController::AttachDetach), ["get"]);
+        assert_eq!(leases(ClusterController::Binding), [""; 0]);
     }
 
     #[test]

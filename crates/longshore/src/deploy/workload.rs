@@ -11,6 +11,8 @@ use crate::sidecar::Role;
 const SOCKETS: &str = "/var/lib/csi/sockets/pluginproxy";
 /// Where the sidecar answers for itself and for the driver.
 const PORT: u16 = 9808;
+/// What that port is called.
+pub const PORT_NAME: &str = "health";
 /// Where programs look for the token of their service account.
 const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 /// Where the sidecar puts the socket through which kubelet hears of the driver.
@@ -103,8 +105,8 @@ fn driver(plan: &Plan, part: Part) -> String {
     text.push_str(&format!(
         "  env:\n  - {{name: CSI_ENDPOINT, value: \"unix://{SOCKETS}/csi.sock\"}}\n  \
          - {{name: NODE_NAME, valueFrom: {{fieldRef: {{fieldPath: spec.nodeName}}}}}}\n  \
-         ports:\n  - {{name: health, containerPort: {PORT}}}\n  \
-         livenessProbe: # answered by the sidecar, which asks the driver\n    httpGet: {{path: /healthz, port: health}}\n    \
+         ports:\n  - {{name: {PORT_NAME}, containerPort: {PORT}}}\n  \
+         livenessProbe: # answered by the sidecar, which asks the driver\n    httpGet: {{path: /healthz, port: {PORT_NAME}}}\n    \
          initialDelaySeconds: 10\n    periodSeconds: 10\n    timeoutSeconds: 3\n    failureThreshold: 5\n  \
          resources: {{requests: {{cpu: 10m, memory: 32Mi}}}}\n"
     ));

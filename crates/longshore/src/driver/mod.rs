@@ -18,11 +18,11 @@ use io_run::machine::{self, OpFailure};
 use rules_driver::{Config, Facts, METHODS, Run, Step, Trouble};
 
 use crate::args;
-use crate::layout::{DRIVER, Layout, text};
+use crate::layout::{DRIVER, text};
 use crate::out;
 use kernel::Kernel;
 use records::Records;
-use setup::Setup;
+pub use setup::Setup;
 
 /// The driver behind its socket.
 #[derive(Clone)]
@@ -73,9 +73,9 @@ pub async fn command(args: args::Driver) -> Result<()> {
     work(setup, host, ready, stop).await
 }
 
-/// Serves the driver of `longshore up` and its registration until `stop` ends.
-pub async fn serve(layout: Layout, node: String, host: Arc<Host>, stop: impl Future<Output = ()>) -> Result<()> {
-    work(Setup::beside(&layout, node), host, || (), stop).await
+/// Serves a driver beside a node agent, and its registration, until `stop` ends.
+pub async fn serve(setup: Setup, host: Arc<Host>, stop: impl Future<Output = ()>) -> Result<()> {
+    work(setup, host, || (), stop).await
 }
 
 /// Says that it is `ready` once anybody can call.

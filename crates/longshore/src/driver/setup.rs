@@ -1,7 +1,8 @@
 //! What a driver is and where it listens, from the command line or beside `longshore up`.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU64;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
@@ -72,6 +73,20 @@ impl Setup {
     }
 }
 
+impl Setup {
+    /// The driver on the first of several nodes of this machine: it makes volumes for all of them.
+    pub fn among(self, zone: String, peers: BTreeMap<String, String>) -> Setup {
+        Setup { config: Config { zone, peers, ..self.config }, ..self }
+    }
+
+    /// The node service of a further node, on the state of the first.
+    pub fn further(layout: &Layout, node: String, state: &Path, zone: String) -> Setup {
+        let setup = Setup::beside(layout, node);
+        let config = Config { state_dir: text(state), services: Services::Node, zone, ..setup.config };
+        Setup { config, ..setup }
+    }
+}
+
 fn usual(node_id: String, state_dir: String) -> Config {
     Config {
         name: DRIVER.into(),
@@ -84,6 +99,8 @@ fn usual(node_id: String, state_dir: String) -> Config {
         filesystem: "ext4".into(),
         pool_bytes: POOL_BYTES,
         max_volumes_per_node: 0,
+        zone: String::new(),
+        peers: BTreeMap::new(),
     }
 }
 

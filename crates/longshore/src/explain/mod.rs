@@ -15,7 +15,7 @@ use control::{Outcome, Reply, Rules};
 use io_run::{Explanation, Manager, Verdict};
 use rules_attachdetach::AttachDetach;
 use rules_attacher::Attacher;
-use rules_binding::Binding;
+use rules_binding::{AttributesProtection, Binding};
 use rules_node::Node;
 use rules_provisioner::Provisioner;
 use rules_registrar::{Registrar, Standing, namespace_standing, standing};
@@ -29,10 +29,11 @@ use crate::{args, out};
 pub const PATH: &str = "/longshore/v1/explain";
 
 /// The controllers from cause to consequence; those that are not named come last.
-const CAUSES: [&str; 8] = [
+const CAUSES: [&str; 9] = [
     Provisioner::NAME,
     Resizer::NAME,
     Binding::NAME,
+    AttributesProtection::NAME,
     Scheduler::NAME,
     Attacher::NAME,
     AttachDetach::NAME,

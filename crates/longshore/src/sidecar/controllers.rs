@@ -97,8 +97,7 @@ impl Roles<'_> {
         let (role, local) = (Role::Attacher, locals::attacher(self.settings, self.profile));
         let attacher = self.manager.add::<Attacher>(self.group(), local);
         let attacher = attacher.lease(self.lease(role).as_ref()).limit(self.limit(role, table::WORKER_THREADS));
-        // What an attacher has to say it says in the attachment, as upstream's does.
-        attacher.timeout(self.settings.timeout(role)).without_events().start();
+        attacher.timeout(self.settings.timeout(role)).start();
     }
 
     fn resizer(&self) -> Result<()> {

@@ -48,6 +48,11 @@ pub async fn ready(client: &Arc<CsiClient>, socket: &str, timeout: Duration) -> 
 pub async fn name(client: &Arc<CsiClient>, socket: &str, timeout: Duration) -> Result<String> {
     let call = Call::GetPluginInfo(v1::GetPluginInfoRequest {});
     match client.call(socket, call, timeout).await {
+        // S0-12: a driver of such a name is not talked to.
+        Ok(Response::GetPluginInfo(info)) if !info.name.is_empty() && !api::names::is_driver_name(&info.name) => {
+            let (name, rule) = (&info.name, api::names::DRIVER_NAME_RULE);
+            Err(anyhow!("the driver at {socket} calls itself {name:?}; the name of a driver must {rule}"))
+        }
         Ok(Response::GetPluginInfo(info)) if !info.name.is_empty() => Ok(info.name),
         Ok(_) => Err(anyhow!("the driver at {socket} has no name; every CSI driver must have one")),
         Err(status) => Err(anyhow!("the driver at {socket} did not say its name: {status}")),

@@ -25,7 +25,14 @@ pub async fn objects(kube: &Kube) -> Result<()> {
 }
 
 fn driver() -> Object {
-    let spec = DriverSpec { attach_required: Some(true), pod_info_on_mount: Some(false), ..DriverSpec::default() };
+    // Pods may ask for volumes of their own, which the driver knows by what it is told of the pod.
+    let spec = DriverSpec {
+        attach_required: Some(true),
+        pod_info_on_mount: Some(true),
+        volume_lifecycle_modes: ["Persistent", "Ephemeral"].map(String::from).into(),
+        fs_group_policy: Some("File".into()),
+        ..DriverSpec::default()
+    };
     CSIDriver { metadata: Meta::named(DRIVER), spec }.into()
 }
 
@@ -37,6 +44,7 @@ fn class() -> Object {
         provisioner: DRIVER.into(),
         reclaim_policy: Some("Delete".into()),
         volume_binding_mode: Some("Immediate".into()),
+        allow_volume_expansion: Some(true),
         ..StorageClass::default()
     }
     .into()

@@ -1,13 +1,14 @@
 //! `longshore up`: everything on this machine, in one process.
 
 mod bootstrap;
+mod nodes;
 mod welcome;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use io_apiserver::{ApiServer, Config};
 use io_host::Host;
 use io_kube::Kube;
@@ -22,7 +23,8 @@ use crate::layout::{DRIVER, Layout, text};
 use crate::node::NodeAgent;
 use crate::registered::Registered;
 use crate::sidecar::Role;
-use crate::{driver, logs, routes};
+use crate::stats::{self, VolumeStats};
+use crate::{driver, exec, logs, routes};
 
 /// How long the greeting waits for the driver to be registered before it is printed all the same.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -45,12 +47,25 @@ pub async fn command(args: args::Up) -> Result<()> {
     let host = Arc::new(Host::new(layout.processes()).with_context(|| {
         format!("cannot use {}; choose a directory you may write to with --data-dir", layout.processes().display())
     })?);
+    let planned = nodes::planned(&node, args.nodes);
+    let (own, others) = planned.split_first().context("there is no node")?;
+    // Pods of all nodes are reached through this process.
+    let mut hosts = vec![host.clone()];
+    for (name, _) in others {
+        crate::machine::check_node_name(name).map_err(|sentence| anyhow!("node {name}: {sentence}"))?;
+        hosts.push(Arc::new(Host::new(layout.further(name)?.processes())?));
+    }
 
     let started: Arc<OnceLock<Arc<Manager>>> = Arc::default();
+    let measures: Arc<OnceLock<VolumeStats>> = Arc::default();
     let server = ApiServer::open(Config {
         data_dir: layout.api(),
-        logs: Some(Arc::new(logs::ProcessLogs::new(host.clone()))),
-        extra: routes::router(started.clone()),
+        exec: Some(Arc::new(exec::ProcessExec::new(hosts.clone()))),
+        logs: Some(Arc::new(logs::ProcessLogs::new(hosts))),
+        extra: routes::router(started.clone())
+            .merge(routes::metrics(started.clone()))
+            .merge(stats::router(measures.clone())),
+        audit_log: args.audit_log.clone(),
         ..Config::default()
     })?;
     server.write_kubeconfig(&layout.kubeconfig(), port)?;
@@ -60,10 +75,13 @@ pub async fn command(args: args::Up) -> Result<()> {
     let stop = Arc::new(Notify::new());
     let (serves, stops) = (server.clone(), wait_for(stop.clone()));
     let serving = tokio::spawn(async move { serves.serve_tls(listener, stops).await });
-    let manager = Manager::new(kube.clone(), kube, Arc::default(), Some(machine::workers(host.clone())));
+    let manager =
+        Manager::new(kube.clone(), kube, Arc::default(), Some(machine::workers_for_controllers(host.clone())));
     let _ = started.set(manager.clone());
-    controllers::add(&manager, &ClusterController::ALL.into(), None);
+    let binding = rules_binding::Local { tells_use: args.claim_usage, ..Default::default() };
+    controllers::add(&manager, &ClusterController::ALL.into(), None, binding);
     let agent = NodeAgent::start(&manager, &host, &layout, &node)?;
+    let _ = measures.set(VolumeStats::new(manager.clone(), agent.node.clone(), &node));
     let mut roles = vec![Role::Provisioner, Role::Attacher, Role::Resizer];
     roles.retain(|role| !left_out(&args.without, *role));
     let mut registered = Registered::new(manager.clone(), roles)?;
@@ -74,16 +92,19 @@ pub async fn command(args: args::Up) -> Result<()> {
     let mut driving = None;
     if !args.without.contains(&Part::Driver) {
         let shutdown = wait_for(stop.clone());
-        driving = Some(tokio::spawn(driver::serve(layout.clone(), node.clone(), host, shutdown)));
+        let setup = driver::Setup::beside(&layout, node.clone()).among(own.1.clone(), others.iter().cloned().collect());
+        driving = Some(tokio::spawn(driver::serve(setup, host, shutdown)));
         tokio::select! {
             () = is_known(known, DRIVER) => {}
             () = tokio::time::sleep(PATIENCE) => tracing::warn!("the driver is not registered yet; `longshore explain` says why claims wait"),
             ended = async { match &mut driving { Some(task) => task.await, None => std::future::pending().await } } => ended??,
         }
     }
+    let further = nodes::Further::start(&layout, others, driving.is_some(), args.verbose)?;
     welcome::print(&args, &layout, port, began.elapsed());
 
     signalled.await;
+    further.stop().await;
     following.abort();
     manager.stop().await;
     stop.notify_waiters();

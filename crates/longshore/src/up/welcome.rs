@@ -92,8 +92,12 @@ fn installed_in(program: &str) -> Option<PathBuf> {
 
 /// What keeps running when `longshore up` has ended.
 pub fn say_what_stays(layout: &Layout) {
-    let processes = io_host::Host::new(layout.processes()).and_then(|host| host.processes()).unwrap_or_default();
-    let running = processes.values().filter(|state| matches!(state, ProcessState::Running { .. })).count();
+    let further = layout.all_further().into_iter().map(|(_, further)| further.processes());
+    let running = |processes: PathBuf| {
+        let processes = io_host::Host::new(processes).and_then(|host| host.processes()).unwrap_or_default();
+        processes.values().filter(|state| matches!(state, ProcessState::Running { .. })).count()
+    };
+    let running: usize = further.chain([layout.processes()]).map(running).sum();
     let mounts = io_host::mounts_beneath(&crate::layout::text(layout.root())).map_or(0, |mounts| mounts.len());
     if running + mounts > 0 {
         out::say(&format!(

@@ -29,7 +29,7 @@ pub fn pod(place: &str, name: &str, node: &str, claims: &[&str], command: &str) 
     .to_string()
 }
 
-fn wait_phase(world: &World, name: &str, phase: &str) {
+pub fn wait_phase(world: &World, name: &str, phase: &str) {
     world.wait(&format!("pod {name} to be {phase}"), &world.path("pods"), |pods| {
         pods.iter().any(|pod| pod["metadata"]["name"] == name && pod["status"]["phase"] == phase)
     });

@@ -18,5 +18,6 @@ mod hostile;
 mod life;
 mod own_driver;
 mod rights;
+mod stops;
 mod takeover;
 mod world;

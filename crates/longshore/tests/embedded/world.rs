@@ -69,14 +69,19 @@ impl World {
         until_said(&mut agent, "drivers register in");
         world.driver = Some(start("driver", &["driver", "--node-id=here"], world.scratch.path()));
         world.sidecars.extend([controllers, agent]);
-        // The last thing that registration writes.
-        world.wait("the driver to be registered", "/api/v1/nodes", |nodes| {
-            nodes.iter().any(|node| node["metadata"]["annotations"].to_string().contains(DRIVER))
+        world.wait("the node to be ready", "/api/v1/nodes", |nodes| {
+            let ready = |condition: &Value| condition["type"] == "Ready" && condition["status"] == "True";
+            nodes.iter().any(|node| node["status"]["conditions"].as_array().is_some_and(|all| all.iter().any(ready)))
+        });
+        // The last thing that registration writes: the Node is annotated before it.
+        world.wait("the driver to be registered", CSI_NODES, |nodes| {
+            nodes.iter().any(|node| node["spec"]["drivers"].to_string().contains(DRIVER))
         });
         world
     }
 
-    fn up(place: &'static str, without: &[&str]) -> World {
+    /// `longshore up` without some of its parts.
+    pub fn up(place: &'static str, without: &[&str]) -> World {
         let scratch = Scratch::new(place).unwrap();
         // With everything logged, so that it can be seen who asked for what.
         let mut up = vec!["up", "-vv", "--listen=127.0.0.1:0", "--node-name=here"];
@@ -253,7 +258,8 @@ fn until_said(process: &mut PeerProcess, words: &str) {
     .unwrap();
 }
 
-fn start(name: &str, words: &[&str], directory: &Path) -> PeerProcess {
+/// A process of our binary that keeps everything below the directory.
+pub fn start(name: &str, words: &[&str], directory: &Path) -> PeerProcess {
     start_in(&[], name, words, directory)
 }
 

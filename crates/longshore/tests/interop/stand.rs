@@ -42,6 +42,15 @@ impl Stand {
         stand
     }
 
+    /// The Go driver ends without a word and is started again; this happens while it is away.
+    pub fn restart_go(&mut self, meanwhile: impl FnOnce(&Stand)) {
+        self.processes.clear();
+        meanwhile(self);
+        let _ = std::fs::remove_file(&self.socket);
+        let line = self.go_line();
+        self.run("hostpathplugin", &peer("hostpathplugin").unwrap(), &line[1..]);
+    }
+
     /// The command line of the Go driver, to start it again with.
     pub fn go_line(&self) -> Vec<String> {
         let program = peer("hostpathplugin").unwrap().display().to_string();
@@ -106,15 +115,26 @@ impl Stand {
     }
 }
 
+impl Stand {
+    /// What is still mounted.
+    pub fn mounts(&self) -> Vec<String> {
+        self.leftovers().into_iter().filter(|left| !left.starts_with("/dev/loop")).collect()
+    }
+
+    /// Takes every mount off.
+    pub fn unmount_all(&self) {
+        for target in self.mounts().iter().rev() {
+            let _ = std::process::Command::new("umount").arg(target).status();
+        }
+    }
+}
+
 impl Drop for Stand {
     /// After a failure, or a driver that leaves things: nothing of ours stays on the machine.
     fn drop(&mut self) {
         self.processes.clear();
-        let left = self.leftovers();
-        for target in left.iter().rev().filter(|left| !left.starts_with("/dev/loop")) {
-            let _ = std::process::Command::new("umount").arg(target).status();
-        }
-        for device in left.iter().filter(|left| left.starts_with("/dev/loop")) {
+        self.unmount_all();
+        for device in self.leftovers().iter().filter(|left| left.starts_with("/dev/loop")) {
             let _ = std::process::Command::new("losetup").args(["-d", device]).status();
         }
     }

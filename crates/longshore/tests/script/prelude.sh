@@ -71,7 +71,7 @@ clean_up() {
   for file in "$W/pid" "$W"/*.pid; do [ -f "$file" ] && kill -9 "$(cat "$file")"; done
   pkill -9 -f "process-shim.*$W/d"
   sleep 0.1
-  grep -F "$W/d" /proc/self/mountinfo | awk '{print $5}' | sort -r | while read -r target; do umount "$target"; done
-  losetup --all --noheadings --output NAME,BACK-FILE 2>/dev/null | grep -F "$W/d" | while read -r loop _; do losetup -d "$loop"; done
+  grep -F "$W/" /proc/self/mountinfo | awk '{print $5}' | sort -r | while read -r target; do umount "$target"; done
+  losetup --all --noheadings --output NAME,BACK-FILE 2>/dev/null | grep -F "$W/" | while read -r loop _; do losetup -d "$loop"; done
   rm -rf --one-file-system "$W"
 }

@@ -9,6 +9,7 @@ mod deploy;
 mod hostile;
 mod life;
 mod metrics;
+mod node;
 mod objects;
 mod plane;
 mod rights;
