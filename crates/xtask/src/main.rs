@@ -1,4 +1,4 @@
-//! Chores by name: `xtask bench BINARY`, and `bench-load`, `bench-driver`, `bench-sidecars` in its place.
+//! Chores by name: `xtask bench BINARY`, and `bench-load`, `bench-pods` and so on.
 
 use std::io;
 use std::process::ExitCode;
@@ -7,6 +7,8 @@ use xtask::bench;
 
 const USAGE: &str = "usage: xtask bench BINARY
        xtask bench-load BINARY
+       xtask bench-process BINARY
+       xtask bench-pods BINARY
        xtask bench-driver BINARY [--quick] [--json FILE] [--doc FILE]
        xtask bench-sidecars BINARY [--quick] [--full] [--fast] [--only NAME] [--beside OTHER-BINARY] [--until OPERATION] [--volumes N] [--rounds N] [--json FILE] [--doc FILE]";
 
@@ -16,6 +18,8 @@ fn main() -> ExitCode {
     let done: io::Result<String> = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["bench", binary] => bench::up::run(binary),
         ["bench-load", binary] => bench::load::run(binary),
+        ["bench-pods", binary] => bench::pods::run(binary),
+        ["bench-process", binary] => bench::process::run(binary),
         ["bench-driver", binary, ref options @ ..] => match bench::driver::Settings::read(binary, options) {
             Some(settings) => bench::driver::run(&settings),
             None => return usage(),

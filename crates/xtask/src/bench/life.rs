@@ -115,7 +115,7 @@ pub(crate) fn stop(server: &mut Child) -> io::Result<()> {
     Ok(())
 }
 
-fn kubectl(data: &Path, arguments: &[&str]) -> io::Result<String> {
+pub(crate) fn kubectl(data: &Path, arguments: &[&str]) -> io::Result<String> {
     let output = Command::new("kubectl").args(arguments).env("KUBECONFIG", data.join("kubeconfig")).output()?;
     if !output.status.success() {
         return Err(io::Error::other(format!(
