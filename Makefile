@@ -105,7 +105,7 @@ fuzz: toolchain ## Send the API server what nobody should: bodies, protobuf, pat
 	LONGSHORE_FUZZ_SECONDS=$(or $(SECONDS),60) cargo test --workspace --locked --quiet --profile quick --test fuzz -- --nocapture --test-threads=8
 
 .PHONY: bench
-bench: bench-up bench-load bench-driver bench-sidecars ## Measure everything: one volume's life under `up`, the drivers, the sidecars
+bench: bench-up bench-load bench-pods bench-process bench-driver bench-sidecars ## Measure everything: one volume's life under `up`, the drivers, the sidecars
 
 .PHONY: bench-up
 bench-up: bench-build kubectl ## Measure start-up, one volume's life and memory; prints the figures
@@ -114,6 +114,15 @@ bench-up: bench-build kubectl ## Measure start-up, one volume's life and memory;
 .PHONY: bench-load
 bench-load: bench-build ## Measure claims while others write, watch, hold connections open and send huge bodies
 	@$(XTASK) bench-load $(LONGSHORE)
+
+.PHONY: bench-pods
+bench-pods: bench-build kubectl ext4-tools ## Measure a hundred pods with a volume each, at once on one node
+	@$(XTASK) bench-pods $(LONGSHORE)
+
+.PHONY: bench-process
+bench-process: bench-build ## Measure a pod's process beside runc
+	@$(call install,runc,runc)
+	@$(XTASK) bench-process $(LONGSHORE)
 
 .PHONY: bench-driver
 bench-driver: bench-build filesystem-tools ## Measure the driver beside the Go hostpath driver (DOC=docs/benchmarks.md keeps the tables)
