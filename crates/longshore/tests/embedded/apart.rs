@@ -72,8 +72,8 @@ fn free_address() -> String {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }
 
-/// What a life costs, at its cheapest of two: on a busy machine one that waits for long tells about it, which takes writes
-/// of its own.
+/// What a life costs, at its cheapest of two: on a busy machine one that waits for long tells about it, which takes
+/// writes of its own.
 fn cheapest(world: &World, ask: impl Fn() -> Counts) -> Counts {
     let one = || {
         let before = ask();
