@@ -93,11 +93,14 @@ fn namespaces(alone: bool) -> ThreadNameSpaceType {
 fn begun_process(dir: &Path) -> io::Result<Option<(OwnedFd, Pid)>> {
     let until = Instant::now() + BEGINNING;
     loop {
-        let Some((first, pid)) = first_process(dir)? else { return Ok(None) };
-        // It has no child before the command, which it starts when it is all the way in; once the command runs, it
-        // gives up its own rights.
-        if oldest_child(pid.as_raw_pid())?.is_some() && has_given_up(pid) {
-            return Ok(Some((first, pid)));
+        match first_process(dir)? {
+            First::Gone => return Ok(None),
+            // It has no child before the command, which it starts when it is all the way in; once the command runs,
+            // it gives up its own rights.
+            First::Lives(first, pid) if oldest_child(pid.as_raw_pid())?.is_some() && has_given_up(pid) => {
+                return Ok(Some((first, pid)));
+            }
+            First::Lives(..) | First::NotSeen => {}
         }
         if Instant::now() > until {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "its command has not begun yet"));
@@ -106,24 +109,33 @@ fn begun_process(dir: &Path) -> io::Result<Option<(OwnedFd, Pid)>> {
     }
 }
 
+/// What is known of the first process of a container.
+enum First {
+    /// There is no supervisor, so there is none.
+    Gone,
+    /// The supervisor lives and has no child: it has not made it yet, or is about to end because it has ended.
+    NotSeen,
+    Lives(OwnedFd, Pid),
+}
+
 fn has_given_up(first: Pid) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{}/status", first.as_raw_pid())).unwrap_or_default();
     status.lines().any(|line| line.strip_prefix("NoNewPrivs:").is_some_and(|told| told.trim() == "1"))
 }
 
-/// A descriptor of the first process of a container, never of another that got its number. `None`: none lives.
-fn first_process(dir: &Path) -> io::Result<Option<(OwnedFd, Pid)>> {
-    let Some(started) = record::read::<Started>(dir, record::PID)? else { return Ok(None) };
-    let Some(_supervisor) = process::supervisor(dir, &started)? else { return Ok(None) };
-    let Some(pid) = oldest_child(started.pid)?.and_then(Pid::from_raw) else { return Ok(None) };
+/// A descriptor of the first process of a container, never of another that got its number.
+fn first_process(dir: &Path) -> io::Result<First> {
+    let Some(started) = record::read::<Started>(dir, record::PID)? else { return Ok(First::Gone) };
+    let Some(_supervisor) = process::supervisor(dir, &started)? else { return Ok(First::Gone) };
+    let Some(pid) = oldest_child(started.pid)?.and_then(Pid::from_raw) else { return Ok(First::NotSeen) };
     let first = match pidfd_open(pid, PidfdFlags::empty()) {
         Ok(first) => first,
-        Err(rustix::io::Errno::SRCH) => return Ok(None),
+        Err(rustix::io::Errno::SRCH) => return Ok(First::NotSeen),
         Err(errno) => return Err(errno.into()),
     };
     // The supervisor lived when we looked, and the number was its child's after we took hold of it.
     let ours = parent_of(pid.as_raw_pid()) == Some(started.pid) && process::supervisor(dir, &started)?.is_some();
-    Ok(ours.then_some((first, pid)))
+    Ok(if ours { First::Lives(first, pid) } else { First::NotSeen })
 }
 
 fn oldest_child(of: i32) -> io::Result<Option<i32>> {
@@ -249,5 +261,35 @@ fn attend(control: BorrowedFd<'_>, command: Pid) -> io::Result<i32> {
         if let Some((_, status)) = rustix::process::waitpid(Some(command), WaitOptions::NOHANG)? {
             return Ok(shim::code(status));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A hook right after the start must wait: a supervisor that has marked itself makes its child a moment later.
+    #[test]
+    fn a_supervisor_without_a_child_is_about_to_have_one_and_without_its_lock_is_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        // A process that lives and has no children.
+        let mut stands_in = Command::new("sleep").arg("1000").spawn().unwrap();
+        let pid = stands_in.id().cast_signed();
+        let started = Started { pid, start_ticks: record::start_ticks(pid).unwrap(), since_millis: 0 };
+        std::fs::write(dir.path().join(record::PID), serde_json::to_vec(&started).unwrap()).unwrap();
+        let lock = File::create(dir.path().join(record::LOCK)).unwrap();
+        assert!(sys::lock(&lock).unwrap());
+        let held = first_process(dir.path());
+        drop(lock);
+        // A child of another test may hold a copy of the lock until it has become its own program.
+        let gone = || matches!(first_process(dir.path()), Ok(First::Gone));
+        let free = (0..1000).any(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            gone()
+        });
+        stands_in.kill().unwrap();
+        stands_in.wait().unwrap();
+        assert!(matches!(held, Ok(First::NotSeen)));
+        assert!(free);
     }
 }
