@@ -31,8 +31,11 @@ pub fn volume(name: &str, cache: &Cache, local: &Local) -> View {
     let wanted = users.values().any(|user| user.standing == UserState::Wanted);
     let (attachment, spec) =
         if wanted { spec(driver, handle, cache, local) } else { (unwanted(driver, handle, cache), None) };
-    let growth = wanted_volume(driver, handle, cache, local).and_then(|volume| growth(name, &volume, cache, local));
     let recorded = local.records.get(name);
+    // What the filesystem of a volume has here is told also when its last pod is gone.
+    let of_record = |volume: &Arc<PersistentVolume>| recorded.is_some_and(|r| r.volume == volume.metadata.name);
+    let grown = wanted_volume(driver, handle, cache, local).or_else(|| volumes(driver, handle, cache).find(of_record));
+    let growth = grown.and_then(|volume| growth(name, &volume, cache, local));
     let ephemeral = match (recorded, &spec) {
         (Some(record), _) => record.is_ephemeral(),
         (None, Some(spec)) => spec.ephemeral,

@@ -206,7 +206,13 @@ impl ExpandMemory {
             },
             Expand::Call(call) => self.after_call(call.size, got),
             Expand::Finish { .. } if matches!(got, Outcome::Done(_)) => ExpandMemory::default(),
-            Expand::Begin { .. } | Expand::Finish { .. } | Expand::Report { .. } => self,
+            // An attempt begins, and what was said of an earlier one counts no more: the driver may be well again.
+            Expand::Begin { .. } => ExpandMemory { failure: None, ..self },
+            // The size is given up until somebody hands it over anew.
+            Expand::Report { infeasible: true, .. } if matches!(got, Outcome::Done(_)) => {
+                ExpandMemory { failure: None, ..self }
+            }
+            Expand::Finish { .. } | Expand::Report { .. } => self,
         }
     }
 

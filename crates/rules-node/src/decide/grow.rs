@@ -21,21 +21,23 @@ use crate::view::{MountState, User, UserState, VolumeView};
 
 /// The next step of a growth, if one is due. Nothing is asked for before the volume is published here and the driver
 /// has staged it in this incarnation; the claim gets the size only when the record says that the filesystem has it.
+/// What the filesystem has is told also when the pod that it grew for is gone: the next one may be long in coming.
 pub fn decide(now: Timestamp, view: &VolumeView, record: &Record, memory: &Memory) -> Option<Decision<Action, Reason>> {
-    let (growth, spec, facts) = (view.growth.as_ref()?, view.spec.as_ref()?, view.facts.as_ref()?);
+    let growth = view.growth.as_ref()?;
     let plan = growth.plan()?;
-    let rest = |code, text: String| Some(Decision::Rest(Why::waiting(code, text)));
-    let users: Vec<&User> = view.users.values().filter(|user| has_it(user)).collect();
-    if users.is_empty() {
-        return None;
-    }
     if record.size.is_some_and(|size| size >= plan.size) {
         return tell(view, growth, plan);
     }
     if memory.expand.grown == Some(plan.size) {
         let action = volume::write_record(view, record, Record { size: Some(plan.size), ..record.clone() });
-        let text = format!("recording that the filesystem of volume {} has {}", spec.volume, size(plan.size));
+        let text = format!("recording that the filesystem of volume {} has {}", record.volume, size(plan.size));
         return Some(Decision::Do(action, Why::waiting(Reason::FileSystemResized, text)));
+    }
+    let (spec, facts) = (view.spec.as_ref()?, view.facts.as_ref()?);
+    let rest = |code, text: String| Some(Decision::Rest(Why::waiting(code, text)));
+    let users: Vec<&User> = view.users.values().filter(|user| has_it(user)).collect();
+    if users.is_empty() {
+        return None;
     }
     if let Some(report) = unreported(now, growth, plan, memory) {
         return Some(report);
@@ -127,9 +129,13 @@ fn tell(view: &VolumeView, growth: &Growth, plan: GrowthPlan) -> Option<Decision
 }
 
 /// A refusal of the size under way that the claim does not tell yet. A size that the user has given up is infeasible
-/// once it was refused, so that the controller can take up the new one.
+/// once it was refused, so that the controller can take up the new one. A size that was handed over anew is asked for
+/// again, whatever the driver said of it before.
 fn unreported(now: Timestamp, growth: &Growth, plan: GrowthPlan, memory: &Memory) -> Option<Decision<Action, Reason>> {
     let failure = memory.expand.failure.as_ref().filter(|failure| failure.size == plan.size)?;
+    if plan.tell == Tell::Progress && growth.progress == GrowthProgress::NodePending {
+        return None;
+    }
     let given_up = growth.sizes.requested != plan.size && growth.stuck != Some(plan.size);
     let infeasible = plan.tell == Tell::Progress && (failure.infeasible || given_up);
     if growth.error.as_ref() == Some(&failure.message) && !infeasible || plan.tell == Tell::Nothing {

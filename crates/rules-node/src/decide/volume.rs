@@ -61,7 +61,11 @@ fn with_record(now: Timestamp, view: &VolumeView, record: &Record, memory: &Memo
         step => step,
     };
     if let Some(decision) = due {
-        return decision;
+        return match view.users.is_empty() {
+            // The claim may be told of a growth still; a write that fails keeps nothing staged.
+            true => decision.or(unstage(view, record, memory)),
+            false => decision,
+        };
     }
     if !view.users.is_empty() {
         let resting = mount::rest(now, view, record, memory);

@@ -219,6 +219,93 @@ fn ex_19_another_refusal_is_tried_again_until_the_user_asks_for_another_size() {
     }
 }
 
+// EX-19: a size that was given up is asked for again once the controller hands it over anew, whatever became of the
+// writes in between.
+#[test]
+fn ex_19_a_size_that_was_refused_once_is_asked_for_again_when_it_is_handed_over_anew() {
+    for (asked, code) in [("2Gi", Code::OutOfRange), ("1536Mi", Code::Internal)] {
+        for lost in ["", "ReportExpandError", "BeginExpand"] {
+            let mut world = asking(asked, &json!({}));
+            world.pod("a");
+            world.settle();
+            world.machine.refuses = Some(code);
+            hand_over(&mut world);
+            if lost == "ReportExpandError" {
+                world.faults.insert(lost, Fault::AnswerLost);
+            }
+            world.settle();
+            assert_eq!(progress(&world), names::NODE_RESIZE_INFEASIBLE, "{asked} {lost}");
+            world.machine.refuses = None;
+            hand_over(&mut world);
+            if lost == "BeginExpand" {
+                world.faults.insert(lost, Fault::AnswerLost);
+            }
+            assert_eq!(expansions(&world.settle()), ["BeginExpand", "Expand", "FinishExpand"], "{asked} {lost}");
+            assert_eq!(claim(&world)["capacity"]["storage"], "2Gi", "{asked} {lost}");
+        }
+    }
+}
+
+// EX-19: too far, back, and then as far again: the driver that has room by then is asked.
+#[test]
+fn ex_19_a_claim_that_was_put_back_grows_to_the_size_that_was_refused() {
+    let mut world = running();
+    world.machine.refuses = Some(Code::OutOfRange);
+    hand_over(&mut world);
+    world.settle();
+    // The resizer goes for less, and the node finishes that.
+    let less = json!({ "allocatedResources": { "storage": "1536Mi" }, "conditions": [],
+        "allocatedResourceStatuses": { "storage": names::NODE_RESIZE_PENDING } });
+    world.machine.refuses = None;
+    world.patch_status(Kind::PersistentVolumeClaim, "data", less);
+    world.settle();
+    assert_eq!(claim(&world)["capacity"]["storage"], "1536Mi");
+    hand_over(&mut world);
+    assert_eq!(expansions(&world.settle()), ["BeginExpand", "Expand", "FinishExpand"]);
+    assert_eq!(claim(&world)["capacity"]["storage"], "2Gi");
+}
+
+// EX-19, EX-21: the filesystem has the size, and its pod goes before the claim is told.
+#[test]
+fn ex_21_a_claim_is_told_of_its_size_though_the_pod_is_gone() {
+    for (last, force) in [("Expand", false), ("Expand", true), ("WriteRecord", false), ("WriteRecord", true)] {
+        let mut world = running();
+        hand_over(&mut world);
+        while world.log.last().copied() != Some(last) {
+            world.step(&World::volume_key()).unwrap();
+        }
+        match force {
+            true => world.force_delete_pod("a"),
+            false => world.delete_pod("a"),
+        }
+        let done = world.settle();
+        assert_eq!(claim(&world)["capacity"]["storage"], "2Gi", "{last}, by force {force}: {done:?}");
+        assert_eq!(progress(&world), Value::Null);
+        assert!(done.contains(&"Unstage".to_string()), "{done:?}");
+        assert!(!world.node_lists("volumesInUse"));
+    }
+}
+
+// A write about the size that fails keeps no volume on the node.
+#[test]
+fn a_volume_is_taken_down_while_its_claim_cannot_be_told_of_its_size() {
+    let mut world = running();
+    hand_over(&mut world);
+    while world.log.last().copied() != Some("WriteRecord") {
+        world.step(&World::volume_key()).unwrap();
+    }
+    world.delete_pod("a");
+    let mut done = Vec::new();
+    while !done.contains(&"Unstage") {
+        assert!(done.len() < 40, "{done:?}");
+        world.faults.insert("FinishExpand", Fault::RequestLost);
+        done.extend(world.step(&World::volume_key()));
+        done.extend(world.step(&World::pod_key("a")));
+    }
+    assert!(done.contains(&"FinishExpand"), "{done:?}");
+    assert_eq!(claim(&world)["capacity"]["storage"], "1Gi", "nobody was told");
+}
+
 // EX-15.
 #[test]
 fn ex_15_a_read_only_use_grows_nothing_and_says_so() {
