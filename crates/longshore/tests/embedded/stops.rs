@@ -11,12 +11,13 @@ use std::time::Duration;
 use csi::{Call, Code, Method, Response, Status};
 use io_csi::{Answers, CsiClient};
 use prove_cluster::{PeerProcess, eventually};
+use serde_json::json;
 
 use crate::life::{pod, wait_phase};
 use crate::objects;
 use crate::world::{CSI_NODES, DRIVER, NODE, World, is_root, start};
 
-/// Every call that changes something in the life of a volume.
+/// Every call that changes something in the life of a volume that stays as large as it is.
 const CALLS: [Method; 8] = [
     Method::CreateVolume,
     Method::ControllerPublishVolume,
@@ -27,6 +28,10 @@ const CALLS: [Method; 8] = [
     Method::ControllerUnpublishVolume,
     Method::DeleteVolume,
 ];
+/// Every call that makes a volume larger.
+const GROWTH: [Method; 2] = [Method::ControllerExpandVolume, Method::NodeExpandVolume];
+/// What a volume has, and what it grows to.
+const SIZES: [&str; 2] = ["128Mi", "256Mi"];
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// When the driver is stopped.
@@ -128,7 +133,7 @@ fn start_driver(socket: &Path, scratch: &Path) -> PeerProcess {
     start("driver", &["driver", "--node-id=here", "--no-registration", &endpoint], scratch)
 }
 
-// Reliability 1, 6, 7, 39, 45 to 47, 71, 75; scenario 4 of its section 6.
+// Reliability 1, 6, 7, 39, 45 to 47, 55, 56, 71, 75; scenario 4 of its section 6.
 #[test]
 fn a_volume_lives_though_its_driver_is_stopped_at_any_call() {
     if !is_root() {
@@ -145,23 +150,89 @@ fn a_volume_lives_though_its_driver_is_stopped_at_any_call() {
     world.wait("the driver to be registered", CSI_NODES, |nodes| {
         nodes.iter().any(|node| node["spec"]["drivers"][0]["name"] == DRIVER)
     });
-    let place = world.place;
-    world.api.apply(&objects::place(place, DRIVER, &[]));
-    for method in CALLS {
-        for when in [When::Asked, When::Done] {
-            eprintln!("{} {when:?}", method.name());
-            gate.plan(method, when);
-            world.api.apply(&objects::claim(place, "data", ""));
-            world.api.apply(&pod(place, "writer", NODE, &["data"], "echo kept >> /data/f; sync; cat /data/f"));
-            wait_phase(&world, "writer", "Succeeded");
-            // It ran once, on a filesystem that was made once.
-            let said = world.api.ask("GET", &format!("{}/writer/log", world.path("pods")), "", "").unwrap();
-            assert_eq!(said, "kept\n", "{} {when:?}", method.name());
-            world.end();
-            eventually("the driver to be stopped", PATIENCE, || {
-                gate.stopped().then_some(()).ok_or("never".to_string())
-            })
-            .unwrap_or_else(|error| panic!("{} {when:?}: {error}\n{}", method.name(), world.told()));
+    world.api.apply(&objects::place(world.place, DRIVER, &[]));
+    world.api.apply(&growing_class(&world));
+    for when in [When::Asked, When::Done] {
+        for method in CALLS {
+            stop_in(&world, &gate, method, when, live);
+        }
+        for method in GROWTH {
+            stop_in(&world, &gate, method, when, grow);
         }
     }
+}
+
+/// Lives a life in which the driver is stopped at a call, and sees that it was.
+fn stop_in(world: &World, gate: &Gate, method: Method, when: When, life: fn(&World, &str)) {
+    let what = format!("{} {when:?}", method.name());
+    eprintln!("{what}");
+    gate.plan(method, when);
+    life(world, &what);
+    world.end();
+    let stopped = || gate.stopped().then_some(()).ok_or("never".to_string());
+    eventually("the driver to be stopped", PATIENCE, stopped)
+        .unwrap_or_else(|error| panic!("{what}: {error}\n{}", world.told()));
+}
+
+/// A pod writes into a volume and ends.
+fn live(world: &World, what: &str) {
+    world.api.apply(&objects::claim(world.place, "data", ""));
+    world.api.apply(&pod(world.place, "writer", NODE, &["data"], "echo kept >> /data/f; sync; cat /data/f"));
+    wait_phase(world, "writer", "Succeeded");
+    // It ran once, on a filesystem that was made once.
+    assert_eq!(said(world), "kept\n", "{what}");
+}
+
+/// A pod runs while its volume becomes larger. It sees all of it, and still has what it wrote.
+fn grow(world: &World, what: &str) {
+    world.api.apply(&growing_claim(world, SIZES[0]));
+    // It waits for the file that is made when the claim has its size.
+    let waits = "echo kept >> /data/f; sync; until [ -e /data/go ]; do sleep 0.1; done; cat /data/f";
+    let tells = "df -B1 --output=size /data | tail -1 | tr -d ' '";
+    world.api.apply(&pod(world.place, "writer", NODE, &["data"], &format!("{waits}; {tells}")));
+    wait_phase(world, "writer", "Running");
+    world.api.apply(&growing_claim(world, SIZES[1]));
+    let claims = world.path("persistentvolumeclaims");
+    world.wait("the claim to have its size", &claims, |claims| {
+        claims.iter().any(|claim| claim["status"]["capacity"]["storage"] == SIZES[1])
+    });
+    let status = &world.api.get(&format!("{claims}/data")).unwrap()["status"];
+    assert!(status["allocatedResourceStatuses"]["storage"].is_null(), "{what}: {status}");
+    std::fs::write(published(world).join("go"), "").unwrap();
+    wait_phase(world, "writer", "Succeeded");
+    assert_eq!(said(world), format!("kept\n{}\n", 256 << 20), "{what}");
+}
+
+fn said(world: &World) -> String {
+    world.api.ask("GET", &format!("{}/writer/log", world.path("pods")), "", "").unwrap()
+}
+
+/// Where the pod's volume is on this machine.
+fn published(world: &World) -> PathBuf {
+    let pods = world.scratch.path().join("d/node/pods");
+    let mounts = io_host::mounts_beneath(pods.to_str().unwrap()).unwrap();
+    let volume = mounts.iter().find(|mount| mount.target.contains("kubernetes.io~csi"));
+    PathBuf::from(&volume.unwrap_or_else(|| panic!("no volume is mounted beneath {}", pods.display())).target)
+}
+
+/// A class of filesystems that grow while they are mounted, whatever the kernel is.
+fn growing_class(world: &World) -> String {
+    let name = format!("{}-grows", world.place);
+    json!({
+        "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name},
+        "provisioner": DRIVER, "allowVolumeExpansion": true, "parameters": {"fsType": "btrfs"},
+    })
+    .to_string()
+}
+
+fn growing_claim(world: &World, size: &str) -> String {
+    json!({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "namespace": world.place},
+        "spec": {
+            "storageClassName": format!("{}-grows", world.place), "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": size}},
+        },
+    })
+    .to_string()
 }
