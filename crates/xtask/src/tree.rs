@@ -57,6 +57,16 @@ pub fn dependencies(krate: &str, section: &str) -> io::Result<Vec<String>> {
 
 /// Every Rust file of the crates and the examples, with its text.
 pub fn sources() -> io::Result<Vec<(PathBuf, String)>> {
+    files("rs")
+}
+
+/// Every script of a test, with its text.
+pub fn scripts() -> io::Result<Vec<(PathBuf, String)>> {
+    let of_test = |path: &PathBuf| path.components().any(|part| part.as_os_str() == "scripts");
+    Ok(files("txt")?.into_iter().filter(|(path, _)| of_test(path)).collect())
+}
+
+fn files(wanted: &str) -> io::Result<Vec<(PathBuf, String)>> {
     let mut found = Vec::new();
     let mut folders = packages()?;
     while let Some(folder) = folders.pop() {
@@ -65,7 +75,7 @@ pub fn sources() -> io::Result<Vec<(PathBuf, String)>> {
             let path = entry?.path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
+            } else if path.extension().is_some_and(|extension| extension == wanted) {
                 let text = fs::read_to_string(&path)?;
                 found.push((path, text));
             }

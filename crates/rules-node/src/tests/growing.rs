@@ -306,6 +306,25 @@ fn a_volume_is_taken_down_while_its_claim_cannot_be_told_of_its_size() {
     assert_eq!(claim(&world)["capacity"]["storage"], "1Gi", "nobody was told");
 }
 
+// KL-43: what backs off is the growth; another pod gets the volume meanwhile, at once.
+#[test]
+fn kl_43_a_growth_that_backs_off_holds_up_no_mount() {
+    let mut world = running();
+    world.machine.refuses = Some(Code::Internal);
+    hand_over(&mut world);
+    while world.log.last().copied() != Some("Expand") {
+        world.step(&World::volume_key()).unwrap();
+    }
+    let failed = world.log.len();
+    let when = world.now;
+    world.pod("b");
+    while !world.log[failed..].contains(&"Publish") {
+        world.now = when;
+        assert!(world.step(&World::volume_key()).is_some(), "{:?}", &world.log[failed..]);
+    }
+    assert!(!world.log[failed..].contains(&"Expand"), "{:?}", &world.log[failed..]);
+}
+
 // EX-15.
 #[test]
 fn ex_15_a_read_only_use_grows_nothing_and_says_so() {

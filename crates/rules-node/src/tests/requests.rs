@@ -244,7 +244,23 @@ fn the_record_grows_with_the_volume_and_every_directory_goes() {
     assert!(changed.contains(&&Op::RemoveFile { path: record_path }));
 }
 
-// KL-89: what a container's process is started with.
+// KL-88: also a driver that could mount with a label is given the options of the volume and no other.
+#[test]
+fn kl_88_volumes_are_mounted_without_a_label() {
+    let mut world = World::new();
+    world.driver(json!({ "attachRequired": true, "seLinuxMount": true }));
+    world.pod("a");
+    let asked = calls(&life(world));
+    let capabilities = asked.iter().filter_map(|(_, call)| match call {
+        Call::NodeStageVolume(request) => Some(request.volume_capability.clone()),
+        Call::NodePublishVolume(request) => Some(request.volume_capability.clone()),
+        _other => None,
+    });
+    let capabilities: Vec<_> = capabilities.collect();
+    assert!(capabilities == [capability(Mode::SingleNodeWriter), capability(Mode::SingleNodeWriter)]);
+}
+
+// What a container's process is started with.
 #[test]
 fn a_process_is_started_with_its_command_and_mounts() {
     let mut world = World::new();

@@ -83,6 +83,17 @@ fn what_contradicts_itself_does_not_run() {
     assert!(of(pod, json!({ "securityContext": { "runAsNonRoot": false } })).is_ok());
 }
 
+// KL-87, KL-89, KL-90: no container gets a label, so no volume is wanted with one, and no two labels can differ.
+#[test]
+fn kl_87_a_container_that_asks_for_a_label_is_refused() {
+    let label = json!({ "securityContext": { "seLinuxOptions": { "level": "s0:c1,c2" } } });
+    for (pod, container) in [(label.clone(), json!({})), (json!({}), label)] {
+        let (reason, message) = refused(pod, container);
+        assert_eq!(reason, "SecurityContextNotSupported");
+        assert!(message.contains("seLinuxOptions"), "{message}");
+    }
+}
+
 #[test]
 fn isolation_that_is_not_offered_is_refused_by_name() {
     let of_pod = |field: &str, value: Value| refused(json!({ field: value }), json!({}));

@@ -271,7 +271,7 @@ fn after_status(mut view: PodView, memory: &Memory) -> String {
     alloc::format!("{}, then {}", verdict(&decision), decide(&View::Pod(Box::new(view)), memory))
 }
 
-// KL-89, KL-101, reliability 43.
+// KL-101, reliability 43.
 #[test]
 fn every_shape_of_a_pod() {
     check_table(env!("CARGO_MANIFEST_DIR"), "pods", |choices| {

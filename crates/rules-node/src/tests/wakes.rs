@@ -66,6 +66,7 @@ fn cache() -> Cache {
     cache
 }
 
+// KL-29: nobody asks for a pod to be looked at again: whatever changes what its view reads wakes it.
 #[test]
 fn every_change_and_whom_it_wakes() {
     let driver = |name: &str| Some(object(Kind::CSIDriver, json!({ "metadata": { "name": name } })));

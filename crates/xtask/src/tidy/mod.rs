@@ -5,6 +5,7 @@
 
 pub mod docs;
 pub mod granted;
+pub mod items;
 pub mod lines;
 pub mod names;
 
