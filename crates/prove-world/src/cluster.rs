@@ -17,6 +17,8 @@ use crate::canon::{CLASS, Canon, FIRST, Piece};
 pub(crate) const NOW_MILLIS: u64 = 1_900_000_000_000;
 /// Uids begin here.
 const UIDS: u64 = 90 * CLASS;
+/// A pod's uid has the form that uids have: directories of other names are nobody's to sweep.
+pub(crate) const POD_UID: &str = "-0000-4000-8000-000000000000";
 /// The namespace of every pretend world.
 pub(crate) const NAMESPACE: &str = "default";
 
@@ -96,7 +98,10 @@ impl Cluster {
         let Some(store) = self.stores.get_mut(&kind) else {
             return Ok(Committed { reply: Reply::Nothing, events: Vec::new() }); // Events change nothing here.
         };
-        let uid = (self.uids + 1).to_string();
+        let mut uid = (self.uids + 1).to_string();
+        if kind == Kind::Pod {
+            uid.push_str(POD_UID);
+        }
         let context = Context { now_millis: NOW_MILLIS, new_uid: &uid, actor };
         let json_patch = matches!(write, Write::Patch { patch: Patch { body: api::PatchBody::Json(_), .. }, .. });
         let unguarded = (self.wrong == Some(WrongStore::IgnoresPreconditions)).then(|| without_precondition(write));

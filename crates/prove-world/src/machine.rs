@@ -7,18 +7,20 @@
 //! first operation is refused for certain is refused for good; whatever fails later leaves it open what was done,
 //! and the driver says so.
 
+mod driver;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
 
-use control::host::{Machine as _, Op, ProcessState, Reply as HostReply};
+use control::host::{Machine as _, Op, ProcessState};
 use control::{Outcome, Refusal, Reply};
-use csi::v1::volume_capability::AccessType;
-use csi::{Call, Code, Response, v1};
+use csi::{Call, Code};
 use prove_kernel::{Kernel, KernelFault};
 
 use crate::canon::Piece;
 use crate::cluster::NOW_MILLIS;
 use crate::truth::{Size, driver_refusal};
+use driver::{Stop, Work};
 
 /// The directory everything of the agent is under.
 pub(crate) const ROOT: &str = "/var/lib/longshore";
@@ -251,6 +253,36 @@ impl KernelMachine {
         found
     }
 
+    /// The names of the directories of pods.
+    pub(crate) fn pods(&self) -> Vec<String> {
+        self.kernel.names_in(&rules_node::pods_dir(ROOT)).unwrap_or_default()
+    }
+
+    /// What is in a pod's directory, by path from there, and whether it is a directory. What is mounted is not entered.
+    pub(crate) fn pod_dir(&self, uid: &str) -> rules_node::PodDir {
+        let top = format!("{}/{uid}", rules_node::pods_dir(ROOT));
+        let mounts: BTreeSet<String> = self.kernel.mount_table().into_iter().map(|mount| mount.target).collect();
+        let (mut found, mut open) = (rules_node::PodDir::new(), vec![(String::new(), 1)]);
+        while let Some((inner, level)) = open.pop() {
+            for name in self.kernel.names_in(&format!("{top}{inner}")).unwrap_or_default() {
+                let path = format!("{inner}/{name}");
+                let is_dir = self.kernel.names_in(&format!("{top}{path}")).is_ok();
+                found.insert(path[1..].to_string(), is_dir);
+                let mounted = mounts.contains(&format!("{top}{path}"));
+                if is_dir && !mounted && level < rules_node::POD_DIR_DEPTH && rules_node::is_listed(&path[1..]) {
+                    open.push((path, level + 1));
+                }
+            }
+        }
+        found
+    }
+
+    /// Volumes of pods' own that the driver has.
+    pub(crate) fn inline_volumes(&self) -> BTreeSet<String> {
+        let images = self.kernel.names_in(IMAGES).unwrap_or_default();
+        images.iter().map(|image| volume_of(image)).filter(|volume| is_inline(volume)).collect()
+    }
+
     /// How large a volume and its filesystem are. Without a filesystem nothing of it is too small.
     pub(crate) fn size(&self, volume: &str) -> Option<Size> {
         let (bytes, filesystem) = self.kernel.sizes_of(&image(volume))?;
@@ -265,101 +297,12 @@ impl KernelMachine {
     }
 }
 
+/// The volume is one of a pod's own, which is made and removed with its publishing.
+pub(crate) fn is_inline(volume: &str) -> bool {
+    volume.starts_with("csi-")
+}
+
 fn volume_of(image: &str) -> String {
     let name = image.rsplit('/').next().unwrap_or_default();
     name.trim_end_matches(".img").to_string()
-}
-
-/// A call that the driver is at.
-struct Work<'a> {
-    kernel: &'a mut Kernel,
-    left: usize,
-    done: usize,
-}
-
-/// Why a call was not carried out.
-enum Stop {
-    Killed,
-    Unknown(Code),
-    Failed(control::host::Failure),
-}
-
-fn is_device(capability: Option<&v1::VolumeCapability>) -> bool {
-    matches!(capability.and_then(|one| one.access_type.as_ref()), Some(AccessType::Block(_)))
-}
-
-impl Work<'_> {
-    fn op(&mut self, op: &Op) -> Result<HostReply, Stop> {
-        self.left = self.left.checked_sub(1).ok_or(Stop::Killed)?;
-        let reply = self.kernel.perform(op).map_err(Stop::Failed)?;
-        self.done += 1;
-        Ok(reply)
-    }
-
-    fn device(&mut self, volume: &str) -> Result<String, Stop> {
-        match self.op(&Op::AttachLoop { image: image(volume) })? {
-            HostReply::Device(device) => Ok(device),
-            HostReply::Done | HostReply::Usage(_) => Err(Stop::Unknown(Code::Internal)),
-        }
-    }
-
-    fn answer(&mut self, call: &Call) -> Result<Response, Stop> {
-        if self.kernel.sizes_of(&image(call.volume())).is_none() {
-            return Err(Stop::Unknown(Code::NotFound));
-        }
-        match call {
-            Call::NodeStageVolume(request) => {
-                let device = self.device(&request.volume_id)?;
-                if !is_device(request.volume_capability.as_ref()) {
-                    self.op(&Op::MakeFilesystem { device: device.clone(), fstype: FSTYPE.into() })?;
-                    let (target, fstype) = (request.staging_target_path.clone(), FSTYPE.into());
-                    self.op(&Op::Mount { device, target, fstype, flags: Vec::new(), read_only: false })?;
-                }
-                Ok(Response::NodeStageVolume(v1::NodeStageVolumeResponse {}))
-            }
-            Call::NodePublishVolume(request) => {
-                let (target, read_only) = (request.target_path.clone(), request.readonly);
-                if is_device(request.volume_capability.as_ref()) {
-                    let device = self.device(&request.volume_id)?;
-                    self.op(&Op::MakeFile { path: target.clone() })?;
-                    self.op(&Op::BindDevice { device, target, read_only })?;
-                } else {
-                    self.op(&Op::MakePlace { path: target.clone() })?;
-                    let source = request.staging_target_path.clone();
-                    self.op(&Op::Bind { source, target, read_only })?;
-                }
-                Ok(Response::NodePublishVolume(v1::NodePublishVolumeResponse {}))
-            }
-            Call::NodeUnpublishVolume(request) => {
-                self.op(&Op::Unmount { target: request.target_path.clone() })?;
-                self.op(&Op::RemoveTarget { path: request.target_path.clone() })?;
-                Ok(Response::NodeUnpublishVolume(v1::NodeUnpublishVolumeResponse {}))
-            }
-            Call::NodeUnstageVolume(request) => {
-                self.op(&Op::Unmount { target: request.staging_target_path.clone() })?;
-                self.op(&Op::DetachLoop { image: image(&request.volume_id) })?;
-                Ok(Response::NodeUnstageVolume(v1::NodeUnstageVolumeResponse {}))
-            }
-            Call::NodeExpandVolume(request) => {
-                let device = self.device(&request.volume_id)?;
-                self.op(&Op::RefreshLoop { image: image(&request.volume_id) })?;
-                if !is_device(request.volume_capability.as_ref()) {
-                    let mounted_at = Some(request.staging_target_path.clone());
-                    self.op(&Op::GrowFilesystem { device, fstype: FSTYPE.into(), mounted_at })?;
-                }
-                let capacity_bytes = request.capacity_range.map_or(0, |range| range.required_bytes);
-                Ok(Response::NodeExpandVolume(v1::NodeExpandVolumeResponse { capacity_bytes }))
-            }
-            Call::ControllerExpandVolume(request) => {
-                let wanted = request.capacity_range.map_or(0, |range| range.required_bytes);
-                let size = u64::try_from(wanted).unwrap_or(0);
-                self.op(&Op::GrowImage { path: image(&request.volume_id), size })?;
-                let (bytes, _) = self.kernel.sizes_of(&image(&request.volume_id)).unwrap_or_default();
-                let capacity_bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
-                let answer = v1::ControllerExpandVolumeResponse { capacity_bytes, node_expansion_required: true };
-                Ok(Response::ControllerExpandVolume(answer))
-            }
-            _ => Err(Stop::Unknown(Code::Unimplemented)),
-        }
-    }
 }

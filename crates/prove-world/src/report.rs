@@ -4,6 +4,7 @@
 use std::fmt;
 
 use crate::bounds::{Bounds, Budget};
+use crate::cluster::POD_UID;
 use crate::laws::Violation;
 
 /// The result of exploring one world.
@@ -98,8 +99,9 @@ impl fmt::Display for Counterexample {
     }
 }
 
-/// Hashes are recognised by their first digits.
+/// Hashes and the uids of pods are recognised by their first digits.
 fn short(text: &str) -> String {
+    let text = &text.replace(POD_UID, "");
     const HASH: usize = 64;
     const KEPT: usize = 6;
     let mut out = String::with_capacity(text.len());
@@ -125,5 +127,6 @@ mod tests {
     fn hashes_are_shortened_and_nothing_else() {
         let hash = "0123456789abcdef".repeat(4);
         assert_eq!(short(&format!("csi-{hash} on node-a, 90000001")), "csi-012345 on node-a, 90000001");
+        assert_eq!(short(&format!("pod 90000001{POD_UID}")), "pod 90000001");
     }
 }

@@ -33,10 +33,12 @@ fn check_call(world: &World, actor: &str, node: &str, call: &Call) -> Option<Vio
             attach::check_unpublish(world, actor, &request.volume_id, &request.node_id)
         }
         Call::NodeStageVolume(request) => {
-            node::check_recorded(world, actor, node, &request.volume_id, &request.staging_target_path)
+            let found = node::check_recorded(world, actor, node, &request.volume_id, &request.staging_target_path);
+            found.or_else(|| machine::check_inline_stage(actor, &request.volume_id))
         }
         Call::NodePublishVolume(request) => {
-            node::check_recorded(world, actor, node, &request.volume_id, &request.target_path)
+            let found = machine::check_inline(world, actor, &request.volume_id, &request.target_path);
+            found.or_else(|| node::check_recorded(world, actor, node, &request.volume_id, &request.target_path))
         }
         Call::NodeExpandVolume(request) => machine::check_grow(world, actor, node, request),
         Call::NodeUnstageVolume(request) => node::check_unstage(world, actor, node, &request.volume_id),

@@ -7,21 +7,42 @@ use csi::{Call, v1};
 use serde_json::Value;
 
 use crate::laws::{Violation, handle};
+use crate::machine::is_inline;
 use crate::truth::PretendHost;
 use crate::world::World;
 use crate::worlds::node::CANARY;
 
-/// The PersistentVolume that a path is made for.
-fn volume_at<'a>(world: &'a World, path: &str) -> Option<&'a PersistentVolume> {
-    let between = |from: &str| path.split_once(from).and_then(|(_, rest)| rest.split('/').next());
-    let name = between("/kubernetes.io~csi/").or_else(|| between("/volumeDevices/publish/"))?;
-    world.cluster.volumes().find(|volume| volume.metadata.name == name).map(|volume| &**volume)
+fn between<'a>(path: &'a str, from: &str) -> Option<&'a str> {
+    path.split_once(from).and_then(|(_, rest)| rest.split('/').next())
+}
+
+/// The driver's id of the volume that a path is made for: a PersistentVolume of that name, or the pod's own.
+fn volume_at(world: &World, path: &str) -> Option<String> {
+    let name = between(path, "/kubernetes.io~csi/").or_else(|| between(path, "/volumeDevices/publish/"))?;
+    let volume = world.cluster.volumes().find(|volume| volume.metadata.name == name);
+    let inline = || Some(names::inline_volume_handle(between(path, "/pods/")?, name));
+    volume.map(|volume| handle(volume).to_string()).or_else(inline)
+}
+
+/// Before a volume is published: if it is a pod's own, it is called as that pod's is.
+pub(super) fn check_inline(world: &World, actor: &str, volume: &str, path: &str) -> Option<Violation> {
+    let known = world.cluster.volumes().any(|object| handle(object) == volume);
+    let foreign = !known && volume_at(world, path).is_some_and(|own| own != volume);
+    foreign.then(|| Violation::PublishesForeign { actor: actor.into(), volume: volume.into(), path: path.into() })
+}
+
+/// Before a volume is staged.
+pub(super) fn check_inline_stage(actor: &str, volume: &str) -> Option<Violation> {
+    is_inline(volume).then(|| Violation::StagesInline { actor: actor.into(), volume: volume.into() })
 }
 
 /// Whether the pod of a process, if it is still there, may only read its volume.
 fn reads_only(world: &World, process: &str) -> Option<bool> {
     let pod = world.cluster.pods().find(|pod| process.starts_with(&format!("{}_", pod.metadata.uid)))?;
-    pod.spec.volumes.iter().find_map(|volume| volume.persistent_volume_claim.as_ref()).map(|used| used.read_only)
+    pod.spec.volumes.iter().find_map(|volume| match (&volume.persistent_volume_claim, &volume.csi) {
+        (Some(used), _) => Some(used.read_only),
+        (None, csi) => csi.as_ref().map(|csi| csi.read_only.unwrap_or(false)),
+    })
 }
 
 pub(super) fn check_seen(world: &World) -> Option<Violation> {
@@ -35,7 +56,7 @@ pub(super) fn check_seen(world: &World) -> Option<Violation> {
                 let Some(shown) = host.shown.get(&path) else {
                     return Some(Violation::SeesDirectory { process, path });
                 };
-                if volume_at(world, &path).is_none_or(|volume| handle(volume) != shown.volume) {
+                if volume_at(world, &path).is_none_or(|volume| volume != shown.volume) {
                     return Some(Violation::SeesAnother { process, path, volume: shown.volume.clone() });
                 }
                 if reads_only(world, &process).is_some_and(|read_only| read_only != shown.read_only) {
@@ -162,13 +183,18 @@ pub(super) fn check_grow(
 
 /// Calls that were given up and may yet put a volume somewhere on a node: where, and whether it is published there.
 pub(super) fn may_come<'a>(world: &'a World, node: &'a str, volume: &'a str) -> impl Iterator<Item = (&'a str, bool)> {
+    all_that_may_come(world, node).filter(move |(id, ..)| *id == volume).map(|(_, path, published)| (path, published))
+}
+
+/// The same of every volume, with its id.
+pub(super) fn all_that_may_come<'a>(world: &'a World, node: &'a str) -> impl Iterator<Item = (&'a str, &'a str, bool)> {
     world.late.iter().filter_map(move |late| {
         let coming = match &late.intent.effect {
-            Effect::Call { call: Call::NodeStageVolume(request), .. } if request.volume_id == volume => {
-                (request.staging_target_path.as_str(), false)
+            Effect::Call { call: Call::NodeStageVolume(request), .. } => {
+                (request.volume_id.as_str(), request.staging_target_path.as_str(), false)
             }
-            Effect::Call { call: Call::NodePublishVolume(request), .. } if request.volume_id == volume => {
-                (request.target_path.as_str(), true)
+            Effect::Call { call: Call::NodePublishVolume(request), .. } => {
+                (request.volume_id.as_str(), request.target_path.as_str(), true)
             }
             _ => return None,
         };

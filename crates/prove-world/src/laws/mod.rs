@@ -73,6 +73,8 @@ laws! {
     UnreadableInUse "unreadable-in-use": "a volume whose record cannot be read is left alone and stays reported";
     /// What a driver alone may be told.
     SecretsKept "secrets-kept": "a secret is in no file and in no other object";
+    /// Reliability 52.
+    InlineOwn "inline-own": "a pod's own volume has the handle of the pod, and is published and nothing else";
     /// Reliability 54.
     GrowsInPlace "grows-in-place": "a filesystem is grown only where its record says that it is staged and published";
     /// Reliability 59.

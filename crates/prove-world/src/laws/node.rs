@@ -2,8 +2,9 @@
 
 use api::{Kind, Object, PersistentVolume, names};
 
-use crate::laws::machine::{durable_record, lists, may_come};
-use crate::laws::{Violation, handle};
+use crate::laws::Violation;
+use crate::laws::machine::{all_that_may_come, durable_record, lists, may_come};
+use crate::machine::is_inline;
 use crate::truth::PretendHost;
 use crate::world::World;
 
@@ -16,7 +17,7 @@ pub(super) fn check_mounts(world: &World) -> Option<Violation> {
             {
                 return Some(Violation::MountedUnattached { volume, node, path });
             }
-            if !in_use(world, &node, &volume) {
+            if !is_inline(&volume) && !in_use(world, &node, &volume) {
                 return Some(Violation::MountedUnreported { volume, node, path });
             }
             if !is_recorded(host, &volume) {
@@ -24,7 +25,7 @@ pub(super) fn check_mounts(world: &World) -> Option<Violation> {
             }
         }
         for (volume, path) in &host.published {
-            if !host.staged.iter().any(|(staged, _)| staged == volume) {
+            if !is_inline(volume) && !host.staged.iter().any(|(staged, _)| staged == volume) {
                 let (volume, node, path) = (volume.clone(), node.clone(), path.clone());
                 return Some(Violation::PublishedUnstaged { volume, node, path });
             }
@@ -35,6 +36,9 @@ pub(super) fn check_mounts(world: &World) -> Option<Violation> {
 
 /// The volume's driver attaches, unless its object says that it does not.
 fn needs_attachment(world: &World, volume: &str) -> bool {
+    if is_inline(volume) {
+        return false;
+    }
     let driver = world.cluster.volumes().filter_map(|object| object.spec.csi.as_ref());
     let Some(csi) = driver.into_iter().find(|csi| csi.volume_handle == volume) else { return true };
     let mut drivers = world.cluster.all(Kind::CSIDriver).filter(|held| held.object.meta().name == csi.driver);
@@ -72,8 +76,7 @@ pub(super) fn check_recorded(world: &World, actor: &str, node: &str, volume: &st
 pub(super) fn check_remove_file(world: &World, actor: &str, node: &str, path: &str) -> Option<Violation> {
     let host = world.truth.hosts.get(node)?;
     let mounted = host.staged.iter().chain(&host.published).map(|(id, _)| id.as_str());
-    let coming = world.cluster.volumes().map(|object| handle(object));
-    let coming = coming.filter(|volume| may_come(world, node, volume).next().is_some());
+    let coming = all_that_may_come(world, node).map(|(volume, ..)| volume);
     let volume = mounted.chain(coming).find(|id| path.contains(&names::staging_hash(id)))?.to_string();
     let (actor, node, path) = (actor.into(), node.into(), path.into());
     Some(Violation::RemovesRecord { actor, volume, node, path })
@@ -82,8 +85,9 @@ pub(super) fn check_remove_file(world: &World, actor: &str, node: &str, path: &s
 /// Before a record is written: it lists every place where its volume may be (reliability 47).
 pub(super) fn check_write_file(world: &World, actor: &str, node: &str, path: &str, bytes: &[u8]) -> Option<Violation> {
     let host = world.truth.hosts.get(node)?;
-    let of_it = |object: &&PersistentVolume| path.contains(&names::staging_hash(handle(object)));
-    let volume = handle(world.cluster.volumes().map(|object| &**object).find(of_it)?);
+    let published = host.published.iter().map(|(id, _)| id.as_str());
+    let mut known = published.chain(all_that_may_come(world, node).map(|(volume, ..)| volume));
+    let volume = known.find(|volume| path.contains(&names::staging_hash(volume)))?;
     let mounted = host.published.iter().filter(|(id, _)| id == volume).map(|(_, at)| at.as_str());
     let coming = may_come(world, node, volume).map(|(at, _)| at);
     let dropped = mounted.chain(coming).find(|at| !lists(bytes, at))?;

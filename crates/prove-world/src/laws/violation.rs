@@ -80,6 +80,10 @@ violations! {
     SecretsKept {
         TellsSecret { actor: String, what: String } "{actor} puts it into {what}";
     }
+    InlineOwn {
+        PublishesForeign { actor: String, volume: String, path: String } "{actor} publishes {volume} at {path}";
+        StagesInline { actor: String, volume: String } "{actor} stages {volume}, which is a pod's own";
+    }
     GrowsInPlace {
         GrowsElsewhere { actor: String, volume: String, path: String } "{actor} grows {volume} at {path}";
     }

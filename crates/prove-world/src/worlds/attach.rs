@@ -3,6 +3,7 @@
 //! The attach/detach controller, the attacher and the agents of both nodes, against a driver that would attach the
 //! volume anywhere and detach it under a running process.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::{Kind, ObjectRef, Pod, Precondition, Write, names};
@@ -197,6 +198,7 @@ pub fn agent_seat<N: Rules<Local = rules_node::Local>>() -> Seat<N> {
             local.processes = host.process_states();
             if host.machine.is_some() {
                 local.remounted(&host.watched, &host.mount_points());
+                local.pod_dirs = unknown_dirs(host, local);
             }
             *local != before
         },
@@ -220,7 +222,17 @@ pub(crate) fn agent_local(truth: &Truth, node: &str) -> rules_node::Local {
     }
     local.mounts = host.mount_points();
     local.processes = host.process_states();
+    local.pod_dirs = unknown_dirs(&host, &local);
     local
+}
+
+/// Directories of pods of which there is no record and no process (KL-99). Whether there is an object the rules ask
+/// before they touch any. The agent looks now and then; here it looks all the time.
+fn unknown_dirs(host: &PretendHost, local: &rules_node::Local) -> BTreeMap<String, rules_node::PodDir> {
+    let Some(machine) = &host.machine else { return BTreeMap::new() };
+    let nothing = control::Cache::default();
+    let unknown = rules_node::unknown_pods(machine.pods(), &nothing, local);
+    unknown.map(|uid| (uid.clone(), machine.pod_dir(&uid))).collect()
 }
 
 fn live(world: &World) -> Option<&Arc<Pod>> {

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use api::{Kind, ObjectRef};
+use api::{Kind, ObjectRef, Pod, Precondition, Write};
 use control::Rules;
 use rules_node::Node;
 use rules_resizer::Resizer;
@@ -14,7 +14,7 @@ use crate::cluster::{Cluster, NAMESPACE};
 use crate::explore::Scenario;
 use crate::laws::Violation;
 use crate::member::{Actor, Instance, Seat};
-use crate::world::World;
+use crate::world::{UserMove, World};
 use crate::worlds::attach::{self, INCARNATIONS, NODES, agent_seat, put_node};
 use crate::worlds::{DRIVER, node, put, resize};
 
@@ -26,6 +26,16 @@ pub const SCENARIO: Scenario = Scenario {
     user: resize::user,
     rest,
     waives: &[],
+};
+
+/// The same, and the pod goes meanwhile. A driver's answer that is lost with it leaves the claim at its old size until
+/// the next pod comes, so nothing else goes wrong here.
+pub const LEFT: Scenario = Scenario {
+    name: "node-growth-left",
+    about: "the same, and the pod goes meanwhile, with nothing going wrong: the claim is told what its filesystem has",
+    user: user_with_pod,
+    rest: rest_told,
+    ..SCENARIO
 };
 
 /// The world with other rules in the places of the resizer and the agent, from the moment the pod runs.
@@ -56,6 +66,28 @@ fn furnished<N: Rules<Local = rules_node::Local>>(agent: Seat<N>) -> World {
 /// does not have its size yet.
 pub fn rest(world: &World) -> Option<Violation> {
     let told = || world.cluster.claims().any(|claim| claim.status.allocated_resource_statuses.contains_key("storage"));
-    let excused = |found: &Violation| matches!(found, Violation::NotGrown { .. }) && world.truth.impossible && told();
-    resize::rest(world).filter(|found| !excused(found))
+    let too_small = |found: &Violation| matches!(found, Violation::NotGrown { .. } | Violation::NotInfeasible { .. });
+    resize::rest(world).filter(|found| !(too_small(found) && world.truth.impossible && told()))
+}
+
+fn user_with_pod(world: &World) -> Vec<UserMove> {
+    let delete = |pod: &Arc<Pod>| Write::Delete {
+        target: ObjectRef { kind: Kind::Pod, key: pod.metadata.key() },
+        only_if: Precondition::same(&pod.metadata),
+        grace_seconds: None,
+    };
+    let pods = world.cluster.pods().filter(|pod| !pod.metadata.is_deleting());
+    let end = pods.map(|pod| UserMove { label: "delete the pod".into(), writes: vec![delete(pod)] });
+    resize::user(world).into_iter().filter(|one| one.label.ends_with('i')).chain(end).collect()
+}
+
+/// What the filesystem has is what the claim says, whoever is gone.
+fn rest_told(world: &World) -> Option<Violation> {
+    if world.cluster.pods().next().is_some() {
+        return rest(world);
+    }
+    let claim = world.cluster.claims().next()?;
+    let (asked, has) = (resize::bytes(&claim.spec.resources.requests), resize::bytes(&claim.status.capacity));
+    let filesystem = world.truth.sizes.get(attach::HANDLE)?.filesystem;
+    (has != filesystem).then_some(Violation::NotGrown { asked, has, filesystem })
 }

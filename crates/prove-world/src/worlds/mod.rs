@@ -30,7 +30,7 @@ const DRIVER: &str = "local.csi.longshore";
 
 /// Every world there is, with the bounds of `make prove`: larger than those of the tests, which take seconds.
 pub fn worlds() -> &'static [(Scenario, Bounds)] {
-    const ALL: [(Scenario, Bounds); 17] = [
+    const ALL: [(Scenario, Bounds); 20] = [
         (attach::SCENARIO, Bounds::of(Budget::troubled(2, 1, 0))),
         (attach::REPORTED, Bounds::of(Budget::troubled(2, 0, 1))),
         (attach::FORCED, Bounds::of(Budget::troubled(2, 0, 1))),
@@ -40,7 +40,10 @@ pub fn worlds() -> &'static [(Scenario, Bounds)] {
         (node::ONE_POD, Bounds::of(Budget::troubled(1, 1, 0))),
         (node::BLOCK, Bounds::of(Budget::troubled(1, 1, 0))),
         (node::SECRET, Bounds::of(Budget::troubled(1, 1, 0))),
-        (growth::SCENARIO, Bounds::of(Budget::calm(3))),
+        (node::INLINE, Bounds::of(Budget::troubled(2, 1, 0))),
+        (node::TIDY, Bounds::of(Budget::calm(3))),
+        (growth::SCENARIO, Bounds::of(Budget::troubled(2, 1, 0))),
+        (growth::LEFT, Bounds::of(Budget::calm(3))),
         (node::UNREADABLE, Bounds::of(Budget::troubled(2, 1, 1))),
         (node_lost::SCENARIO, Bounds::of(Budget::troubled(2, 2, 1))),
         (protect::SCENARIO, Bounds::of(Budget::troubled(3, 1, 2))),

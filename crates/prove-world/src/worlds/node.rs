@@ -8,11 +8,12 @@
 //!
 //! # What is left out
 //!
-//! The driver needs no attachment: how the node waits for one is for the `attach` worlds. Pods have one container
-//! without probes or hooks and no volumes but the claim's, so memory filesystems, config maps, subpaths and fsGroup
-//! (reliability 51: the kernel knows no owners) are not in it. That a hung volume delays no other (50) cannot be
-//! seen here, where nothing takes time: `io-host` and `io-run` show it on real threads.
+//! The volumes of claims need no attachment: how the node waits for one is for the `attach` worlds. Pods have one
+//! container without probes or hooks and one volume of a driver, so memory filesystems, config maps, subpaths and
+//! fsGroup (reliability 51: the kernel knows no owners) are not in it. That a hung volume delays no other (50) cannot
+//! be seen here, where nothing takes time: `io-host` and `io-run` show it on real threads.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::{Kind, ObjectRef, Pod, Precondition, Write, names};
@@ -40,9 +41,8 @@ pub const SCENARIO: Scenario = Scenario {
     waives: &[],
 };
 
-/// The same with nothing going wrong, which leaves no directory behind either. It holds for one move of the user: a
-/// pod that is deleted by force before anything of it ran is remembered by its record alone, and its empty
-/// directories stay when the record forgets it. So it is none of the worlds that `prove` knows.
+/// The same with nothing going wrong, which leaves no directory behind either: of pods that are deleted by force before
+/// anything of them ran the agent finds the directories, and sweeps them (KL-99).
 pub const TIDY: Scenario = Scenario {
     name: "node-tidy",
     about: "the same with nothing going wrong: no directory is left of pods that went",
@@ -80,6 +80,16 @@ pub const SECRET: Scenario = Scenario {
     waives: &[],
 };
 
+/// A pod with a volume of its own. Its driver attaches, and the volume is published all the same, and nothing else.
+pub const INLINE: Scenario = Scenario {
+    name: "node-inline",
+    about: "a node's agent and driver on a model kernel; a pod with a volume in its own spec comes and goes",
+    start: || start::<Node>(Shape { inline: true, ..ONE }, agent_seat()),
+    user: |world| user(world, 1),
+    rest: rest_inline,
+    waives: &[],
+};
+
 /// A volume whose record somebody spoiled while its pod runs and the agent is down.
 pub const UNREADABLE: Scenario = Scenario {
     name: "node-unreadable",
@@ -99,12 +109,14 @@ pub struct Shape {
     pub block: bool,
     /// The volume is staged with a secret.
     pub secret: bool,
+    /// The volume is in the pod's own spec.
+    pub inline: bool,
     /// Pods that are there from the start.
     pub pods: u8,
 }
 
 /// One pod with a plain volume.
-pub const ONE: Shape = Shape { mode: "ReadWriteOnce", block: false, secret: false, pods: 1 };
+pub const ONE: Shape = Shape { mode: "ReadWriteOnce", block: false, secret: false, inline: false, pods: 1 };
 /// Two pods with a plain volume.
 pub const TWO_PODS: Shape = Shape { pods: 2, ..ONE };
 
@@ -117,15 +129,18 @@ const GI: u64 = 1 << 30;
 pub fn start<N: Rules<Local = rules_node::Local>>(shape: Shape, agent: Seat<N>) -> World {
     let mut cluster = Cluster::new();
     put_node(&mut cluster, NODES[0], INCARNATIONS[0]);
-    let driver = json!({ "metadata": {}, "spec": { "attachRequired": false } });
+    let modes: &[&str] = if shape.inline { &["Ephemeral"] } else { &["Persistent"] };
+    let driver = json!({ "metadata": {}, "spec": { "attachRequired": shape.inline, "volumeLifecycleModes": modes } });
     put(&mut cluster, ObjectRef::cluster(Kind::CSIDriver, DRIVER), driver);
-    put_bound_volume(&mut cluster, shape);
+    if !shape.inline {
+        put_bound_volume(&mut cluster, shape);
+    }
     for number in 0..shape.pods {
         let name = format!("app-{number}");
         let target = ObjectRef::namespaced(Kind::Pod, NAMESPACE, name.as_str());
-        put(&mut cluster, target, pod_body(&name, shape.block));
+        put(&mut cluster, target, if shape.inline { inline_body(&name) } else { pod_body(&name, shape.block) });
     }
-    let truth = Arc::new(truth(shape.block));
+    let truth = Arc::new(if shape.inline { machine(&[], &[]) } else { truth(shape.block) });
     let members: Vec<Arc<dyn Member>> = vec![Instance::start("agent", NODES[0], agent, &cluster, &truth)];
     let mut world = World::of(cluster, truth, members);
     if shape.secret {
@@ -143,8 +158,11 @@ pub fn start<N: Rules<Local = rules_node::Local>>(shape: Shape, agent: Seat<N>) 
 
 /// A machine with the volume's image on it.
 pub(crate) fn truth(block: bool) -> Truth {
-    let devices = if block { &[HANDLE][..] } else { &[] };
-    let machine = Some(Arc::new(KernelMachine::new(&[HANDLE], devices, GI)));
+    machine(&[HANDLE], if block { &[HANDLE] } else { &[] })
+}
+
+fn machine(volumes: &[&str], devices: &[&str]) -> Truth {
+    let machine = Some(Arc::new(KernelMachine::new(volumes, devices, GI)));
     let mut truth = Truth::default();
     let host = PretendHost { incarnation: INCARNATIONS[0], machine, ..PretendHost::default() };
     truth.hosts.insert(NODES[0].into(), host);
@@ -224,6 +242,13 @@ pub(crate) fn pod_body(name: &str, block: bool) -> Value {
     })
 }
 
+/// A pod with a volume of its own that it may only read.
+fn inline_body(name: &str) -> Value {
+    let mut pod = pod_body(name, false);
+    pod["spec"]["volumes"] = json!([{ "name": "data", "csi": { "driver": DRIVER, "readOnly": true } }]);
+    pod
+}
+
 fn live(world: &World) -> impl Iterator<Item = &Arc<Pod>> {
     world.cluster.pods().filter(|pod| !pod.metadata.is_deleting())
 }
@@ -249,7 +274,8 @@ pub fn user(world: &World, most: usize) -> Vec<UserMove> {
         let name = (0..).map(|n| format!("app-{n}")).find(free).unwrap_or_default();
         let block = world.cluster.volumes().any(|volume| volume.volume_mode() == "Block");
         let target = ObjectRef::namespaced(Kind::Pod, NAMESPACE, name.as_str());
-        let body = pod_body(&name, block);
+        let inline = world.cluster.volumes().next().is_none();
+        let body = if inline { inline_body(&name) } else { pod_body(&name, block) };
         moves.push(UserMove { label: format!("create pod {name}"), writes: vec![Write::Create { target, body }] });
     }
     moves
@@ -280,6 +306,27 @@ pub fn rest(world: &World, most: usize) -> Option<Violation> {
         }
     }
     None
+}
+
+/// Every pod runs with its own volume, and the driver has no other (reliability 52).
+fn rest_inline(world: &World) -> Option<Violation> {
+    let node = NODES[0].to_string();
+    if let Some(pod) = world.cluster.pods().find(|pod| pod.metadata.is_deleting()) {
+        return Some(Violation::PodLeft { pod: pod.metadata.name.clone() });
+    }
+    let host = world.truth.hosts.get(&node)?;
+    let machine = host.machine.as_ref()?;
+    let own = |pod: &Arc<Pod>| names::inline_volume_handle(&pod.metadata.uid, "data");
+    let wanted: BTreeSet<String> = live(world).map(own).collect();
+    let published: BTreeSet<String> = host.published.iter().map(|(volume, _)| volume.clone()).collect();
+    if published != wanted || host.processes.values().filter(|runs| **runs).count() != wanted.len() {
+        return Some(Violation::PodDoesNotRun { node });
+    }
+    if machine.inline_volumes() != wanted || machine.attached() != wanted || host.files.len() != wanted.len() {
+        return Some(Violation::LeftOnNode { node });
+    }
+    let reports = |node: &Arc<api::Node>| node.status.volumes_in_use.iter().flatten().next().is_some();
+    world.cluster.nodes().any(reports).then_some(Violation::NodeStatusUntrue { node })
 }
 
 /// The same, and no directory is left of any pod or volume either. One whose removal the machine refuses may stay,

@@ -7,14 +7,15 @@ use crate::upstream;
 use crate::wrong::{
     Agent, AsksForLittle, Astray, BindsTwice, CachedInUse, DoesNotReport, DoesNotWait, ForgetsDetaching, ForgetsFirst,
     FreshReadOnly, Greets, GrowsAnywhere, GrowsAtOnce, GrowsOnPaper, Habit, Led, LetsGoEarly, LetsWrite, Misled,
-    NeverHolds, NodeIsSwift, ReadsNothing, ReleasesBound, SaysAttached, SaysDetached, Scribbles, Shares, Sleeps,
-    TakesEarly, Tells, Tiny, Trespasses, Trusting, TrustsCachedPods, Unguarded, UnknownIsNo, UnstagesFirst, Wavers,
+    NamesVolumes, NeverHolds, NodeIsSwift, ReadsNothing, ReleasesBound, SaysAttached, SaysDetached, Scribbles, Shares,
+    Sleeps, SweepsNothing, TakesEarly, Tells, TellsPodsOnly, Tiny, Trespasses, Trusting, TrustsCachedPods, Unguarded,
+    UnknownIsNo, UnstagesFirst, Wavers,
 };
 use api::{Kind, ObjectRef, Precondition, Write};
 use prove_world::world::{UserMove, World};
 use prove_world::worlds::node::{self, ONE, Shape, TWO_PODS};
 use prove_world::worlds::{attach, copy, growth, protect, provision, resize, store};
-use prove_world::{Bounds, Budget, Law, Report, Scenario, Seat, WrongStore, explore};
+use prove_world::{Bounds, Budget, Law, Report, Scenario, Seat, Violation, WrongStore, explore};
 use rules_attachdetach::AttachDetach;
 use rules_attacher::Attacher;
 use rules_provisioner::{Intent, Local, Provisioner, Settings, Sources};
@@ -86,6 +87,10 @@ planted! {
     SecretsKept writing_a_secret_down_is_refuted => agents("node, telling secrets", node::SECRET, || {
         node::start::<Led<Agent<Tells>>>(Shape { secret: true, ..ONE }, attach::agent_seat())
     });
+    /// Reliability 52.
+    InlineOwn naming_a_pods_own_volume_by_its_name_is_refuted => agents("node, naming volumes", node::INLINE, || {
+        node::start::<Led<Agent<NamesVolumes>>>(Shape { inline: true, ..ONE }, attach::agent_seat())
+    });
     /// Reliability 54.
     GrowsInPlace growing_without_the_staging_path_is_refuted => growers::<GrowsAnywhere>("resize, growing anywhere");
     /// Reliability 59.
@@ -155,6 +160,27 @@ fn refuted(law: Law) -> Report {
     let found = report.broken.as_ref().expect("the wrong rule is refuted");
     assert_eq!(found.violation.law(), law, "{report}");
     report
+}
+
+/// KL-99: what a pod leaves that was deleted by force is found by a look at the directories alone.
+#[test]
+fn leaving_the_directories_of_pods_deleted_by_force_is_refuted() {
+    let start = || node::start::<Led<Agent<SweepsNothing>>>(TWO_PODS, attach::agent_seat());
+    let report = explore(&Scenario { start, ..node::TIDY }, &Bounds::of(Budget::calm(2)));
+    let found = report.broken.as_ref().expect("the wrong rule is refuted");
+    assert!(matches!(found.violation, Violation::PathLeft { .. }), "{report}");
+}
+
+/// Reliability 56: the record knows what the filesystem has when its pod does not ask any more.
+#[test]
+fn forgetting_a_growth_with_its_pod_is_refuted() {
+    let start = || {
+        let resizer = Seat::<Resizer>::fixed(|_, _| resize::local());
+        growth::start::<Resizer, Led<Agent<TellsPodsOnly>>>(resizer, attach::agent_seat())
+    };
+    let report = explore(&Scenario { start, ..growth::LEFT }, &Bounds::of(Budget::calm(2)));
+    let found = report.broken.as_ref().expect("the wrong rule is refuted");
+    assert!(matches!(found.violation, Violation::NotGrown { .. }), "{report}");
 }
 
 fn none<R: control::Rules<Local = ()>>() -> Seat<R> {

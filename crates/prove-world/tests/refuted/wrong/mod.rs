@@ -19,8 +19,8 @@ pub use attacher::{SaysAttached, SaysDetached};
 pub use binding::{BindsTwice, ReleasesBound, TrustsCachedPods};
 pub use detach::{CachedInUse, FreshReadOnly};
 pub use node::{
-    Agent, DoesNotReport, DoesNotWait, ForgetsFirst, GrowsAnywhere, GrowsAtOnce, LetsWrite, Misled, ReadsNothing,
-    Scribbles, Shares, TakesEarly, Tells, UnstagesFirst,
+    Agent, DoesNotReport, DoesNotWait, ForgetsFirst, GrowsAnywhere, GrowsAtOnce, LetsWrite, Misled, NamesVolumes,
+    ReadsNothing, Scribbles, Shares, SweepsNothing, TakesEarly, Tells, TellsPodsOnly, UnstagesFirst,
 };
 pub use provision::Trusting;
 pub use resize::{AsksForLittle, GrowsOnPaper, NodeIsSwift, UnknownIsNo};

@@ -234,3 +234,43 @@ impl Misled for GrowsAtOnce {
         }
     }
 }
+
+/// Calls a pod's own volume what its user calls it.
+pub struct NamesVolumes;
+
+impl Misled for NamesVolumes {
+    fn instead(_: &View, action: Action) -> Action {
+        match action {
+            Action::Publish(mut publishing) => {
+                publishing.handle = publishing.spec.volume.clone();
+                Action::Publish(publishing)
+            }
+            action => action,
+        }
+    }
+}
+
+/// Does not look for directories of pods that nothing else remembers.
+pub struct SweepsNothing;
+
+impl Misled for SweepsNothing {
+    fn believes(view: &mut View) {
+        match view {
+            View::Orphan(orphan) => orphan.holds = None,
+            View::Orphans(_) | View::Volume(_) | View::Pod(_) | View::Check(_) => {}
+        }
+    }
+}
+
+/// Forgets a growth with the last pod.
+pub struct TellsPodsOnly;
+
+impl Misled for TellsPodsOnly {
+    fn believes(view: &mut View) {
+        if let View::Volume(volume) = view
+            && volume.users.values().all(|user| user.standing != UserState::Wanted)
+        {
+            volume.growth = None;
+        }
+    }
+}
