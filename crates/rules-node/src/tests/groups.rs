@@ -107,7 +107,7 @@ fn kl_83_a_pod_starts_when_its_files_are_its_groups() {
     assert_eq!(process.sandbox.supplemental_groups, [2000]);
 }
 
-// A change that was cut short by a crash is done again; the pod does not start on half of it.
+// Reliability 51: a change that was cut short by a crash is done again; the pod does not start on half of it.
 #[test]
 fn kl_83_a_crash_in_the_middle_is_made_good() {
     let mut world = World::new();
