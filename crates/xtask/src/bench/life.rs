@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufRead, BufReader};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -23,12 +22,7 @@ pub(crate) struct Life {
     pub memory_after: f64,
     pub requests: BTreeMap<String, u64>,
     pub steps: Vec<(f64, String)>,
-    /// How long the filesystem was being made, where that was timed.
-    pub making: f64,
 }
-
-/// The program that makes the filesystem of the example.
-const MAKES: &str = "mkfs.ext4";
 
 /// A data directory that goes when it is no longer needed.
 pub(crate) struct Scratch(pub PathBuf);
@@ -48,79 +42,14 @@ impl Drop for Scratch {
     }
 }
 
-/// Stands in for the program that makes filesystems, and notes when it begins and ends. That takes a few milliseconds
-/// itself, so lives in which it is timed are not counted for anything else.
-struct Timed {
-    folder: PathBuf,
-    notes: PathBuf,
-}
-
-impl Timed {
-    fn new(scratch: &Scratch) -> io::Result<Timed> {
-        let (folder, notes) = (scratch.0.join("timed"), scratch.0.join("made"));
-        let found =
-            Command::new("sh").args(["-c", &format!("command -v {MAKES}")]).env("PATH", Timed::paths()).output()?;
-        let real = String::from_utf8_lossy(&found.stdout).trim().to_string();
-        if real.is_empty() {
-            return Err(io::Error::other(format!("{MAKES} is not installed")));
-        }
-        fs::create_dir_all(&folder)?;
-        let notes_at = text(&notes);
-        let script = format!(
-            "#!/bin/sh\nbegan=$(date +%s%N)\n{real} \"$@\"\ncode=$?\n\
-             echo $began $(date +%s%N) >> {notes_at}\nexit $code\n"
-        );
-        let program = folder.join(MAKES);
-        fs::write(&program, script)?;
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
-        Ok(Timed { folder, notes })
-    }
-
-    fn paths() -> String {
-        format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default())
-    }
-
-    /// Where programs are looked for.
-    fn path(&self) -> String {
-        format!("{}:{}", self.folder.display(), Timed::paths())
-    }
-
-    /// The milliseconds of all that was noted.
-    fn millis(&self) -> io::Result<f64> {
-        made_millis(&fs::read_to_string(&self.notes)?)
-            .ok_or_else(|| io::Error::other(format!("{} does not say how long {MAKES} took", self.notes.display())))
-    }
-}
-
-/// The sum of lines of two moments in nanoseconds, in milliseconds.
-fn made_millis(notes: &str) -> Option<f64> {
-    let one = |line: &str| {
-        let (began, ended) = line.split_once(' ')?;
-        Some(ended.trim().parse::<u64>().ok()?.checked_sub(began.parse::<u64>().ok()?)? as f64 / 1e6)
-    };
-    let all: Vec<f64> = notes.lines().map(one).collect::<Option<_>>()?;
-    (!all.is_empty()).then(|| all.iter().sum())
-}
-
 /// Starts, claims, mounts, runs, deletes, restarts.
 pub fn live(binary: &str) -> io::Result<Life> {
-    measure(binary, false)
-}
-
-/// The same, and times the making of the filesystem.
-pub fn live_timed(binary: &str) -> io::Result<Life> {
-    measure(binary, true)
-}
-
-fn measure(binary: &str, timed: bool) -> io::Result<Life> {
     let scratch = Scratch::new()?;
     let data = scratch.0.join("d");
     let log = scratch.0.join("log");
     fs::write(scratch.0.join("example.yaml"), EXAMPLE)?;
 
-    let timed = timed.then(|| Timed::new(&scratch)).transpose()?;
-    let path = timed.as_ref().map(Timed::path);
-    let (mut server, first_ready) = up_in(binary, &data, &log, &[], path.as_deref())?;
+    let (mut server, first_ready) = up(binary, &data, &log, &[])?;
     let (memory_ready, anonymous_ready) = memory(&server)?;
     let before = counts(&data)?;
     let began = Instant::now();
@@ -148,7 +77,6 @@ fn measure(binary: &str, timed: bool) -> io::Result<Life> {
         first_ready,
         later_ready,
         to_running: at("is Running").or(at("is started")).unwrap_or(f64::NAN),
-        making: timed.map_or(Ok(f64::NAN), |timed| timed.millis())?,
         to_succeeded: at("is Succeeded").unwrap_or(f64::NAN),
         by_the_clock,
         to_nothing: last - at("the claim is being deleted").unwrap_or(f64::NAN),
@@ -166,14 +94,8 @@ fn measure(binary: &str, timed: bool) -> io::Result<Life> {
 
 /// Starts `up` with these options too, and answers when it is ready.
 pub(crate) fn up(binary: &str, data: &Path, log: &Path, more: &[&str]) -> io::Result<(Child, f64)> {
-    up_in(binary, data, log, more, None)
-}
-
-/// The same with programs looked for elsewhere.
-fn up_in(binary: &str, data: &Path, log: &Path, more: &[&str], path: Option<&str>) -> io::Result<(Child, f64)> {
     let began = Instant::now();
     let mut server = Command::new(binary)
-        .envs(path.map(|path| ("PATH", path)))
         .args(["up", "--listen", "127.0.0.1:0", "--node-name", "here", "-vv", "--data-dir", text(data)])
         .args(more)
         .env("NO_COLOR", "1")
@@ -251,7 +173,7 @@ fn seconds(clock: &str) -> Option<f64> {
     Some(parts.next()?? * 3600.0 + parts.next()?? * 60.0 + parts.next()??)
 }
 
-fn millis(time: Duration) -> f64 {
+pub(crate) fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
 }
 
@@ -262,14 +184,6 @@ fn text(path: &Path) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_was_noted_is_summed_up() {
-        assert_eq!(made_millis("1000000 3500000\n2000000 3000000\n"), Some(3.5));
-        assert_eq!(made_millis(""), None);
-        assert_eq!(made_millis("1 x\n"), None);
-        assert_eq!(made_millis("2 1\n"), None);
-    }
 
     #[test]
     fn a_pod_runs_when_its_status_is_about_to_say_so() {
