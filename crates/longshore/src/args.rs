@@ -118,6 +118,9 @@ pub struct Up {
     /// How to print what to try
     #[arg(long, short, value_enum, default_value = "text")]
     pub output: Output,
+    /// Gates of migration.
+    #[command(flatten)]
+    pub gates: crate::gates::Gates,
     /// Log more (twice: everything)
     #[arg(long, short, action = clap::ArgAction::Count)]
     pub verbose: u8,
@@ -188,6 +191,9 @@ pub struct Controllers {
     /// Where metrics, health and explanations are served, such as 127.0.0.1:8080
     #[arg(long, value_name = "ADDRESS")]
     pub http_endpoint: Option<String>,
+    /// Gates of migration.
+    #[command(flatten)]
+    pub gates: crate::gates::Gates,
     /// Log more (twice: everything)
     #[arg(long, short, action = clap::ArgAction::Count)]
     pub verbose: u8,
@@ -218,6 +224,9 @@ pub struct RunNode {
     /// Where metrics, health and explanations are served, such as 127.0.0.1:8081
     #[arg(long, value_name = "ADDRESS")]
     pub http_endpoint: Option<String>,
+    /// Gates of migration.
+    #[command(flatten)]
+    pub gates: crate::gates::Gates,
     /// Log more (twice: everything)
     #[arg(long, short, action = clap::ArgAction::Count)]
     pub verbose: u8,

@@ -10,6 +10,7 @@ mod deploy;
 mod driver;
 mod exec;
 mod explain;
+mod gates;
 mod layout;
 mod logs;
 mod machine;

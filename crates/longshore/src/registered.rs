@@ -52,9 +52,9 @@ impl Drop for Serving {
 }
 
 impl Registered {
-    /// Serves drivers with these roles, as far as each driver has a use for them.
-    pub fn new(manager: Arc<Manager>, roles: Vec<Role>) -> Result<Registered> {
-        let serves = Arc::new(Serves::new(manager, roles, Vec::new())?);
+    /// Serves drivers with these roles, as far as each driver has a use for them, under these gates.
+    pub fn new(manager: Arc<Manager>, roles: Vec<Role>, gates: Option<String>) -> Result<Registered> {
+        let serves = Arc::new(Serves::new(manager, roles, gates.into_iter().collect())?);
         Ok(Registered { serves, expected: None, known: watch::Sender::default(), serving: BTreeMap::new() })
     }
 

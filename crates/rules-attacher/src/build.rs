@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 
 use api::{CsiSource, ObjectKey, PersistentVolume, Seen, VolumeAttachment, VolumeSpec, names};
 use control::{Cache, Capability, Mode};
+use rules_translate::Plugin;
 
 use crate::{
     Attach, AttachObstacle, Detach, Key, Listed, ListingView, Local, PublishContext, PublishRequest, PublishTarget,
@@ -129,6 +130,11 @@ fn target(
         Ok(found) => found,
         Err(none) => return none.target(local),
     };
+    // S4-2, S4-39: what the plugin serves is not published. What was published is still unpublished, in a rollback.
+    if let Some(plugin) = source.plugin.filter(|plugin| !local.migration.is_migrated(*plugin)) {
+        let (name, gate) = (source.name(), plugin.gate());
+        return PublishTarget::Impossible(format!("volume {name} is left to {plugin}: gate {gate} is off here"));
+    }
     if let Some(volume) = source.volume.filter(|volume| volume.metadata.is_deleting()) {
         return PublishTarget::Waiting(AttachObstacle::VolumeLeaving(volume.metadata.name.clone()));
     }
@@ -171,6 +177,8 @@ struct Source<'a> {
     volume: Option<&'a PersistentVolume>,
     spec: Cow<'a, VolumeSpec>,
     csi: Cow<'a, CsiSource>,
+    /// The plugin it was translated from.
+    plugin: Option<Plugin>,
 }
 
 impl Source<'_> {
@@ -226,7 +234,7 @@ fn source<'a>(
     };
     match (&spec.csi, &spec.in_tree) {
         (Some(csi), None) if csi.driver == local.driver => {
-            Ok(Source { volume, spec: Cow::Borrowed(spec), csi: Cow::Borrowed(csi) })
+            Ok(Source { volume, spec: Cow::Borrowed(spec), csi: Cow::Borrowed(csi), plugin: None })
         }
         (None, Some(_)) => translated(volume, spec, name, local),
         (Some(_), None | Some(_)) | (None, None) => Err(NoSource::Foreign(name.into())),
@@ -244,11 +252,12 @@ fn translated<'a>(
         None => Cow::Owned(PersistentVolume { spec: spec.clone(), ..PersistentVolume::default() }),
     };
     let foreign = || NoSource::Foreign(name.into());
-    rules_translate::plugin_of(&whole).filter(|plugin| plugin.driver() == local.driver).ok_or_else(foreign)?;
-    let seen = rules_translate::as_csi(&whole).map_err(|error| NoSource::Untranslatable(error.to_string()))?;
-    let mut spec = seen.into_owned().spec;
+    let ours = |plugin: &Plugin| plugin.driver() == local.driver;
+    let plugin = rules_translate::plugin_of(&whole).filter(ours).ok_or_else(foreign)?;
+    let seen = rules_translate::volume_to_csi(&whole).map_err(|error| NoSource::Untranslatable(error.to_string()))?;
+    let mut spec = seen.object.spec;
     let csi = spec.csi.take().ok_or_else(foreign)?;
-    Ok(Source { volume, spec: Cow::Owned(spec), csi: Cow::Owned(csi) })
+    Ok(Source { volume, spec: Cow::Owned(spec), csi: Cow::Owned(csi), plugin: Some(plugin) })
 }
 
 /// A rollback: an in-tree volume that nobody has given to our driver is let go as soon as nothing is attached, so that

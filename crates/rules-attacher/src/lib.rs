@@ -60,6 +60,7 @@ use alloc::vec::Vec;
 
 use api::{Kind, ObjectRef};
 use control::{BackOff, Cache, Decision, EventType, Narrate, Outcome, Route, Rules, Timestamp, Why};
+use rules_translate::Migration;
 
 /// The attacher of one driver.
 pub struct Attacher;
@@ -89,6 +90,8 @@ pub struct Local {
     pub provisions: bool,
     /// How long pauses after failures are.
     pub pauses: BackOff,
+    /// How far the migration of each in-tree plugin has come.
+    pub migration: Migration,
 }
 
 impl Rules for Attacher {

@@ -97,9 +97,9 @@ impl Local {
         crate::capacity::labels(self)
     }
 
-    /// The in-tree plugin the driver has taken over.
+    /// The in-tree plugin the driver has taken over; none while its migration is off (S4-2).
     pub fn plugin(&self) -> Option<Plugin> {
-        Migration::default().plugin_of(&self.driver)
+        self.settings.migration.plugin_of(&self.driver)
     }
 
     /// Names under which classes and volumes are this driver's: its own, and that of the plugin it has taken over.
@@ -233,6 +233,8 @@ pub struct Settings {
     pub node: Option<OwnNode>,
     /// `--enable-capacity`.
     pub capacity: Option<CapacitySettings>,
+    /// Gates of migration: how far that of each in-tree plugin has come.
+    pub migration: Migration,
 }
 
 impl Default for Settings {
@@ -256,6 +258,7 @@ impl Default for Settings {
             identity: String::new(),
             node: None,
             capacity: None,
+            migration: Migration::default(),
         }
     }
 }

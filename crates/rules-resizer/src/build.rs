@@ -35,7 +35,7 @@ pub(crate) fn view(key: &Key, cache: &Cache, local: &Local) -> View {
     if !wakes::is_ours(&volume, local) || !is_given(&volume, &claim, local) || !is_for(&volume, &claim) {
         return View::NotOurs(volume.metadata.name.clone());
     }
-    let seen = match rules_translate::as_csi(&volume) {
+    let seen = match local.migration.as_csi(&volume) {
         Ok(seen) => seen,
         Err(problem) => return View::Unreadable(problem.to_string()),
     };
@@ -235,6 +235,7 @@ impl Local {
             asks_pods: true,
             extra_metadata: false,
             slow_millis: 300_000,
+            migration: rules_translate::Migration::default(),
             pauses: control::BackOff::default(),
         }
     }

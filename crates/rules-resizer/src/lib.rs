@@ -57,6 +57,7 @@ use alloc::vec::Vec;
 
 use api::{Kind, ObjectRef};
 use control::{BackOff, Cache, Decision, EventType, Narrate, Outcome, Route, Rules, Timestamp, Why};
+use rules_translate::Migration;
 
 /// The resizer of one driver.
 pub struct Resizer;
@@ -84,6 +85,8 @@ pub struct Local {
     pub slow_millis: u64,
     /// How long pauses after failures are.
     pub pauses: BackOff,
+    /// How far the migration of each in-tree plugin has come.
+    pub migration: Migration,
 }
 
 impl Rules for Resizer {

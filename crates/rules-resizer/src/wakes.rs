@@ -44,11 +44,14 @@ pub(crate) fn keys(cache: &Cache, local: &Local) -> Vec<Key> {
     volumes.filter_map(|volume| claim_of(&volume)).collect()
 }
 
-/// The volume is our driver's, or of the in-tree plugin our driver has taken over.
+/// The volume is our driver's, or of the in-tree plugin our driver has taken over, unless that plugin still serves.
 pub(crate) fn is_ours(volume: &PersistentVolume, local: &Local) -> bool {
     match &volume.spec.csi {
         Some(csi) => csi.driver == local.driver,
-        None => rules_translate::plugin_of(volume).is_some_and(|plugin| plugin.driver() == local.driver),
+        None => {
+            let plugin = rules_translate::plugin_of(volume);
+            plugin.is_some() && plugin == local.migration.plugin_of(&local.driver)
+        }
     }
 }
 

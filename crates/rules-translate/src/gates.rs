@@ -1,10 +1,14 @@
 //! How far the migration of each plugin has come, and who serves a volume therefore.
 
+use alloc::borrow::Cow;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::Plugin;
+use api::PersistentVolume;
+
+use crate::{Error, Plugin};
 
 /// How far the migration of a plugin has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,18 +38,94 @@ impl Default for Migration {
     }
 }
 
-/// A switch nobody knows.
+/// Why switches cannot be followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownGate(pub String);
+pub enum GateError {
+    /// A switch nobody knows.
+    Unknown(String),
+    /// One switch is said to be on and to be off.
+    BothWays(String),
+    /// A switch asks for what another one forbids.
+    Contradiction {
+        /// Asks.
+        asks: String,
+        /// Forbids, as it was said; a plugin's own gate that is off by default forbids too.
+        forbids: &'static str,
+    },
+}
 
-impl fmt::Display for UnknownGate {
+impl fmt::Display for GateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "there is no migration gate {:?}; the gates are {GATE}, {GATE_COMPLETE}", self.0)?;
-        Plugin::ALL.iter().try_for_each(|plugin| write!(f, ", {}", plugin.gate()))
+        match self {
+            GateError::Unknown(name) => {
+                write!(f, "there is no migration gate {name:?}; the gates are {GATE}, {GATE_COMPLETE}")?;
+                Plugin::ALL.iter().try_for_each(|plugin| write!(f, ", {}", plugin.gate()))?;
+                f.write_str(", and for one plugin InTreePlugin…Unregister or CSIMigration…Complete")
+            }
+            GateError::BothWays(name) => write!(f, "gate {name} is said to be true and to be false; keep one"),
+            GateError::Contradiction { asks, forbids } => {
+                write!(f, "{asks}=true and {forbids}=false contradict each other; change one of them")
+            }
+        }
     }
 }
 
-impl core::error::Error for UnknownGate {}
+impl core::error::Error for GateError {}
+
+/// What a switch is about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Gate {
+    /// The migration of all plugins.
+    All,
+    /// No plugin that is migrated stays.
+    AllComplete,
+    /// The migration of one plugin.
+    One(Plugin),
+    /// That plugin does not stay: what Kubernetes later had in place of the one switch for all.
+    OneComplete(Plugin),
+}
+
+impl Gate {
+    fn named(name: &str) -> Option<Gate> {
+        match name {
+            GATE => return Some(Gate::All),
+            GATE_COMPLETE => return Some(Gate::AllComplete),
+            _other => {}
+        }
+        let own = |stem: &str| Plugin::ALL.into_iter().find(|plugin| plugin.gate().strip_prefix(GATE) == Some(stem));
+        let later = name.strip_prefix("InTreePlugin").and_then(|rest| rest.strip_suffix("Unregister"));
+        let between = || name.strip_prefix(GATE).and_then(|rest| rest.strip_suffix("Complete"));
+        match later.or_else(between).and_then(own) {
+            Some(plugin) => Some(Gate::OneComplete(plugin)),
+            None => name.strip_prefix(GATE).and_then(own).map(Gate::One),
+        }
+    }
+}
+
+/// What was said of one thing, and under which name.
+#[derive(Clone, Default)]
+struct Said(Option<(String, bool)>);
+
+impl Said {
+    fn note(&mut self, name: &str, on: bool) -> Result<(), GateError> {
+        match &self.0 {
+            Some((_, before)) if *before != on => Err(GateError::BothWays(name.into())),
+            Some(_) | None => {
+                self.0 = Some((name.into(), on));
+                Ok(())
+            }
+        }
+    }
+
+    fn or(&self, default: bool) -> bool {
+        self.0.as_ref().map_or(default, |(_, on)| *on)
+    }
+
+    /// The name it was asked for under, if it was.
+    fn asked(&self) -> Option<&String> {
+        self.0.as_ref().filter(|(_, on)| *on).map(|(name, _)| name)
+    }
+}
 
 impl Migration {
     /// Every plugin serves its own volumes.
@@ -57,24 +137,46 @@ impl Migration {
         self
     }
 
-    /// S4-5: as the switches say. Those not named are on, but for the plugin that is off by default.
-    pub fn of_gates<'a>(gates: impl IntoIterator<Item = (&'a str, bool)>) -> Result<Migration, UnknownGate> {
-        let (mut all, mut complete) = (true, true);
-        let mut own = Plugin::ALL.map(|plugin| plugin != Plugin::Rbd);
+    /// Whether a switch of this name is one of migration.
+    pub fn is_gate(name: &str) -> bool {
+        Gate::named(name).is_some()
+    }
+
+    /// S4-5: as the switches say. Those not named are on, but for the plugin that is off by default. What is said of
+    /// one plugin's code counts before what is said of that of all. Switches that contradict each other are refused:
+    /// whoever wrote them expects something that would not happen.
+    pub fn of_gates<'a>(gates: impl IntoIterator<Item = (&'a str, bool)>) -> Result<Migration, GateError> {
+        let (mut all, mut all_complete) = (Said::default(), Said::default());
+        let mut own = Plugin::ALL.map(|_| (Said::default(), Said::default()));
         for (name, on) in gates {
-            match (name, Plugin::ALL.iter().position(|plugin| plugin.gate() == name)) {
-                (GATE, _) => all = on,
-                (GATE_COMPLETE, _) => complete = on,
-                (_, Some(index)) => own[index] = on,
-                (_, None) => return Err(UnknownGate(name.into())),
+            match Gate::named(name).ok_or_else(|| GateError::Unknown(name.into()))? {
+                Gate::All => all.note(name, on)?,
+                Gate::AllComplete => all_complete.note(name, on)?,
+                Gate::One(plugin) => own[plugin as usize].0.note(name, on)?,
+                Gate::OneComplete(plugin) => own[plugin as usize].1.note(name, on)?,
             }
         }
-        let phase = |on: bool| match (all && on, complete) {
-            (false, true | false) => Phase::Off,
-            (true, false) => Phase::On,
-            (true, true) => Phase::Complete,
-        };
-        Ok(Migration(own.map(phase)))
+        let contradiction = |asks: &String, forbids| GateError::Contradiction { asks: asks.clone(), forbids };
+        if let (Some(asks), false) = (all_complete.asked(), all.or(true)) {
+            return Err(contradiction(asks, GATE));
+        }
+        let mut migration = Migration::OFF;
+        for (plugin, (on, complete)) in Plugin::ALL.into_iter().zip(own) {
+            if let (Some(asks), false) = (on.asked(), all.or(true)) {
+                return Err(contradiction(asks, GATE));
+            }
+            let migrated = all.or(true) && on.or(plugin != Plugin::Rbd);
+            if let (Some(asks), false) = (complete.asked(), migrated) {
+                return Err(contradiction(asks, if all.or(true) { plugin.gate() } else { GATE }));
+            }
+            let phase = match (migrated, complete.or(all_complete.or(true))) {
+                (false, true | false) => Phase::Off,
+                (true, false) => Phase::On,
+                (true, true) => Phase::Complete,
+            };
+            migration = migration.with(plugin, phase);
+        }
+        Ok(migration)
     }
 
     /// How far a plugin has come.
@@ -90,6 +192,18 @@ impl Migration {
     /// The plugin whose volumes this driver serves.
     pub fn plugin_of(&self, driver: &str) -> Option<Plugin> {
         Plugin::of_driver(driver).filter(|plugin| self.is_migrated(*plugin))
+    }
+
+    /// The volume as a CSI driver sees it: as it is if it is a CSI volume, translated if its plugin is left to its
+    /// driver.
+    pub fn as_csi<'v>(&self, volume: &'v PersistentVolume) -> Result<Cow<'v, PersistentVolume>, Error> {
+        match crate::plugin_of(volume) {
+            None if volume.spec.csi.is_some() && volume.spec.in_tree.is_none() => Ok(Cow::Borrowed(volume)),
+            Some(plugin) if !self.is_migrated(plugin) => {
+                Err(Error::NotInTree(format!("volume {}", volume.metadata.name)))
+            }
+            Some(_) | None => crate::volume_to_csi(volume).map(|translated| Cow::Owned(translated.object)),
+        }
     }
 
     /// S4-48: whether the in-tree plugin is there at all.

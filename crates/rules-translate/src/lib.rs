@@ -42,7 +42,7 @@ mod vsphere;
 mod tests;
 
 pub use error::{Error, Lost, Translated};
-pub use gates::{GATE, GATE_COMPLETE, Migration, NodeSays, Phase, Served, UnknownGate};
+pub use gates::{GATE, GATE_COMPLETE, GateError, Migration, NodeSays, Phase, Served};
 pub use plugin::Plugin;
 
 use alloc::borrow::{Cow, ToOwned};
@@ -84,13 +84,7 @@ pub fn volume_to_csi(volume: &PersistentVolume) -> Result<Translated<PersistentV
 /// The volume as a CSI driver sees it: as it is if it is a CSI volume, translated if its plugin is one that today's
 /// Kubernetes has left to a driver.
 pub fn as_csi(volume: &PersistentVolume) -> Result<Cow<'_, PersistentVolume>, Error> {
-    match plugin_of(volume) {
-        None if volume.spec.csi.is_some() && volume.spec.in_tree.is_none() => Ok(Cow::Borrowed(volume)),
-        Some(plugin) if !Migration::default().is_migrated(plugin) => {
-            Err(Error::NotInTree(format!("volume {}", volume.metadata.name)))
-        }
-        Some(_) | None => volume_to_csi(volume).map(|translated| Cow::Owned(translated.object)),
-    }
+    Migration::default().as_csi(volume)
 }
 
 /// A PersistentVolume with a CSI source, as the in-tree plugin of its driver would have written it.

@@ -107,15 +107,16 @@ pub async fn command(args: args::Controllers) -> Result<()> {
         return Err(anyhow!("--controllers names none, and no --csi-address is given: there is nothing to do"));
     }
     let sockets = args.csi_address.iter().map(|given| socket(given)).collect::<Result<Vec<String>>>()?;
+    let migration = args.gates.migration().map_err(|sentence| anyhow!(sentence))?;
     let manager = super::manager(args.kubeconfig.as_deref(), None).await?;
     let namespace = args.leader_elect_resource_namespace;
     let lease = args.leader_elect.then(|| elect(&manager, &namespace)).transpose()?;
-    let binding = rules_binding::Local { tells_use: args.claim_usage, ..Default::default() };
+    let binding = rules_binding::Local { tells_use: args.claim_usage, migration };
     add(&manager, &chosen, lease.as_ref(), binding);
     let roles = vec![Role::Provisioner, Role::Attacher, Role::Resizer];
     let flags =
         [format!("--leader-election={}", args.leader_elect), format!("--leader-election-namespace={namespace}")];
-    let serves = Arc::new(Serves::new(manager.clone(), roles, flags.into())?);
+    let serves = Arc::new(Serves::new(manager.clone(), roles, flags.into_iter().chain(args.gates.flags()).collect())?);
     for socket in sockets {
         tokio::spawn(serves.clone().serve_socket(socket));
     }

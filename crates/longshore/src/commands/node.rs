@@ -4,7 +4,7 @@ use std::fs::{File, TryLockError};
 use std::io::Read as _;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use io_host::Host;
 use io_run::machine;
 use tokio::sync::{oneshot, watch};
@@ -18,6 +18,7 @@ use crate::out;
 
 /// Runs until told to stop. Pods go on without it.
 pub async fn command(args: args::RunNode) -> Result<()> {
+    let _migration = args.gates.migration().map_err(|sentence| anyhow!(sentence))?;
     let layout = Layout::new(args.data_dir)?;
     let name = match args.node_name {
         Some(name) => name,

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use rules_translate::Migration;
+
 use super::Role;
 use super::table::{self, FLAGS, Flag, FlagRow, GATES, Kind, Labels, State, Text};
 
@@ -115,7 +117,8 @@ fn example(kind: Kind) -> &'static str {
     }
 }
 
-fn boolean(value: &str) -> Option<bool> {
+/// The words Go reads as truth.
+pub fn boolean(value: &str) -> Option<bool> {
     match value {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
         "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
@@ -156,12 +159,8 @@ pub fn duration(text: &str) -> Option<Duration> {
 /// Gates, as they are given: `Name=true,Other=false`. An error is a sentence.
 pub fn gates(value: &str) -> Result<BTreeMap<String, bool>, String> {
     let mut all = BTreeMap::new();
-    for pair in value.split(',').filter(|pair| !pair.is_empty()) {
-        let (name, on) = pair.split_once('=').unwrap_or((pair, ""));
-        let Some(on) = boolean(on) else {
-            return Err(format!("--feature-gates cannot read {pair:?}; write it as {name}=true or {name}=false"));
-        };
-        if !GATES.iter().any(|(known, _)| *known == name) {
+    for (name, on) in crate::gates::pairs(value)? {
+        if !GATES.iter().any(|(known, _)| *known == name) && !Migration::is_gate(name) {
             return Err(format!("--feature-gates knows no gate {name}; docs/flags.md lists them"));
         }
         all.insert(name.to_string(), on);
@@ -223,6 +222,14 @@ impl Flags {
     /// A gate, if it was given.
     pub fn gate(&self, name: &str) -> Option<bool> {
         gates(self.given.get(table::FEATURE_GATES.name())?).ok()?.get(name).copied()
+    }
+
+    /// How far the migration of each in-tree plugin has come, as the gates of migration say. An error is a sentence.
+    pub fn migration(&self) -> Result<Migration, String> {
+        let given = self.given.get(table::FEATURE_GATES.name()).map_or("", String::as_str);
+        let of_migration = |(name, _): &(&str, bool)| Migration::is_gate(name);
+        let given = crate::gates::pairs(given)?.into_iter().filter(of_migration);
+        Migration::of_gates(given).map_err(|error| format!("--feature-gates: {error}"))
     }
 
     /// The labels for the Lease.

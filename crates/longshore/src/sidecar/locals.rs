@@ -55,6 +55,7 @@ pub async fn provisioner(
         identity: identity(&profile.name, node.as_ref()),
         node,
         capacity: if is(table::ENABLE_CAPACITY) { Some(capacity_settings(settings, kube).await?) } else { None },
+        migration: settings.migration,
     };
     Ok(rules_provisioner::Local {
         driver: profile.name.as_str().into(),
@@ -129,6 +130,7 @@ pub fn resizer(settings: &Settings, profile: &Profile) -> Result<rules_resizer::
         extra_metadata: is(table::EXTRA_MODIFY_METADATA),
         slow_millis: u64::try_from(slow.as_millis()).context("--retry-interval-max is too long")?,
         pauses: settings.pauses(Role::Resizer),
+        migration: settings.migration,
     })
 }
 
@@ -159,6 +161,7 @@ pub fn attacher(settings: &Settings, profile: &Profile) -> rules_attacher::Local
         max_entries: i32::try_from(flags.int(Role::Attacher, table::MAX_ENTRIES)).unwrap_or(0),
         provisions: settings.roles.contains(&Role::Provisioner),
         pauses: settings.pauses(Role::Attacher),
+        migration: settings.migration,
         ..rules_attacher::Local::default()
     }
 }

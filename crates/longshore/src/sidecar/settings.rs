@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use control::{BackOff, LeaseConfig};
+use rules_translate::Migration;
 
 use super::Role;
 use super::flags::Flags;
@@ -30,6 +31,8 @@ pub struct Settings {
     pub home: String,
     /// Where this process runs, as far as a role needs to know.
     pub own: Own,
+    /// How far the migration of each in-tree plugin has come.
+    pub migration: Migration,
     /// The flags, for what only one role reads.
     pub flags: Flags,
 }
@@ -156,6 +159,7 @@ impl Settings {
             election,
             registration,
             health: health_of(&roles, &flags)?,
+            migration: flags.migration()?,
             roles,
             flags,
         })
@@ -356,6 +360,11 @@ mod tests {
             ),
             (Role::Attacher, "--retry-interval-start=10s --retry-interval-max=1s", "longer than --retry-interval-max"),
             (Role::Provisioner, "--provisioning-intent=paper", "write journal, claim or memory"),
+            (
+                Role::Resizer,
+                "--feature-gates=CSIMigration=false --feature-gates=CSIMigrationAWS=true",
+                "CSIMigrationAWS=true and CSIMigration=false contradict each other",
+            ),
         ];
         for (role, line, words) in wrong {
             let sentence = settings(&[role], line).unwrap_err();
@@ -373,6 +382,21 @@ mod tests {
         assert_eq!(pauses("--retry-interval-start=2s --retry-interval-max=5m"), of(2_000, 300_000));
         assert_eq!(pauses("--retry-interval-start=2m"), of(120_000, 120_000));
         assert_eq!(pauses("--retry-interval-max=50ms"), of(50, 50));
+    }
+
+    // S4-1, S4-2, S4-3, S4-5: beside the gates of the Go programs, to every role that translates.
+    #[test]
+    fn gates_of_migration_are_read_beside_the_others() {
+        use rules_translate::{Phase, Plugin};
+        for role in [Role::Provisioner, Role::Attacher, Role::Resizer] {
+            let phases = |line: &str| {
+                let settings = settings(&[role], line).unwrap();
+                [Plugin::AwsEbs, Plugin::GcePd].map(|plugin| settings.migration.phase(plugin))
+            };
+            assert_eq!(phases(""), [Phase::Complete; 2]);
+            assert_eq!(phases("--feature-gates=Topology=true,CSIMigrationAWS=false"), [Phase::Off, Phase::Complete]);
+            assert_eq!(phases("--feature-gates=CSIMigrationInTreeOff=false"), [Phase::On; 2]);
+        }
     }
 
     #[test]

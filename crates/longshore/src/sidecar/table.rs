@@ -169,7 +169,7 @@ flags! {
         "the path of the metrics";
     FEATURE_GATES: Gates = "feature-gates", Honoured,
         same!(""; Provisioner Attacher Resizer),
-        "unknown gates are refused; gates for what is always on are taken";
+        "unknown gates and contradictions are refused; gates for what is always on are taken";
     RETRY_INTERVAL_START: Duration = "retry-interval-start", Honoured,
         same!("1s"; Provisioner Attacher Resizer),
         "the pause after a first failure, which doubles from there; not given, 0.1 s";
@@ -368,6 +368,16 @@ pub const GATES: &[(&str, &str)] = &[
     ("AllAlpha", "taken; nothing here is behind a gate by its age"),
     ("AllBeta", "taken; nothing here is behind a gate by its age"),
     ("AnnotateFsResize", "always on"),
+    (
+        "CSIMigration",
+        "ours, on unless unset: the driver serves what the in-tree plugin of its name made (docs/migration.md)",
+    ),
+    ("CSIMigrationInTreeOff", "ours, on unless unset: there is no plugin left that serves anything"),
+    (
+        "CSIMigrationAWS, …AzureDisk, …AzureFile, …OpenStack, …GCE, …Portworx, …vSphere",
+        "ours, on unless unset: the same for one plugin; `CSIMigrationRBD` is off unless set",
+    ),
+    ("InTreePluginAWSUnregister, …", "ours: `CSIMigrationInTreeOff` for one plugin; older: `CSIMigrationAWSComplete`"),
     ("CSINodeExpandSecret", "always on"),
     ("CrossNamespaceVolumeDataSource", "off unless set"),
     ("HonorPVReclaimPolicy", "always on"),

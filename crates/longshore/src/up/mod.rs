@@ -34,6 +34,7 @@ pub async fn command(args: args::Up) -> Result<()> {
     let began = Instant::now();
     // First of all: a shell that starts us in the background ignores SIGINT for us until we say otherwise.
     let signalled = signals()?;
+    let migration = args.gates.migration().map_err(|sentence| anyhow!(sentence))?;
     let layout = Layout::new(args.data_dir.clone())?;
     let node = match &args.node_name {
         Some(name) => name.clone(),
@@ -78,13 +79,13 @@ pub async fn command(args: args::Up) -> Result<()> {
     let manager =
         Manager::new(kube.clone(), kube, Arc::default(), Some(machine::workers_for_controllers(host.clone())));
     let _ = started.set(manager.clone());
-    let binding = rules_binding::Local { tells_use: args.claim_usage, ..Default::default() };
+    let binding = rules_binding::Local { tells_use: args.claim_usage, migration };
     controllers::add(&manager, &ClusterController::ALL.into(), None, binding);
     let agent = NodeAgent::start(&manager, &host, &layout, &node)?;
     let _ = measures.set(VolumeStats::new(manager.clone(), agent.node.clone(), &node));
     let mut roles = vec![Role::Provisioner, Role::Attacher, Role::Resizer];
     roles.retain(|role| !left_out(&args.without, *role));
-    let mut registered = Registered::new(manager.clone(), roles)?;
+    let mut registered = Registered::new(manager.clone(), roles, args.gates.flags())?;
     // Claims for the reference driver say why they wait while it is away.
     registered.expect(DRIVER, &text(&layout.driver_socket()));
     let known = registered.known();
@@ -100,7 +101,7 @@ pub async fn command(args: args::Up) -> Result<()> {
             ended = async { match &mut driving { Some(task) => task.await, None => std::future::pending().await } } => ended??,
         }
     }
-    let further = nodes::Further::start(&layout, others, driving.is_some(), args.verbose)?;
+    let further = nodes::Further::start(&layout, others, driving.is_some(), args.gates.flags(), args.verbose)?;
     welcome::print(&args, &layout, port, began.elapsed());
 
     signalled.await;

@@ -28,8 +28,14 @@ pub struct Further {
 }
 
 impl Further {
-    /// Starts them. `driver` says that they have the reference driver.
-    pub fn start(layout: &Layout, nodes: &[(String, String)], driver: bool, verbose: u8) -> Result<Further> {
+    /// Starts them. `driver` says that they have the reference driver; the gates are those of this process.
+    pub fn start(
+        layout: &Layout,
+        nodes: &[(String, String)],
+        driver: bool,
+        gates: Option<String>,
+        verbose: u8,
+    ) -> Result<Further> {
         let program = std::env::current_exe().context("cannot find the program that runs")?;
         let mut running = BTreeMap::new();
         for (name, zone) in nodes {
@@ -41,6 +47,7 @@ impl Further {
             if driver {
                 command.arg("--driver-state").arg(layout.driver()).args(["--zone", zone]);
             }
+            command.args(&gates);
             command.args((0..verbose).map(|_| "-v"));
             // Whatever way this process ends, its end of the pipe is closed, and they end too.
             let child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn();

@@ -4,6 +4,7 @@ use api::names;
 use api::{Kind, Value};
 use control::{Action as _, Decision, Effect, Rules};
 use csi::Call;
+use rules_translate::{Phase, Plugin};
 use serde_json::json;
 
 use super::world::World;
@@ -190,4 +191,25 @@ fn a_volume_that_is_being_deleted_is_let_go_whatever_was_written_meanwhile() {
     world.sync();
     assert!(matches!(world.decide(&volume()), Decision::Do(Action::RemoveVolumeFinalizer { leaving: true, .. }, _)));
     assert_eq!(world.run(&volume()), ["RemoveVolumeFinalizer"]);
+}
+
+// S4-2, S4-36: with the gate off nothing new is published, and what was published before is still unpublished.
+#[test]
+fn a_plugin_that_serves_its_volumes_keeps_them_and_gets_back_what_the_driver_has() {
+    let mut world = world(EBS, disk(), json!({ "annotations": { names::MIGRATED_TO: EBS } }));
+    want(&mut world, named());
+    world.run(&va());
+    world.update_local(|local| local.migration = local.migration.with(Plugin::AwsEbs, Phase::Off));
+    world.delete(Kind::VolumeAttachment, "va");
+    assert_eq!(world.run(&va()), ["RecheckAttachment", "ControllerUnpublishVolume", "RemoveAttachmentFinalizer"]);
+    let calls = world.driver.calls.len();
+    want(&mut world, named());
+    world.run(&va());
+    assert_eq!(world.driver.calls.len(), calls, "{:?}", world.driver.calls);
+    let told = world.json(Kind::VolumeAttachment, "va")["status"]["attachError"]["message"].clone();
+    assert_eq!(told, "volume v is left to kubernetes.io/aws-ebs: gate CSIMigrationAWS is off here");
+    // S4-1: and with the gate on again it is.
+    world.update_local(|local| local.migration = local.migration.with(Plugin::AwsEbs, Phase::On));
+    world.run(&va());
+    assert_eq!(world.driver.calls.len(), calls + 1);
 }

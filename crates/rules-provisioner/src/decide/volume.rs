@@ -71,7 +71,7 @@ fn handle(volume: &PersistentVolume, local: &Local) -> Result<String, Why<Reason
     if volume.spec.csi.is_none() && (plugin.is_none() || plugin != local.plugin()) {
         return Err(nameless());
     }
-    match rules_translate::as_csi(volume) {
+    match local.settings.migration.as_csi(volume) {
         Ok(seen) => seen.spec.csi.as_ref().map(|source| source.volume_handle.clone()).ok_or_else(nameless),
         Err(error) => Err(Why::waiting(Reason::VolumeUntranslatable, error.to_string())),
     }

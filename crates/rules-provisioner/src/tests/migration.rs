@@ -6,6 +6,7 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use api::{Kind, Value, names};
+use rules_translate::{Migration, Phase, Plugin};
 use serde_json::json;
 
 use super::driver::id_of;
@@ -239,4 +240,23 @@ fn an_in_tree_volume_can_be_copied() {
     let source = copies[0].volume_content_source.as_ref().unwrap().r#type.as_ref();
     let Some(csi::v1::volume_content_source::Type::Volume(source)) = source else { panic!("no copy of a volume") };
     assert_eq!(source.volume_id, id_of(&name));
+}
+
+// S4-1, S4-2: with the gate off the plugin's claims and volumes are left to it, whatever they say.
+#[test]
+fn a_plugin_that_serves_its_volumes_makes_and_deletes_them() {
+    for (phase, ours) in [(Phase::Off, false), (Phase::On, true), (Phase::Complete, true)] {
+        let mark = json!({ names::MIGRATED_TO: EBS });
+        let mut world = driver(EBS).with(|settings| settings.migration = Migration::OFF.with(Plugin::AwsEbs, phase));
+        world = world.class("fast", PLUGIN, json!({})).with_claim("data", asked(PLUGIN, mark));
+        let disk = json!({ "awsElasticBlockStore": { "volumeID": id_of("old") } });
+        world.create(VOLUME, old_volume(json!({ names::PROVISIONED_BY: PLUGIN }), disk));
+        world.driver.volumes.insert("old".into(), csi::v1::CreateVolumeRequest::default());
+        world.patch_status(VOLUME, "old", json!({ "phase": "Released" }));
+        world.run();
+        world.unprotect_volumes();
+        world.run();
+        assert_eq!(world.get(VOLUME, &world.pv_name()).is_some(), ours, "{phase:?}");
+        assert_eq!(world.get(VOLUME, "old").is_none(), ours, "{phase:?} {:?}", world.log);
+    }
 }

@@ -2,6 +2,7 @@
 
 use api::{Kind, Value, names};
 use csi::Call;
+use rules_translate::{Phase, Plugin};
 use serde_json::json;
 
 use super::world::*;
@@ -81,4 +82,17 @@ fn attributes_of_in_tree_volumes_are_not_changed() {
     world.make_class("gold", GCE);
     world.ask_class("gold");
     assert!(world.run().is_empty() && world.backend.calls.is_empty());
+}
+
+// S4-1, S4-2: with the gate off the volume is its plugin's, whatever the claim says; with it on, in either phase, ours.
+#[test]
+fn a_plugin_that_serves_its_volumes_grows_them() {
+    for (phase, ours) in [(Phase::Off, false), (Phase::On, true), (Phase::Complete, true)] {
+        let mut world = in_tree(disk());
+        world.update_local(|local| local.migration = local.migration.with(Plugin::GcePd, phase));
+        give(&mut world, GCE);
+        world.request("2Gi");
+        assert_eq!((world.run().is_empty(), world.backend.calls.is_empty()), (!ours, !ours), "{phase:?}");
+        assert_eq!(world.code() == "NotOurs", !ours, "{phase:?}");
+    }
 }

@@ -1,5 +1,8 @@
 //! S4-1 to S4-5, S4-30 to S4-39, S4-46, S4-48: who serves a volume.
 
+use alloc::format;
+use alloc::string::ToString;
+
 use api::names;
 
 use crate::{Migration, NodeSays, Phase, Plugin, Served};
@@ -27,7 +30,7 @@ fn plugins_and_drivers_know_each_other() {
 fn gates_set_the_phase_of_each_plugin() {
     let of = |gates: &[(&str, bool)]| Migration::of_gates(gates.iter().copied()).unwrap();
     assert_eq!(of(&[]), Migration::default());
-    assert_eq!(of(&[("CSIMigration", false), ("CSIMigrationAWS", true)]), Migration::OFF);
+    assert_eq!(of(&[("CSIMigration", false), ("CSIMigrationAWS", false)]), Migration::OFF);
     let on = of(&[("CSIMigrationInTreeOff", false), ("CSIMigrationGCE", false)]);
     assert_eq!((on.phase(EBS), on.phase(Plugin::GcePd)), (Phase::On, Phase::Off));
     for gate in [
@@ -41,11 +44,70 @@ fn gates_set_the_phase_of_each_plugin() {
         let off = Plugin::ALL.into_iter().filter(|plugin| !without.is_migrated(*plugin) && *plugin != Plugin::Rbd);
         assert_eq!(off.map(Plugin::gate).collect::<alloc::vec::Vec<_>>(), [gate]);
     }
-    let unknown = Migration::of_gates([("CSIMigrationGluster", true)]).unwrap_err();
-    assert!(
-        alloc::format!("{unknown}")
-            .starts_with("there is no migration gate \"CSIMigrationGluster\"; the gates are CSIMigration, ")
-    );
+}
+
+// S4-3, S4-5: Kubernetes later had a gate for the code of each plugin, under two names; it counts before the one for all.
+#[test]
+fn the_code_of_each_plugin_has_a_gate_of_its_own() {
+    let of = |gates: &[(&str, bool)]| Migration::of_gates(gates.iter().copied()).unwrap();
+    for plugin in Plugin::ALL {
+        let stem = plugin.gate().trim_start_matches("CSIMigration");
+        for name in [format!("InTreePlugin{stem}Unregister"), format!("CSIMigration{stem}Complete")] {
+            assert!(Migration::is_gate(&name), "{name}");
+            let stays = of(&[(plugin.gate(), true), (&name, false)]);
+            assert_eq!((stays.phase(plugin), stays.has_in_tree(plugin)), (Phase::On, true), "{name}");
+            let goes = of(&[(plugin.gate(), true), ("CSIMigrationInTreeOff", false), (&name, true)]);
+            assert_eq!(goes.phase(plugin), Phase::Complete, "{name}");
+            let others = Plugin::ALL.into_iter().filter(|other| *other != plugin && *other != Plugin::Rbd);
+            assert!(others.into_iter().all(|other| goes.phase(other) == Phase::On), "{name}");
+        }
+    }
+    for name in ["CSIMigrationComplete", "InTreePluginUnregister", "InTreePluginNFSUnregister", "Topology", ""] {
+        assert!(!Migration::is_gate(name), "{name}");
+    }
+}
+
+// S4-1, S4-3, S4-5: each is one sentence.
+#[test]
+fn gates_that_cannot_be_followed_are_refused() {
+    for (gates, sentence) in [
+        (
+            &[("CSIMigration", false), ("CSIMigrationAWS", true)][..],
+            "CSIMigrationAWS=true and CSIMigration=false contradict each other; change one of them",
+        ),
+        (
+            &[("CSIMigration", false), ("CSIMigrationInTreeOff", true)],
+            "CSIMigrationInTreeOff=true and CSIMigration=false contradict each other; change one of them",
+        ),
+        (
+            &[("InTreePluginGCEUnregister", true), ("CSIMigrationGCE", false)],
+            "InTreePluginGCEUnregister=true and CSIMigrationGCE=false contradict each other; change one of them",
+        ),
+        (
+            &[("CSIMigrationGCEComplete", true), ("CSIMigration", false)],
+            "CSIMigrationGCEComplete=true and CSIMigration=false contradict each other; change one of them",
+        ),
+        (
+            &[("InTreePluginRBDUnregister", true)],
+            "InTreePluginRBDUnregister=true and CSIMigrationRBD=false contradict each other; change one of them",
+        ),
+        (
+            &[("CSIMigrationGCE", true), ("CSIMigrationGCE", false)],
+            "gate CSIMigrationGCE is said to be true and to be false; keep one",
+        ),
+        (
+            &[("CSIMigrationGluster", true)],
+            "there is no migration gate \"CSIMigrationGluster\"; the gates are CSIMigration, CSIMigrationInTreeOff, \
+             CSIMigrationAWS, CSIMigrationAzureDisk, CSIMigrationAzureFile, CSIMigrationOpenStack, CSIMigrationGCE, \
+             CSIMigrationPortworx, CSIMigrationRBD, CSIMigrationvSphere, and for one plugin \
+             InTreePlugin…Unregister or CSIMigration…Complete",
+        ),
+    ] {
+        assert_eq!(Migration::of_gates(gates.iter().copied()).unwrap_err().to_string(), sentence);
+    }
+    // The same said twice is no contradiction, and neither is a plugin that stays out of what all others do.
+    let same = [("CSIMigrationGCE", false), ("CSIMigrationGCE", false), ("CSIMigrationInTreeOff", true)];
+    assert_eq!(Migration::of_gates(same).unwrap().phase(Plugin::GcePd), Phase::Off);
 }
 
 // S4-32, S4-33, S4-39: the table of the attach/detach controller.

@@ -1,0 +1,87 @@
+//! `--feature-gates`: the switches of migration, as every component reads them.
+
+use clap::Args;
+use rules_translate::Migration;
+
+/// The flag, for commands that know no other gates than those of migration.
+#[derive(Args, Clone, Default)]
+pub struct Gates {
+    /// How far the migration of in-tree plugins to CSI drivers has come, such as CSIMigrationAWS=false (the plugin
+    /// serves) or CSIMigrationInTreeOff=false (its driver does where the node agrees); complete where nothing is said
+    /// (docs/migration.md)
+    #[arg(long = "feature-gates", value_name = "GATES")]
+    given: Vec<String>,
+}
+
+impl Gates {
+    /// What they say of each plugin. An error is a sentence.
+    pub fn migration(&self) -> Result<Migration, String> {
+        let given = self.text();
+        Migration::of_gates(pairs(&given)?).map_err(|error| format!("--feature-gates: {error}"))
+    }
+
+    /// As they are handed on to a part that reads them itself; none if nothing was said.
+    pub fn flags(&self) -> Option<String> {
+        Some(self.text()).filter(|given| !given.is_empty()).map(|given| format!("--feature-gates={given}"))
+    }
+
+    fn text(&self) -> String {
+        self.given.join(",")
+    }
+}
+
+/// Gates by name, in the order they were given. An error is a sentence.
+pub fn pairs(given: &str) -> Result<Vec<(&str, bool)>, String> {
+    let words = given.split(',').map(str::trim).filter(|word| !word.is_empty());
+    let pair = |word| {
+        let (name, on) = str::split_once(word, '=').unwrap_or((word, ""));
+        let on = crate::sidecar::boolean(on);
+        let sentence = || format!("--feature-gates cannot read {word:?}; write it as {name}=true or {name}=false");
+        on.map(|on| (name, on)).ok_or_else(sentence)
+    };
+    words.map(pair).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rules_translate::{Phase, Plugin};
+
+    fn gates(given: &[&str]) -> Gates {
+        Gates { given: given.iter().map(|word| (*word).to_string()).collect() }
+    }
+
+    // S4-1 to S4-5: off, on, complete, each plugin by itself, in one flag or several.
+    #[test]
+    fn each_plugin_is_off_on_or_complete() {
+        let said = gates(&["CSIMigrationInTreeOff=false,CSIMigrationGCE=false", "InTreePluginAWSUnregister=true"]);
+        let migration = said.migration().unwrap();
+        let phases = [Plugin::GcePd, Plugin::Cinder, Plugin::AwsEbs].map(|plugin| migration.phase(plugin));
+        assert_eq!(phases, [Phase::Off, Phase::On, Phase::Complete]);
+        let handed_on =
+            "--feature-gates=CSIMigrationInTreeOff=false,CSIMigrationGCE=false,InTreePluginAWSUnregister=true";
+        assert_eq!(said.flags().as_deref(), Some(handed_on));
+        assert_eq!((gates(&[]).migration(), gates(&[]).flags()), (Ok(Migration::default()), None));
+    }
+
+    // S4-5: what cannot be followed is refused at the start.
+    #[test]
+    fn contradictions_and_unknown_gates_are_one_sentence() {
+        for (given, words) in [
+            (
+                &["CSIMigration=false", "CSIMigrationAWS=true"][..],
+                "--feature-gates: CSIMigrationAWS=true and CSIMigration",
+            ),
+            (
+                &["CSIMigrationGCE=true,CSIMigrationGCE=false"],
+                "--feature-gates: gate CSIMigrationGCE is said to be true",
+            ),
+            (&["CSIMigrationTape=true"], "--feature-gates: there is no migration gate \"CSIMigrationTape\""),
+            (&["Topology=true"], "--feature-gates: there is no migration gate \"Topology\""),
+            (&["CSIMigrationAWS"], "--feature-gates cannot read \"CSIMigrationAWS\"; write it as CSIMigrationAWS=true"),
+        ] {
+            let sentence = gates(given).migration().unwrap_err();
+            assert!(sentence.starts_with(words) && !sentence.contains('\n'), "{sentence}");
+        }
+    }
+}
