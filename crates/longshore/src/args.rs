@@ -45,6 +45,8 @@ pub enum Command {
     Prove(Prove),
     /// Judge any CSI driver from outside
     Sanity(crate::sanity::Sanity),
+    /// Say what moving in-tree volumes to CSI drivers takes, and how far it has come; writes nothing
+    Migrate(crate::migrate::Migrate),
     /// Print objects of in-tree plugins as their CSI drivers see them, or back
     Translate(crate::translate::Translate),
     /// Play the sidecars of a driver: provisioner, attacher, resizer, registrar, liveness probe

@@ -8,12 +8,14 @@ mod collected;
 mod commands;
 mod deploy;
 mod driver;
+mod dump;
 mod exec;
 mod explain;
 mod gates;
 mod layout;
 mod logs;
 mod machine;
+mod migrate;
 mod mounts;
 mod node;
 mod out;
@@ -79,6 +81,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Sidecar { args } => Ok(sidecar::command(args)),
         Command::Deploy(args) => Ok(deploy::command(&args)),
         Command::Sanity(args) => judging(sanity::command(args)),
+        Command::Migrate(args) => judging(migrate::command(args)),
         Command::Translate(args) => Ok(translate::command(&args)),
         // The shim is a small synchronous program: it forks, which a runtime with threads must not.
         Command::ProcessShim { args } => Ok(ExitCode::from(u8::try_from(io_host::shim_main(&args)).unwrap_or(1))),

@@ -1,0 +1,160 @@
+//! How far a migration has come, the steps, and what does not fit together.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use api::Kind;
+use serde_json::json;
+
+use super::{Cluster, EBS, PLUGIN};
+use crate::{ControllersSay, Stage, Step, StepState, Verdict};
+
+use StepState::{Blocked, Done, ToDo, Unknown};
+
+fn states(steps: &[Step]) -> Vec<StepState> {
+    steps.iter().map(|step| step.state).collect()
+}
+
+fn complaints(cluster: &Cluster) -> Vec<String> {
+    cluster.only().inconsistencies.iter().map(ToString::to_string).collect()
+}
+
+// S4-35, S4-36: every stop on the way up and down again, as the objects show it.
+#[test]
+fn the_way_there_and_back_in_stages() {
+    let at = |marked: bool, one: bool, two: bool| {
+        Cluster::live().provisioned("a", marked).node("n1", true, one).node("n2", true, two).only()
+    };
+    for (plan, stage, up, down) in [
+        (at(false, false, false), Stage::NotBegun, [Done, Done, ToDo, ToDo, Blocked], [Done, Done]),
+        (at(true, false, false), Stage::Controllers, [Done, Done, Done, ToDo, Blocked], [Done, ToDo]),
+        (at(true, true, false), Stage::Nodes { done: 1, of: 2 }, [Done, Done, Done, ToDo, Blocked], [ToDo, ToDo]),
+        (at(true, true, true), Stage::Migrated, [Done, Done, Done, Done, Unknown], [ToDo, ToDo]),
+    ] {
+        assert_eq!(plan.stage, stage);
+        assert_eq!(states(&plan.steps), up, "{stage:?}");
+        assert_eq!(states(&plan.back), down, "{stage:?}");
+        assert!(plan.inconsistencies.is_empty(), "{:?}", plan.inconsistencies);
+    }
+    // The controllers come first on the way up and last on the way down; nodes are drained either way (S4-34).
+    let half = at(true, true, false);
+    assert_eq!(half.steps[3].nodes, ["n2"]);
+    assert_eq!(half.back[0].nodes, ["n1"]);
+    assert!(half.steps[2].title.starts_with("Switch the controllers on"));
+    assert!(half.back[1].title.starts_with("Only then switch the controllers off"));
+    for commands in [&half.steps[3].commands, &half.back[0].commands] {
+        assert!(commands[0].starts_with("kubectl drain $NODE"), "{commands:?}");
+        assert!(commands.last().unwrap().starts_with("kubectl uncordon $NODE"), "{commands:?}");
+    }
+    let gates = "--feature-gates=CSIMigration=true,CSIMigrationAWS=true,InTreePluginAWSUnregister=false";
+    assert!(half.steps[3].commands[1].ends_with(gates), "{:?}", half.steps[3].commands);
+    assert!(half.back[0].commands[1].ends_with("--feature-gates=CSIMigrationAWS=false"));
+}
+
+// What was not seen is unknown, and unknown is never done.
+#[test]
+fn a_dump_without_nodes_says_nothing_of_nodes() {
+    let nodes_alone = json!({ "metadata": { "name": "n" } });
+    for cluster in [
+        Cluster::new().provisioned("a", true),
+        // Nodes do not say what their CSINodes would.
+        Cluster::new().provisioned("a", true).with(Kind::Node, nodes_alone),
+    ] {
+        let plan = cluster.only();
+        assert_eq!(plan.stage, Stage::Unknown);
+        assert_eq!(states(&plan.steps), [Unknown, Unknown, Done, Unknown, Unknown]);
+        assert_eq!(states(&plan.back), [Unknown, ToDo]);
+        assert_eq!(plan.steps[0].note, "nothing is known of nodes: no CSINode was seen");
+        assert_eq!(cluster.plan().verdict(), Verdict::Unknown);
+        assert!(cluster.plan().unseen.contains(&Kind::CSINode));
+    }
+    // A cluster that was asked and has none is no better: there is no node that could be switched.
+    assert_eq!(Cluster::live().provisioned("a", true).only().stage, Stage::Unknown);
+}
+
+// S4-32, the last row.
+#[test]
+fn nodes_that_expect_a_driver_the_controllers_do_not_attach_for_are_disputed() {
+    let cluster = Cluster::live().provisioned("a", false).node("n1", true, true).node("n2", true, false);
+    assert_eq!(cluster.only().stage, Stage::Disputed);
+    assert_eq!(
+        complaints(&cluster),
+        [
+            "n1 leave kubernetes.io/aws-ebs to its driver, and the controllers have CSIMigrationAWS off: no volume of it \
+             is attached there; switch the controllers on, or the nodes off"
+        ]
+    );
+    assert_eq!(cluster.plan().verdict(), Verdict::Inconsistent);
+}
+
+// S4-3, S4-33, S4-42: each alone.
+#[test]
+fn what_does_not_fit_together_is_named() {
+    let absent = Cluster::live().provisioned("a", true).node("n1", false, true).node("n2", true, true);
+    assert!(
+        complaints(&absent)[0].starts_with("n1 leave kubernetes.io/aws-ebs to driver ebs.csi.aws.com, which is not")
+    );
+
+    let partly = Cluster::live().provisioned("a", true).provisioned("b", false).node("n", true, true);
+    assert_eq!(partly.only().controllers, ControllersSay::Partly { marked: 1, unmarked: 1 });
+    assert!(complaints(&partly)[0].contains("1 are not, such as PersistentVolume b"), "{:?}", complaints(&partly));
+
+    let other = json!({ api::names::PROVISIONED_BY: PLUGIN, api::names::MIGRATED_TO: "other.example.com" });
+    let wrong = Cluster::live().volume("a", "vol-1", other).node("n", true, false);
+    assert!(complaints(&wrong)[0].starts_with("PersistentVolume a is marked for driver other.example.com"));
+
+    let attachment = json!({ "metadata": { "name": "va" }, "spec": { "attacher": EBS, "nodeName": "n",
+        "source": { "persistentVolumeName": "a" } }, "status": { "attached": true } });
+    let early = Cluster::live().provisioned("a", true).node("n", true, false).with(Kind::VolumeAttachment, attachment);
+    assert!(complaints(&early)[0].contains("the node was switched without being drained"), "{:?}", complaints(&early));
+
+    let lost = Cluster::live().provisioned("a", true).volume("bad", "aws://x", json!({})).node("n", true, true);
+    assert!(complaints(&lost)[0].starts_with("1 objects cannot be translated, such as PersistentVolume bad"));
+    // Before the migration the plugin still serves it.
+    let before = Cluster::live().provisioned("a", false).volume("bad", "aws://x", json!({})).node("n", true, false);
+    assert!(complaints(&before).is_empty());
+}
+
+// S4-41: a claim that names the driver though its class is the plugin's shows that the controllers are on.
+#[test]
+fn claims_show_whether_the_controllers_are_on() {
+    let class = json!({ "metadata": { "name": "gp2" }, "provisioner": PLUGIN });
+    let claim = |class: &str| {
+        json!({ "metadata": { "namespace": "x", "name": "c",
+        "annotations": { api::names::STORAGE_PROVISIONER: EBS } }, "spec": { "storageClassName": class } })
+    };
+    let base = || Cluster::live().with(Kind::StorageClass, class.clone()).node("n", true, false);
+    assert_eq!(base().only().controllers, ControllersSay::Nothing);
+    let on = base().with(Kind::PersistentVolumeClaim, claim("gp2"));
+    assert_eq!((on.only().controllers, on.only().stage), (ControllersSay::On, Stage::Controllers));
+    // One of the driver's own classes says nothing.
+    let native = base().with(Kind::PersistentVolumeClaim, claim("native"));
+    assert_eq!(native.only().controllers, ControllersSay::Nothing);
+}
+
+// S4-34: who is moved by a drain.
+#[test]
+fn pods_that_a_drain_moves_are_counted() {
+    let pod = |name: &str, node: &str, volumes: serde_json::Value, phase: &str| {
+        json!({ "metadata": { "namespace": "default", "name": name }, "status": { "phase": phase },
+            "spec": { "nodeName": node, "volumes": volumes } })
+    };
+    let claim = json!([{ "name": "v", "persistentVolumeClaim": { "claimName": "a" } }]);
+    let own = json!([{ "name": "v", "awsElasticBlockStore": { "volumeID": "vol-7" } }]);
+    let cluster = Cluster::live()
+        .provisioned("a", true)
+        .node("n1", true, false)
+        .with(Kind::Pod, pod("one", "n1", claim.clone(), "Running"))
+        .with(Kind::Pod, pod("two", "n1", own, "Running"))
+        .with(Kind::Pod, pod("ended", "n1", claim.clone(), "Succeeded"))
+        .with(Kind::Pod, pod("waiting", "", claim, "Pending"))
+        .with(Kind::Pod, pod("other", "n1", json!([{ "name": "e", "emptyDir": {} }]), "Running"));
+    assert_eq!(cluster.only().steps[3].note, "0 of 1 nodes are switched; draining the others moves 2 pods");
+}
+
+#[test]
+fn a_cluster_without_in_tree_objects_has_nothing_to_migrate() {
+    let plan = Cluster::live().node("n", true, true).plan();
+    assert!(plan.plugins.is_empty() && plan.unseen.is_empty());
+    assert_eq!(plan.verdict(), Verdict::Consistent);
+}
