@@ -3,7 +3,6 @@
 //! The rules know an object in the fields they read. What they change is carried over into the object as it was written, so
 //! that fields nobody here knows survive.
 
-use std::io::Read;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -14,14 +13,15 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::dump::{each_document, each_file};
 use crate::out;
 
 /// `longshore translate`.
 #[derive(Args, Clone)]
 pub struct Translate {
-    /// The objects, as YAML or JSON; `-` reads standard input
+    /// The objects, in YAML or JSON: files, directories, tar archives, or `-` for standard input
     #[arg(value_name = "FILE", default_value = "-")]
-    pub file: PathBuf,
+    pub files: Vec<PathBuf>,
     /// Only this way [default: every object into its other form]
     #[arg(long, value_enum, value_name = "FORM")]
     pub to: Option<Form>,
@@ -80,24 +80,21 @@ fn text(args: &Translate) -> Result<(String, Vec<String>), String> {
 }
 
 fn read(args: &Translate) -> Result<Vec<Value>, String> {
-    let name = if args.file.as_os_str() == "-" { "standard input".into() } else { args.file.display().to_string() };
-    let mut bytes = Vec::new();
-    let done = match name.as_str() {
-        "standard input" => std::io::stdin().lock().read_to_end(&mut bytes).map(drop),
-        _file => std::fs::read(&args.file).map(|read| bytes = read),
-    };
-    done.map_err(|error| format!("cannot read {name}: {error}"))?;
-    let text = String::from_utf8(bytes).map_err(|_| format!("{name} is not UTF-8 text"))?;
-    // Only `true` and `false` are truth values: an object may well be called `y` or `on`.
-    let options = serde_saphyr::options! { strict_booleans: true };
-    let objects: Vec<Value> = serde_saphyr::from_multiple_with_options(&text, options).map_err(|error| {
-        let place = error.location();
-        let (line, column) = place.map_or((0, 0), |place| (place.line(), place.column()));
-        format!("{name} is neither YAML nor JSON (line {line}, column {column})")
+    let mut objects = Vec::new();
+    each_file(&args.files, &mut |name, text| {
+        each_document(name, text, &mut |value| {
+            objects.push(value);
+            Ok(())
+        })
     })?;
-    let objects: Vec<Value> = objects.into_iter().filter(|object| !object.is_null()).collect();
     if objects.is_empty() {
-        return Err(format!("{name} holds no object; give a PersistentVolume, StorageClass, VolumeAttachment or Pod"));
+        let names = args.files.iter().map(|file| match file.as_os_str() == "-" {
+            true => "standard input".to_string(),
+            false => file.display().to_string(),
+        });
+        let names: Vec<String> = names.collect();
+        let what = "give a PersistentVolume, StorageClass, VolumeAttachment or Pod";
+        return Err(format!("{} holds no object; {what}", names.join(", ")));
     }
     Ok(objects)
 }
