@@ -1,5 +1,6 @@
 //! How far the migration of a plugin has come, as far as objects show it, and what does not fit together.
 
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -153,10 +154,9 @@ pub(crate) fn controllers(survey: &Survey, plugin: Plugin) -> ControllersSay {
         let of = survey.items.iter().filter(|item| item.plugin == Some(plugin));
         of.filter(|item| item.mark == *mark).count()
     };
-    let of_plugin = |class: &Option<String>| {
-        let mut classes = survey.items.iter().filter(|item| item.kind == ItemKind::Class);
-        classes.any(|item| item.plugin == Some(plugin) && Some(&item.name) == class.as_ref())
-    };
+    let classes = survey.items.iter().filter(|item| item.kind == ItemKind::Class && item.plugin == Some(plugin));
+    let classes: BTreeSet<&str> = classes.map(|item| item.name.as_str()).collect();
+    let of_plugin = |class: &Option<String>| class.as_deref().is_some_and(|class| classes.contains(class));
     let asked = survey.asked_of_driver.iter().filter(|(class, asked)| *asked == plugin && of_plugin(class));
     match (count(&Mark::Set) + asked.count(), count(&Mark::Missing)) {
         (0, 0) => ControllersSay::Nothing,
@@ -226,9 +226,11 @@ fn attached_by_driver<'a>(
     plugin: Plugin,
     known: &'a NodesKnown,
 ) -> impl Iterator<Item = Inconsistency> + 'a {
+    let lagging: BTreeSet<&str> = known.lagging.iter().map(String::as_str).collect();
     let by_driver = survey.attachments.iter().filter(move |attachment| {
         let volume = attachment.volume.as_ref().and_then(|name| survey.plugin_of.get(name));
-        attachment.attacher == plugin.driver() && volume == Some(&plugin) && known.lagging.contains(&attachment.node)
+        let early = lagging.contains(attachment.node.as_str());
+        attachment.attacher == plugin.driver() && volume == Some(&plugin) && early
     });
     by_driver.map(|attachment| Inconsistency::AttachedByDriver {
         attachment: attachment.name.clone(),

@@ -55,7 +55,7 @@ pub(crate) struct Situation<'a> {
     pub(crate) unseen: &'a [Kind],
 }
 
-const UNKNOWN_NODES: &str = "nothing is known of nodes: no CSINode was seen";
+const UNKNOWN_NODES: &str = "no CSINode was seen, so nothing is known of nodes";
 
 impl Situation<'_> {
     /// The gates of the plugin's migration with its code still there.

@@ -64,7 +64,7 @@ fn a_dump_without_nodes_says_nothing_of_nodes() {
         assert_eq!(plan.stage, Stage::Unknown);
         assert_eq!(states(&plan.steps), [Unknown, Unknown, Done, Unknown, Unknown]);
         assert_eq!(states(&plan.back), [Unknown, ToDo]);
-        assert_eq!(plan.steps[0].note, "nothing is known of nodes: no CSINode was seen");
+        assert_eq!(plan.steps[0].note, "no CSINode was seen, so nothing is known of nodes");
         assert_eq!(cluster.plan().verdict(), Verdict::Unknown);
         assert!(cluster.plan().unseen.contains(&Kind::CSINode));
     }
