@@ -53,6 +53,8 @@ scripts! {
     deploys_a_driver "deploy.txt";
     sources_and_strangers "root-sources-and-strangers.txt";
     translate "translate.txt";
+    migrate_gates "migrate-gates.txt";
+    migrate_plan "migrate-plan.txt";
     sidecar_on_a_node "sidecar-on-a-node.txt";
     sidecars_beside_a_driver "root-sidecars-beside-a-driver.txt";
     sidecar_publishes_capacity "sidecar-publishes-capacity.txt";
