@@ -52,7 +52,7 @@ part! {
 
 part! {
     /// A taint that a pod puts up with.
-    Toleration { key: String, operator: String, value: String, effect: String }
+    Toleration { key: String, operator: String, value: String, effect: String, toleration_seconds: Option<i64> }
 }
 
 impl VolumeNodeAffinity {
@@ -109,12 +109,17 @@ impl Taint {
     pub fn closes(&self) -> bool {
         matches!(self.effect.as_str(), "NoSchedule" | "NoExecute")
     }
+
+    /// It ends pods that are there already, unless they tolerate it.
+    pub fn evicts(&self) -> bool {
+        self.effect == "NoExecute"
+    }
 }
 
 /// As `kubectl taint` takes it.
 impl fmt::Display for Taint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Taint { key, value, effect } = self;
+        let Taint { key, value, effect, time_added: _ } = self;
         match value.is_empty() {
             true => write!(f, "{key}:{effect}"),
             false => write!(f, "{key}={value}:{effect}"),
@@ -161,12 +166,12 @@ mod tests {
 
     fn toleration(key: &str, operator: &str, value: &str, effect: &str) -> Toleration {
         let [key, operator, value, effect] = [key, operator, value, effect].map(String::from);
-        Toleration { key, operator, value, effect }
+        Toleration { key, operator, value, effect, toleration_seconds: None }
     }
 
     #[test]
     fn tolerations_are_read_as_kubernetes_reads_them() {
-        let taint = Taint { key: "a".into(), value: "b".into(), effect: "NoSchedule".into() };
+        let taint = Taint { key: "a".into(), value: "b".into(), effect: "NoSchedule".into(), time_added: None };
         for (key, operator, value, effect, tolerated) in [
             ("a", "Equal", "b", "NoSchedule", true),
             ("a", "", "b", "", true),
@@ -183,6 +188,6 @@ mod tests {
             assert_eq!(judged, tolerated, "{key} {operator} {value} {effect}");
         }
         assert_eq!(taint.to_string(), "a=b:NoSchedule");
-        assert!(taint.closes() && !Taint { effect: "PreferNoSchedule".into(), ..taint }.closes());
+        assert!(taint.closes() && !taint.evicts() && !Taint { effect: "PreferNoSchedule".into(), ..taint }.closes());
     }
 }

@@ -164,7 +164,7 @@ part! {
 
 part! {
     /// A reason to keep pods away.
-    Taint { key: String, value: String, effect: String }
+    Taint { key: String, value: String, effect: String, time_added: Option<Time> }
 }
 
 part! {

@@ -97,6 +97,10 @@ pub const ATTACHMENT_GIVES_WAY: &str = "longshore.dev/gives-way";
 pub const DETACH_FENCE: &str = "longshore.dev/detach-fence";
 /// The taint by which somebody says that a node is shut down and will not come back by itself.
 pub const OUT_OF_SERVICE_TAINT: &str = "node.kubernetes.io/out-of-service";
+/// The taint of a node that is not heard of any more.
+pub const UNREACHABLE_TAINT: &str = "node.kubernetes.io/unreachable";
+/// The taint of a node that says that it is not ready.
+pub const NOT_READY_TAINT: &str = "node.kubernetes.io/not-ready";
 /// The namespace of the Leases by which nodes show that they live; each is named like its node.
 pub const NODE_LEASES: &str = "kube-node-lease";
 /// StorageClass: after how long without a sign of life a node loses the volumes of the class, such as `5m`.

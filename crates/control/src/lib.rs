@@ -8,7 +8,7 @@
 //! table of keys that a change of them concerns ([`routes!`]), the words for the machine they run on ([`host`]) and for
 //! how a volume is used ([`Capability`]), the one way secrets are read and passed on ([`Secrets`]), and the tools every
 //! controller needs, all told the time: the loop itself ([`Engine`]), its [`Queue`] and its back-off ([`Failures`]),
-//! [`Election`], and which Secrets to read again ([`FailedSecrets`]).
+//! [`Election`], which Secrets to read again ([`FailedSecrets`]), and what shows that a node is dead ([`Pulse`]).
 //!
 //! It does not know any controller, any I/O, or what time it is.
 #![no_std]
@@ -26,6 +26,7 @@ pub mod explain;
 mod failed_secrets;
 pub mod host;
 mod index;
+mod pulse;
 mod queue;
 mod reads;
 mod reason;
@@ -43,6 +44,7 @@ pub use election::{Election, ElectionStep, LeaseConfig, LeaseRead};
 pub use engine::{Doing, Ended, Engine, Explanation, Fold, Next, Verdict};
 pub use failed_secrets::FailedSecrets;
 pub use index::Index;
+pub use pulse::{Pulse, PulseVerdict};
 pub use queue::{BEGUN, Queue};
 pub use reason::Reason;
 pub use retry::{Attempt, BackOff, Failures, Lane};

@@ -5,10 +5,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{AttachedVolume, Seen};
-use control::{Decision, Timestamp, Why};
+use control::{Decision, Pulse, PulseVerdict, Timestamp, Why};
 
 use crate::decide::waiting;
-use crate::force::{self, ForcePolicy, Verdict};
+use crate::force::{self, ForcePolicy};
 use crate::{Action, Attachment, Memory, NodeFacts, Pair, Reason, Unwanted};
 
 pub(crate) fn unwanted(now: Timestamp, pair: &Pair, reason: Unwanted, memory: &Memory) -> Decision<Action, Reason> {
@@ -60,30 +60,31 @@ fn may_force(pair: &Pair, reason: Unwanted) -> bool {
 /// AD-16 to AD-21: the node's word is not waited for once it is dead, which its Lease must show.
 fn force(now: Timestamp, pair: &Pair, node: &NodeFacts, memory: &Memory) -> Decision<Action, Reason> {
     let (volume, name) = (&pair.key.volume, &pair.key.node);
+    let evidence = || force::evidence(&pair.force, memory.pulse.as_ref(), node.unheard);
     let beats = memory.pulse.as_ref().is_some_and(|pulse| pulse.beats);
-    match force::judge(now, &pair.force, node.unheard, memory.pulse.as_ref()) {
-        Verdict::Look => Decision::Do(
+    match Pulse::judge(now, pair.force.silence(), node.unheard, memory.pulse.as_ref()) {
+        PulseVerdict::Look => Decision::Do(
             Action::ReadLease {
                 node: name.clone(),
                 known: memory.pulse.as_ref().and_then(|pulse| pulse.version.clone()),
             },
             Why::waiting(Reason::CheckingLease, format!("looking whether node {name} renews its Lease")),
         ),
-        Verdict::Later(then) if beats => Decision::Wait(
+        PulseVerdict::Later(then) if beats => Decision::Wait(
             then,
             Why::waiting(
                 Reason::NodeLives,
                 format!("volume {volume} is not taken from node {name}, which renews its Lease, so it lives"),
             ),
         ),
-        Verdict::Later(then) => Decision::Wait(
+        PulseVerdict::Later(then) => Decision::Wait(
             then,
             Why::waiting(
                 Reason::AwaitingLease,
                 format!("volume {volume} is taken from node {name} unless it renews its Lease"),
             ),
         ),
-        Verdict::Dead(evidence) => Decision::Do(
+        PulseVerdict::Dead => Decision::Do(
             Action::ForceRelease {
                 node: node.seen.clone(),
                 list: without(node, &pair.unique_name),
@@ -92,11 +93,11 @@ fn force(now: Timestamp, pair: &Pair, node: &NodeFacts, memory: &Memory) -> Deci
                 unique_name: pair.unique_name.clone(),
                 attachments: pair.staying(),
                 out_of_service: pair.force == ForcePolicy::OutOfService,
-                evidence: evidence.clone(),
+                evidence: evidence(),
             },
             Why::waiting(
                 Reason::ForcingDetach,
-                format!("taking volume {volume} from node {name} without its word: {evidence}"),
+                format!("taking volume {volume} from node {name} without its word: {}", evidence()),
             ),
         ),
     }

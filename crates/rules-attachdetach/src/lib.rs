@@ -46,7 +46,7 @@ mod wakes;
 mod tests;
 
 pub use action::Action;
-pub use force::{ForcePolicy, Pulse};
+pub use force::ForcePolicy;
 pub use memory::{Memory, Proof};
 pub use reason::Reason;
 pub use view::{Attachment, HolderEvidence, Key, NodeFacts, Pair, Rival, Unwanted, View, Want};

@@ -3,9 +3,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{Node, Object, Seen};
-use control::{Outcome, Reply, Timestamp};
+use control::{Outcome, Pulse, Reply, Timestamp};
 
-use crate::{Action, Pulse};
+use crate::Action;
 
 /// What is kept in mind about a volume on a node. Forgetting it costs an adoption or a fence, nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -4,11 +4,11 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use api::{AttachedVolume, Kind, ObjectKey, ObjectRef, Seen};
-use control::{Outcome, Reply, Rules, Timestamp};
+use control::{Outcome, Pulse, Reply, Rules, Timestamp};
 use prove_lab::{Choices, check_table, verdict};
 
 use crate::{
-    Action, AttachDetach, Attachment, ForcePolicy, HolderEvidence, Key, Memory, NodeFacts, Pair, Proof, Pulse, Rival,
+    Action, AttachDetach, Attachment, ForcePolicy, HolderEvidence, Key, Memory, NodeFacts, Pair, Proof, Rival,
     Unwanted, View, Want,
 };
 
