@@ -52,6 +52,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use axum::Router;
+use rules_store::Tolerance;
 use tokio::net::TcpListener;
 
 pub use auth::{Identity, MASTERS};
@@ -80,6 +81,8 @@ pub struct Config {
     pub limits: CallerLimits,
     /// The file in which each request is told; without one, none is.
     pub audit_log: Option<PathBuf>,
+    /// For how long pods that say nothing about it stay on a node that is not ready, or not heard of.
+    pub tolerance: Tolerance,
 }
 
 /// What all requests share.

@@ -27,7 +27,7 @@ pub(crate) fn open(config: Config) -> Result<ApiServer, Error> {
     let signer = token::Signer::open(&directory.certificates())?;
     let database = directory.database();
     let (mut log, found, revision) = DurableLog::open(&database, config.max_database_bytes)?;
-    let mut store = restore(&database, found, revision)?;
+    let mut store = restore(&database, found, revision)?.with_tolerance(config.tolerance);
     let certificate = &pki.server_authority.certificate;
     ensure_namespaces(&mut store, &mut log, &database, certificate)?;
     let hub = Arc::new(hub::Hub::new(store.clone()));

@@ -57,5 +57,5 @@ pub use rbac::{Attributes, Subject};
 pub use request::{Context, DeletePropagation, FieldValidation, Request, Target, WriteOptions};
 pub use schema::schema;
 pub use select::{FieldSelector, LabelSelector, Selector, select};
-pub use store::{Applied, Change, EventType, Store, StoreKey, Stored};
+pub use store::{Applied, Change, EventType, Store, StoreKey, Stored, Tolerance};
 pub use table::table;

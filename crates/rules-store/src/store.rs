@@ -166,6 +166,23 @@ pub struct Store {
     shelves: [Shelf; Kind::ALL.len()],
     revision: u64,
     owned: Arc<Owned>,
+    pub(crate) tolerance: Tolerance,
+}
+
+/// For how many seconds a pod that says nothing about it stays on a node that is not ready, or not heard of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Tolerance {
+    /// For `node.kubernetes.io/not-ready`.
+    pub not_ready: u32,
+    /// For `node.kubernetes.io/unreachable`.
+    pub unreachable: u32,
+}
+
+impl Default for Tolerance {
+    /// As kube-apiserver has it.
+    fn default() -> Tolerance {
+        Tolerance { not_ready: 300, unreachable: 300 }
+    }
 }
 
 impl Default for Store {
@@ -177,7 +194,18 @@ impl Default for Store {
 impl Store {
     /// An empty cluster at revision 0. It has no namespaces, not even `default`.
     pub fn new() -> Store {
-        Store { shelves: array::from_fn(|_| Shelf::default()), revision: 0, owned: Arc::default() }
+        Store {
+            shelves: array::from_fn(|_| Shelf::default()),
+            revision: 0,
+            owned: Arc::default(),
+            tolerance: Tolerance::default(),
+        }
+    }
+
+    /// The same with another tolerance of pods that are made from now on.
+    #[must_use]
+    pub fn with_tolerance(self, tolerance: Tolerance) -> Store {
+        Store { tolerance, ..self }
     }
 
     /// The cluster as it was saved. `revision` is that of the last committed change, which may be a deletion.

@@ -413,3 +413,49 @@ fn h3_names_in_pods_are_what_kubernetes_takes() {
     });
     cluster.create("pods", json!({"metadata": {"name": "p"}, "spec": container(fine)}));
 }
+
+// As the admission plugin DefaultTolerationSeconds has it.
+#[test]
+fn pods_stay_for_a_while_on_nodes_that_are_not_heard_of() {
+    let mut cluster = Cluster::new();
+    let tolerations = |cluster: &Cluster, name: &str| -> Vec<(String, Option<i64>)> {
+        let pod = cluster.value(&format!("pods/default/{name}"));
+        let all = pod["spec"]["tolerations"].as_array().cloned().unwrap_or_default();
+        all.iter().map(|one| (one["key"].as_str().unwrap_or("").into(), one["tolerationSeconds"].as_i64())).collect()
+    };
+    let with = |name: &str, tolerations: Value| {
+        let mut pod = pod(name);
+        pod["spec"]["tolerations"] = tolerations;
+        pod
+    };
+    let (not_ready, unreachable) = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable");
+    let both = |seconds: i64| vec![(not_ready.to_string(), Some(seconds)), (unreachable.to_string(), Some(seconds))];
+    cluster.create("pods", pod("plain"));
+    assert_eq!(tolerations(&cluster, "plain"), both(300));
+    cluster.create("pods", with("null", Value::Null));
+    assert_eq!(tolerations(&cluster, "null"), both(300));
+    // Who says something about a taint is left alone with it.
+    let own = json!([{ "key": unreachable, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 7 }]);
+    cluster.create("pods", with("own", own));
+    assert_eq!(tolerations(&cluster, "own"), [(unreachable.into(), Some(7)), (not_ready.into(), Some(300))]);
+    for (name, toleration) in
+        [("all", json!({ "operator": "Exists" })), ("ever", json!({ "operator": "Exists", "effect": "NoExecute" }))]
+    {
+        cluster.create("pods", with(name, json!([toleration])));
+        assert_eq!(tolerations(&cluster, name), [(String::new(), None)], "{name}");
+    }
+    // One for another effect does not fit.
+    let other = json!([{ "operator": "Exists", "effect": "NoSchedule" }]);
+    cluster.create("pods", with("other", other));
+    assert_eq!(tolerations(&cluster, "other").len(), 3);
+    // Whoever writes the pod as they know it does not take them away.
+    let mut told = cluster.value("pods/default/plain");
+    told["spec"]["tolerations"] = Value::Null;
+    told["metadata"]["labels"] = json!({ "a": "b" });
+    assert!(cluster.put("pods/default/plain", told).is_ok_and(|applied| applied.changes.len() == 1));
+    assert_eq!(tolerations(&cluster, "plain"), both(300));
+    // Another time holds for pods that are made from then on.
+    cluster.store = cluster.store.clone().with_tolerance(rules_store::Tolerance { not_ready: 5, unreachable: 5 });
+    cluster.create("pods", pod("hasty"));
+    assert_eq!((tolerations(&cluster, "hasty"), tolerations(&cluster, "plain")), (both(5), both(300)));
+}

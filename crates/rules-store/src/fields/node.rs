@@ -18,6 +18,7 @@ tables! {
     }
     TAINTS = TAINT {
         honoured key, value, timeAdded;
-        warned effect ["NoSchedule", "PreferNoSchedule"]: "pods that run already stay; delete them to move them";
+        honoured effect: "NoSchedule keeps new pods away; NoExecute ends those as well that are there and do not \
+            tolerate it. PreferNoSchedule does nothing: the scheduler has no preferences.";
     }
 }

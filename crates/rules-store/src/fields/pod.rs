@@ -61,14 +61,15 @@ tables! {
             containers[].resources; leave it out";
         honoured enableServiceLinks: "There are no Services, so there is nothing to link, whatever it says.";
         honoured os: "The operating system the pod is for." => SYSTEM;
-        refused evictionResponders: "nothing evicts pods here but kubectl drain, which asks nobody; leave it out";
+        refused evictionResponders: "pods are evicted by taints and kubectl drain alone, which ask nobody; leave it \
+            out";
     }
     GATE = POD_READINESS_GATE {
         honoured conditionType;
     }
     TOLERATE = TOLERATION {
         honoured key, operator, value, effect;
-        warned tolerationSeconds [300]: "taints end no pods here, so the pod stays for longer than that";
+        honoured tolerationSeconds: "For how long the pod stays beside a taint with effect NoExecute.";
     }
     AFFINITIES = AFFINITY {
         honoured nodeAffinity => TO_NODES;
