@@ -52,10 +52,12 @@ pub enum Action {
         name: String,
         /// The Node that owns it.
         node_uid: String,
+        /// For how long it counts.
+        seconds: u32,
         at: Time,
     },
     /// Say in the Lease that the node lived at this time.
-    RenewLease { name: String, only_if: Precondition, at: Time },
+    RenewLease { name: String, only_if: Precondition, seconds: u32, at: Time },
     /// Make the CSINode object.
     CreateCsiNode {
         /// Its name, which is the node's.
@@ -138,8 +140,8 @@ impl control::Action for Action {
             Action::CreateNode { name, incarnation, at, machine } => {
                 create_node(name, incarnation, at, machine.as_ref())
             }
-            Action::CreateLease { name, node_uid, at } => lease::create(name, node_uid, at),
-            Action::RenewLease { name, only_if, at } => lease::renew(name, only_if, at),
+            Action::CreateLease { name, node_uid, seconds, at } => lease::create(name, node_uid, *seconds, at),
+            Action::RenewLease { name, only_if, seconds, at } => lease::renew(name, only_if, *seconds, at),
             Action::DescribeNode { name, only_if, annotations, labels } => {
                 let body = json!({ "metadata": { "annotations": annotations, "labels": labels } });
                 patch(Kind::Node, name, None, only_if, body)

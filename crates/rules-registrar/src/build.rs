@@ -29,7 +29,8 @@ pub(crate) fn view(key: &Key, cache: &Cache, local: &Local) -> View {
             csi_node,
         })),
         Key::Lease(name) => {
-            View::Lease(LeaseView { name: name.clone(), node, lease: cache.lease(&lease::key_of(name)) })
+            let seconds = local.lease_seconds.unwrap_or(lease::DURATION_SECONDS);
+            View::Lease(LeaseView { name: name.clone(), node, lease: cache.lease(&lease::key_of(name)), seconds })
         }
         Key::Socket(_, path) => {
             let Some(socket) = local.sockets.get(path) else { return View::NoSocket };

@@ -11,9 +11,13 @@ use crate::action::Action;
 use crate::view::LeaseView;
 use crate::{NODE_LEASES, Reason};
 
-/// How long others may believe that the node lives, and how often that is renewed: as kubelet does.
-const DURATION_SECONDS: u32 = 40;
-const RENEW_MILLIS: u64 = 10_000;
+/// How long others may believe that the node lives, unless somebody says otherwise: as kubelet does.
+pub(crate) const DURATION_SECONDS: u32 = 40;
+
+/// How often it is renewed, as kubelet does: four times while it counts.
+fn renew_millis(seconds: u32) -> u64 {
+    u64::from(seconds) * 250
+}
 
 /// Where a node's Lease is.
 pub(crate) fn key_of(node: &str) -> ObjectKey {
@@ -28,31 +32,33 @@ pub(crate) fn decide(now: Timestamp, view: &LeaseView) -> Decision<Action, Reaso
     };
     let at = Time::micro_from_unix_millis(now.0);
     let Some(lease) = &view.lease else {
-        let action = Action::CreateLease { name: name.clone(), node_uid: node.metadata.uid.clone(), at };
+        let (node_uid, seconds) = (node.metadata.uid.clone(), view.seconds);
+        let action = Action::CreateLease { name: name.clone(), node_uid, seconds, at };
         return Decision::Do(action, Why::waiting(Reason::LeaseMissing, format!("node {name} has no Lease yet")));
     };
-    match renewed(lease, name).map(|renewed| Timestamp(renewed).after_millis(RENEW_MILLIS)) {
+    let every = renew_millis(view.seconds);
+    match renewed(lease, name, view.seconds).map(|renewed| Timestamp(renewed).after_millis(every)) {
         // A moment further away is of a clock that was wrong.
-        Some(due) if now < due && due <= now.after_millis(RENEW_MILLIS) => {
+        Some(due) if now < due && due <= now.after_millis(every) => {
             Decision::Wait(due, Why::settled(Reason::LeaseHeld, format!("the Lease shows that node {name} lives")))
         }
         Some(_) | None => {
             let only_if = Precondition::unchanged(&lease.metadata);
             let why = Why::settled(Reason::LeaseDue, format!("the Lease of node {name} is renewed"));
-            Decision::Do(Action::RenewLease { name: name.clone(), only_if, at }, why)
+            Decision::Do(Action::RenewLease { name: name.clone(), only_if, seconds: view.seconds, at }, why)
         }
     }
 }
 
 /// When the Lease was last renewed by this node.
-fn renewed(lease: &Lease, name: &str) -> Option<u64> {
+fn renewed(lease: &Lease, name: &str, seconds: u32) -> Option<u64> {
     let ours = lease.spec.holder_identity.as_deref() == Some(name);
-    let lasting = lease.spec.lease_duration_seconds == Some(DURATION_SECONDS);
+    let lasting = lease.spec.lease_duration_seconds == Some(seconds);
     lease.spec.renew_time.as_ref().filter(|_| ours && lasting)?.unix_millis()
 }
 
-fn spec(name: &str, at: &Time) -> Value {
-    json!({ "holderIdentity": name, "leaseDurationSeconds": DURATION_SECONDS, "renewTime": at })
+fn spec(name: &str, seconds: u32, at: &Time) -> Value {
+    json!({ "holderIdentity": name, "leaseDurationSeconds": seconds, "renewTime": at })
 }
 
 fn target(name: &str) -> ObjectRef {
@@ -60,17 +66,17 @@ fn target(name: &str) -> ObjectRef {
 }
 
 /// The Lease goes with its Node.
-pub(crate) fn create(name: &str, node_uid: &str, at: &Time) -> Effect {
+pub(crate) fn create(name: &str, node_uid: &str, seconds: u32, at: &Time) -> Effect {
     let owner = json!([{ "apiVersion": "v1", "kind": "Node", "name": name, "uid": node_uid }]);
     let metadata = json!({ "name": name, "namespace": NODE_LEASES, "ownerReferences": owner });
     let body = json!({
-        "apiVersion": Kind::Lease.api_version(), "kind": "Lease", "metadata": metadata, "spec": spec(name, at),
+        "apiVersion": Kind::Lease.api_version(), "kind": "Lease", "metadata": metadata, "spec": spec(name, seconds, at),
     });
     Effect::Write(Write::Create { target: target(name), body })
 }
 
-pub(crate) fn renew(name: &str, only_if: &Precondition, at: &Time) -> Effect {
-    let patch = Patch::merge(only_if.clone(), json!({ "spec": spec(name, at) }));
+pub(crate) fn renew(name: &str, only_if: &Precondition, seconds: u32, at: &Time) -> Effect {
+    let patch = Patch::merge(only_if.clone(), json!({ "spec": spec(name, seconds, at) }));
     Effect::Write(Write::Patch { target: target(name), subresource: None, patch })
 }
 

@@ -22,6 +22,8 @@ pub struct Local {
     pub machine: Option<MachineFacts>,
     /// The node shows that it lives by a Lease.
     pub keeps_lease: bool,
+    /// For how long that Lease counts; 40 s, as kubelet's, unless somebody says otherwise.
+    pub lease_seconds: Option<u32>,
     /// Since when drivers have been without a socket, by name.
     pub absent: BTreeMap<String, Timestamp>,
     /// Since when this incarnation has been looking: nobody has been away for longer.

@@ -31,6 +31,8 @@ pub struct LeaseView {
     pub node: Option<Arc<Node>>,
     /// The Lease.
     pub lease: Option<Arc<Lease>>,
+    /// For how long it is to count.
+    pub seconds: u32,
 }
 
 /// This node's own objects.

@@ -149,6 +149,20 @@ fn the_lease_is_renewed_every_ten_seconds_and_the_node_every_five_minutes() {
     assert_eq!(after["lastTransitionTime"], before["lastTransitionTime"]);
 }
 
+// A shorter Lease is renewed as many times, and one of another length is set right.
+#[test]
+fn a_lease_of_eight_seconds_is_renewed_every_two() {
+    let mut world = known();
+    world.settle();
+    assert_eq!(lease(&world)["leaseDurationSeconds"], 40);
+    let local = Local::new("n", "life-1").on(machine());
+    world.restart(Local { lease_seconds: Some(8), ..local });
+    assert_eq!(world.settle(), ["RenewLease"]);
+    assert_eq!(lease(&world)["leaseDurationSeconds"], 8);
+    let written = world.settle_for(40_000);
+    assert!((19..=20).contains(&written.len()) && written.iter().all(|name| name == "RenewLease"), "{written:?}");
+}
+
 #[test]
 fn a_lease_from_the_future_or_of_another_is_taken_over() {
     for spec in [json!({ "renewTime": "2999-01-01T00:00:00.000000Z" }), json!({ "holderIdentity": "m" })] {
