@@ -227,7 +227,8 @@ pub fn unstage(run: &Run, config: &Config, facts: &Facts, request: &NodeUnstageV
         return Err(invalid("a volume of a pod is not staged"));
     }
     let source = source_of(config, facts, &volume);
-    let mut places = source.iter().flat_map(|source| facts.places(source));
+    let moved = has_moved(config, &volume);
+    let mut places = source.iter().flat_map(|source| facts.places(source)).filter(|_| !moved);
     if let Some((other, _)) = places.find(|(at, _)| *at != staging) {
         return Err(in_use(id, &format!("is published at {other}; unpublish it there first")));
     }
@@ -238,11 +239,17 @@ pub fn unstage(run: &Run, config: &Config, facts: &Facts, request: &NodeUnstageV
             Ok(give_back(run, config, &volume, staging).unwrap_or_else(unmount))
         }
         (Place::Ours(_), _) => Ok(Step::Do(Op::Unmount { target: staging.into() })),
-        (Place::Free, Kind::Image) if source.is_some() => {
+        (Place::Free, Kind::Image) if source.is_some() && !moved => {
             Ok(Step::Do(Op::DetachLoop { image: config.image_path(&volume.id) }))
         }
         (Place::Free, Kind::Image | Kind::Directory) => done(),
     }
+}
+
+/// The volume was taken from this node and given to another one of this machine. What is mounted elsewhere, and the
+/// device, are that node's; a node that comes back has only its own staging path to clear.
+fn has_moved(config: &Config, volume: &Volume) -> bool {
+    !volume.nodes.is_empty() && !volume.nodes.contains_key(&config.node_id)
 }
 
 /// An image that takes so much more room than what is in it gives it back before it is put away.

@@ -242,3 +242,28 @@ fn an_image_gives_back_the_room_of_what_was_deleted_in_it_when_it_is_put_away() 
     let refused = Op::Discard { path: STAGING.into() };
     assert!(run.failed(&refused, "cannot", crate::Trouble::Other).is_none());
 }
+
+// A node that was dead comes back and clears what it had: the volume has moved to another node of this machine since,
+// where it is mounted.
+#[test]
+fn a_node_that_lost_a_volume_unstages_its_own_path_and_nothing_else() {
+    let mut driver = staged();
+    driver.bring(&[publishing(&|_| ())]);
+    let (mounts, loops) = driver.world.seen();
+    driver.config.node_id = "n2".into();
+    driver.ops.clear();
+    assert_eq!(driver.code(unstage("v", "/kubelet-2/staging/globalmount")), Code::Ok);
+    assert!(driver.ops.is_empty(), "{:?}", driver.ops);
+    assert_eq!(driver.world.seen(), (mounts, loops));
+    // Between the other node's attaching and mounting it the device is that node's all the same.
+    let mut driver = staged();
+    driver.world.perform(&Op::Unmount { target: STAGING.into() }).unwrap();
+    driver.config.node_id = "n2".into();
+    driver.ops.clear();
+    assert_eq!(driver.code(unstage("v", "/kubelet-2/staging/globalmount")), Code::Ok);
+    assert!(driver.ops.is_empty(), "{:?}", driver.ops);
+    // The node that has the volume may not leave a place behind.
+    driver.config.node_id = "n1".into();
+    assert_eq!(driver.code(unstage("v", STAGING)), Code::Ok);
+    assert!(driver.world.seen().1.is_empty());
+}
