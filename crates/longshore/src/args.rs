@@ -108,6 +108,11 @@ pub struct Up {
     /// named after the first with -2, -3, … behind it; two nodes share a zone, in which volumes can move
     #[arg(long, default_value_t = 1, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(1..=26))]
     pub nodes: u8,
+    /// For how long after its last sign of life a node is believed to live, in seconds; it shows four signs meanwhile
+    #[arg(long, default_value_t = 40, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(4..=3600))]
+    pub node_lease_duration: u32,
+    #[command(flatten)]
+    pub tolerance: Tolerated,
     /// Leave a part out, to run it by hand: `longshore driver`, or `longshore sidecar --roles=provisioner`
     #[arg(long, value_name = "PART")]
     pub without: Vec<Part>,
@@ -126,6 +131,27 @@ pub struct Up {
     /// Log more (twice: everything)
     #[arg(long, short, action = clap::ArgAction::Count)]
     pub verbose: u8,
+}
+
+/// What pods put up with that say nothing about it.
+#[derive(Args, Clone, Copy)]
+pub struct Tolerated {
+    /// For how long pods that say nothing about it stay on a node that says that it is not ready
+    #[arg(long, default_value_t = 300, value_name = "SECONDS")]
+    pub default_not_ready_toleration_seconds: u32,
+    /// For how long pods that say nothing about it stay on a node that is not heard of
+    #[arg(long, default_value_t = 300, value_name = "SECONDS")]
+    pub default_unreachable_toleration_seconds: u32,
+}
+
+impl Tolerated {
+    /// The same for the API server.
+    pub fn seconds(self) -> rules_store::Tolerance {
+        rules_store::Tolerance {
+            not_ready: self.default_not_ready_toleration_seconds,
+            unreachable: self.default_unreachable_toleration_seconds,
+        }
+    }
 }
 
 /// A part of `up` that can be left out.
@@ -160,6 +186,8 @@ pub struct Apiserver {
     /// Tell each request in this file, as `audit.k8s.io/v1` at level Metadata: who did what, never a body
     #[arg(long, value_name = "FILE")]
     pub audit_log: Option<PathBuf>,
+    #[command(flatten)]
+    pub tolerance: Tolerated,
     /// Log more (twice: everything)
     #[arg(long, short, action = clap::ArgAction::Count)]
     pub verbose: u8,
@@ -175,7 +203,8 @@ pub struct Controllers {
     /// How to reach the cluster [default: the service account of the pod]
     #[arg(long, env = "KUBECONFIG", value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
-    /// Which to run: binding, attachdetach, scheduler; * is all of them, -scheduler all the same without that one
+    /// Which to run: binding, attachdetach, scheduler; * is all of these, -scheduler all the same without that one;
+    /// nodelifecycle, which a cluster has already, only if it is named
     #[arg(long, default_value = "*", value_delimiter = ',', allow_hyphen_values = true, value_name = "NAMES")]
     pub controllers: Vec<String>,
     /// The socket of a driver whose provisioner, attacher and resizer are run too (repeat for more)
@@ -220,6 +249,9 @@ pub struct RunNode {
     /// The zone that the reference driver says this node is in
     #[arg(long, value_name = "ZONE", requires = "driver_state")]
     pub zone: Option<String>,
+    /// For how long after its last sign of life the node is believed to live, in seconds; it shows four signs meanwhile
+    #[arg(long, default_value_t = 40, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(4..=3600))]
+    pub node_lease_duration: u32,
     /// End when the standard input does, as it does with the process that started this one
     #[arg(long, hide = true)]
     pub until_input_ends: bool,

@@ -33,12 +33,20 @@ pub struct NodeAgent {
 
 impl NodeAgent {
     /// Adds the node's controllers. They work below the layout's node directory, laid out as a kubelet's.
-    pub fn start(manager: &Arc<Manager>, host: &Host, layout: &Layout, name: &str) -> Result<NodeAgent> {
+    /// Others may believe for `lease_seconds` after each sign of life that the node lives.
+    pub fn start(
+        manager: &Arc<Manager>,
+        host: &Host,
+        layout: &Layout,
+        name: &str,
+        lease_seconds: u32,
+    ) -> Result<NodeAgent> {
         let incarnation = format!("{:x}", manager.clock().now().0);
         let local = found(host, layout, name, &incarnation)?;
         let node = manager.add::<NodeRules>(GROUP, local).start();
         let mut registered = RegistrarLocal::new(name, incarnation).on(machine_facts(name));
         registered.looking_since = manager.clock().now();
+        registered.lease_seconds = Some(lease_seconds);
         let lease = Scope { namespace: NODE_LEASES.into(), name: name.into(), ..Scope::default() };
         let registrar = manager.add::<Registrar>(GROUP, registered).within(Kind::Lease, lease).start();
         let registry = layout.registry();

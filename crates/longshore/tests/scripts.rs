@@ -39,6 +39,7 @@ scripts! {
     tokens_for_pods "root-tokens-for-pods.txt";
     parts_and_places "root-parts-and-places.txt";
     three_nodes "root-three-nodes.txt";
+    a_node_dies "root-a-node-dies.txt";
     the_way_down "root-the-way-down.txt";
     what_a_node_tells "root-what-a-node-tells.txt";
     init_containers_and_sidecars "root-init-containers-and-sidecars.txt";

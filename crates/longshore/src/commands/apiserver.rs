@@ -15,7 +15,12 @@ pub async fn command(args: args::Apiserver) -> Result<()> {
         format!("cannot listen on {}: is another Longshore running? choose another port with --listen", args.listen)
     })?;
     let port = listener.local_addr()?.port();
-    let server = ApiServer::open(Config { data_dir: layout.api(), audit_log: args.audit_log, ..Config::default() })?;
+    let server = ApiServer::open(Config {
+        data_dir: layout.api(),
+        audit_log: args.audit_log,
+        tolerance: args.tolerance.seconds(),
+        ..Config::default()
+    })?;
     let kubeconfig = layout.kubeconfig();
     server.write_kubeconfig(&kubeconfig, port)?;
     out::say(&format!(

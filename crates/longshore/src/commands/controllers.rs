@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
-use api::ObjectKey;
+use api::names::NODE_LEASES;
+use api::{Kind, ObjectKey};
 use control::LeaseConfig;
-use io_kube::LeaderElector;
+use io_kube::{LeaderElector, Scope};
 use io_run::{Leadership, Manager, Observer};
 use rules_attachdetach::{Action, AttachDetach};
 use rules_binding::{AttributesProtection, Binding};
+use rules_nodelifecycle::NodeLifecycle;
 use rules_scheduler::Scheduler;
 
 use crate::args;
@@ -29,12 +31,23 @@ pub enum ClusterController {
     AttachDetach,
     /// Picks a node for a pod.
     Scheduler,
+    /// Which nodes live, and what becomes of the pods of those that do not.
+    NodeLifecycle,
 }
 
 impl ClusterController {
     /// All of them.
-    pub const ALL: [ClusterController; 3] =
-        [ClusterController::Binding, ClusterController::AttachDetach, ClusterController::Scheduler];
+    pub const ALL: [ClusterController; 4] = [
+        ClusterController::Binding,
+        ClusterController::AttachDetach,
+        ClusterController::Scheduler,
+        ClusterController::NodeLifecycle,
+    ];
+
+    /// Whether `*` means it, too. Every cluster has one that ends pods; two of them would only be quicker.
+    fn is_usual(self) -> bool {
+        self != ClusterController::NodeLifecycle
+    }
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
@@ -42,23 +55,26 @@ impl ClusterController {
             ClusterController::Binding => "binding",
             ClusterController::AttachDetach => "attachdetach",
             ClusterController::Scheduler => "scheduler",
+            ClusterController::NodeLifecycle => "nodelifecycle",
         }
     }
 
-    /// The controllers that a list names, read as kube-controller-manager reads its own: `*` is all, `-name` leaves one
-    /// out. An error is a sentence.
+    /// The controllers that a list names, read as kube-controller-manager reads its own: `*` is all that run by
+    /// default, `-name` leaves one out. An error is a sentence.
     pub fn named(list: &[String]) -> Result<BTreeSet<ClusterController>, String> {
         let mut chosen = BTreeSet::new();
         let mut without = BTreeSet::new();
         for word in list.iter().filter(|word| !word.is_empty()) {
             if word == "*" {
-                chosen.extend(ClusterController::ALL);
+                chosen.extend(ClusterController::ALL.into_iter().filter(|one| one.is_usual()));
                 continue;
             }
             let name = word.strip_prefix('-').unwrap_or(word);
             let Some(one) = ClusterController::ALL.into_iter().find(|one| one.name() == name) else {
                 let known = ClusterController::ALL.map(ClusterController::name).join(", ");
-                return Err(format!("there is no controller {name}; there are {known}, and * for all of them"));
+                return Err(format!(
+                    "there is no controller {name}; there are {known}, and * for all but nodelifecycle"
+                ));
             };
             if word.starts_with('-') {
                 without.insert(one)
@@ -87,6 +103,11 @@ pub fn add(
                 drop(manager.add::<AttachDetach>(CLUSTER, ()).lease(lease).observe(count_forced(manager)).start());
             }
             ClusterController::Scheduler => drop(manager.add::<Scheduler>(CLUSTER, ()).lease(lease).start()),
+            ClusterController::NodeLifecycle => {
+                let leases = Scope { namespace: NODE_LEASES.into(), ..Scope::default() };
+                let lifecycle = manager.add::<NodeLifecycle>(CLUSTER, ()).within(Kind::Lease, leases);
+                drop(lifecycle.lease(lease).start());
+            }
         }
     }
 }
@@ -140,4 +161,26 @@ fn elect(manager: &Manager, namespace: &str) -> Result<Leadership> {
     let config = LeaseConfig { identity, duration: 15_000, renew: 10_000, retry: 2_000 };
     let lease = ObjectKey::new(namespace, CLUSTER);
     Ok(manager.elect(CLUSTER, LeaderElector { lease, labels: Default::default(), config }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(list: &[&str]) -> Result<Vec<&'static str>, String> {
+        let list: Vec<String> = list.iter().map(|word| word.to_string()).collect();
+        Ok(ClusterController::named(&list)?.into_iter().map(ClusterController::name).collect())
+    }
+
+    // Two of them would end pods of a cluster that has its own.
+    #[test]
+    fn nodes_are_looked_after_only_where_that_is_asked_for_by_name() {
+        let usual = ["binding", "attachdetach", "scheduler"];
+        assert_eq!(named(&["*"]).unwrap(), usual);
+        assert_eq!(named(&["*", "-scheduler"]).unwrap(), ["binding", "attachdetach"]);
+        assert_eq!(named(&["nodelifecycle"]).unwrap(), ["nodelifecycle"]);
+        assert_eq!(named(&["*", "nodelifecycle"]).unwrap(), [&usual[..], &["nodelifecycle"]].concat());
+        assert_eq!(named(&["*", "nodelifecycle", "-nodelifecycle"]).unwrap(), usual);
+        assert!(named(&["teapot"]).unwrap_err().contains("there is no controller teapot"));
+    }
 }

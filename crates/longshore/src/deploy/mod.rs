@@ -154,7 +154,7 @@ pub struct Rbac {
     /// What the sidecar does, such as provisioner,attacher,resizer
     #[arg(long, value_name = "ROLES", value_delimiter = ',')]
     roles: Vec<String>,
-    /// What `longshore controllers` runs, such as binding,attachdetach,scheduler; * is all of them
+    /// What `longshore controllers` runs, such as binding,attachdetach,scheduler; * is these
     #[arg(long, value_name = "NAMES", value_delimiter = ',', allow_hyphen_values = true)]
     controllers: Vec<String>,
     /// Also what `longshore node` needs

@@ -8,6 +8,7 @@ use rules_attachdetach::AttachDetach;
 use rules_attacher::Attacher;
 use rules_binding::{AttributesProtection, Binding};
 use rules_node::Node;
+use rules_nodelifecycle::NodeLifecycle;
 use rules_provisioner::{Capacity, Provisioner, Sources};
 use rules_registrar::{Marker, Registrar};
 use rules_resizer::Resizer;
@@ -168,6 +169,13 @@ impl Rights {
                     self.allow(Permission { kind: Kind::Lease, subresource: "", verb: "get" }, Reach::Cluster);
                 }
                 ClusterController::Scheduler => self.take::<Scheduler>(|_| true),
+                ClusterController::NodeLifecycle => {
+                    self.take::<NodeLifecycle>(|_| true);
+                    // Whether nodes live; which ones there are nobody knows beforehand.
+                    for verb in ["get", "list", "watch"] {
+                        self.allow(Permission { kind: Kind::Lease, subresource: "", verb }, Reach::Cluster);
+                    }
+                }
             }
             self.speak();
             self.cluster_lease = true;
@@ -248,14 +256,15 @@ mod tests {
         assert_eq!(verbs(&attacher, "", "persistentvolumeclaims"), [""; 0]);
     }
 
-    // AD-17: the Lease of a node is read past the cache, and no Lease is watched for it.
+    // AD-17: the Lease of a node is read past the cache, and only who looks after nodes watches them.
     #[test]
-    fn attachdetach_reads_leases_and_the_other_controllers_do_not() {
+    fn attachdetach_reads_leases_and_nodelifecycle_watches_them() {
         let leases = |one: ClusterController| -> Vec<&'static str> {
             let rights = Rights::default().with_controllers(&[one].into());
             rights.cluster.get(&("coordination.k8s.io", "leases".to_string())).into_iter().flatten().copied().collect()
         };
         assert_eq!(leases(ClusterController::AttachDetach), ["get"]);
+        assert_eq!(leases(ClusterController::NodeLifecycle), ["get", "list", "watch"]);
         assert_eq!(leases(ClusterController::Binding), [""; 0]);
     }
 

@@ -17,6 +17,7 @@ use rules_attachdetach::AttachDetach;
 use rules_attacher::Attacher;
 use rules_binding::{AttributesProtection, Binding};
 use rules_node::Node;
+use rules_nodelifecycle::NodeLifecycle;
 use rules_provisioner::Provisioner;
 use rules_registrar::{Registrar, Standing, namespace_standing, standing};
 use rules_resizer::Resizer;
@@ -29,12 +30,13 @@ use crate::{args, out};
 pub const PATH: &str = "/longshore/v1/explain";
 
 /// The controllers from cause to consequence; those that are not named come last.
-const CAUSES: [&str; 9] = [
+const CAUSES: [&str; 10] = [
     Provisioner::NAME,
     Resizer::NAME,
     Binding::NAME,
     AttributesProtection::NAME,
     Scheduler::NAME,
+    NodeLifecycle::NAME,
     Attacher::NAME,
     AttachDetach::NAME,
     Node::NAME,

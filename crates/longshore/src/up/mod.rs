@@ -67,6 +67,7 @@ pub async fn command(args: args::Up) -> Result<()> {
             .merge(routes::metrics(started.clone()))
             .merge(stats::router(measures.clone())),
         audit_log: args.audit_log.clone(),
+        tolerance: args.tolerance.seconds(),
         ..Config::default()
     })?;
     server.write_kubeconfig(&layout.kubeconfig(), port)?;
@@ -81,7 +82,7 @@ pub async fn command(args: args::Up) -> Result<()> {
     let _ = started.set(manager.clone());
     let binding = rules_binding::Local { tells_use: args.claim_usage, migration };
     controllers::add(&manager, &ClusterController::ALL.into(), None, binding);
-    let agent = NodeAgent::start(&manager, &host, &layout, &node)?;
+    let agent = NodeAgent::start(&manager, &host, &layout, &node, args.node_lease_duration)?;
     let _ = measures.set(VolumeStats::new(manager.clone(), agent.node.clone(), &node));
     let mut roles = vec![Role::Provisioner, Role::Attacher, Role::Resizer];
     roles.retain(|role| !left_out(&args.without, *role));
@@ -101,7 +102,7 @@ pub async fn command(args: args::Up) -> Result<()> {
             ended = async { match &mut driving { Some(task) => task.await, None => std::future::pending().await } } => ended??,
         }
     }
-    let further = nodes::Further::start(&layout, others, driving.is_some(), args.gates.flags(), args.verbose)?;
+    let further = nodes::Further::start(&layout, others, driving.is_some(), &args)?;
     welcome::print(&args, &layout, port, began.elapsed());
 
     signalled.await;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
+use crate::args::Up;
 use crate::layout::Layout;
 
 /// How many nodes share a zone.
@@ -28,14 +29,8 @@ pub struct Further {
 }
 
 impl Further {
-    /// Starts them. `driver` says that they have the reference driver; the gates are those of this process.
-    pub fn start(
-        layout: &Layout,
-        nodes: &[(String, String)],
-        driver: bool,
-        gates: Option<String>,
-        verbose: u8,
-    ) -> Result<Further> {
+    /// Starts them. `driver` says that they have the reference driver.
+    pub fn start(layout: &Layout, nodes: &[(String, String)], driver: bool, args: &Up) -> Result<Further> {
         let program = std::env::current_exe().context("cannot find the program that runs")?;
         let mut running = BTreeMap::new();
         for (name, zone) in nodes {
@@ -47,8 +42,9 @@ impl Further {
             if driver {
                 command.arg("--driver-state").arg(layout.driver()).args(["--zone", zone]);
             }
-            command.args(&gates);
-            command.args((0..verbose).map(|_| "-v"));
+            command.args(args.gates.flags());
+            command.arg("--node-lease-duration").arg(args.node_lease_duration.to_string());
+            command.args((0..args.verbose).map(|_| "-v"));
             // Whatever way this process ends, its end of the pipe is closed, and they end too.
             let child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
             running.insert(name.clone(), child.with_context(|| format!("cannot start node {name}"))?);
