@@ -127,7 +127,7 @@ pub struct Up {
     pub output: Output,
     /// Gates of migration.
     #[command(flatten)]
-    pub gates: crate::gates::Gates,
+    pub gates: crate::gates::MigrationGates,
     /// Log more (twice: everything)
     #[arg(long, short, action = clap::ArgAction::Count)]
     pub verbose: u8,
@@ -224,7 +224,7 @@ pub struct Controllers {
     pub http_endpoint: Option<String>,
     /// Gates of migration.
     #[command(flatten)]
-    pub gates: crate::gates::Gates,
+    pub gates: crate::gates::MigrationGates,
     /// Log more (twice: everything)
     #[arg(long, short, action = clap::ArgAction::Count)]
     pub verbose: u8,
@@ -260,7 +260,7 @@ pub struct RunNode {
     pub http_endpoint: Option<String>,
     /// Gates of migration.
     #[command(flatten)]
-    pub gates: crate::gates::Gates,
+    pub gates: crate::gates::MigrationGates,
     /// Log more (twice: everything)
     #[arg(long, short, action = clap::ArgAction::Count)]
     pub verbose: u8,

@@ -5,7 +5,7 @@ use rules_translate::Migration;
 
 /// The flag, for commands that know no other gates than those of migration.
 #[derive(Args, Clone, Default)]
-pub struct Gates {
+pub struct MigrationGates {
     /// How far the migration of in-tree plugins to CSI drivers has come, such as CSIMigrationAWS=false (the plugin
     /// serves) or CSIMigrationInTreeOff=false (its driver does where the node agrees); complete where nothing is said
     /// (docs/migration.md)
@@ -13,7 +13,7 @@ pub struct Gates {
     given: Vec<String>,
 }
 
-impl Gates {
+impl MigrationGates {
     /// What they say of each plugin. An error is a sentence.
     pub fn migration(&self) -> Result<Migration, String> {
         let given = self.text();
@@ -30,7 +30,7 @@ impl Gates {
     }
 }
 
-/// Gates by name, in the order they were given. An error is a sentence.
+/// MigrationGates by name, in the order they were given. An error is a sentence.
 pub fn pairs(given: &str) -> Result<Vec<(&str, bool)>, String> {
     let words = given.split(',').map(str::trim).filter(|word| !word.is_empty());
     let pair = |word| {
@@ -47,8 +47,8 @@ mod tests {
     use super::*;
     use rules_translate::{Phase, Plugin};
 
-    fn gates(given: &[&str]) -> Gates {
-        Gates { given: given.iter().map(|word| (*word).to_string()).collect() }
+    fn gates(given: &[&str]) -> MigrationGates {
+        MigrationGates { given: given.iter().map(|word| (*word).to_string()).collect() }
     }
 
     // S4-1 to S4-5: off, on, complete, each plugin by itself, in one flag or several.

@@ -15,7 +15,7 @@ pub struct Item {
     /// Its namespace; empty for those that have none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub namespace: String,
-    /// Its name.
+    /// Its name, of a volume in a pod the name of the pod.
     pub name: String,
     /// Whose it is; `None` if it has more than one source.
     #[serde(serialize_with = "plugin_name")]

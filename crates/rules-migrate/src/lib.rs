@@ -4,8 +4,8 @@
 //! the way, which steps follow in which order, and how to go back. A [`Survey`] is told of one object after the other
 //! and keeps what matters; [`Survey::plan`] draws the conclusions.
 //!
-//! Owns: the order of the steps (S4-35, S4-36), what blocks a step ([`Obstacle`]), how far a migration has come
-//! ([`Stage`]), and what does not fit together ([`Inconsistency`]).
+//! Owns: the order of the steps (S4-35, S4-36), what blocks a step ([`MigrationObstacle`]), how far a migration has
+//! come ([`MigrationStage`]), and what does not fit together ([`Inconsistency`]).
 //! Writes and reads: nothing.
 //!
 //! Laws:
@@ -34,8 +34,8 @@ mod tests;
 
 pub use item::{Becomes, Item, ItemKind, Mark};
 pub use nodes::{NodesKnown, NodesSay};
-pub use obstacle::Obstacle;
-pub use plan::{Counts, Plan, PluginPlan};
-pub use stage::{ControllersSay, Inconsistency, Stage, Verdict};
-pub use steps::{Step, StepState};
+pub use obstacle::MigrationObstacle;
+pub use plan::{Counts, MigrationPlan, PluginPlan};
+pub use stage::{ControllersSay, Inconsistency, MigrationStage, MigrationVerdict};
+pub use steps::{MigrationStep, StepState};
 pub use survey::Survey;

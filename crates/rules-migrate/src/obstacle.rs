@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 
 /// Something that stands in the way, or that an operator should know before going on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Obstacle {
+pub enum MigrationObstacle {
     /// An object cannot be translated.
     Untranslatable {
         /// Kind and name.
@@ -25,43 +25,34 @@ pub enum Obstacle {
     DriverNotDescribed(Plugin),
     /// An attachment is neither made nor gone yet.
     InFlight {
-        /// The attachment.
         attachment: String,
-        /// Its node.
         node: String,
         /// It is being detached; otherwise attached.
         leaving: bool,
     },
     /// The driver on some nodes does not say in which zone they are, and volumes are only reachable from a zone.
     ZonesUntold {
-        /// Whose volumes.
         plugin: Plugin,
-        /// The nodes.
         nodes: Vec<String>,
         /// How many volumes name a zone.
         volumes: usize,
     },
     /// Volumes are in a zone in which there is no node.
     ZoneWithoutNode {
-        /// The zone.
         zone: String,
         /// How many volumes are there.
         volumes: usize,
     },
     /// Volumes of a plugin whose disks have a zone do not say which.
     ZoneUnsaid {
-        /// Whose volumes.
         plugin: Plugin,
-        /// How many.
         volumes: usize,
         /// One of them.
         example: String,
     },
     /// Two volumes become the same one.
     SameVolume {
-        /// One.
         one: String,
-        /// The other.
         other: String,
         /// What the driver calls both.
         handle: String,
@@ -77,20 +68,20 @@ pub enum Obstacle {
     },
 }
 
-impl Obstacle {
+impl MigrationObstacle {
     /// Nothing should be switched before this is resolved. Of the others an operator should know.
     pub fn blocks(&self) -> bool {
         match self {
-            Obstacle::Untranslatable { .. }
-            | Obstacle::DriverNowhere(_)
-            | Obstacle::DriverMissing(..)
-            | Obstacle::InFlight { .. }
-            | Obstacle::ZonesUntold { .. }
-            | Obstacle::SameVolume { .. } => true,
-            Obstacle::DriverNotDescribed(_)
-            | Obstacle::ZoneWithoutNode { .. }
-            | Obstacle::ZoneUnsaid { .. }
-            | Obstacle::Lost { .. } => false,
+            MigrationObstacle::Untranslatable { .. }
+            | MigrationObstacle::DriverNowhere(_)
+            | MigrationObstacle::DriverMissing(..)
+            | MigrationObstacle::InFlight { .. }
+            | MigrationObstacle::ZonesUntold { .. }
+            | MigrationObstacle::SameVolume { .. } => true,
+            MigrationObstacle::DriverNotDescribed(_)
+            | MigrationObstacle::ZoneWithoutNode { .. }
+            | MigrationObstacle::ZoneUnsaid { .. }
+            | MigrationObstacle::Lost { .. } => false,
         }
     }
 }
@@ -104,54 +95,56 @@ pub(crate) fn list(names: &[String]) -> String {
     }
 }
 
-impl fmt::Display for Obstacle {
+impl fmt::Display for MigrationObstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Obstacle::Untranslatable { object, sentence } => write!(f, "{object} cannot be translated: {sentence}"),
-            Obstacle::DriverNowhere(plugin) => {
+            MigrationObstacle::Untranslatable { object, sentence } => {
+                write!(f, "{object} cannot be translated: {sentence}")
+            }
+            MigrationObstacle::DriverNowhere(plugin) => {
                 write!(f, "driver {} is registered on no node; install it first", plugin.driver())
             }
-            Obstacle::DriverMissing(plugin, nodes) => {
+            MigrationObstacle::DriverMissing(plugin, nodes) => {
                 write!(f, "driver {} is not registered on {}; install it there first", plugin.driver(), list(nodes))
             }
-            Obstacle::DriverNotDescribed(plugin) => {
+            MigrationObstacle::DriverNotDescribed(plugin) => {
                 write!(f, "there is no CSIDriver object {}: its defaults hold, also for attachment", plugin.driver())
             }
-            Obstacle::InFlight { attachment, node, leaving: true } => {
+            MigrationObstacle::InFlight { attachment, node, leaving: true } => {
                 write!(f, "VolumeAttachment {attachment} is still being detached from node {node}; wait for it")
             }
-            Obstacle::InFlight { attachment, node, leaving: false } => {
+            MigrationObstacle::InFlight { attachment, node, leaving: false } => {
                 write!(f, "VolumeAttachment {attachment} is still being attached to node {node}; wait for it")
             }
-            Obstacle::ZonesUntold { plugin, nodes, volumes } => {
+            MigrationObstacle::ZonesUntold { plugin, nodes, volumes } => {
                 let (key, driver) = (plugin.zone_key().unwrap_or_default(), plugin.driver());
                 write!(f, "driver {driver} does not tell the zone of {} (no topology key {key}), ", list(nodes))?;
                 write!(f, "and {volumes} of the volumes can be reached from one zone only")
             }
-            Obstacle::ZoneWithoutNode { zone, volumes } => {
+            MigrationObstacle::ZoneWithoutNode { zone, volumes } => {
                 write!(f, "no node is in zone {zone}, where {volumes} of the volumes are")
             }
-            Obstacle::ZoneUnsaid { plugin, volumes, example } => {
+            MigrationObstacle::ZoneUnsaid { plugin, volumes, example } => {
                 write!(f, "{volumes} volumes of {plugin} name no zone, such as {example}: ")?;
                 f.write_str("their pods may be placed where the disk is not")
             }
-            Obstacle::SameVolume { one, other, handle } => {
+            MigrationObstacle::SameVolume { one, other, handle } => {
                 write!(f, "{one} and {other} are one volume to the driver ({handle}); keep one of them")
             }
-            Obstacle::Lost { example, objects: 1, field } => {
+            MigrationObstacle::Lost { example, objects: 1, field } => {
                 write!(f, "{field} of {example} has no counterpart and is left out")
             }
-            Obstacle::Lost { example, objects, field } => {
+            MigrationObstacle::Lost { example, objects, field } => {
                 write!(f, "{field} has no counterpart and is left out in {objects} objects, such as {example}")
             }
         }
     }
 }
 
-impl Serialize for Obstacle {
+impl Serialize for MigrationObstacle {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         use serde::ser::SerializeStruct;
-        let mut out = to.serialize_struct("Obstacle", 2)?;
+        let mut out = to.serialize_struct("MigrationObstacle", 2)?;
         out.serialize_field("blocks", &self.blocks())?;
         out.serialize_field("text", &alloc::format!("{self}"))?;
         out.end()

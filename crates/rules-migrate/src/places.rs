@@ -9,10 +9,10 @@ use rules_translate::Plugin;
 
 use crate::item::{Becomes, Item, ItemKind};
 use crate::survey::NodeFacts;
-use crate::{Obstacle, Survey};
+use crate::{MigrationObstacle, Survey};
 
 /// What is wrong with the zones of a plugin's volumes.
-pub(crate) fn obstacles(survey: &Survey, plugin: Plugin) -> Vec<Obstacle> {
+pub(crate) fn obstacles(survey: &Survey, plugin: Plugin) -> Vec<MigrationObstacle> {
     let Some(key) = plugin.zone_key() else { return Vec::new() };
     let mut zones: BTreeMap<&str, usize> = BTreeMap::new();
     let mut unsaid: Vec<&Item> = Vec::new();
@@ -31,7 +31,7 @@ pub(crate) fn obstacles(survey: &Survey, plugin: Plugin) -> Vec<Obstacle> {
     // Where a disk is matters to these plugins: the cloud's disks of the others have no zone, or one for all.
     let zonal = matches!(plugin, Plugin::AwsEbs | Plugin::GcePd);
     if let Some(first) = unsaid.first().filter(|_| zonal) {
-        found.push(Obstacle::ZoneUnsaid { plugin, volumes: unsaid.len(), example: first.name.clone() });
+        found.push(MigrationObstacle::ZoneUnsaid { plugin, volumes: unsaid.len(), example: first.name.clone() });
     }
     if placed == 0 {
         return found;
@@ -44,15 +44,16 @@ pub(crate) fn obstacles(survey: &Survey, plugin: Plugin) -> Vec<Obstacle> {
     let nodes: Vec<String> =
         survey.nodes.iter().filter(|(_, node)| untold(node)).map(|(name, _)| name.clone()).collect();
     if !nodes.is_empty() {
-        found.push(Obstacle::ZonesUntold { plugin, nodes, volumes: placed });
+        found.push(MigrationObstacle::ZonesUntold { plugin, nodes, volumes: placed });
     }
     if survey.knows(Kind::Node) {
         let is_in = |node: &NodeFacts, zone: &str| {
             [key, names::ZONE, names::ZONE_BETA].iter().any(|key| node.zones.get(*key).is_some_and(|held| held == zone))
         };
         let empty = zones.iter().filter(|(zone, _)| !survey.nodes.values().any(|node| is_in(node, zone)));
-        found
-            .extend(empty.map(|(zone, volumes)| Obstacle::ZoneWithoutNode { zone: (*zone).into(), volumes: *volumes }));
+        found.extend(
+            empty.map(|(zone, volumes)| MigrationObstacle::ZoneWithoutNode { zone: (*zone).into(), volumes: *volumes }),
+        );
     }
     found
 }

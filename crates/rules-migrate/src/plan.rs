@@ -10,14 +10,14 @@ use serde::{Serialize, Serializer};
 
 use crate::item::{Item, ItemKind};
 use crate::nodes::{self, NodesSay};
-use crate::stage::{self, ControllersSay, Inconsistency, Stage, Verdict};
-use crate::steps::{Situation, Step};
-use crate::{Obstacle, Survey, places};
+use crate::stage::{self, ControllersSay, Inconsistency, MigrationStage, MigrationVerdict};
+use crate::steps::{MigrationStep, Situation};
+use crate::{MigrationObstacle, Survey, places};
 
 /// What the migration of a cluster takes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Plan {
+pub struct MigrationPlan {
     /// How many objects were seen, by kind.
     #[serde(serialize_with = "by_name")]
     pub seen: BTreeMap<Kind, usize>,
@@ -27,7 +27,7 @@ pub struct Plan {
     /// Plugins that the cluster uses.
     pub plugins: Vec<PluginPlan>,
     /// Objects that cannot be told to be one plugin's.
-    pub unclear: Vec<Obstacle>,
+    pub unclear: Vec<MigrationObstacle>,
 }
 
 fn by_name<S: Serializer>(counts: &BTreeMap<Kind, usize>, to: S) -> Result<S::Ok, S::Error> {
@@ -42,7 +42,7 @@ fn names_of<S: Serializer>(kinds: &[Kind], to: S) -> Result<S::Ok, S::Error> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PluginPlan {
-    /// The plugin.
+    /// The in-tree plugin whose volumes move.
     #[serde(serialize_with = "name_of")]
     pub plugin: Plugin,
     /// The driver that takes it over.
@@ -50,19 +50,19 @@ pub struct PluginPlan {
     /// How many objects it has.
     pub counts: Counts,
     /// How far its migration has come.
-    pub stage: Stage,
+    pub stage: MigrationStage,
     /// What the controllers' marks say.
     pub controllers: ControllersSay,
     /// What the nodes say.
     pub nodes: NodesSay,
     /// What stands in the way, and what to know.
-    pub obstacles: Vec<Obstacle>,
+    pub obstacles: Vec<MigrationObstacle>,
     /// What does not fit together.
     pub inconsistencies: Vec<Inconsistency>,
     /// The steps up.
-    pub steps: Vec<Step>,
+    pub steps: Vec<MigrationStep>,
     /// The steps down again.
-    pub back: Vec<Step>,
+    pub back: Vec<MigrationStep>,
 }
 
 fn name_of<S: Serializer>(plugin: &Plugin, to: S) -> Result<S::Ok, S::Error> {
@@ -89,17 +89,22 @@ pub struct Counts {
     pub native: usize,
 }
 
-impl Plan {
+impl MigrationPlan {
     /// Whether the cluster fits together.
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> MigrationVerdict {
         let of = |plan: &PluginPlan| match (plan.inconsistencies.is_empty(), plan.stage) {
-            (false, _) => Verdict::Inconsistent,
-            (true, Stage::Unknown) => Verdict::Unknown,
-            (true, Stage::NotBegun | Stage::Controllers | Stage::Nodes { .. } | Stage::Migrated | Stage::Disputed) => {
-                Verdict::Consistent
-            }
+            (false, _) => MigrationVerdict::Inconsistent,
+            (true, MigrationStage::Unknown) => MigrationVerdict::Unknown,
+            (
+                true,
+                MigrationStage::NotBegun
+                | MigrationStage::Controllers
+                | MigrationStage::Nodes { .. }
+                | MigrationStage::Migrated
+                | MigrationStage::Disputed,
+            ) => MigrationVerdict::Consistent,
         };
-        self.plugins.iter().map(of).max().unwrap_or(Verdict::Consistent)
+        self.plugins.iter().map(of).max().unwrap_or(MigrationVerdict::Consistent)
     }
 
     /// How many obstacles block.
@@ -111,10 +116,10 @@ impl Plan {
 
 impl Survey {
     /// The plan for what was seen.
-    pub fn plan(&self) -> Plan {
+    pub fn plan(&self) -> MigrationPlan {
         let used: BTreeSet<Plugin> = self.items.iter().filter_map(|item| item.plugin).collect();
         let unclear = self.items.iter().filter(|item| item.plugin.is_none()).filter_map(untranslatable).collect();
-        Plan {
+        MigrationPlan {
             seen: self.counts.clone(),
             unseen: stage::unseen(self),
             plugins: used.into_iter().map(|plugin| self.of_plugin(plugin)).collect(),
@@ -170,33 +175,33 @@ impl Survey {
         counts
     }
 
-    fn driver_obstacles(&self, plugin: Plugin, nodes: &NodesSay) -> Vec<Obstacle> {
+    fn driver_obstacles(&self, plugin: Plugin, nodes: &NodesSay) -> Vec<MigrationObstacle> {
         let mut found = Vec::new();
         match nodes {
             NodesSay::This(known) if known.without_driver.len() == known.all.len() => {
-                found.push(Obstacle::DriverNowhere(plugin));
+                found.push(MigrationObstacle::DriverNowhere(plugin));
             }
             NodesSay::This(known) if !known.without_driver.is_empty() => {
-                found.push(Obstacle::DriverMissing(plugin, known.without_driver.clone()));
+                found.push(MigrationObstacle::DriverMissing(plugin, known.without_driver.clone()));
             }
             NodesSay::This(_) | NodesSay::Nothing => {}
         }
         if self.knows(Kind::CSIDriver) && !self.drivers.contains(plugin.driver()) {
-            found.push(Obstacle::DriverNotDescribed(plugin));
+            found.push(MigrationObstacle::DriverNotDescribed(plugin));
         }
         found
     }
 
     /// Objects that cannot be translated, that lose something, or that become the same volume as another.
-    fn object_obstacles(&self, plugin: Plugin) -> Vec<Obstacle> {
+    fn object_obstacles(&self, plugin: Plugin) -> Vec<MigrationObstacle> {
         let ours = || self.items.iter().filter(|item| item.plugin == Some(plugin));
-        let mut found: Vec<Obstacle> = ours().filter_map(untranslatable).collect();
+        let mut found: Vec<MigrationObstacle> = ours().filter_map(untranslatable).collect();
         let mut handles: BTreeMap<&str, &Item> = BTreeMap::new();
         for item in ours().filter(|item| item.kind == ItemKind::Volume) {
             let Some(handle) = item.handle() else { continue };
             if let Some(first) = handles.insert(handle, item) {
                 let (one, other) = (first.title(), item.title());
-                found.push(Obstacle::SameVolume { one, other, handle: handle.to_string() });
+                found.push(MigrationObstacle::SameVolume { one, other, handle: handle.to_string() });
             }
         }
         let mut lost: BTreeMap<&str, (usize, &Item)> = BTreeMap::new();
@@ -205,7 +210,7 @@ impl Survey {
                 lost.entry(field).or_insert((0, item)).0 += 1;
             }
         }
-        found.extend(lost.into_iter().map(|(field, (objects, first))| Obstacle::Lost {
+        found.extend(lost.into_iter().map(|(field, (objects, first))| MigrationObstacle::Lost {
             example: first.title(),
             objects,
             field: field.to_string(),
@@ -214,14 +219,14 @@ impl Survey {
     }
 
     /// Attachments of the plugin's volumes that are on their way.
-    fn in_flight(&self, plugin: Plugin) -> Vec<Obstacle> {
+    fn in_flight(&self, plugin: Plugin) -> Vec<MigrationObstacle> {
         let of = |name: &String| self.plugin_of.get(name) == Some(&plugin);
         let ours = self.attachments.iter().filter(|attachment| match &attachment.volume {
             Some(volume) => of(volume),
             None => attachment.attacher == plugin.driver(),
         });
         let moving = ours.filter(|attachment| attachment.deleting || !attachment.attached);
-        let told = moving.map(|attachment| Obstacle::InFlight {
+        let told = moving.map(|attachment| MigrationObstacle::InFlight {
             attachment: attachment.name.clone(),
             node: attachment.node.clone(),
             leaving: attachment.deleting,
@@ -230,7 +235,7 @@ impl Survey {
     }
 }
 
-fn untranslatable(item: &Item) -> Option<Obstacle> {
+fn untranslatable(item: &Item) -> Option<MigrationObstacle> {
     let sentence: String = item.blocked.clone()?;
-    Some(Obstacle::Untranslatable { object: item.title(), sentence })
+    Some(MigrationObstacle::Untranslatable { object: item.title(), sentence })
 }

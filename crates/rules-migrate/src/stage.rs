@@ -24,7 +24,7 @@ pub enum ControllersSay {
     Off,
     /// All carry it.
     On,
-    /// Some do.
+    /// Some carry it, and others do not yet.
     Partly {
         /// How many carry it.
         marked: usize,
@@ -36,7 +36,7 @@ pub enum ControllersSay {
 /// How far the migration of a plugin has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Stage {
+pub enum MigrationStage {
     /// Nothing is known of nodes.
     Unknown,
     /// The plugin serves everywhere.
@@ -45,7 +45,6 @@ pub enum Stage {
     Controllers,
     /// Some nodes leave the volumes to the driver.
     Nodes {
-        /// How many.
         done: usize,
         /// Of how many.
         of: usize,
@@ -59,8 +58,8 @@ pub enum Stage {
 /// Whether a cluster fits together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Verdict {
-    /// It does.
+pub enum MigrationVerdict {
+    /// Nothing that was seen contradicts anything else.
     Consistent,
     /// Too little was seen to tell.
     Unknown,
@@ -88,19 +87,12 @@ pub enum Inconsistency {
     MarkedForAnother {
         /// Kind and name.
         object: String,
-        /// That driver.
         driver: String,
     },
     /// The driver attached a volume to a node that serves it with the plugin (S4-33).
-    AttachedByDriver {
-        /// The attachment.
-        attachment: String,
-        /// The node.
-        node: String,
-    },
+    AttachedByDriver { attachment: String, node: String },
     /// Volumes that no driver can serve, where drivers serve.
     Unserved {
-        /// How many.
         objects: usize,
         /// One of them.
         example: String,
@@ -112,12 +104,12 @@ impl fmt::Display for Inconsistency {
         match self {
             Inconsistency::Disputed(plugin, nodes) => {
                 let gate = plugin.gate();
-                write!(f, "{} leave {plugin} to its driver, and the controllers have {gate} off: ", list(nodes))?;
+                write!(f, "{plugin} is left to its driver on {}, and the controllers have {gate} off: ", list(nodes))?;
                 f.write_str("no volume of it is attached there; switch the controllers on, or the nodes off")
             }
             Inconsistency::DriverAbsent(plugin, nodes) => {
                 let driver = plugin.driver();
-                write!(f, "{} leave {plugin} to driver {driver}, which is not registered there: ", list(nodes))?;
+                write!(f, "{plugin} is left to driver {driver} on {}, where it is not registered: ", list(nodes))?;
                 f.write_str("no volume of it can be mounted")
             }
             Inconsistency::PartlyMarked { marked, unmarked, example } => {
@@ -132,7 +124,7 @@ impl fmt::Display for Inconsistency {
                     f,
                     "VolumeAttachment {attachment} is for node {node}, which serves the volume with the plugin: "
                 )?;
-                f.write_str("the node was switched without being drained")
+                f.write_str("node or controllers were switched without a drain")
             }
             Inconsistency::Unserved { objects, example } => {
                 write!(f, "{objects} objects cannot be translated, such as {example}, and their plugin has stood down")
@@ -166,15 +158,17 @@ pub(crate) fn controllers(survey: &Survey, plugin: Plugin) -> ControllersSay {
     }
 }
 
-pub(crate) fn stage(controllers: ControllersSay, nodes: &NodesSay) -> Stage {
-    let NodesSay::This(nodes) = nodes else { return Stage::Unknown };
+pub(crate) fn stage(controllers: ControllersSay, nodes: &NodesSay) -> MigrationStage {
+    let NodesSay::This(nodes) = nodes else { return MigrationStage::Unknown };
     match (controllers, nodes.migrated.len(), nodes.all_migrated()) {
-        (ControllersSay::Off | ControllersSay::Nothing, 0, _) => Stage::NotBegun,
-        (ControllersSay::Off, _, _) => Stage::Disputed,
-        (ControllersSay::On | ControllersSay::Partly { .. }, 0, _) => Stage::Controllers,
-        (ControllersSay::On | ControllersSay::Partly { .. } | ControllersSay::Nothing, _, true) => Stage::Migrated,
+        (ControllersSay::Off | ControllersSay::Nothing, 0, _) => MigrationStage::NotBegun,
+        (ControllersSay::Off, _, _) => MigrationStage::Disputed,
+        (ControllersSay::On | ControllersSay::Partly { .. }, 0, _) => MigrationStage::Controllers,
+        (ControllersSay::On | ControllersSay::Partly { .. } | ControllersSay::Nothing, _, true) => {
+            MigrationStage::Migrated
+        }
         (ControllersSay::On | ControllersSay::Partly { .. } | ControllersSay::Nothing, done, false) => {
-            Stage::Nodes { done, of: nodes.all.len() }
+            MigrationStage::Nodes { done, of: nodes.all.len() }
         }
     }
 }
@@ -213,7 +207,7 @@ pub(crate) fn inconsistencies(
         Mark::NotNeeded | Mark::Set | Mark::Missing => None,
     }));
     let stage = stage(controllers, nodes);
-    let serves = matches!(stage, Stage::Controllers | Stage::Nodes { .. } | Stage::Migrated);
+    let serves = matches!(stage, MigrationStage::Controllers | MigrationStage::Nodes { .. } | MigrationStage::Migrated);
     let unserved = ours().filter(|item| item.blocked.is_some()).count();
     if let Some(first) = ours().find(|item| item.blocked.is_some()).filter(|_| serves) {
         found.push(Inconsistency::Unserved { objects: unserved, example: first.title() });

@@ -12,10 +12,10 @@ use crate::nodes::NodesSay;
 use crate::obstacle::list;
 use crate::stage::ControllersSay;
 
-/// One step.
+/// A step of an operator: what to do, whether it is done, and what to type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Step {
+pub struct MigrationStep {
     /// What is to be done.
     pub title: String,
     /// Whether it is.
@@ -69,7 +69,7 @@ impl Situation<'_> {
     }
 
     /// S4-35.
-    pub(crate) fn up(&self) -> Vec<Step> {
+    pub(crate) fn up(&self) -> Vec<MigrationStep> {
         let mut steps = Vec::from([self.install(), self.resolve(), self.switch_controllers(), self.switch_nodes()]);
         steps.push(self.complete());
         // What comes after a step that is blocked waits for it; what is done stays done.
@@ -82,7 +82,7 @@ impl Situation<'_> {
         steps
     }
 
-    fn install(&self) -> Step {
+    fn install(&self) -> MigrationStep {
         let driver = self.plugin.driver();
         let (state, note, nodes) = match self.nodes {
             NodesSay::Nothing => (StepState::Unknown, UNKNOWN_NODES.to_string(), Vec::new()),
@@ -97,10 +97,10 @@ impl Situation<'_> {
         let look = "kubectl get csinode -o custom-columns=NODE:.metadata.name,DRIVERS:.spec.drivers[*].name";
         let own = format!("# deploy driver {driver} with its provisioner, attacher and resizer");
         let commands = if state == StepState::Done { Vec::new() } else { Vec::from([own, look.into()]) };
-        Step { title: format!("Install driver {driver} on every node"), state, note, nodes, commands }
+        MigrationStep { title: format!("Install driver {driver} on every node"), state, note, nodes, commands }
     }
 
-    fn resolve(&self) -> Step {
+    fn resolve(&self) -> MigrationStep {
         let (state, note) = match self.blocking {
             0 if self.unseen.is_empty() => (StepState::Done, "nothing stands in the way".to_string()),
             0 => {
@@ -111,10 +111,16 @@ impl Situation<'_> {
             1 => (StepState::Blocked, "1 obstacle, named above".to_string()),
             many => (StepState::Blocked, format!("{many} obstacles, named above")),
         };
-        Step { title: "Resolve what stands in the way".into(), state, note, nodes: Vec::new(), commands: Vec::new() }
+        MigrationStep {
+            title: "Resolve what stands in the way".into(),
+            state,
+            note,
+            nodes: Vec::new(),
+            commands: Vec::new(),
+        }
     }
 
-    fn switch_controllers(&self) -> Step {
+    fn switch_controllers(&self) -> MigrationStep {
         let (state, note) = match self.controllers {
             ControllersSay::On => (StepState::Done, "volumes and claims are marked".to_string()),
             ControllersSay::Off => (StepState::ToDo, "no volume or claim is marked".to_string()),
@@ -129,10 +135,10 @@ impl Situation<'_> {
             Vec::from([format!("# restart kube-controller-manager with {}", self.gates(true)), marks()])
         };
         let title = "Switch the controllers on; nodes go on as before until they say otherwise".into();
-        Step { title, state, note, nodes: Vec::new(), commands }
+        MigrationStep { title, state, note, nodes: Vec::new(), commands }
     }
 
-    fn switch_nodes(&self) -> Step {
+    fn switch_nodes(&self) -> MigrationStep {
         let (state, note, nodes) = match self.nodes {
             NodesSay::Nothing => (StepState::Unknown, UNKNOWN_NODES.to_string(), Vec::new()),
             NodesSay::This(known) if known.all_migrated() => {
@@ -146,7 +152,7 @@ impl Situation<'_> {
             }
         };
         let commands = if state == StepState::Done { Vec::new() } else { self.node_commands(true) };
-        Step { title: "Switch one node after the other, each drained".into(), state, note, nodes, commands }
+        MigrationStep { title: "Switch one node after the other, each drained".into(), state, note, nodes, commands }
     }
 
     fn node_commands(&self, on: bool) -> Vec<String> {
@@ -163,7 +169,7 @@ impl Situation<'_> {
         ])
     }
 
-    fn complete(&self) -> Step {
+    fn complete(&self) -> MigrationStep {
         let own = self.plugin.gate();
         let later = format!("InTreePlugin{}Unregister", own.trim_start_matches("CSIMigration"));
         let (state, note) = match self.nodes {
@@ -177,7 +183,7 @@ impl Situation<'_> {
             "# restart kube-controller-manager, then each kubelet, with \
              --feature-gates=CSIMigration=true,{own}=true,{later}=true"
         )]);
-        Step {
+        MigrationStep {
             title: "Retire the plugin; there is no way back after it is gone".into(),
             state,
             note,
@@ -187,7 +193,7 @@ impl Situation<'_> {
     }
 
     /// S4-36: the nodes first, the controllers last.
-    pub(crate) fn down(&self) -> Vec<Step> {
+    pub(crate) fn down(&self) -> Vec<MigrationStep> {
         let (state, note, nodes) = match self.nodes {
             NodesSay::Nothing => (StepState::Unknown, UNKNOWN_NODES.to_string(), Vec::new()),
             NodesSay::This(known) if known.migrated.is_empty() => {
@@ -204,7 +210,7 @@ impl Situation<'_> {
         };
         let commands = if state == StepState::Done { Vec::new() } else { self.node_commands(false) };
         let title = "Switch one node after the other back, each drained".into();
-        let first = Step { title, state, note, nodes, commands };
+        let first = MigrationStep { title, state, note, nodes, commands };
         let (state, note) = match self.controllers {
             ControllersSay::Off => (StepState::Done, "no volume or claim is marked".to_string()),
             ControllersSay::On => (StepState::ToDo, "volumes and claims are marked".to_string()),
@@ -220,7 +226,7 @@ impl Situation<'_> {
             }
         };
         let title = "Only then switch the controllers off; they take the marks away".into();
-        Vec::from([first, Step { title, state, note, nodes: Vec::new(), commands }])
+        Vec::from([first, MigrationStep { title, state, note, nodes: Vec::new(), commands }])
     }
 }
 

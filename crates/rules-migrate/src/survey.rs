@@ -33,7 +33,7 @@ pub struct Survey {
     pub(crate) native: BTreeMap<Plugin, usize>,
 }
 
-/// A node.
+/// What a Node and its CSINode say together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NodeFacts {
     /// Its labels that name zones.
@@ -51,7 +51,7 @@ pub(crate) struct CsiFacts {
     pub(crate) migrated: Option<String>,
 }
 
-/// An attachment.
+/// What is kept of a VolumeAttachment.
 #[derive(Clone, Debug)]
 pub(crate) struct AttachmentFacts {
     pub(crate) name: String,

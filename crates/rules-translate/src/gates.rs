@@ -47,7 +47,6 @@ pub enum GateError {
     BothWays(String),
     /// A switch asks for what another one forbids.
     Contradiction {
-        /// Asks.
         asks: String,
         /// Forbids, as it was said; a plugin's own gate that is off by default forbids too.
         forbids: &'static str,

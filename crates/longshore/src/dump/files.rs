@@ -78,8 +78,8 @@ fn one(name: &str, bytes: Vec<u8>, hand: &mut dyn FnMut(&str, &str) -> Result<()
             hand(&name, std::str::from_utf8(bytes).map_err(|_| format!("{name} is not UTF-8 text"))?)
         })
         .map_err(|problem| match problem {
-            tar::Problem::Archive(what) => format!("{name} cannot be read as a tar archive: {what}"),
-            tar::Problem::Content(sentence) => sentence,
+            tar::TarProblem::Archive(what) => format!("{name} cannot be read as a tar archive: {what}"),
+            tar::TarProblem::Content(sentence) => sentence,
         })?;
         return if held > 0 { Ok(()) } else { Err(format!("{name} holds no .yaml, .yml or .json file")) };
     }

@@ -277,7 +277,8 @@ mod tests {
             "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: PersistentVolume\n  metadata:\n    name: a\n\
              - apiVersion: v1\n  kind: Node\n  metadata: {name: b}\n\
              - apiVersion: v1\n  kind: Secret\nkind: List\nmetadata:\n  resourceVersion: \"\"\n",
-            "kind: List\napiVersion: v1\nitems:\n\u{20} - {apiVersion: v1, kind: PersistentVolume, metadata: {name: a}}\n\
+            "kind: List\napiVersion: v1\nitems:\n\
+             \u{20} - {apiVersion: v1, kind: PersistentVolume, metadata: {name: a}}\n\
              \u{20} # next\n\u{20} - apiVersion: v1\n    kind: Node\n    metadata:\n      name: b\n\
              \u{20} - apiVersion: v1\n    kind: Secret\n",
             "---\napiVersion: v1\nkind: PersistentVolume\nmetadata:\n  name: a\n---\n# nothing\n---\n\

@@ -3,7 +3,7 @@
 const BLOCK: usize = 512;
 
 /// Why an archive cannot be read.
-pub enum Problem {
+pub enum TarProblem {
     /// It is damaged.
     Archive(&'static str),
     /// What it holds is wrong, in a sentence.
@@ -16,10 +16,10 @@ pub fn is_archive(name: &str, bytes: &[u8]) -> bool {
 }
 
 /// Hands over every plain file in an archive.
-pub fn each(bytes: &[u8], hand: &mut dyn FnMut(&str, &[u8]) -> Result<(), String>) -> Result<(), Problem> {
+pub fn each(bytes: &[u8], hand: &mut dyn FnMut(&str, &[u8]) -> Result<(), String>) -> Result<(), TarProblem> {
     let (mut at, mut long_name) = (0, None);
     if bytes.len() < BLOCK {
-        return Err(Problem::Archive("it is too short"));
+        return Err(TarProblem::Archive("it is too short"));
     }
     while let Some(header) = bytes.get(at..at + BLOCK) {
         // Two empty blocks end an archive; what follows is filling.
@@ -27,16 +27,16 @@ pub fn each(bytes: &[u8], hand: &mut dyn FnMut(&str, &[u8]) -> Result<(), String
             return Ok(());
         }
         if number(&header[148..156]) != Some(sum(header)) {
-            return Err(Problem::Archive("the checksum of an entry is wrong"));
+            return Err(TarProblem::Archive("the checksum of an entry is wrong"));
         }
-        let size = number(&header[124..136]).ok_or(Problem::Archive("the size of an entry is no number"))?;
+        let size = number(&header[124..136]).ok_or(TarProblem::Archive("the size of an entry is no number"))?;
         let start = at + BLOCK;
         let content = start.checked_add(size).and_then(|end| bytes.get(start..end));
-        let content = content.ok_or(Problem::Archive("it ends in the middle of a file"))?;
+        let content = content.ok_or(TarProblem::Archive("it ends in the middle of a file"))?;
         match header[156] {
             b'0' | 0 => {
                 let name = long_name.take().unwrap_or_else(|| short_name(header));
-                hand(&name, content).map_err(Problem::Content)?;
+                hand(&name, content).map_err(TarProblem::Content)?;
             }
             // GNU's way and POSIX' way to write a name that is too long for its field.
             b'L' => long_name = Some(text(content)),
@@ -47,7 +47,7 @@ pub fn each(bytes: &[u8], hand: &mut dyn FnMut(&str, &[u8]) -> Result<(), String
         at = start + size.div_ceil(BLOCK) * BLOCK;
     }
     // Some programs leave the empty blocks out.
-    if at >= bytes.len() { Ok(()) } else { Err(Problem::Archive("it ends in the middle of an entry")) }
+    if at >= bytes.len() { Ok(()) } else { Err(TarProblem::Archive("it ends in the middle of an entry")) }
 }
 
 /// A number in octal digits, or for large files in bytes.

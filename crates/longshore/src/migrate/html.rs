@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use rules_migrate::{Item, Obstacle, Plan, PluginPlan, Step, StepState};
+use rules_migrate::{Item, MigrationObstacle, MigrationPlan, MigrationStep, PluginPlan, StepState};
 
 use super::text;
 
@@ -11,8 +11,8 @@ h1,h2,h3{line-height:1.2}table{border-collapse:collapse}td,th{border:1px solid #
 pre{background:#f4f4f4;padding:.5em;overflow-x:auto}.done{color:#176f2c}.blocked,.bad{color:#a40000}\
 .unknown{color:#7a5900}summary{cursor:pointer}";
 
-/// The page.
-pub fn page(plan: &Plan, items: &[&Item]) -> String {
+/// Everything a plan says, with every object at the end.
+pub fn page(plan: &MigrationPlan, items: &[&Item]) -> String {
     let mut page = format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Migration to CSI</title>\
          <style>{STYLE}</style></head><body>\n<h1>Migration of in-tree volumes to CSI drivers</h1>\n"
@@ -41,7 +41,7 @@ pub fn page(plan: &Plan, items: &[&Item]) -> String {
     page
 }
 
-fn summary(page: &mut String, plan: &Plan) {
+fn summary(page: &mut String, plan: &MigrationPlan) {
     page.push_str("<table><tr><th>plugin</th><th>driver</th><th>state</th><th>objects</th><th>in the way</th></tr>\n");
     for one in &plan.plugins {
         let blocking = one.obstacles.iter().filter(|obstacle| obstacle.blocks()).count();
@@ -68,14 +68,14 @@ fn section(page: &mut String, one: &PluginPlan) {
         });
         page.push_str("</ul>\n");
     }
-    let (blocking, others): (Vec<_>, Vec<_>) = one.obstacles.iter().cloned().partition(Obstacle::blocks);
+    let (blocking, others): (Vec<_>, Vec<_>) = one.obstacles.iter().cloned().partition(MigrationObstacle::blocks);
     list(page, "In the way", &blocking);
     list(page, "To know", &others);
     steps(page, "The way there", &one.steps);
     steps(page, "The way back", &one.back);
 }
 
-fn list(page: &mut String, title: &str, obstacles: &[Obstacle]) {
+fn list(page: &mut String, title: &str, obstacles: &[MigrationObstacle]) {
     if obstacles.is_empty() {
         return;
     }
@@ -86,7 +86,7 @@ fn list(page: &mut String, title: &str, obstacles: &[Obstacle]) {
     page.push_str("</ul>\n");
 }
 
-fn steps(page: &mut String, title: &str, steps: &[Step]) {
+fn steps(page: &mut String, title: &str, steps: &[MigrationStep]) {
     let _ = writeln!(page, "<h3>{title}</h3>\n<ol>");
     for step in steps {
         let class = match step.state {

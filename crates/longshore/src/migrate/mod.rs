@@ -12,12 +12,12 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
 use io_kube::Kube;
-use rules_migrate::{Item, Plan, Survey, Verdict};
+use rules_migrate::{Item, MigrationPlan, MigrationVerdict, Survey};
 use serde::Serialize;
 
 use crate::dump::{Found, each_file, each_object};
 use crate::out;
-use progress::Progress;
+use progress::ReadProgress;
 
 /// `longshore migrate`.
 #[derive(Args, Clone)]
@@ -27,12 +27,12 @@ Nothing is ever written. docs/migration.md is the playbook.")]
 pub struct Migrate {
     /// What to do.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: MigrateCommand,
 }
 
 /// What to do.
 #[derive(Subcommand, Clone)]
-pub enum Command {
+pub enum MigrateCommand {
     /// Say what each in-tree object becomes, what stands in the way, the steps in their order, and how to go back
     Plan(PlanArgs),
     /// Say how far a migration has come and what does not fit together; exits with 0 if all fits, 1 if not, 3 if too
@@ -90,9 +90,9 @@ pub enum PlanOutput {
 /// A plan as it is printed for programs.
 #[derive(Serialize)]
 struct Printed<'a> {
-    verdict: Verdict,
+    verdict: MigrationVerdict,
     #[serde(flatten)]
-    plan: &'a Plan,
+    plan: &'a MigrationPlan,
     #[serde(skip_serializing_if = "Option::is_none")]
     objects: Option<Vec<&'a Item>>,
 }
@@ -100,8 +100,8 @@ struct Printed<'a> {
 /// Reads and prints. Whatever is wrong with the input is one sentence, and then nothing is printed.
 pub async fn command(args: Migrate) -> anyhow::Result<ExitCode> {
     let input = match &args.command {
-        Command::Plan(plan) => &plan.input,
-        Command::Check(check) => &check.input,
+        MigrateCommand::Plan(plan) => &plan.input,
+        MigrateCommand::Check(check) => &check.input,
     };
     let survey = match read(input).await {
         Ok(survey) => survey,
@@ -112,7 +112,7 @@ pub async fn command(args: Migrate) -> anyhow::Result<ExitCode> {
     };
     let plan = survey.plan();
     match &args.command {
-        Command::Plan(args) => {
+        MigrateCommand::Plan(args) => {
             let items = |wanted: bool| wanted.then(|| survey.items());
             match args.output {
                 PlanOutput::Text => out::say(text::plan(&plan, items(args.details).as_deref()).trim_end()),
@@ -124,7 +124,7 @@ pub async fn command(args: Migrate) -> anyhow::Result<ExitCode> {
             }
             Ok(ExitCode::SUCCESS)
         }
-        Command::Check(args) => {
+        MigrateCommand::Check(args) => {
             match args.output {
                 crate::args::Output::Text => out::say(text::check(&plan).trim_end()),
                 crate::args::Output::Json => {
@@ -133,9 +133,9 @@ pub async fn command(args: Migrate) -> anyhow::Result<ExitCode> {
                 }
             }
             Ok(match plan.verdict() {
-                Verdict::Consistent => ExitCode::SUCCESS,
-                Verdict::Inconsistent => ExitCode::from(1),
-                Verdict::Unknown => ExitCode::from(3),
+                MigrationVerdict::Consistent => ExitCode::SUCCESS,
+                MigrationVerdict::Inconsistent => ExitCode::from(1),
+                MigrationVerdict::Unknown => ExitCode::from(3),
             })
         }
     }
@@ -159,7 +159,7 @@ async fn read(input: &Input) -> Result<Survey, String> {
 async fn cluster(kubeconfig: PathBuf) -> Result<Survey, String> {
     let kube = Kube::from_kubeconfig(&kubeconfig).await.map_err(|error| out::sentence(&error.into()))?;
     let mut survey = Survey::default();
-    let mut progress = Progress::new();
+    let mut progress = ReadProgress::new();
     for kind in Survey::KINDS {
         let (_, objects) = kube.list(kind).await.map_err(|error| {
             out::sentence(&anyhow::Error::from(error).context(format!("cannot list objects of kind {kind}")))
@@ -174,7 +174,7 @@ async fn cluster(kubeconfig: PathBuf) -> Result<Survey, String> {
 fn dump(files: &[PathBuf]) -> Result<Survey, String> {
     let mut survey = Survey::default();
     let mut others: BTreeMap<String, usize> = BTreeMap::new();
-    let mut progress = Progress::new();
+    let mut progress = ReadProgress::new();
     each_file(files, &mut |name, text| {
         each_object(name, text, &Survey::KINDS, &mut |found| {
             match found {

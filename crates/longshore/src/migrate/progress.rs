@@ -6,16 +6,16 @@ use std::io::{IsTerminal, Write};
 const EVERY: usize = 1_000;
 
 /// A line on the terminal that is written over and over, and gone in the end; nothing where there is no terminal.
-pub struct Progress {
+pub struct ReadProgress {
     shown: bool,
     next: usize,
     looked_at: bool,
 }
 
-impl Progress {
+impl ReadProgress {
     /// Nothing has been read.
-    pub fn new() -> Progress {
-        Progress { shown: false, next: EVERY, looked_at: std::io::stderr().is_terminal() }
+    pub fn new() -> ReadProgress {
+        ReadProgress { shown: false, next: EVERY, looked_at: std::io::stderr().is_terminal() }
     }
 
     /// So many objects have been read.
@@ -29,7 +29,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for ReadProgress {
     fn drop(&mut self) {
         if self.shown {
             let _ = write!(std::io::stderr().lock(), "\r\x1b[K");

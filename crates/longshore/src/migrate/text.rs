@@ -3,14 +3,15 @@
 use std::fmt::Write;
 
 use rules_migrate::{
-    Becomes, ControllersSay, Item, Mark, NodesSay, Obstacle, Plan, PluginPlan, Stage, Step, StepState, Verdict,
+    Becomes, ControllersSay, Item, Mark, MigrationObstacle, MigrationPlan, MigrationStage, MigrationStep,
+    MigrationVerdict, NodesSay, PluginPlan, StepState,
 };
 
 /// How many obstacles or nodes are named before the rest is a number.
 const SHOWN: usize = 20;
 
 /// The plan; every object too if these are its objects.
-pub fn plan(plan: &Plan, items: Option<&[&Item]>) -> String {
+pub fn plan(plan: &MigrationPlan, items: Option<&[&Item]>) -> String {
     let mut text = summary(plan);
     for one in &plan.plugins {
         let _ = writeln!(text, "\n{} → {}", one.plugin, one.driver);
@@ -28,7 +29,7 @@ pub fn plan(plan: &Plan, items: Option<&[&Item]>) -> String {
 }
 
 /// How far everything has come, and what does not fit together.
-pub fn check(plan: &Plan) -> String {
+pub fn check(plan: &MigrationPlan) -> String {
     let mut text = String::new();
     unseen(&mut text, plan);
     if plan.plugins.is_empty() {
@@ -41,16 +42,16 @@ pub fn check(plan: &Plan) -> String {
         });
     }
     let verdict = match plan.verdict() {
-        Verdict::Consistent => "everything that was seen fits together",
-        Verdict::Inconsistent => "this does not fit together",
-        Verdict::Unknown => "too little was seen to tell whether it fits together",
+        MigrationVerdict::Consistent => "everything that was seen fits together",
+        MigrationVerdict::Inconsistent => "this does not fit together",
+        MigrationVerdict::Unknown => "too little was seen to tell whether it fits together",
     };
     let _ = writeln!(text, "{verdict}");
     text
 }
 
 /// What was seen, and one line for each plugin.
-fn summary(plan: &Plan) -> String {
+fn summary(plan: &MigrationPlan) -> String {
     let mut text = String::new();
     let seen: Vec<String> = plan.seen.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
     let _ = writeln!(text, "seen: {}", seen.join(", "));
@@ -80,7 +81,7 @@ fn summary(plan: &Plan) -> String {
     text
 }
 
-fn unseen(text: &mut String, plan: &Plan) {
+fn unseen(text: &mut String, plan: &MigrationPlan) {
     if !plan.unseen.is_empty() {
         let kinds: Vec<&str> = plan.unseen.iter().map(|kind| kind.name()).collect();
         let _ = writeln!(text, "not seen, so nothing is known of them: {}", kinds.join(", "));
@@ -88,14 +89,14 @@ fn unseen(text: &mut String, plan: &Plan) {
 }
 
 /// How far the migration of a plugin has come.
-pub fn stage(stage: Stage) -> String {
+pub fn stage(stage: MigrationStage) -> String {
     match stage {
-        Stage::Unknown => "how far it has come is not known, because no node was seen".into(),
-        Stage::NotBegun => "not begun: the plugin serves its volumes".into(),
-        Stage::Controllers => "the controllers are switched, no node is".into(),
-        Stage::Nodes { done, of } => format!("under way: {done} of {of} nodes are switched"),
-        Stage::Migrated => "migrated: on every node the driver serves the volumes".into(),
-        Stage::Disputed => "stuck: nodes are switched, and the controllers are not".into(),
+        MigrationStage::Unknown => "how far it has come is not known, because no node was seen".into(),
+        MigrationStage::NotBegun => "not begun: the plugin serves its volumes".into(),
+        MigrationStage::Controllers => "the controllers are switched, no node is".into(),
+        MigrationStage::Nodes { done, of } => format!("under way: {done} of {of} nodes are switched"),
+        MigrationStage::Migrated => "migrated: on every node the driver serves the volumes".into(),
+        MigrationStage::Disputed => "stuck: nodes are switched, and the controllers are not".into(),
     }
 }
 
@@ -145,7 +146,8 @@ pub fn nodes(say: &NodesSay) -> String {
 
 fn obstacles(text: &mut String, one: &PluginPlan, all: bool) {
     for (title, blocks) in [("in the way:", true), ("to know:", false)] {
-        let these: Vec<&Obstacle> = one.obstacles.iter().filter(|obstacle| obstacle.blocks() == blocks).collect();
+        let these: Vec<&MigrationObstacle> =
+            one.obstacles.iter().filter(|obstacle| obstacle.blocks() == blocks).collect();
         if these.is_empty() {
             continue;
         }
@@ -170,7 +172,7 @@ pub fn state(state: StepState) -> &'static str {
     }
 }
 
-fn steps(text: &mut String, title: &str, steps: &[Step]) {
+fn steps(text: &mut String, title: &str, steps: &[MigrationStep]) {
     let _ = writeln!(text, "  {title}");
     for (number, step) in steps.iter().enumerate() {
         let note = if step.note.is_empty() { String::new() } else { format!(": {}", step.note) };

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use api::{Kind, Object};
 use serde_json::{Value, json};
 
-use crate::{Plan, PluginPlan, Survey};
+use crate::{MigrationPlan, PluginPlan, Survey};
 
 pub(crate) const EBS: &str = "ebs.csi.aws.com";
 pub(crate) const PLUGIN: &str = "kubernetes.io/aws-ebs";
@@ -65,7 +65,7 @@ impl Cluster {
             .with(Kind::CSINode, json!({ "metadata": metadata, "spec": { "drivers": drivers } }))
     }
 
-    pub(crate) fn plan(&self) -> Plan {
+    pub(crate) fn plan(&self) -> MigrationPlan {
         self.0.plan()
     }
 

@@ -7,11 +7,11 @@ use api::Kind;
 use serde_json::json;
 
 use super::{Cluster, EBS, PLUGIN};
-use crate::{ControllersSay, Stage, Step, StepState, Verdict};
+use crate::{ControllersSay, MigrationStage, MigrationStep, MigrationVerdict, StepState};
 
 use StepState::{Blocked, Done, ToDo, Unknown};
 
-fn states(steps: &[Step]) -> Vec<StepState> {
+fn states(steps: &[MigrationStep]) -> Vec<StepState> {
     steps.iter().map(|step| step.state).collect()
 }
 
@@ -26,10 +26,15 @@ fn the_way_there_and_back_in_stages() {
         Cluster::live().provisioned("a", marked).node("n1", true, one).node("n2", true, two).only()
     };
     for (plan, stage, up, down) in [
-        (at(false, false, false), Stage::NotBegun, [Done, Done, ToDo, ToDo, Blocked], [Done, Done]),
-        (at(true, false, false), Stage::Controllers, [Done, Done, Done, ToDo, Blocked], [Done, ToDo]),
-        (at(true, true, false), Stage::Nodes { done: 1, of: 2 }, [Done, Done, Done, ToDo, Blocked], [ToDo, ToDo]),
-        (at(true, true, true), Stage::Migrated, [Done, Done, Done, Done, Unknown], [ToDo, ToDo]),
+        (at(false, false, false), MigrationStage::NotBegun, [Done, Done, ToDo, ToDo, Blocked], [Done, Done]),
+        (at(true, false, false), MigrationStage::Controllers, [Done, Done, Done, ToDo, Blocked], [Done, ToDo]),
+        (
+            at(true, true, false),
+            MigrationStage::Nodes { done: 1, of: 2 },
+            [Done, Done, Done, ToDo, Blocked],
+            [ToDo, ToDo],
+        ),
+        (at(true, true, true), MigrationStage::Migrated, [Done, Done, Done, Done, Unknown], [ToDo, ToDo]),
     ] {
         assert_eq!(plan.stage, stage);
         assert_eq!(states(&plan.steps), up, "{stage:?}");
@@ -61,39 +66,35 @@ fn a_dump_without_nodes_says_nothing_of_nodes() {
         Cluster::new().provisioned("a", true).with(Kind::Node, nodes_alone),
     ] {
         let plan = cluster.only();
-        assert_eq!(plan.stage, Stage::Unknown);
+        assert_eq!(plan.stage, MigrationStage::Unknown);
         assert_eq!(states(&plan.steps), [Unknown, Unknown, Done, Unknown, Unknown]);
         assert_eq!(states(&plan.back), [Unknown, ToDo]);
         assert_eq!(plan.steps[0].note, "no CSINode was seen, so nothing is known of nodes");
-        assert_eq!(cluster.plan().verdict(), Verdict::Unknown);
+        assert_eq!(cluster.plan().verdict(), MigrationVerdict::Unknown);
         assert!(cluster.plan().unseen.contains(&Kind::CSINode));
     }
     // A cluster that was asked and has none is no better: there is no node that could be switched.
-    assert_eq!(Cluster::live().provisioned("a", true).only().stage, Stage::Unknown);
+    assert_eq!(Cluster::live().provisioned("a", true).only().stage, MigrationStage::Unknown);
 }
 
 // S4-32, the last row.
 #[test]
 fn nodes_that_expect_a_driver_the_controllers_do_not_attach_for_are_disputed() {
     let cluster = Cluster::live().provisioned("a", false).node("n1", true, true).node("n2", true, false);
-    assert_eq!(cluster.only().stage, Stage::Disputed);
+    assert_eq!(cluster.only().stage, MigrationStage::Disputed);
     assert_eq!(
         complaints(&cluster),
-        [
-            "n1 leave kubernetes.io/aws-ebs to its driver, and the controllers have CSIMigrationAWS off: no volume of it \
-             is attached there; switch the controllers on, or the nodes off"
-        ]
+        ["kubernetes.io/aws-ebs is left to its driver on n1, and the controllers have CSIMigrationAWS off: no \
+             volume of it is attached there; switch the controllers on, or the nodes off"]
     );
-    assert_eq!(cluster.plan().verdict(), Verdict::Inconsistent);
+    assert_eq!(cluster.plan().verdict(), MigrationVerdict::Inconsistent);
 }
 
 // S4-3, S4-33, S4-42: each alone.
 #[test]
 fn what_does_not_fit_together_is_named() {
     let absent = Cluster::live().provisioned("a", true).node("n1", false, true).node("n2", true, true);
-    assert!(
-        complaints(&absent)[0].starts_with("n1 leave kubernetes.io/aws-ebs to driver ebs.csi.aws.com, which is not")
-    );
+    assert!(complaints(&absent)[0].starts_with("kubernetes.io/aws-ebs is left to driver ebs.csi.aws.com on n1, where"));
 
     let partly = Cluster::live().provisioned("a", true).provisioned("b", false).node("n", true, true);
     assert_eq!(partly.only().controllers, ControllersSay::Partly { marked: 1, unmarked: 1 });
@@ -106,7 +107,11 @@ fn what_does_not_fit_together_is_named() {
     let attachment = json!({ "metadata": { "name": "va" }, "spec": { "attacher": EBS, "nodeName": "n",
         "source": { "persistentVolumeName": "a" } }, "status": { "attached": true } });
     let early = Cluster::live().provisioned("a", true).node("n", true, false).with(Kind::VolumeAttachment, attachment);
-    assert!(complaints(&early)[0].contains("the node was switched without being drained"), "{:?}", complaints(&early));
+    assert!(
+        complaints(&early)[0].contains("node or controllers were switched without a drain"),
+        "{:?}",
+        complaints(&early)
+    );
 
     let lost = Cluster::live().provisioned("a", true).volume("bad", "aws://x", json!({})).node("n", true, true);
     assert!(complaints(&lost)[0].starts_with("1 objects cannot be translated, such as PersistentVolume bad"));
@@ -126,7 +131,7 @@ fn claims_show_whether_the_controllers_are_on() {
     let base = || Cluster::live().with(Kind::StorageClass, class.clone()).node("n", true, false);
     assert_eq!(base().only().controllers, ControllersSay::Nothing);
     let on = base().with(Kind::PersistentVolumeClaim, claim("gp2"));
-    assert_eq!((on.only().controllers, on.only().stage), (ControllersSay::On, Stage::Controllers));
+    assert_eq!((on.only().controllers, on.only().stage), (ControllersSay::On, MigrationStage::Controllers));
     // One of the driver's own classes says nothing.
     let native = base().with(Kind::PersistentVolumeClaim, claim("native"));
     assert_eq!(native.only().controllers, ControllersSay::Nothing);
@@ -156,5 +161,5 @@ fn pods_that_a_drain_moves_are_counted() {
 fn a_cluster_without_in_tree_objects_has_nothing_to_migrate() {
     let plan = Cluster::live().node("n", true, true).plan();
     assert!(plan.plugins.is_empty() && plan.unseen.is_empty());
-    assert_eq!(plan.verdict(), Verdict::Consistent);
+    assert_eq!(plan.verdict(), MigrationVerdict::Consistent);
 }

@@ -46,7 +46,7 @@ fn gates_set_the_phase_of_each_plugin() {
     }
 }
 
-// S4-3, S4-5: Kubernetes later had a gate for the code of each plugin, under two names; it counts before the one for all.
+// S4-3, S4-5: Kubernetes later had a gate for the code of each plugin, under two names. It counts before that for all.
 #[test]
 fn the_code_of_each_plugin_has_a_gate_of_its_own() {
     let of = |gates: &[(&str, bool)]| Migration::of_gates(gates.iter().copied()).unwrap();
