@@ -12,6 +12,7 @@ use io_kube::Scope;
 use io_run::{Controller, Drivers, Manager};
 use rules_node::{DriverFacts, Local as NodeLocal, Node as NodeRules};
 use rules_registrar::{Local as RegistrarLocal, MachineFacts, NODE_LEASES, RegisteredDriver, Registrar};
+use rules_translate::Migration;
 use tokio::sync::mpsc;
 
 use crate::layout::{Layout, text};
@@ -40,11 +41,13 @@ impl NodeAgent {
         layout: &Layout,
         name: &str,
         lease_seconds: u32,
+        migration: Migration,
     ) -> Result<NodeAgent> {
         let incarnation = format!("{:x}", manager.clock().now().0);
         let local = found(host, layout, name, &incarnation)?;
         let node = manager.add::<NodeRules>(GROUP, local).start();
         let mut registered = RegistrarLocal::new(name, incarnation).on(machine_facts(name));
+        registered.migrated_plugins = migration.annotation();
         registered.looking_since = manager.clock().now();
         registered.lease_seconds = Some(lease_seconds);
         let lease = Scope { namespace: NODE_LEASES.into(), name: name.into(), ..Scope::default() };

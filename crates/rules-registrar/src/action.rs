@@ -13,6 +13,7 @@ use crate::limit::LimitAsked;
 use crate::local::{
     Local, MachineFacts, NodeAbilities, NodeInfo, PluginAtSocket, RegisteredDriver, RegistrationProgress, Socket,
 };
+use crate::migrated;
 
 /// What the registrar does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -71,6 +72,8 @@ pub enum Action {
         /// The object as seen.
         only_if: Precondition,
     },
+    /// List the in-tree plugins that the node has left to drivers; `None` takes the list away.
+    ListMigrated { name: String, only_if: Precondition, plugins: Option<String> },
     /// Set the list of drivers.
     SetDrivers {
         /// The node's name.
@@ -124,6 +127,7 @@ impl control::Action for Action {
             Action::RenewLease { .. } => "RenewLease",
             Action::CreateCsiNode { .. } => "CreateCSINode",
             Action::DeleteCsiNode { .. } => "DeleteCSINode",
+            Action::ListMigrated { .. } => "ListMigrated",
             Action::SetDrivers { .. } => "SetDrivers",
             Action::AskWho(_) => "AskWho",
             Action::AskOptions(_) => "AskOptions",
@@ -156,6 +160,7 @@ impl control::Action for Action {
                 only_if: only_if.clone(),
                 grace_seconds: None,
             }),
+            Action::ListMigrated { name, only_if, plugins } => migrated::list(name, only_if, plugins.as_ref()),
             Action::SetDrivers { name, only_if, drivers } => {
                 patch(Kind::CSINode, name, None, only_if, json!({ "spec": { "drivers": drivers } }))
             }
@@ -264,7 +269,7 @@ fn create_csi_node(name: &str, node_uid: &str) -> Effect {
     Effect::Write(Write::Create { target: ObjectRef::cluster(Kind::CSINode, name), body })
 }
 
-fn patch(
+pub(crate) fn patch(
     kind: Kind,
     name: &str,
     subresource: Option<Subresource>,
@@ -301,6 +306,7 @@ impl Action {
             | Action::RenewLease { .. }
             | Action::CreateCsiNode { .. }
             | Action::DeleteCsiNode { .. }
+            | Action::ListMigrated { .. }
             | Action::SetDrivers { .. } => None,
         }
     }

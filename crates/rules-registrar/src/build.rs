@@ -24,6 +24,7 @@ pub(crate) fn view(key: &Key, cache: &Cache, local: &Local) -> View {
             name: local.node.clone(),
             incarnation: local.incarnation.clone(),
             machine: local.machine.clone(),
+            migrated_plugins: local.migrated_plugins.clone(),
             absent: absent(node.as_deref(), &csi_node, local),
             node,
             csi_node,

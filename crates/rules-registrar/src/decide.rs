@@ -13,6 +13,7 @@ use crate::judge;
 use crate::lease;
 use crate::limit;
 use crate::local::{MachineFacts, NodeInfo, PluginAtSocket, RegistrationProgress};
+use crate::migrated;
 use crate::view::{CsiNodeSide, NodeObject, SelfView, SocketView, View};
 
 /// How long a driver may be without a socket before the node's objects no longer name it: a restart takes less.
@@ -68,6 +69,9 @@ fn introduce(now: Timestamp, view: &SelfView) -> Decision<Action, Reason> {
         }
         CsiNodeSide::Ours(csi_node) => csi_node,
     };
+    if let Some(list) = migrated::decide(view, csi_node) {
+        return list;
+    }
     // KL-24: only now.
     if let Some(why) = untold(now, view, node) {
         let (others, held): (Vec<_>, Vec<_>) =

@@ -10,7 +10,7 @@
 //! NodeGetCapabilities, NotifyRegistrationStatus.
 //!
 //! Writes: Node (create; metadata; the Ready condition and what the machine is), Lease (create; renewal), CSINode
-//! (create, delete when it belongs to another Node of the same name, its driver list).
+//! (create, delete when it belongs to another Node of the same name, its driver list, its list of migrated plugins).
 //!
 //! Only reads: `volumesInUse` of the Node, to know whether a driver entry may be taken away; CSIDriver and
 //! VolumeAttachment, to know when a driver is asked again how many volumes the node takes.
@@ -39,6 +39,7 @@ mod lease;
 mod limit;
 mod local;
 mod marker;
+mod migrated;
 mod reason;
 mod standing;
 #[cfg(test)]

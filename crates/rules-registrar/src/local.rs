@@ -24,6 +24,8 @@ pub struct Local {
     pub keeps_lease: bool,
     /// For how long that Lease counts; 40 s, as kubelet's, unless somebody says otherwise.
     pub lease_seconds: Option<u32>,
+    /// In-tree plugins that this node has left to drivers, as its CSINode lists them; `None` for none.
+    pub migrated_plugins: Option<String>,
     /// Since when drivers have been without a socket, by name.
     pub absent: BTreeMap<String, Timestamp>,
     /// Since when this incarnation has been looking: nobody has been away for longer.

@@ -23,6 +23,8 @@ control::reasons! {
         CSINodeMissing,
         /// The CSINode object belongs to an earlier node of the same name.
         CSINodeOfAnotherNode,
+        /// The CSINode object does not list the in-tree plugins that the node has left to drivers.
+        MigratedPluginsNotListed,
         /// Node and CSINode are as they should be.
         NodeReady,
         /// The registration socket is gone.

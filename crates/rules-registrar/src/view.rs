@@ -48,6 +48,8 @@ pub struct SelfView {
     pub node: Option<Arc<Node>>,
     /// The CSINode object.
     pub csi_node: CsiNodeSide,
+    /// In-tree plugins that the node has left to drivers.
+    pub migrated_plugins: Option<String>,
     /// Drivers that these objects name and that have no socket, and since when.
     pub absent: BTreeMap<String, Timestamp>,
 }

@@ -18,7 +18,7 @@ use crate::out;
 
 /// Runs until told to stop. Pods go on without it.
 pub async fn command(args: args::RunNode) -> Result<()> {
-    let _migration = args.gates.migration().map_err(|sentence| anyhow!(sentence))?;
+    let migration = args.gates.migration().map_err(|sentence| anyhow!(sentence))?;
     let layout = Layout::new(args.data_dir)?;
     let name = match args.node_name {
         Some(name) => name,
@@ -30,7 +30,7 @@ pub async fn command(args: args::RunNode) -> Result<()> {
     let manager =
         super::manager(args.kubeconfig.as_deref(), Some(machine::workers_for_controllers(host.clone()))).await?;
     let _alone = lock(&layout)?;
-    let _agent = NodeAgent::start(&manager, &host, &layout, &name, args.node_lease_duration)?;
+    let _agent = NodeAgent::start(&manager, &host, &layout, &name, args.node_lease_duration, migration)?;
     let (stopping, mut stopped) = watch::channel(false);
     let driving = args.driver_state.map(|state| {
         let setup = Setup::further(&layout, name.clone(), &state, args.zone.unwrap_or_default());

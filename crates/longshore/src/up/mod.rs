@@ -82,7 +82,7 @@ pub async fn command(args: args::Up) -> Result<()> {
     let _ = started.set(manager.clone());
     let binding = rules_binding::Local { tells_use: args.claim_usage, migration };
     controllers::add(&manager, &ClusterController::ALL.into(), None, binding);
-    let agent = NodeAgent::start(&manager, &host, &layout, &node, args.node_lease_duration)?;
+    let agent = NodeAgent::start(&manager, &host, &layout, &node, args.node_lease_duration, migration)?;
     let _ = measures.set(VolumeStats::new(manager.clone(), agent.node.clone(), &node));
     let mut roles = vec![Role::Provisioner, Role::Attacher, Role::Resizer];
     roles.retain(|role| !left_out(&args.without, *role));

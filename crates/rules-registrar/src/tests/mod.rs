@@ -3,6 +3,7 @@
 mod helper;
 mod helper_tables;
 mod limits;
+mod migrated;
 mod nodes;
 mod scripts;
 mod sockets;

@@ -54,7 +54,15 @@ fn every_shape_of_the_node_itself() {
         let absent = [("none", None), ("just-now", Some(40_000)), ("for-long", Some(1_000))];
         let absent = choices.one_of("absent", &absent).map(|since| ("d".into(), Timestamp(since)));
         let absent = absent.into_iter().collect();
-        let view = SelfView { name: "n".into(), incarnation: "life-1".into(), machine: None, node, csi_node, absent };
+        let view = SelfView {
+            name: "n".into(),
+            incarnation: "life-1".into(),
+            machine: None,
+            migrated_plugins: None,
+            node,
+            csi_node,
+            absent,
+        };
         verdict(&Registrar::decide(Timestamp(50_000), &View::SelfNode(Box::new(view)), &()))
     });
 }
