@@ -119,6 +119,10 @@ bench-load: bench-build ## Measure claims while others write, watch, hold connec
 bench-pods: bench-build kubectl ext4-tools ## Measure a hundred pods with a volume each, at once on one node
 	@$(XTASK) bench-pods $(LONGSHORE)
 
+.PHONY: bench-migrate
+bench-migrate: bench-build ## Measure `longshore migrate plan` on a dump of 50,000 volumes
+	@$(XTASK) bench-migrate $(LONGSHORE)
+
 .PHONY: bench-process
 bench-process: bench-build ## Measure a pod's process beside runc
 	@$(call install,runc,runc)

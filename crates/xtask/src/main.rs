@@ -9,6 +9,7 @@ const USAGE: &str = "usage: xtask bench BINARY
        xtask bench-load BINARY
        xtask bench-process BINARY
        xtask bench-pods BINARY
+       xtask bench-migrate BINARY
        xtask bench-driver BINARY [--quick] [--json FILE] [--doc FILE]
        xtask bench-sidecars BINARY [--quick] [--full] [--fast] [--only NAME] [--beside OTHER-BINARY] [--until OPERATION] [--volumes N] [--rounds N] [--json FILE] [--doc FILE]";
 
@@ -19,6 +20,7 @@ fn main() -> ExitCode {
         ["bench", binary] => bench::up::run(binary),
         ["bench-load", binary] => bench::load::run(binary),
         ["bench-pods", binary] => bench::pods::run(binary),
+        ["bench-migrate", binary] => bench::migrate::run(binary),
         ["bench-process", binary] => bench::process::run(binary),
         ["bench-driver", binary, ref options @ ..] => match bench::driver::Settings::read(binary, options) {
             Some(settings) => bench::driver::run(&settings),

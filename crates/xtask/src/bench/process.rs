@@ -156,7 +156,7 @@ fn runc_run(bundle: &Path, name: &str) -> io::Result<()> {
 }
 
 /// The most memory a command has had, in kilobytes.
-fn peak(command: &mut Command) -> io::Result<f64> {
+pub(super) fn peak(command: &mut Command) -> io::Result<f64> {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).stdin(Stdio::null()).spawn()?;
     let status = std::path::PathBuf::from(format!("/proc/{}/status", child.id()));
     let mut most: f64 = 0.0;
