@@ -165,8 +165,8 @@ impl Survey {
     fn pod(&mut self, pod: &Pod) {
         let own: Vec<Item> = Item::of_pod(pod).collect();
         let claims: Vec<String> = pod.claim_names().map(|name| name.into_owned()).collect();
-        let holds = !pod.spec.node_name.is_empty() && !pod.is_terminal() && !(own.is_empty() && claims.is_empty());
-        if holds {
+        let at_work = !pod.spec.node_name.is_empty() && !pod.is_terminal();
+        if at_work && (!own.is_empty() || !claims.is_empty()) {
             self.pods.push(PodFacts {
                 namespace: pod.metadata.namespace.clone(),
                 node: pod.spec.node_name.clone(),

@@ -15,8 +15,11 @@ pub fn is_archive(name: &str, bytes: &[u8]) -> bool {
     bytes.get(257..262) == Some(b"ustar") || name.ends_with(".tar")
 }
 
+/// Who takes the files of an archive, by name and content; an error is a sentence.
+pub type Taker<'a> = dyn FnMut(&str, &[u8]) -> Result<(), String> + 'a;
+
 /// Hands over every plain file in an archive.
-pub fn each(bytes: &[u8], hand: &mut dyn FnMut(&str, &[u8]) -> Result<(), String>) -> Result<(), TarProblem> {
+pub fn each(bytes: &[u8], hand: &mut Taker<'_>) -> Result<(), TarProblem> {
     let (mut at, mut long_name) = (0, None);
     if bytes.len() < BLOCK {
         return Err(TarProblem::Archive("it is too short"));
