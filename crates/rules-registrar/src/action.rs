@@ -4,15 +4,13 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{Condition, CsiNodeDriver, Kind, ObjectRef, Patch, Precondition, Subresource, Time, Write, names};
-use control::{Attempt, Effect, Endpoint, Lane, Outcome, Permission, Reply, Timestamp};
-use csi::{Call, Response, registration, v1};
+use control::{Attempt, Effect, Endpoint, Lane, Outcome, Permission, Timestamp};
+use csi::{Call, registration, v1};
 use serde_json::json;
 
 use crate::lease;
 use crate::limit::LimitAsked;
-use crate::local::{
-    Local, MachineFacts, NodeAbilities, NodeInfo, PluginAtSocket, RegisteredDriver, RegistrationProgress, Socket,
-};
+use crate::local::MachineFacts;
 use crate::migrated;
 
 /// What the registrar does.
@@ -99,6 +97,8 @@ pub enum Action {
         /// What is known of it once it was asked, whatever it answers.
         asked: LimitAsked,
     },
+    /// Give the driver's name to this socket, unless another has it.
+    TakeName(At),
     /// Tell the driver that it is registered.
     Welcome(At),
     /// Tell the driver why it is not registered.
@@ -134,6 +134,7 @@ impl control::Action for Action {
             Action::AskPlace(..) => "AskPlace",
             Action::AskAbilities(..) => "AskAbilities",
             Action::AskLimit { .. } => "AskLimit",
+            Action::TakeName(_) => "TakeName",
             Action::Welcome(_) => "Welcome",
             Action::TurnAway { .. } => "TurnAway",
         }
@@ -172,6 +173,7 @@ impl control::Action for Action {
             Action::AskAbilities(_, socket) => {
                 call(socket, Call::NodeGetCapabilities(v1::NodeGetCapabilitiesRequest {}))
             }
+            Action::TakeName(_) => Effect::Nothing,
             Action::Welcome(at) => notify(at, true, ""),
             Action::TurnAway { at, problem, .. } => notify(at, false, problem),
         }
@@ -290,13 +292,15 @@ fn notify(at: &At, plugin_registered: bool, error: &str) -> Effect {
 }
 
 impl Action {
-    fn at(&self) -> Option<&At> {
+    /// The socket it is about.
+    pub(crate) fn at(&self) -> Option<&At> {
         match self {
             Action::AskWho(at)
             | Action::AskOptions(at)
             | Action::AskPlace(at, _)
             | Action::AskAbilities(at, _)
             | Action::AskLimit { at, .. }
+            | Action::TakeName(at)
             | Action::Welcome(at)
             | Action::TurnAway { at, .. } => Some(at),
             Action::CreateNode { .. }
@@ -309,89 +313,5 @@ impl Action {
             | Action::ListMigrated { .. }
             | Action::SetDrivers { .. } => None,
         }
-    }
-}
-
-/// Takes note of what a socket answered, if it is still the one that was asked.
-pub fn learn(local: &mut Local, did: &Action, got: &Outcome) {
-    let Some(at) = did.at() else { return };
-    let Some(socket) = local.sockets.get_mut(&at.path).filter(|socket| socket.incarnation == at.incarnation) else {
-        return;
-    };
-    let answer = match got {
-        Outcome::Done(Reply::Csi(response)) => Some(response),
-        Outcome::Done(Reply::Nothing | Reply::Object(_) | Reply::Objects(_) | Reply::Gone | Reply::Host(_))
-        | Outcome::Refused(_)
-        | Outcome::Unknown(_) => None,
-    };
-    match (did, answer) {
-        (Action::AskWho(_), Some(Response::GetInfo(info))) => {
-            local.absent.remove(&info.name);
-            socket.turned_away = None;
-            socket.progress = RegistrationProgress::Introduced(PluginAtSocket {
-                kind: info.r#type.clone(),
-                name: info.name.clone(),
-                endpoint: info.endpoint.clone(),
-                versions: info.supported_versions.clone(),
-                wants_pod: None,
-            });
-        }
-        (Action::AskOptions(_), _) => optioned(socket, got),
-        (Action::AskPlace(..), Some(Response::NodeGetInfo(info))) => placed(socket, info),
-        (Action::AskAbilities(..), Some(Response::NodeGetCapabilities(answer))) => able(socket, answer),
-        // Without an answer the entry stays as it is, until the next time.
-        (Action::AskLimit { asked, .. }, answer) => {
-            socket.limit_asked = Some(asked.clone());
-            if let (RegistrationProgress::Told(_, place, _), Some(Response::NodeGetInfo(info))) =
-                (&mut socket.progress, answer)
-            {
-                place.max_volumes = info.max_volumes_per_node;
-            }
-        }
-        // Everything before the welcome is done, so the driver can be used even if it never hears it.
-        (Action::Welcome(_), _) => welcomed(socket, &at.path, answer.is_some()),
-        (Action::TurnAway { problem, now, .. }, Some(_)) => {
-            socket.turned_away = Some((problem.clone(), *now));
-            socket.registered = None;
-        }
-        (_, Some(_) | None) => {}
-    }
-}
-
-/// S1-10: a registrar that does not know the question speaks for a driver that does not want to know. An answer that did
-/// not come is asked for again.
-fn optioned(socket: &mut Socket, got: &Outcome) {
-    let RegistrationProgress::Introduced(plugin) = &mut socket.progress else { return };
-    plugin.wants_pod = match got {
-        Outcome::Done(Reply::Csi(Response::GetCSIDriverInfo(info))) => {
-            Some(info.options.as_ref().is_some_and(|options| options.requires_publish_pod))
-        }
-        Outcome::Done(_) | Outcome::Refused(_) => Some(false),
-        Outcome::Unknown(_) => None,
-    };
-}
-
-fn placed(socket: &mut Socket, info: &v1::NodeGetInfoResponse) {
-    let RegistrationProgress::Introduced(plugin) = &socket.progress else { return };
-    socket.progress = RegistrationProgress::Placed(plugin.clone(), NodeInfo::of(info));
-}
-
-fn able(socket: &mut Socket, answer: &v1::NodeGetCapabilitiesResponse) {
-    let RegistrationProgress::Placed(plugin, place) = &socket.progress else { return };
-    socket.progress = RegistrationProgress::Able(plugin.clone(), place.clone(), NodeAbilities::of(answer));
-}
-
-fn welcomed(socket: &mut Socket, path: &str, heard: bool) {
-    let (RegistrationProgress::Able(plugin, place, abilities) | RegistrationProgress::Told(plugin, place, abilities)) =
-        &socket.progress
-    else {
-        return;
-    };
-    let wants_pod = plugin.wants_pod.unwrap_or(false);
-    let driver = RegisteredDriver { socket: plugin.socket(path), abilities: *abilities, wants_pod };
-    socket.registered = Some((plugin.name.clone(), driver));
-    socket.turned_away = None;
-    if heard {
-        socket.progress = RegistrationProgress::Told(plugin.clone(), place.clone(), *abilities);
     }
 }

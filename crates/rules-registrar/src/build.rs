@@ -14,7 +14,7 @@ use crate::decide;
 use crate::lease;
 use crate::limit;
 use crate::local::{Local, RegistrationProgress, Socket};
-use crate::view::{CsiNodeSide, LeaseView, NodeObject, SelfView, SocketView, View};
+use crate::view::{CsiNodeSide, LeaseView, NodeObject, Rival, SelfView, SocketView, View};
 
 pub(crate) fn view(key: &Key, cache: &Cache, local: &Local) -> View {
     let node = cache.node(&ObjectKey::cluster(local.node.clone()));
@@ -35,12 +35,13 @@ pub(crate) fn view(key: &Key, cache: &Cache, local: &Local) -> View {
         }
         Key::Socket(_, path) => {
             let Some(socket) = local.sockets.get(path) else { return View::NoSocket };
+            let node = node_side(local, node);
             View::Socket(Box::new(SocketView {
                 path: path.clone(),
                 socket: socket.clone(),
                 limit: limit::wishes(cache, local, socket),
-                rival: rival(local, path),
-                node: node_side(local, node),
+                rival: rival(local, path, &node, &csi_node),
+                node,
                 csi_node,
             }))
         }
@@ -79,22 +80,27 @@ fn absent(node: Option<&Node>, csi_node: &CsiNodeSide, local: &Local) -> BTreeMa
     names.map(|name| (name.clone(), *local.absent.get(&name).unwrap_or(&local.looking_since))).collect()
 }
 
-/// Reliability 65: who has the name keeps it, unless the newcomer speaks a higher version (KL-12); among newcomers the
-/// first path has it.
-fn rival(local: &Local, path: &str) -> Option<String> {
+/// Reliability 65: who has the name keeps it, unless another that has answered everything and can be registered speaks
+/// a higher version (KL-12), or the one that has it cannot be registered.
+fn rival(local: &Local, path: &str, node: &NodeObject, csi_node: &CsiNodeSide) -> Option<Rival> {
     let ours = local.sockets.get(path)?;
     let name = &ours.progress.plugin()?.name;
-    let has_it = |progress: &RegistrationProgress| matches!(progress, RegistrationProgress::Told(..));
-    if has_it(&ours.progress) {
-        return None;
+    let fit = |socket: &Socket| decide::may_be_registered(&socket.progress, node, csi_node);
+    // What is not known of the holder speaks for it.
+    let outdoes = |one: &Socket, holder: &Socket| {
+        let older = holder.progress.plugin().is_some() && one.version() > holder.version();
+        fit(one) && (older || !fit(holder))
+    };
+    match local.holder(name) {
+        Some((holder, held)) if holder != path => match outdoes(ours, held) {
+            true => Some(Rival::Leaves(holder.clone())),
+            false => Some(Rival::Keeps(holder.clone())),
+        },
+        Some(_) | None => {
+            let same_name = |socket: &Socket| socket.progress.plugin().is_some_and(|plugin| plugin.name == *name);
+            let better = |socket: &Socket| same_name(socket) && socket.progress.is_complete() && outdoes(socket, ours);
+            let (other, _) = local.sockets.iter().find(|(other, socket)| *other != path && better(socket))?;
+            Some(Rival::Keeps(other.clone()))
+        }
     }
-    let others = local.sockets.iter().filter(|(other, socket)| {
-        *other != path && socket.progress.plugin().is_some_and(|plugin| &plugin.name == name)
-    });
-    let outdone = |other: &Socket| ours.version() > other.version();
-    let mut rivals = others.filter(|(other, socket)| match has_it(&socket.progress) {
-        true => !outdone(socket),
-        false => other.as_str() < path,
-    });
-    rivals.next().map(|(other, _)| other.clone())
 }

@@ -14,7 +14,7 @@ use crate::lease;
 use crate::limit;
 use crate::local::{MachineFacts, NodeInfo, PluginAtSocket, RegistrationProgress};
 use crate::migrated;
-use crate::view::{CsiNodeSide, NodeObject, SelfView, SocketView, View};
+use crate::view::{CsiNodeSide, NodeObject, Rival, SelfView, SocketView, View};
 
 /// How long a driver may be without a socket before the node's objects no longer name it: a restart takes less.
 const ABSENCE_MILLIS: u64 = 30_000;
@@ -106,13 +106,10 @@ fn forget_absent(now: Timestamp, view: &SelfView, node: &Node, csi_node: &CSINod
             continue;
         }
         let why = Why::waiting(Reason::DriverAbsent, format!("driver {driver} is gone from node {}", view.name));
-        if csi_node.spec.drivers.iter().any(|held| held.name == *driver) {
-            let drivers = csi_node.spec.drivers.iter().filter(|held| held.name != *driver).cloned().collect();
-            let only_if = Precondition::unchanged(&csi_node.metadata);
-            return Some(Decision::Do(Action::SetDrivers { name: view.name.clone(), only_if, drivers }, why));
-        }
-        let Ok(mut ids) = node_ids(node) else { continue };
-        if ids.remove(driver).is_some() {
+        // Reliability 64: this write shows that the Node reports no volume in use, whatever the cache has missed.
+        if let Ok(mut ids) = node_ids(node)
+            && ids.remove(driver).is_some()
+        {
             let annotations = [(names::NODE_ID.into(), (!ids.is_empty()).then(|| print_ids(ids)))].into();
             let only_if = Precondition::unchanged(&node.metadata);
             let name = view.name.clone();
@@ -120,6 +117,11 @@ fn forget_absent(now: Timestamp, view: &SelfView, node: &Node, csi_node: &CSINod
                 Action::DescribeNode { name, only_if, annotations, labels: BTreeMap::new() },
                 why,
             ));
+        }
+        if csi_node.spec.drivers.iter().any(|held| held.name == *driver) {
+            let drivers = csi_node.spec.drivers.iter().filter(|held| held.name != *driver).cloned().collect();
+            let only_if = Precondition::unchanged(&csi_node.metadata);
+            return Some(Decision::Do(Action::SetDrivers { name: view.name.clone(), only_if, drivers }, why));
         }
     }
     let why = || Why::settled(Reason::DriverAbsent, "a driver has no socket; its entry stays for a moment");
@@ -227,21 +229,46 @@ fn problem(view: &SocketView) -> Option<String> {
     if let Some(problem) = judge::plugin(plugin) {
         return Some(problem);
     }
-    if let Some(rival) = &view.rival {
-        return Some(format!(
-            "a driver named {} is already registered through {rival}; remove one of the two",
-            plugin.name
-        ));
+    if let Some(Rival::Keeps(rival)) = &view.rival {
+        return Some(format!("the name {} belongs to the driver at {rival}; remove one of the two", plugin.name));
     }
-    let place = view.socket.progress.place()?;
-    let unfit = || judge::topology(&plugin.name, place);
-    judge::place(&plugin.name, place).or_else(unfit).or_else(|| topology_collision(view, plugin, place))
+    unfit(&plugin.name, view.socket.progress.place()?, &view.node)
 }
 
-/// KL-18: two drivers, or a driver and an administrator, disagree about where the node is.
-fn topology_collision(view: &SocketView, plugin: &PluginAtSocket, place: &NodeInfo) -> Option<String> {
-    let NodeObject::Ours(node) = &view.node else { return None };
-    collision(node, &plugin.name, place)
+/// What is wrong with what NodeGetInfo said, if anything.
+fn unfit(driver: &str, place: &NodeInfo, node: &NodeObject) -> Option<String> {
+    // KL-18: two drivers, or a driver and an administrator, disagree about where the node is.
+    let collision = || match node {
+        NodeObject::Ours(node) => collision(node, driver, place),
+        NodeObject::NotYet => None,
+    };
+    judge::place(driver, place).or_else(|| judge::topology(driver, place)).or_else(collision)
+}
+
+/// Nothing that is known of a driver keeps it from being registered.
+pub(crate) fn may_be_registered(progress: &RegistrationProgress, node: &NodeObject, csi_node: &CsiNodeSide) -> bool {
+    let Some(plugin) = progress.plugin() else { return true };
+    if judge::plugin(plugin).is_some() {
+        return false;
+    }
+    let Some(place) = progress.place() else { return true };
+    let displaced = match (node, csi_node) {
+        (NodeObject::Ours(node), CsiNodeSide::Ours(csi_node)) => displaced(node, csi_node, plugin, place).is_some(),
+        (_, _) => false,
+    };
+    !displaced && unfit(&plugin.name, place, node).is_none()
+}
+
+/// KL-21: the identity in an entry cannot be changed in place. Reliability 64: nor can the entry be taken away while
+/// volumes are in use. Answers with the entry that is in the way.
+fn displaced<'a>(
+    node: &Node,
+    csi_node: &'a CSINode,
+    plugin: &PluginAtSocket,
+    place: &NodeInfo,
+) -> Option<&'a CsiNodeDriver> {
+    let held = csi_node.spec.drivers.iter().find(|held| held.name == plugin.name)?;
+    (!same_identity(held, &entry(plugin, place)) && uses(node, &plugin.name)).then_some(held)
 }
 
 /// A label of the node that says something else than the driver.
@@ -275,20 +302,28 @@ fn install(view: &SocketView, plugin: &PluginAtSocket, place: &NodeInfo) -> Opti
         let text = format!("driver {} waits for the CSINode object", plugin.name);
         return Some(Decision::Rest(Why::waiting(Reason::CSINodeMissing, text)));
     };
-    match set_entry(node, csi_node, plugin, place) {
-        // What the Node says stays as long as the entry has to.
-        Some(held @ Decision::Rest(_)) => Some(held),
-        // KL-16: who reads the entry finds the labels of its topology on the Node.
-        entry => describe(node, &plugin.name, place).or(entry),
+    let name = &plugin.name;
+    if let Some(held) = displaced(node, csi_node, plugin, place) {
+        let text = format!(
+            "driver {name} now calls this node {}, but volumes are in use under {}; stop the pods that use them",
+            place.node_id, held.node_id
+        );
+        return Some(Decision::Rest(Why::waiting(Reason::NodeIdChanged, text)));
     }
+    // Reliability 65: nothing is written for a driver that does not have its name to itself.
+    if let Some(Rival::Leaves(rival)) = &view.rival {
+        let text = format!("driver {name} waits until the one at {rival} has heard that it is not registered any more");
+        return Some(Decision::Rest(Why::waiting(Reason::NameNotFree, text)));
+    }
+    if view.socket.holds.as_ref() != Some(name) {
+        let text = format!("no other driver named {name} may be registered from now on");
+        return Some(Decision::Do(Action::TakeName(at(view)), Why::waiting(Reason::NameFree, text)));
+    }
+    // KL-16: who reads the entry finds the labels of its topology on the Node.
+    describe(node, name, place).or_else(|| set_entry(csi_node, plugin, place))
 }
 
-fn set_entry(
-    node: &Node,
-    csi_node: &Arc<CSINode>,
-    plugin: &PluginAtSocket,
-    place: &NodeInfo,
-) -> Option<Decision<Action, Reason>> {
+fn set_entry(csi_node: &Arc<CSINode>, plugin: &PluginAtSocket, place: &NodeInfo) -> Option<Decision<Action, Reason>> {
     let wanted = entry(plugin, place);
     let held = csi_node.spec.drivers.iter().find(|driver| driver.name == plugin.name);
     let others = || csi_node.spec.drivers.iter().filter(|driver| driver.name != plugin.name).cloned();
@@ -305,14 +340,6 @@ fn set_entry(
             Reason::DriverLimitChanged,
             format!("driver {name} changed its volume limit"),
         ),
-        // KL-21: identity cannot be changed in place. Reliability 64: nor taken away under staged volumes.
-        Some(held) if uses(node, name) => {
-            let text = format!(
-                "driver {name} now calls this node {}, but volumes are in use under {}; stop the pods that use them",
-                wanted.node_id, held.node_id
-            );
-            Some(Decision::Rest(Why::waiting(Reason::NodeIdChanged, text)))
-        }
         Some(_) => set(others().collect(), Reason::NodeIdChanged, format!("the entry of driver {name} is made anew")),
         None => set(
             others().chain([wanted]).collect(),

@@ -18,6 +18,8 @@ pub struct Local {
     pub incarnation: String,
     /// Registration sockets by path.
     pub sockets: BTreeMap<String, Socket>,
+    /// How many sockets were seen so far.
+    pub sockets_seen: u64,
     /// What the machine is; `None` if nobody looked.
     pub machine: Option<MachineFacts>,
     /// The node shows that it lives by a Lease.
@@ -72,7 +74,7 @@ impl MachineFacts {
 /// One registration socket.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Socket {
-    /// Counts how often a socket was made at this path, so that failures of an earlier one delay nobody.
+    /// Its number among all that were seen: answers and failures of an earlier one at the path count for nobody.
     pub incarnation: u64,
     /// How far the conversation has come.
     pub progress: RegistrationProgress,
@@ -80,7 +82,11 @@ pub struct Socket {
     pub limit_asked: Option<LimitAsked>,
     /// What the driver was last told to be wrong with it, and when.
     pub turned_away: Option<(String, Timestamp)>,
-    /// The driver as registered. It outlives the socket's replacement until the new one has been heard.
+    /// The driver name that belongs to this socket: nobody else is registered under it. Taken before the driver is
+    /// installed, kept while it may believe that it is registered. It outlives the socket's replacement until the new
+    /// one has been heard.
+    pub holds: Option<String>,
+    /// The driver as registered. It outlives the socket's replacement in the same way.
     pub registered: Option<(String, RegisteredDriver)>,
 }
 
@@ -168,8 +174,9 @@ impl Local {
 
     /// A socket appeared at this path, perhaps in place of another (KL-2).
     pub fn seen(&mut self, path: impl Into<String>) {
+        self.sockets_seen += 1;
         let socket = self.sockets.entry(path.into()).or_default();
-        socket.incarnation += 1;
+        socket.incarnation = self.sockets_seen;
         socket.progress = RegistrationProgress::Found;
         socket.turned_away = None;
         socket.limit_asked = None;
@@ -202,25 +209,21 @@ impl Local {
         self.sockets.values().any(|socket| socket.name().is_some_and(|name| name == driver))
     }
 
-    /// Registered drivers by name. Of two the one of the higher version serves (KL-12).
+    /// The socket that a driver name belongs to.
+    pub(crate) fn holder(&self, name: &str) -> Option<(&String, &Socket)> {
+        self.sockets.iter().find(|(_, socket)| socket.holds.as_deref() == Some(name))
+    }
+
+    /// Registered drivers by name.
     pub fn drivers(&self) -> BTreeMap<String, RegisteredDriver> {
-        let mut drivers: BTreeMap<String, (Option<Version>, RegisteredDriver)> = BTreeMap::new();
-        for socket in self.sockets.values() {
-            let Some((name, driver)) = &socket.registered else { continue };
-            let version = socket.version();
-            let better = drivers.get(name).is_none_or(|(held, _)| *held < version);
-            if better {
-                drivers.insert(name.clone(), (version, driver.clone()));
-            }
-        }
-        drivers.into_iter().map(|(name, (_, driver))| (name, driver)).collect()
+        self.sockets.values().filter_map(|socket| socket.registered.clone()).collect()
     }
 }
 
 impl Socket {
     /// The name of the driver behind it, as far as it is known.
     fn name(&self) -> Option<&String> {
-        self.progress.plugin().map(|plugin| &plugin.name).or(self.registered.as_ref().map(|(name, _)| name))
+        self.progress.plugin().map(|plugin| &plugin.name).or(self.holds.as_ref())
     }
 
     /// The highest version of the interface that the driver behind it speaks.
@@ -266,6 +269,11 @@ impl RegistrationProgress {
             | RegistrationProgress::Able(plugin, ..)
             | RegistrationProgress::Told(plugin, ..) => Some(plugin),
         }
+    }
+
+    /// Every question was answered.
+    pub(crate) fn is_complete(&self) -> bool {
+        matches!(self, RegistrationProgress::Able(..) | RegistrationProgress::Told(..))
     }
 
     /// What NodeGetInfo said, if it was answered.

@@ -39,6 +39,10 @@ control::reasons! {
         AbilitiesUnknown,
         /// The driver cannot be registered; the text says why and what to do.
         DriverTurnedAway,
+        /// Another driver has the name and is to give it up, but has not heard so yet.
+        NameNotFree,
+        /// No other driver has the name.
+        NameFree,
         /// CSINode has no entry of the driver.
         DriverNotListed,
         /// CSINode has another volume limit than the driver says.

@@ -63,12 +63,21 @@ pub struct SocketView {
     pub socket: Socket,
     /// When the driver is to be asked again how many volumes the node takes.
     pub limit: LimitWishes,
-    /// Another socket that has the driver's name.
-    pub rival: Option<String>,
+    /// Another socket whose driver has the same name.
+    pub rival: Option<Rival>,
     /// The Node object.
     pub node: NodeObject,
     /// The CSINode object.
     pub csi_node: CsiNodeSide,
+}
+
+/// Another socket whose driver has the same name, by its path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rival {
+    /// The name is its own, or is to be.
+    Keeps(String),
+    /// It has to give up the name to this socket, and has not heard so yet.
+    Leaves(String),
 }
 
 /// The Node object as a driver's registration sees it.

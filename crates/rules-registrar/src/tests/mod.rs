@@ -4,6 +4,7 @@ mod helper;
 mod helper_tables;
 mod limits;
 mod migrated;
+mod name_holders;
 mod nodes;
 mod scripts;
 mod sockets;

@@ -33,7 +33,10 @@ fn a_driver_is_registered_in_order() {
     let done = world.settle();
     let own: Vec<&str> =
         done.iter().map(String::as_str).filter(|name| !name.starts_with("Create") && *name != "SetReady").collect();
-    assert_eq!(own, ["AskWho", "AskOptions", "AskPlace", "AskAbilities", "DescribeNode", "SetDrivers", "Welcome"]);
+    assert_eq!(
+        own,
+        ["AskWho", "AskOptions", "AskPlace", "AskAbilities", "TakeName", "DescribeNode", "SetDrivers", "Welcome"]
+    );
     assert_eq!(entry(&world)["nodeID"], "node-7");
     assert_eq!(entry(&world)["topologyKeys"], json!(["example/zone"]));
     assert_eq!(entry(&world)["allocatable"]["count"], 16);
@@ -234,7 +237,7 @@ fn a_driver_that_is_gone_leaves_the_node() {
     world.pass(28_000);
     assert_eq!(world.settle(), Vec::<String>::new());
     assert_eq!(world.get(Kind::CSINode).unwrap()["spec"]["drivers"].as_array().unwrap().len(), 2);
-    assert_eq!(world.settle_for(3_000), ["SetDrivers", "DescribeNode"]);
+    assert_eq!(world.settle_for(3_000), ["DescribeNode", "SetDrivers"]);
     assert_eq!(entry(&world)["name"], "second.example");
     let ids = |world: &World| world.get(Kind::Node).unwrap()["metadata"]["annotations"][names::NODE_ID].clone();
     assert_eq!(ids(&world), "{\"second.example\":\"node-7\"}");
@@ -288,7 +291,7 @@ fn a_restarted_driver_keeps_its_entry() {
     assert_eq!(world.settle(), Vec::<String>::new());
     assert_eq!(entry(&world), before);
     world.update_local(|local| local.seen(SOCKET));
-    assert_eq!(world.settle(), ["AskWho", "AskOptions", "AskPlace", "AskAbilities", "Welcome"]);
+    assert_eq!(world.settle(), ["AskWho", "AskOptions", "AskPlace", "AskAbilities", "TakeName", "Welcome"]);
     world.update_local(|local| local.seen(SOCKET));
     assert!(world.local().drivers().contains_key(NAME), "a replaced socket does not make the driver unknown");
 }

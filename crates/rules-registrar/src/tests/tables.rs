@@ -11,7 +11,7 @@ use prove_lab::{Choices, check_table, verdict};
 use serde_json::json;
 
 use crate::{
-    CsiNodeSide, NodeAbilities, NodeInfo, NodeObject, PluginAtSocket, Registrar, RegistrationProgress, SelfView,
+    CsiNodeSide, NodeAbilities, NodeInfo, NodeObject, PluginAtSocket, Registrar, RegistrationProgress, Rival, SelfView,
     Socket, SocketView, View,
 };
 
@@ -151,13 +151,22 @@ fn entry(choices: &mut Choices) -> Value {
 fn every_shape_of_a_socket() {
     check_table(env!("CARGO_MANIFEST_DIR"), "sockets", |choices| {
         let progress = progress(choices);
-        let rival = choices.flag("rival").then(|| "/reg/other.sock".into());
+        let other = "/reg/other.sock";
+        let rival = choices.one_of(
+            "rival",
+            &[
+                ("none", None),
+                ("keeps", Some(Rival::Keeps(other.into()))),
+                ("leaves", Some(Rival::Leaves(other.into()))),
+            ],
+        );
+        let holds = choices.flag("holds").then(|| "d".into());
         let node = match choices.flag("node") {
             true => NodeObject::Ours(node(choices)),
             false => NodeObject::NotYet,
         };
         let csi_node = sides(choices, entry);
-        let socket = Socket { incarnation: 1, progress, ..Socket::default() };
+        let socket = Socket { incarnation: 1, progress, holds, ..Socket::default() };
         let view = SocketView { path: "/reg/d.sock".into(), socket, limit: Default::default(), rival, node, csi_node };
         verdict(&Registrar::decide(Timestamp(0), &View::Socket(Box::new(view)), &()))
     });

@@ -124,7 +124,7 @@ impl World {
         self.settle_for(1_000)
     }
 
-    fn call(&mut self, socket: &str, call: &Call) -> Outcome {
+    pub fn call(&mut self, socket: &str, call: &Call) -> Outcome {
         let nobody = Outcome::Unknown("connection refused".into());
         if self.dead.contains(socket) {
             return nobody;
