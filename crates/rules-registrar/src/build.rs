@@ -86,10 +86,12 @@ fn rival(local: &Local, path: &str, node: &NodeObject, csi_node: &CsiNodeSide) -
     let ours = local.sockets.get(path)?;
     let name = &ours.progress.plugin()?.name;
     let fit = |socket: &Socket| decide::may_be_registered(&socket.progress, node, csi_node);
+    // Before the objects are there nobody knows who can be registered.
+    let known = matches!((node, csi_node), (NodeObject::Ours(_), CsiNodeSide::Ours(_)));
     // What is not known of the holder speaks for it.
     let outdoes = |one: &Socket, holder: &Socket| {
         let older = holder.progress.plugin().is_some() && one.version() > holder.version();
-        fit(one) && (older || !fit(holder))
+        known && fit(one) && (older || !fit(holder))
     };
     match local.holder(name) {
         Some((holder, held)) if holder != path => match outdoes(ours, held) {

@@ -73,7 +73,8 @@ fn take_name(local: &mut Local, at: &At) {
     if local.holder(&name).is_none()
         && let Some(socket) = local.sockets.get_mut(&at.path)
     {
-        socket.holds = Some(name);
+        // What it was told before does not count any more.
+        (socket.holds, socket.turned_away) = (Some(name), None);
     }
 }
 

@@ -49,7 +49,7 @@ mod tests;
 mod view;
 mod wakes;
 
-pub use action::Action;
+pub use action::{Action, At};
 pub use helper::{Announced, AtPath, Health, Heard, Helper, HelperFacts, HelperStep, SOCKET_MODE};
 pub use limit::{FullAttachment, LimitAsked, LimitWishes};
 pub use local::{

@@ -147,6 +147,10 @@ fn a_driver_is_replaced_only_when_it_has_heard_so() {
     world.socket_goes(SOCKET);
     settle_with_one(&mut world, 1_000, "and back");
     assert_eq!((served(&world).as_deref(), believers(&world).len()), (Some(OTHER_ENDPOINT), 1));
+    let info = world.drivers[SOCKET].info.clone();
+    world.driver(SOCKET, Driver { info, ..Driver::new(NAME) });
+    settle_with_one(&mut world, 1_000, "and replaced again");
+    assert_eq!(served(&world).as_deref(), Some(ENDPOINT), "what it was told before does not count");
 }
 
 // KL-18: a driver that was turned away for a label is let in again once the label is right, however the answer ended.
@@ -262,7 +266,9 @@ fn a_driver_that_is_gone_stays_listed_under_a_volume_that_came_into_use_unseen()
     world.socket_goes(SOCKET);
     world.pass(31_000);
     let node = Key::SelfNode("n".into());
-    (0..5).for_each(|_| drop(world.step(&node)));
+    for _ in 0..5 {
+        world.step(&node);
+    }
     assert_eq!(entry(&world)["name"], NAME);
     world.frozen.clear();
     world.sync();
