@@ -129,7 +129,12 @@ impl Cluster {
 
     /// Lets the store of one kind know an object of another, which it judges writes by.
     pub(crate) fn mirror(&mut self, into: Kind, write: &Write) {
-        let context = Context { now_millis: NOW_MILLIS, new_uid: "mirrored", actor: "setup" };
+        self.mirror_as(into, write, "mirrored");
+    }
+
+    /// The same for an object that others there name by its uid.
+    pub(crate) fn mirror_as(&mut self, into: Kind, write: &Write, new_uid: &str) {
+        let context = Context { now_millis: NOW_MILLIS, new_uid, actor: "setup" };
         let Some(store) = self.stores.get_mut(&into) else { return };
         if let Err(failure) = Arc::make_mut(store).apply(&context, Request::from_write(write)) {
             unreachable!("a store takes the object it is to judge by: {failure}");

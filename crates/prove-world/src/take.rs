@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use api::Kind;
-use control::{Effect, Outcome, Refusal, Reply};
+use control::{Effect, Endpoint, Outcome, Refusal, Reply};
 use csi::{Call, Code};
 
 use prove_kernel::KernelFault;
@@ -26,6 +26,7 @@ impl Stepped {
                 }
             }
         }
+        self.drivers_follow();
     }
 
     /// The decision is taken; what was decided on may change before it has its effect.
@@ -186,7 +187,7 @@ impl Stepped {
     }
 
     /// What a machine shows by itself reaches its agent.
-    fn refresh(&mut self, node: &str) {
+    pub(crate) fn refresh(&mut self, node: &str) {
         for at in 0..self.world.members.len() {
             if !node.is_empty() && self.world.members[at].node() == node {
                 let truth = self.world.truth.clone();
@@ -313,8 +314,10 @@ impl Stepped {
             self.world.unannounced |= 1 << member;
         }
         self.world.behind.retain(|(at, _), _| *at != member);
-        // What hung on its machine ends with it: it was done before, or never is.
-        let hung = |late: &Late| !node.is_empty() && late.node == node && matches!(late.intent.effect, Effect::Host(_));
+        Arc::make_mut(&mut self.world.truth).plugins.agent_restarts();
+        // What hung on its machine ends with it: it was done before, or never is. So do calls over a socket of its own.
+        let inside = |effect: &Effect| matches!(effect, Effect::Host(_) | Effect::Call { to: Endpoint::Socket(_), .. });
+        let hung = |late: &Late| !node.is_empty() && late.node == node && inside(&late.intent.effect);
         self.world.late.retain(|late| !hung(late));
         self.watched(&node);
         let (cluster, truth) = (self.world.cluster.clone(), self.world.truth.clone());

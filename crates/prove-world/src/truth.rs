@@ -27,6 +27,8 @@ pub struct Truth {
     pub sizes: BTreeMap<String, Size>,
     /// The tier of the volumes whose attributes somebody may change.
     pub tiers: BTreeMap<String, String>,
+    /// Drivers that register with a node's agent.
+    pub plugins: crate::plugins::Plugins,
     /// Machines by node name.
     pub hosts: BTreeMap<String, PretendHost>,
     /// The driver has called a change of a volume impossible that is possible.

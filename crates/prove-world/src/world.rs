@@ -35,7 +35,7 @@ use std::sync::Arc;
 
 use api::{Kind, PersistentVolume, PersistentVolumeClaim, Write};
 use control::host::Op;
-use control::{Effect, Outcome, Reply};
+use control::{Effect, Endpoint, Outcome, Reply};
 use csi::Call;
 use prost::Message;
 
@@ -196,7 +196,9 @@ impl World {
         }
         // A step that only a controller notices breaks no law of the world.
         if next.violation.is_none() && next.changed {
-            next.violation = laws::check_passage(self, &next.world).or_else(|| laws::check_state(&next.world));
+            next.violation = laws::check_passage(self, &next.world)
+                .or_else(|| laws::check_entries(self, &next.world))
+                .or_else(|| laws::check_state(&next.world));
         }
         next
     }
@@ -275,6 +277,8 @@ impl World {
                 }
                 Err(refusal) => Outcome::Refused(refusal),
             },
+            Effect::Call { to: Endpoint::Socket(at), .. } if !past && self.is_asked(at) => driver_busy(),
+            Effect::Call { to: Endpoint::Socket(at), call } => Arc::make_mut(&mut self.truth).plugins.call(at, call),
             Effect::Call { call, .. } if !past && self.is_busy(call) => driver_busy(),
             Effect::Call { call, .. } => Arc::make_mut(&mut self.truth).call(node, call),
             Effect::Host(op) if self.hangs(node, op) => {
@@ -289,7 +293,7 @@ impl World {
 /// Calls about one volume; the pretend driver's ids are made of its names.
 fn same_volume(one: &Call, other: &Call) -> bool {
     let plain = |call: &Call| call.volume().trim_start_matches("vol-").to_string();
-    plain(one) == plain(other)
+    !one.volume().is_empty() && plain(one) == plain(other)
 }
 
 /// What of a volume a call changes.

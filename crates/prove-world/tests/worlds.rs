@@ -26,6 +26,10 @@ const TESTED: [(&str, Budget); 24] = [
     ("protect", Budget::troubled(3, 1, 1)),
     ("provision", Budget::troubled(1, 1, 1)),
     ("provision-on-claim", Budget::troubled(1, 1, 1)),
+    ("register", Budget::troubled(1, 1, 0)),
+    ("register", Budget::troubled(2, 0, 1)),
+    ("register-in-use", Budget::troubled(1, 1, 0)),
+    ("register-in-use", Budget::troubled(2, 0, 1)),
     ("resize", Budget::troubled(1, 1, 1)),
     ("resize", Budget::troubled(2, 1, 0)),
     ("store", Budget::troubled(1, 1, 1)),
@@ -107,6 +111,20 @@ fn a_claim_grows_and_changes_under_a_fault_and_a_delay() {
 #[test]
 fn a_user_thinks_twice_about_a_size_under_any_one_fault() {
     holds("resize", Budget::troubled(2, 1, 0));
+}
+
+// Reliability 63 to 65: two drivers of one name come and go under any one fault or delay.
+#[test]
+fn one_of_two_drivers_of_a_name_is_registered_under_a_fault_or_a_delay() {
+    holds("register", Budget::troubled(1, 1, 0));
+    holds("register", Budget::troubled(2, 0, 1));
+}
+
+// Reliability 64: the same while a volume is in use that only one of them can serve.
+#[test]
+fn a_driver_in_use_stays_registered_under_a_fault_or_a_delay() {
+    holds("register-in-use", Budget::troubled(1, 1, 0));
+    holds("register-in-use", Budget::troubled(2, 0, 1));
 }
 
 // Reliability 37.
@@ -195,6 +213,8 @@ fn long_walks_with_much_trouble_keep_the_laws() {
     walks("node-block", Budget::troubled(3, 3, 3), 20);
     walks("node-secret", Budget::troubled(3, 3, 3), 20);
     walks("node-lost", Budget::troubled(2, 3, 3), 300);
+    walks("register", Budget::troubled(4, 1, 3), 300);
+    walks("register-in-use", Budget::troubled(4, 1, 3), 300);
     walks("store", Budget::troubled(3, 3, 3), 500);
 }
 
@@ -205,6 +225,7 @@ fn a_world_nobody_knows_is_named_with_those_that_are_known() {
         error.to_string(),
         "there is no world called nowhere; choose one of attach, attach-reported, attach-forced, copy, copy-on-claim, \
          node, node-one-pod, node-block, node-secret, node-inline, node-tidy, node-growth, node-growth-left, \
-         node-unreadable, node-lost, protect, provision, provision-on-claim, resize, store"
+         node-unreadable, node-lost, protect, provision, provision-on-claim, \
+         register, register-in-use, resize, store"
     );
 }

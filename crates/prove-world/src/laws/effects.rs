@@ -1,10 +1,10 @@
 //! The laws of every effect, judged when it is begun and again when it happens.
 
 use control::host::Op;
-use control::{Effect, Permission};
+use control::{Effect, Endpoint, Permission};
 use csi::Call;
 
-use crate::laws::{Violation, attach, machine, node, provision, sizes};
+use crate::laws::{Violation, attach, machine, node, provision, register, sizes};
 use crate::truth::TIER;
 use crate::world::World;
 
@@ -15,6 +15,7 @@ pub(crate) fn check_effect(world: &World, actor: &str, node: &str, effect: &Effe
         return Some(found);
     }
     match effect {
+        Effect::Call { to: Endpoint::Socket(at), call } => register::check_welcome(world, actor, node, at, call),
         Effect::Call { call, .. } => check_call(world, actor, node, call),
         Effect::Host(Op::RemoveFile { path }) => node::check_remove_file(world, actor, node, path),
         Effect::Host(Op::WriteFile { path, bytes }) => node::check_write_file(world, actor, node, path, bytes),

@@ -12,6 +12,7 @@ mod effects;
 mod machine;
 mod node;
 mod provision;
+mod register;
 mod sizes;
 mod store;
 mod violation;
@@ -22,6 +23,7 @@ use std::fmt;
 use crate::world::World;
 pub(crate) use effects::{check_effect, check_role};
 pub(crate) use provision::entries;
+pub(crate) use register::{check_entries, entry as register_entry, uses as register_uses};
 pub(crate) use store::{check_passage, check_write};
 pub use violation::Violation;
 
@@ -107,6 +109,12 @@ laws! {
     NeverSmaller "never-smaller": "the driver is never asked for less than the volume has";
     /// Reliability 60.
     AttributesTrue "attributes-true": "attributes are named only when the driver has them, and on record before it is asked";
+    /// Reliability 63.
+    ListedAsRegistered "listed-as-registered": "a driver is told that it is registered only while CSINode says what it says";
+    /// Reliability 64.
+    EntryStaysInUse "entry-stays-in-use": "a driver's entry stays in CSINode while volumes of it are in use on the node";
+    /// Reliability 65.
+    OneRegistered "one-registered": "one driver of a name is registered on a node at a time";
     /// Reliability 37, 49, 115: rest.
     AsAsked "as-asked": "at rest the world is as asked";
     /// Reliability 114.
@@ -144,6 +152,7 @@ pub(crate) fn check_state(world: &World) -> Option<Violation> {
         .or_else(|| binding::check_bindings(world))
         .or_else(|| sizes::check_sizes(world))
         .or_else(|| sizes::check_attributes(world))
+        .or_else(|| register::check_one_registered(world))
 }
 
 /// The driver's id of a volume; empty if no driver made it.

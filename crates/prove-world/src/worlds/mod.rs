@@ -22,6 +22,7 @@ pub mod node_lost;
 pub mod node_part;
 pub mod protect;
 pub mod provision;
+pub mod register;
 pub mod resize;
 pub mod store;
 
@@ -30,7 +31,7 @@ const DRIVER: &str = "local.csi.longshore";
 
 /// Every world there is, with the bounds of `make prove`: larger than those of the tests, which take seconds.
 pub fn worlds() -> &'static [(Scenario, Bounds)] {
-    const ALL: [(Scenario, Bounds); 20] = [
+    const ALL: [(Scenario, Bounds); 22] = [
         (attach::SCENARIO, Bounds::of(Budget::troubled(2, 1, 0))),
         (attach::REPORTED, Bounds::of(Budget::troubled(2, 0, 1))),
         (attach::FORCED, Bounds::of(Budget::troubled(2, 0, 1))),
@@ -49,6 +50,8 @@ pub fn worlds() -> &'static [(Scenario, Bounds)] {
         (protect::SCENARIO, Bounds::of(Budget::troubled(3, 1, 2))),
         (provision::SCENARIO, Bounds::of(Budget::troubled(2, 1, 1))),
         (provision::ON_CLAIM, Bounds::of(Budget::troubled(2, 1, 1))),
+        (register::SCENARIO, Bounds::of(Budget::troubled(2, 1, 1))),
+        (register::IN_USE, Bounds::of(Budget::troubled(2, 1, 1))),
         (resize::SCENARIO, Bounds::of(Budget::troubled(2, 1, 1))),
         (store::SCENARIO, Bounds::of(Budget::troubled(2, 1, 1))),
     ];

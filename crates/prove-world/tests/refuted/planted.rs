@@ -11,10 +11,11 @@ use crate::wrong::{
     Sleeps, SweepsNothing, TakesEarly, Tells, TellsPodsOnly, Tiny, Trespasses, Trusting, TrustsCachedPods, Unguarded,
     UnknownIsNo, UnstagesFirst, Wavers,
 };
+use crate::wrong::{Crowds, Evicts, Flatters};
 use api::{Kind, ObjectRef, Precondition, Write};
 use prove_world::world::{UserMove, World};
 use prove_world::worlds::node::{self, ONE, Shape, TWO_PODS};
-use prove_world::worlds::{attach, copy, growth, protect, provision, resize, store};
+use prove_world::worlds::{attach, copy, growth, protect, provision, register, resize, store};
 use prove_world::{Bounds, Budget, Law, Report, Scenario, Seat, Violation, WrongStore, explore};
 use rules_attachdetach::AttachDetach;
 use rules_attacher::Attacher;
@@ -134,6 +135,15 @@ planted! {
     /// Reliability 60.
     AttributesTrue naming_a_class_before_the_driver_has_it_is_refuted
         => resizers::<GrowsOnPaper>("resize, modifying on paper", asks_for_a_class);
+    /// Reliability 63.
+    ListedAsRegistered welcoming_a_driver_that_is_not_listed_is_refuted
+        => registrars("register, flattering", register::SCENARIO, || register::start(false, register::seat::<Led<Flatters>>()));
+    /// Reliability 64.
+    EntryStaysInUse taking_the_entry_from_a_volume_in_use_is_refuted
+        => registrars("register, evicting", register::IN_USE, || register::start(true, register::seat::<Led<Evicts>>()));
+    /// Reliability 65.
+    OneRegistered registering_a_second_driver_of_a_name_is_refuted
+        => registrars("register, crowding", register::SCENARIO, || register::start(false, register::seat::<Led<Crowds>>()));
     /// Reliability 115.
     AsAsked leaving_a_volume_unheld_is_refuted => volumes_not_held();
     /// Reliability 114.
@@ -202,6 +212,11 @@ fn misled<M: Misled>() -> World {
 
 fn misled_later<M: Misled>() -> World {
     attach::running(misled::<M>())
+}
+
+/// A misled registrar, and a user who starts or stops one driver.
+fn registrars(name: &'static str, base: Scenario, start: fn() -> World) -> Plant {
+    plant(name, base, start, Budget::calm(1))
 }
 
 /// Misled agents on a machine with a kernel, with nothing going wrong.

@@ -5,6 +5,7 @@ mod binding;
 mod detach;
 mod node;
 mod provision;
+mod register;
 mod resize;
 mod tiny;
 mod upstream;
@@ -23,6 +24,7 @@ pub use node::{
     ReadsNothing, Scribbles, Shares, SweepsNothing, TakesEarly, Tells, TellsPodsOnly, UnstagesFirst,
 };
 pub use provision::Trusting;
+pub use register::{Crowds, Evicts, Flatters};
 pub use resize::{AsksForLittle, GrowsOnPaper, NodeIsSwift, UnknownIsNo};
 pub use tiny::{Greets, Habit, Sleeps, Tiny, Trespasses, Wavers};
 pub use upstream::{ForgetsDetaching, LetsGoEarly, NeverHolds, NodeMustExist, Unguarded};
