@@ -22,12 +22,12 @@ pub struct Plugins {
     pub cut: BTreeSet<String>,
 }
 
-/// One driver.
+/// A driver that listens at a registration socket, in one of its lives.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Plugin {
     /// No two drivers share one, also not two at the same path.
     pub number: u64,
-    /// Its name.
+    /// What it is called in GetInfo.
     pub name: String,
     /// The version it speaks.
     pub version: String,

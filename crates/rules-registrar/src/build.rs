@@ -14,7 +14,7 @@ use crate::decide;
 use crate::lease;
 use crate::limit;
 use crate::local::{Local, RegistrationProgress, Socket};
-use crate::view::{CsiNodeSide, LeaseView, NodeObject, Rival, SelfView, SocketView, View};
+use crate::view::{CsiNodeSide, LeaseView, NameRival, NodeObject, SelfView, SocketView, View};
 
 pub(crate) fn view(key: &Key, cache: &Cache, local: &Local) -> View {
     let node = cache.node(&ObjectKey::cluster(local.node.clone()));
@@ -82,7 +82,7 @@ fn absent(node: Option<&Node>, csi_node: &CsiNodeSide, local: &Local) -> BTreeMa
 
 /// Reliability 65: who has the name keeps it, unless another that has answered everything and can be registered speaks
 /// a higher version (KL-12), or the one that has it cannot be registered.
-fn rival(local: &Local, path: &str, node: &NodeObject, csi_node: &CsiNodeSide) -> Option<Rival> {
+fn rival(local: &Local, path: &str, node: &NodeObject, csi_node: &CsiNodeSide) -> Option<NameRival> {
     let ours = local.sockets.get(path)?;
     let name = &ours.progress.plugin()?.name;
     let fit = |socket: &Socket| decide::may_be_registered(&socket.progress, node, csi_node);
@@ -95,14 +95,14 @@ fn rival(local: &Local, path: &str, node: &NodeObject, csi_node: &CsiNodeSide) -
     };
     match local.holder(name) {
         Some((holder, held)) if holder != path => match outdoes(ours, held) {
-            true => Some(Rival::Leaves(holder.clone())),
-            false => Some(Rival::Keeps(holder.clone())),
+            true => Some(NameRival::Leaves(holder.clone())),
+            false => Some(NameRival::Keeps(holder.clone())),
         },
         Some(_) | None => {
             let same_name = |socket: &Socket| socket.progress.plugin().is_some_and(|plugin| plugin.name == *name);
             let better = |socket: &Socket| same_name(socket) && socket.progress.is_complete() && outdoes(socket, ours);
             let (other, _) = local.sockets.iter().find(|(other, socket)| *other != path && better(socket))?;
-            Some(Rival::Keeps(other.clone()))
+            Some(NameRival::Keeps(other.clone()))
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::lease;
 use crate::limit;
 use crate::local::{MachineFacts, NodeInfo, PluginAtSocket, RegistrationProgress};
 use crate::migrated;
-use crate::view::{CsiNodeSide, NodeObject, Rival, SelfView, SocketView, View};
+use crate::view::{CsiNodeSide, NameRival, NodeObject, SelfView, SocketView, View};
 
 /// How long a driver may be without a socket before the node's objects no longer name it: a restart takes less.
 const ABSENCE_MILLIS: u64 = 30_000;
@@ -229,7 +229,7 @@ fn problem(view: &SocketView) -> Option<String> {
     if let Some(problem) = judge::plugin(plugin) {
         return Some(problem);
     }
-    if let Some(Rival::Keeps(rival)) = &view.rival {
+    if let Some(NameRival::Keeps(rival)) = &view.rival {
         return Some(format!("the name {} belongs to the driver at {rival}; remove one of the two", plugin.name));
     }
     unfit(&plugin.name, view.socket.progress.place()?, &view.node)
@@ -311,7 +311,7 @@ fn install(view: &SocketView, plugin: &PluginAtSocket, place: &NodeInfo) -> Opti
         return Some(Decision::Rest(Why::waiting(Reason::NodeIdChanged, text)));
     }
     // Reliability 65: nothing is written for a driver that does not have its name to itself.
-    if let Some(Rival::Leaves(rival)) = &view.rival {
+    if let Some(NameRival::Leaves(rival)) = &view.rival {
         let text = format!("driver {name} waits until the one at {rival} has heard that it is not registered any more");
         return Some(Decision::Rest(Why::waiting(Reason::NameNotFree, text)));
     }

@@ -78,8 +78,8 @@ fn take_name(local: &mut Local, at: &At) {
     }
 }
 
-/// S1-10: a registrar that does not know the question speaks for a driver that does not want to know. An answer that did
-/// not come is asked for again.
+/// S1-10: a registrar that does not know the question speaks for a driver that does not want to know. An answer that
+/// did not come is asked for again.
 fn optioned(socket: &mut Socket, got: &Outcome) {
     let RegistrationProgress::Introduced(plugin) = &mut socket.progress else { return };
     plugin.wants_pod = match got {

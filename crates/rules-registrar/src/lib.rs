@@ -19,8 +19,8 @@
 //! - the entry of a driver says what that driver's last NodeGetInfo said, which for its limit may be a later one;
 //! - a driver's restart takes nothing out of CSINode; what stays away for half a minute goes out of it, and a changed
 //!   node id replaces the entry, only when the node reports no volume of the driver in use;
-//! - one socket per driver name; a second one is turned away unless it speaks a higher version, and then waits until the
-//!   first has heard that it is not registered any more; a driver that cannot be registered keeps the name from nobody;
+//! - one socket per driver name; a second one is turned away unless it speaks a higher version, and then waits until
+//!   the first has heard that it is not registered any more; who cannot be registered keeps the name from nobody;
 //! - a name or node id that is too long or malformed is refused, never shortened;
 //! - every write to the Node carries the version it was decided on, so that a write of an earlier incarnation fails.
 //!
@@ -58,7 +58,7 @@ pub use local::{
 pub use marker::{MarkedNode, Marker, MarkerAction, MarkerLocal, MarkerView};
 pub use reason::Reason;
 pub use standing::{Standing, namespace_standing, standing};
-pub use view::{CsiNodeSide, LeaseView, NodeObject, Rival, SelfView, SocketView, View};
+pub use view::{CsiNodeSide, LeaseView, NameRival, NodeObject, SelfView, SocketView, View};
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;

@@ -64,7 +64,7 @@ pub struct SocketView {
     /// When the driver is to be asked again how many volumes the node takes.
     pub limit: LimitWishes,
     /// Another socket whose driver has the same name.
-    pub rival: Option<Rival>,
+    pub rival: Option<NameRival>,
     /// The Node object.
     pub node: NodeObject,
     /// The CSINode object.
@@ -73,7 +73,7 @@ pub struct SocketView {
 
 /// Another socket whose driver has the same name, by its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Rival {
+pub enum NameRival {
     /// The name is its own, or is to be.
     Keeps(String),
     /// It has to give up the name to this socket, and has not heard so yet.

@@ -110,9 +110,9 @@ laws! {
     /// Reliability 60.
     AttributesTrue "attributes-true": "attributes are named only when the driver has them, and on record before it is asked";
     /// Reliability 63.
-    ListedAsRegistered "listed-as-registered": "a driver is told that it is registered only while CSINode says what it says";
+    ListedAsRegistered "listed-as-registered": "a driver is told that it is registered only while CSINode lists it";
     /// Reliability 64.
-    EntryStaysInUse "entry-stays-in-use": "a driver's entry stays in CSINode while volumes of it are in use on the node";
+    EntryStaysInUse "entry-stays-in-use": "a driver's entry stays in CSINode while volumes of it are in use";
     /// Reliability 65.
     OneRegistered "one-registered": "one driver of a name is registered on a node at a time";
     /// Reliability 37, 49, 115: rest.

@@ -145,13 +145,16 @@ violations! {
             "{actor} tells {socket} that it is registered, which calls the node {says}, and CSINode has {listed}";
     }
     EntryStaysInUse {
-        EntryWent { driver: String, node: String } "the entry of {driver} went from CSINode {node}, where a volume of it is in use";
+        EntryWent { driver: String, node: String }
+            "the entry of {driver} went from CSINode {node}, where a volume of it is in use";
     }
     OneRegistered {
-        RegisteredTwice { sockets: Vec<String> } "the drivers at {sockets:?} are of one name and were both told that they are registered";
+        RegisteredTwice { sockets: Vec<String> }
+            "the drivers at {sockets:?} are of one name and were both told that they are registered";
     }
     AsAsked {
-        NotRegistered { sockets: Vec<String>, wanted: Vec<String> } "the drivers at {sockets:?} are registered, not those at {wanted:?}";
+        NotRegistered { sockets: Vec<String>, wanted: Vec<String> }
+            "the drivers at {sockets:?} are registered, not those at {wanted:?}";
         EntryUntrue { listed: Vec<String>, wanted: Vec<String> } "CSINode lists {listed:?}, not {wanted:?}";
         PodLeft { pod: String } "pod {pod} was deleted and is still there";
         PodDoesNotRun { node: String } "the pod on {node} does not run with its volume";

@@ -137,13 +137,19 @@ planted! {
         => resizers::<GrowsOnPaper>("resize, modifying on paper", asks_for_a_class);
     /// Reliability 63.
     ListedAsRegistered welcoming_a_driver_that_is_not_listed_is_refuted
-        => registrars("register, flattering", register::SCENARIO, || register::start(false, register::seat::<Led<Flatters>>()));
+        => registrars("register, flattering", register::SCENARIO, || {
+            register::start(false, register::seat::<Led<Flatters>>())
+        });
     /// Reliability 64.
     EntryStaysInUse taking_the_entry_from_a_volume_in_use_is_refuted
-        => registrars("register, evicting", register::IN_USE, || register::start(true, register::seat::<Led<Evicts>>()));
+        => registrars("register, evicting", register::IN_USE, || {
+            register::start(true, register::seat::<Led<Evicts>>())
+        });
     /// Reliability 65.
     OneRegistered registering_a_second_driver_of_a_name_is_refuted
-        => registrars("register, crowding", register::SCENARIO, || register::start(false, register::seat::<Led<Crowds>>()));
+        => registrars("register, crowding", register::SCENARIO, || {
+            register::start(false, register::seat::<Led<Crowds>>())
+        });
     /// Reliability 115.
     AsAsked leaving_a_volume_unheld_is_refuted => volumes_not_held();
     /// Reliability 114.

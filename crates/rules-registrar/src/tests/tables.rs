@@ -11,8 +11,8 @@ use prove_lab::{Choices, check_table, verdict};
 use serde_json::json;
 
 use crate::{
-    CsiNodeSide, NodeAbilities, NodeInfo, NodeObject, PluginAtSocket, Registrar, RegistrationProgress, Rival, SelfView,
-    Socket, SocketView, View,
+    CsiNodeSide, NameRival, NodeAbilities, NodeInfo, NodeObject, PluginAtSocket, Registrar, RegistrationProgress,
+    SelfView, Socket, SocketView, View,
 };
 
 fn csi_node(drivers: Value) -> Arc<CSINode> {
@@ -156,8 +156,8 @@ fn every_shape_of_a_socket() {
             "rival",
             &[
                 ("none", None),
-                ("keeps", Some(Rival::Keeps(other.into()))),
-                ("leaves", Some(Rival::Leaves(other.into()))),
+                ("keeps", Some(NameRival::Keeps(other.into()))),
+                ("leaves", Some(NameRival::Leaves(other.into()))),
             ],
         );
         let holds = choices.flag("holds").then(|| "d".into());
