@@ -7,7 +7,7 @@ use api::{PersistentVolumeClaim, names};
 use control::{Decision, Timestamp, Why};
 
 use crate::filters::{self, binding};
-use crate::{Action, ClaimState, Memory, NodeObstacle, NodeView, PendingPod, Reason, View};
+use crate::{Action, ClaimState, Delayed, Memory, NodeObstacle, NodeView, PendingPod, Reason, View};
 
 /// How long pod and claims that were created together may take to find together before users are told that the pod
 /// waits. The API gives the time of creation in whole seconds.
@@ -23,6 +23,7 @@ pub(crate) fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<A
             Decision::Rest(Why::settled(Reason::PodEnded, format!("the pod has failed: {failure}")))
         }
         View::Placed(node) => Decision::Rest(Why::settled(Reason::Placed, format!("the pod is on node {node}"))),
+        View::Owed { node, labels, claims } => settle(node, labels, claims),
         View::Astray { node, deleting: false } => rest(
             Reason::NodeMissing,
             format!(
@@ -48,6 +49,30 @@ pub(crate) fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<A
             None => tell(now, pending, place(pending)),
         },
     }
+}
+
+/// A pod on a node has claims that wait to be told one. The node is the pod's, and each write goes to the claim and the
+/// volume as they were seen: whoever else served the claim meanwhile was first.
+fn settle(node: &str, labels: &BTreeMap<String, String>, claims: &[(String, Delayed)]) -> Decision<Action, Reason> {
+    for (name, delayed) in claims {
+        let claim = delayed.claim.clone();
+        match binding::settle(delayed, node, labels) {
+            Ok(Some(volume)) => {
+                let text = format!("claim {name} gets volume {}, which node {node} reaches", volume.metadata.name);
+                let act = Action::ReserveVolume { volume: volume.clone(), claim, node: node.into() };
+                return Decision::Do(act, Why::waiting(Reason::ReservingVolume, text));
+            }
+            Ok(None) => {
+                let text = format!("claim {name} gets its volume for node {node}, where its pod is already");
+                let act = Action::SelectNode { claim, node: node.into() };
+                return Decision::Do(act, Why::waiting(Reason::SelectingNode, text));
+            }
+            Err(binding::NoWay) => {}
+        }
+    }
+    let names: Vec<&str> = claims.iter().map(|(name, _)| name.as_str()).collect();
+    let text = format!("the pod is on node {node}, where there is no volume for claims {}", names.join(", "));
+    rest(Reason::PlacedWithoutVolume, text)
 }
 
 /// What keeps a pod from any node is written into its status, unless it is there or may be over in a moment.

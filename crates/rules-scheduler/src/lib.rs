@@ -12,6 +12,7 @@
 //! - a pod is placed only when every claim it names is bound, is not being deleted, and its volume can be reached from
 //!   the node (reliability 11);
 //! - a claim's selected node is changed only while nothing was made for it;
+//! - a claim of delayed binding is told the node of a pod that is there already, if nobody has told it one;
 //! - a volume is reserved only if it belongs to nobody, suits the claim and can be reached from the chosen node;
 //! - no node gets more volumes of a driver than it takes, nor pods that ask for more than it has (reliability 36);
 //! - the choice depends on the objects alone: preferred node first, then most storage left, then fewest pods, then

@@ -9,6 +9,8 @@ control::reasons! {
         PodBeingDeleted,
         /// The pod has a node.
         Placed,
+        /// The pod has a node, and a claim of delayed binding can get no volume there.
+        PlacedWithoutVolume,
         /// The pod has a node that does not exist.
         NodeMissing,
         /// The pod names another scheduler.

@@ -21,6 +21,15 @@ pub enum View {
     Ended(Option<String>),
     /// It has a node.
     Placed(String),
+    /// It has a node, and claims of delayed binding that nobody has told it.
+    Owed {
+        /// The node.
+        node: String,
+        /// Its labels.
+        labels: BTreeMap<String, String>,
+        /// The claims, in the pod's order.
+        claims: Vec<(String, Delayed)>,
+    },
     /// It has a node that does not exist.
     Astray {
         /// The node.

@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use api::{
-    CSIDriver, CSINode, CSIStorageCapacity, Node, ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod,
+    CSIDriver, CSINode, CSIStorageCapacity, ClaimPhase, Node, ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod,
     ResourceList, StorageClass, Taint, VolumeAttachment,
 };
 use control::{Cache, Route, Sides, routes};
@@ -52,8 +52,9 @@ fn volume_wakes(volume: &PersistentVolume, woken: &mut Woken<'_>) {
     }
 }
 
+/// A claim that has its volume does not care what else there is of its class.
 fn wake_class(class: &str, woken: &mut Woken<'_>) {
-    let claims = woken.cache.claims_by_class(class);
+    let claims = woken.cache.claims_by_class(class).filter(|claim| claim.status.phase != ClaimPhase::Bound);
     claims.for_each(|claim| wake_users(&claim.metadata.key(), woken));
 }
 
@@ -91,8 +92,11 @@ fn node_wakes(node: Sides<'_, Node>, woken: &mut Woken<'_>) {
     if before != after {
         wake_waiting(woken);
     }
-    // Its pods have somebody to run them, or nobody any more.
-    if let (Some(node), None) | (None, Some(node)) = (node.before, node.after) {
+    // Its pods have somebody to run them, or nobody any more; or it reaches other volumes.
+    let labels = |node: Option<&Node>| node.map(|node| node.metadata.labels.clone());
+    if labels(node.before) != labels(node.after)
+        && let Some(node) = node.after.or(node.before)
+    {
         let pods = woken.cache.pods_by_node(&node.metadata.name);
         woken.wake_all(pods.filter(|pod| !pod.is_terminal()).map(|pod| pod.metadata.key()));
     }
@@ -122,7 +126,8 @@ fn waits(pod: &Pod) -> bool {
     pod.spec.node_name.is_empty() && !pod.is_terminal()
 }
 
+/// Also those that have a node: their claims may have been made again since, and wait to be told that node.
 fn wake_users(claim: &ObjectKey, woken: &mut Woken<'_>) {
     let users = woken.cache.pods_by_claim(&claim.to_string());
-    woken.wake_all(users.filter(|pod| waits(pod)).map(|pod| pod.metadata.key()));
+    woken.wake_all(users.filter(|pod| !pod.is_terminal()).map(|pod| pod.metadata.key()));
 }

@@ -20,6 +20,19 @@ pub(super) fn claims(pod: &Pod, cache: &Cache) -> Vec<(String, ClaimState)> {
     names.into_iter().map(|name| (name.to_string(), claim_state(pod, &name, cache))).collect()
 }
 
+/// Those of them that have no volume yet. Of a pod on a node they are few, and most pods have none.
+pub(super) fn unbound_claims(pod: &Pod, cache: &Cache) -> Vec<(String, ClaimState)> {
+    let namespace = pod.metadata.namespace.as_str();
+    let pending = |name: &str| {
+        let claim = cache.claim(&ObjectKey::new(namespace, name));
+        claim.is_some_and(|claim| matches!(claim.status.phase, ClaimPhase::Pending | ClaimPhase::Other(_)))
+    };
+    match pod.claim_names().any(|name| pending(&name)) {
+        true => claims(pod, cache),
+        false => Vec::new(),
+    }
+}
+
 fn claim_state(pod: &Pod, name: &str, cache: &Cache) -> ClaimState {
     let key = ObjectKey::new(pod.metadata.namespace.as_str(), name);
     let Some(claim) = cache.claim(&key) else {

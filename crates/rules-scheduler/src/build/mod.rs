@@ -2,19 +2,20 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use api::{Meta, ObjectKey, Pod, PodPhase, Seen};
 use control::{Cache, Timestamp};
 
 use crate::action::{SCHEDULED, UNSCHEDULABLE};
-use crate::{PendingPod, View};
+use crate::{ClaimState, Delayed, PendingPod, View};
 
 mod claims;
 mod limits;
 mod nodes;
 mod resources;
 
-/// The name by which pods ask for this scheduler; a pod that names none does, too.
+/// The name by which pods ask for this scheduler.
 const OUR_NAME: &str = "default-scheduler";
 
 pub(crate) fn view(key: &ObjectKey, cache: &Cache) -> View {
@@ -24,24 +25,23 @@ pub(crate) fn view(key: &ObjectKey, cache: &Cache) -> View {
     }
     let (node, deleting) = (&pod.spec.node_name, pod.metadata.is_deleting());
     if !node.is_empty() {
-        return match cache.node(&ObjectKey::cluster(node.as_str())) {
-            Some(_) => View::Placed(node.clone()),
-            None => View::Astray { node: node.clone(), deleting },
+        let Some(known) = cache.node(&ObjectKey::cluster(node.as_str())) else {
+            return View::Astray { node: node.clone(), deleting };
+        };
+        let owed = if deleting { Vec::new() } else { owed(&pod, cache) };
+        return match owed.is_empty() {
+            true => View::Placed(node.clone()),
+            false => View::Owed { node: node.clone(), labels: known.metadata.labels.clone(), claims: owed },
         };
     }
     if deleting {
         return View::Deleting;
     }
-    if !matches!(pod.spec.scheduler_name.as_str(), "" | OUR_NAME) {
+    if !is_ours(&pod) {
         return View::Anothers(pod.spec.scheduler_name.clone());
     }
-    // KL-31: a claim of another that has the name is not used.
-    let foreign = |claim: &str| {
-        let claim = cache.claim(&ObjectKey::new(pod.metadata.namespace.as_str(), claim));
-        claim.is_some_and(|claim| !claim.metadata.is_controlled_by(&pod.metadata.uid))
-    };
     let mut templates = pod.spec.volumes.iter().filter(|volume| volume.ephemeral.is_some());
-    let template = templates.find(|volume| foreign(&pod.ephemeral_claim(&volume.name)));
+    let template = templates.find(|volume| is_foreign(&pod, &pod.ephemeral_claim(&volume.name), cache));
     let mut conditions = pod.status.conditions.iter();
     let told =
         conditions.find(|told| told.r#type == SCHEDULED && told.status == "False" && told.reason == UNSCHEDULABLE);
@@ -53,6 +53,35 @@ pub(crate) fn view(key: &ObjectKey, cache: &Cache) -> View {
         claims: claims::claims(&pod, cache),
         nodes: nodes::nodes(&pod, cache),
     })
+}
+
+/// A pod that names no scheduler is ours, too.
+fn is_ours(pod: &Pod) -> bool {
+    matches!(pod.spec.scheduler_name.as_str(), "" | OUR_NAME)
+}
+
+/// KL-31: a claim of another that has the name of one made from a template is not used.
+fn is_foreign(pod: &Pod, claim: &str, cache: &Cache) -> bool {
+    let claim = cache.claim(&ObjectKey::new(pod.metadata.namespace.as_str(), claim));
+    claim.is_some_and(|claim| !claim.metadata.is_controlled_by(&pod.metadata.uid))
+}
+
+/// The claims of a pod on a node that wait to be told one, and that nobody else will tell. A claim that was deleted and
+/// made again while its pod was being placed is one, and so is that of a pod whose maker named the node.
+fn owed(pod: &Pod, cache: &Cache) -> Vec<(String, Delayed)> {
+    if !is_ours(pod) {
+        return Vec::new();
+    }
+    let foreign = |name: &str| pod.templates_claim(name) && is_foreign(pod, name, cache);
+    let mut owed = Vec::new();
+    for (name, state) in claims::unbound_claims(pod, cache) {
+        if let ClaimState::AwaitsNode(delayed) = state
+            && !foreign(&name)
+        {
+            owed.push((name, delayed));
+        }
+    }
+    owed
 }
 
 /// Why a pod that has ended did not succeed, as far as its status says.

@@ -79,6 +79,27 @@ pub(crate) fn plan<'a>(pod: &'a PendingPod, node: &NodeView) -> Plan<'a> {
     plan
 }
 
+/// What a claim of a pod gets on the node that the pod has already: a free volume there, or `None` if one is to be made.
+/// How much the driver has left there does not matter, because the pod goes nowhere else.
+pub(crate) fn settle<'a>(
+    delayed: &'a Delayed,
+    node: &str,
+    labels: &BTreeMap<String, String>,
+) -> Result<Option<&'a Arc<PersistentVolume>>, NoWay> {
+    let reached = |volume: &&Arc<PersistentVolume>| {
+        let affinity = volume.spec.node_affinity.as_ref();
+        affinity.is_none_or(|affinity| affinity.admits(node, labels))
+    };
+    match (delayed.free.iter().find(reached), &delayed.making) {
+        (Some(volume), _) => Ok(Some(volume)),
+        (None, Making::For { allowed, .. }) if TopologySelectorTerm::allow(allowed, labels) => Ok(None),
+        (None, Making::For { .. } | Making::Never) => Err(NoWay),
+    }
+}
+
+/// There is no volume for the claim on that node, and none can be made.
+pub(crate) struct NoWay;
+
 /// The claim has no volume, and nothing was begun.
 fn open<'a>(name: &'a str, state: &'a ClaimState) -> Option<(&'a str, &'a Delayed)> {
     match state {

@@ -48,6 +48,41 @@ fn closed_nodes_are_passed_over() {
     Scene::default().pod("p", &[], "", "Pending").check("NoNodes");
 }
 
+// A walk through the world `life` found it: a claim is deleted and made again while its pod is being placed, and upstream
+// nobody names a node for it.
+#[test]
+fn a_claim_of_delayed_binding_is_told_the_node_its_pod_has_already() {
+    let placed = |claim: Value| {
+        let scene = Scene::default().node("a").node("b").pod("p", &["c"], "b", "Pending").late_class();
+        scene.claim("c", "late", "Pending", claim)
+    };
+    placed(json!({})).check("SelectNode(n/c for b)");
+    let told = json!({ names::SELECTED_NODE: "a" });
+    placed(told).check("Placed");
+    let scene = || Scene::default().node("a").late_class();
+    let spec = |more: Value| {
+        let mut spec = json!({ "volumes": [{ "name": "c", "persistentVolumeClaim": { "claimName": "c" } }] });
+        spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        spec
+    };
+    let on_a = spec(json!({ "nodeName": "a" }));
+    let waits = |scene: Scene| scene.claim("c", "late", "Pending", json!({}));
+    waits(scene().pod_like(on_a.clone())).check("SelectNode(n/c for a)");
+    // Bound, at once or by name, or nobody's: no node is named.
+    scene().pod_like(on_a.clone()).claim("c", "late", "Bound", json!({})).check("Placed");
+    scene().pod_like(on_a.clone()).claim("c", "", "Pending", json!({})).check("Placed");
+    waits(scene().pod_like(on_a.clone())).volume("v-c", Value::Null).check("SelectNode(n/c for a)");
+    let reserved = json!({ "claimRef": { "namespace": "n", "name": "c", "uid": "u-c" } });
+    let reserved = json!({ "metadata": { "name": "v" }, "spec": reserved });
+    waits(scene().pod_like(on_a.clone())).with(Kind::PersistentVolume, reserved).check("Placed");
+    // A pod that goes, has ended, is on a node that is gone, or is another scheduler's.
+    waits(scene().pod("p", &["c"], "a", "Succeeded")).check("PodEnded");
+    waits(scene().pod("p", &["c"], "gone", "Pending")).check("NodeMissing");
+    waits(scene().pod_like(spec(json!({ "nodeName": "a", "schedulerName": "mine" })))).check("Placed");
+    let deleting = json!({ "name": "p", "deletionTimestamp": "2026-01-01T00:00:00Z" });
+    waits(scene().with(Kind::Pod, json!({ "metadata": deleting, "spec": on_a }))).check("Placed");
+}
+
 #[test]
 fn pods_that_need_no_node_are_left_alone() {
     Scene::default().node("a").check("PodGone");

@@ -112,12 +112,34 @@ fn pending(claims: Vec<(String, ClaimState)>, nodes: Vec<NodeView>, template: bo
 #[test]
 fn every_shape_of_a_pod() {
     check_table(env!("CARGO_MANIFEST_DIR"), "pods", |choices| {
-        let pods = ["Gone", "Ended", "Failed", "Placed", "Astray", "Anothers", "Deleting", "Pending"];
+        let pods = ["Gone", "Ended", "Failed", "Placed", "Owed", "Astray", "Anothers", "Deleting", "Pending"];
         let view = match choices.word("pod", &pods) {
             "Gone" => View::Gone,
             "Ended" => View::Ended(None),
             "Failed" => View::Ended(Some("StartError: no such file".into())),
             "Placed" => View::Placed("a".into()),
+            "Owed" => {
+                let free = |node| Delayed { free: vec![free("f", node)], ..delayed("one") };
+                let never = Delayed { making: Making::Never, ..delayed("one") };
+                let term = json!([{ "matchLabelExpressions": [{ "key": "host", "values": ["b"] }] }]);
+                let allowed = serde_json::from_value(term).unwrap();
+                let one = choices.one_of(
+                    "one",
+                    &[
+                        ("make", delayed("one")),
+                        ("make-on-b", Delayed { making: Making::For { allowed, capacity: None }, ..delayed("one") }),
+                        ("free-here", free("a")),
+                        ("free-on-b", free("b")),
+                        ("free-on-b-or-never", Delayed { making: Making::Never, ..free("b") }),
+                        ("never", never),
+                    ],
+                );
+                let mut claims = vec![("one".into(), one)];
+                if choices.flag("two") {
+                    claims.push(("two".into(), delayed("two")));
+                }
+                View::Owed { node: "a".into(), labels: [("host".into(), "a".into())].into(), claims }
+            }
             "Astray" => View::Astray { node: "gone".into(), deleting: choices.flag("deleting") },
             "Anothers" => View::Anothers("mine".into()),
             "Deleting" => View::Deleting,
