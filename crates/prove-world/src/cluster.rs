@@ -4,7 +4,7 @@
 //! the same state behind whatever their order.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use api::{Kind, Object, ObjectKey, ObjectRef, Patch, Write};
 use control::{Refusal, Reply};
@@ -26,7 +26,14 @@ pub(crate) const NAMESPACE: &str = "default";
 #[derive(Clone, Debug)]
 pub(crate) struct Held {
     pub(crate) object: Object,
-    pub(crate) piece: Piece,
+    piece: OnceLock<Piece>,
+}
+
+impl Held {
+    /// The object, hashed when somebody asks.
+    pub(crate) fn piece(&self) -> &Piece {
+        self.piece.get_or_init(|| Piece::of(&self.object))
+    }
 }
 
 /// One watch event.
@@ -156,7 +163,7 @@ impl Cluster {
             Err(error) => unreachable!("the store keeps only readable objects: {error}"),
         };
         let key = (kind, object.meta().key());
-        let held = Arc::new(Held { piece: Piece::of(&object), object });
+        let held = Arc::new(Held { piece: OnceLock::new(), object });
         let gone = match change.event {
             EventType::Modified if deleted && self.wrong == Some(WrongStore::IgnoresFinalizers) => {
                 Arc::make_mut(&mut self.objects).remove(&key);
@@ -194,7 +201,7 @@ impl Cluster {
 
     pub(crate) fn digest(&self, canon: &mut Canon) {
         for held in self.objects.values() {
-            canon.add(&held.piece);
+            canon.add(held.piece());
         }
     }
 }

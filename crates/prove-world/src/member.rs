@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::hash::Hash;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use api::{Kind, ObjectKey};
 use control::{Action, Cache, Change, Decision, Effect, Engine, Fold, Outcome, Permission, Rules, Timestamp, Why};
@@ -88,12 +88,13 @@ pub(crate) struct Instance<R: Rules> {
     seat: Seat<R>,
     engine: Arc<Engine<R>>,
     cache: Arc<Cache>,
-    pieces: Arc<BTreeMap<(Kind, ObjectKey), Piece>>,
+    pieces: Arc<BTreeMap<(Kind, ObjectKey), Arc<Held>>>,
     /// What could be begun now, by key: the engine takes the first that is due, exploration takes any.
     ready: Vec<Ready<R>>,
     /// What is under way, by key.
     held: Vec<(R::Key, Arc<Intent>)>,
-    piece: Piece,
+    /// Worked out when somebody asks.
+    piece: OnceLock<Piece>,
 }
 
 /// An action that is decided on.
@@ -123,7 +124,7 @@ impl<R: Rules> Instance<R> {
             pieces: Arc::default(),
             ready: Vec::new(),
             held: Vec::new(),
-            piece: Piece::default(),
+            piece: OnceLock::new(),
         };
         instance.restart(cluster, truth);
         Arc::new(instance)
@@ -154,14 +155,14 @@ impl<R: Rules> Instance<R> {
                 }
             }
         }
-        self.piece = self.measure();
+        self.piece = OnceLock::new();
     }
 
     /// Rows of failures only lengthen pauses, and pauses take no time here, so they tell no states apart.
     fn measure(&self) -> Piece {
         let mut canon = Canon::default();
-        for piece in self.pieces.values() {
-            canon.add(piece);
+        for held in self.pieces.values() {
+            canon.add(held.piece());
         }
         for (key, memory, _) in self.engine.remembered().filter(|(_, memory, _)| **memory != R::Memory::default()) {
             (key, memory).hash(&mut canon);
@@ -186,7 +187,7 @@ impl<R: Rules> Instance<R> {
         let pieces = Arc::make_mut(&mut self.pieces);
         match (&change, held) {
             (Some(_), _) if gone => drop(pieces.remove(&id)),
-            (Some(_), Some(held)) => drop(pieces.insert(id, held.piece.clone())),
+            (Some(_), Some(held)) => drop(pieces.insert(id, held.clone())),
             (Some(_) | None, _) => {}
         }
         self.wake(change);
@@ -245,7 +246,7 @@ impl<R: Rules> Member for Instance<R> {
         self.engine().begin(&key, action, why);
         let at = self.held.partition_point(|(other, _)| *other < key);
         self.held.insert(at, (key, intent));
-        self.piece = self.measure();
+        self.piece = OnceLock::new();
     }
 
     fn finish(&mut self, at: usize, outcome: &Outcome, held: Option<&Arc<Held>>) {
@@ -278,7 +279,7 @@ impl<R: Rules> Member for Instance<R> {
         } else {
             let change = Arc::make_mut(&mut self.cache).set(object.clone());
             if change.is_some() {
-                Arc::make_mut(&mut self.pieces).insert(id, event.held.piece.clone());
+                Arc::make_mut(&mut self.pieces).insert(id, event.held.clone());
             }
             change
         };
@@ -304,7 +305,7 @@ impl<R: Rules> Member for Instance<R> {
         for kind in R::watches() {
             let objects: Vec<_> = cluster.all(*kind).map(|held| held.object.clone()).collect();
             for held in cluster.all(*kind) {
-                pieces.insert((*kind, held.object.meta().key()), held.piece.clone());
+                pieces.insert((*kind, held.object.meta().key()), held.clone());
             }
             cache.replace(*kind, cluster.version(*kind), objects);
         }
@@ -331,7 +332,7 @@ impl<R: Rules> Member for Instance<R> {
     }
 
     fn piece(&self) -> &Piece {
-        &self.piece
+        self.piece.get_or_init(|| self.measure())
     }
 
     fn waits(&self) -> bool {

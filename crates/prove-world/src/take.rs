@@ -75,7 +75,7 @@ impl Stepped {
             | How::CutShort(_)
             | How::PowerCut(_) => {
                 let outcome = told(how, &intent.effect);
-                let in_use = self.world.truth.is_on_machine();
+                let in_use = !self.world.truth.hosts.is_empty();
                 if is_called_impossible(how, &intent.effect, in_use) {
                     Arc::make_mut(&mut self.world.truth).impossible = true;
                 }
@@ -141,7 +141,7 @@ impl Stepped {
     fn happens(&mut self, member: usize, at: usize, how: How, intent: &Arc<Intent>, behind: Option<(u8, Kind)>) {
         let actor = self.world.members[member].name().to_string();
         let node = self.world.members[member].node().to_string();
-        let before = self.world.clone();
+        let before = self.world.bare();
         let performed = self.world.perform(&actor, &node, &intent.effect, how == How::Overtakes);
         self.judge_write(&before, &intent.effect, &performed.outcome);
         drop(before);
@@ -250,7 +250,7 @@ impl Stepped {
         if self.violation.is_none() && !excused {
             self.violation = laws::check_effect(&self.world, &late.actor, &late.node, &late.intent.effect);
         }
-        let before = self.world.clone();
+        let before = self.world.bare();
         let performed = self.world.perform(&late.actor, &late.node, &late.intent.effect, true);
         self.judge_write(&before, &late.intent.effect, &performed.outcome);
         drop(before);

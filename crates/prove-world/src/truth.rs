@@ -23,7 +23,7 @@ pub struct Truth {
     pub volumes: BTreeMap<String, String>,
     /// Which nodes (by the driver's node id) each volume id is attached to.
     pub attached: BTreeMap<String, BTreeSet<String>>,
-    /// How large the volumes are that somebody may grow.
+    /// How large the volumes are that the driver made, or that somebody may grow.
     pub sizes: BTreeMap<String, Size>,
     /// The tier of the volumes whose attributes somebody may change.
     pub tiers: BTreeMap<String, String>,
@@ -90,12 +90,15 @@ impl Truth {
                 let id = format!("vol-{}", request.name);
                 self.volumes.insert(request.name.clone(), id.clone());
                 let capacity_bytes = request.capacity_range.as_ref().map_or(0, |range| range.required_bytes);
+                let size = Size { volume: capacity_bytes, filesystem: capacity_bytes };
+                let capacity_bytes = self.sizes.entry(id.clone()).or_insert(size).volume;
                 let content_source = request.volume_content_source.clone();
                 let volume = v1::Volume { volume_id: id, capacity_bytes, content_source, ..v1::Volume::default() };
                 Response::CreateVolume(v1::CreateVolumeResponse { volume: Some(volume) })
             }
             Call::DeleteVolume(request) => {
                 self.volumes.retain(|_, id| *id != request.volume_id);
+                self.sizes.remove(&request.volume_id);
                 Response::DeleteVolume(v1::DeleteVolumeResponse {})
             }
             Call::ControllerPublishVolume(request) => {
@@ -124,7 +127,9 @@ impl Truth {
                 if wanted > LARGEST {
                     return Outcome::Refused(Refusal::Driver(Code::OutOfRange, format!("{wanted} is too much")));
                 }
-                let size = self.sizes.entry(request.volume_id.clone()).or_default();
+                let Some(size) = self.sizes.get_mut(&request.volume_id) else {
+                    return driver_refusal(call, Code::NotFound);
+                };
                 size.volume = size.volume.max(wanted);
                 let (capacity_bytes, node_expansion_required) = (size.volume, true);
                 let answer = v1::ControllerExpandVolumeResponse { capacity_bytes, node_expansion_required };
@@ -208,7 +213,9 @@ impl Truth {
                 Response::NodeUnpublishVolume(v1::NodeUnpublishVolumeResponse {})
             }
             Call::NodeExpandVolume(request) => {
-                let size = self.sizes.entry(request.volume_id.clone()).or_default();
+                let Some(size) = self.sizes.get_mut(&request.volume_id) else {
+                    return driver_refusal(call, Code::NotFound);
+                };
                 size.filesystem = size.volume;
                 let capacity_bytes = size.filesystem;
                 Response::NodeExpandVolume(v1::NodeExpandVolumeResponse { capacity_bytes })

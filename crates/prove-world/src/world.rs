@@ -29,11 +29,11 @@
 //! A driver that says no for good has not done it, and a driver does not carry out two calls about the same thing in
 //! another order than they came in. No rules can keep the laws without; `tests/assumptions.rs` shows the histories.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
 use std::sync::Arc;
 
-use api::{Kind, PersistentVolume, PersistentVolumeClaim, Write};
+use api::{Kind, PersistentVolume, PersistentVolumeClaim, Pod, Write};
 use control::host::Op;
 use control::{Effect, Endpoint, Outcome, Reply};
 use csi::Call;
@@ -64,6 +64,8 @@ pub struct World {
     pub(crate) dawdling: u8,
     /// Agents whose Node does not carry their incarnation yet, one bit each.
     pub(crate) unannounced: u8,
+    /// Pods, by uid, that were put on a node when their claim was being deleted or gone: they do not hold it.
+    pub(crate) unheld: BTreeSet<String>,
     /// Trouble still to come.
     pub(crate) budget: Budget,
 }
@@ -107,7 +109,8 @@ impl World {
     /// A world in which nothing has happened yet.
     pub(crate) fn of(cluster: Cluster, truth: Arc<Truth>, members: Vec<Arc<dyn Member>>) -> World {
         let (behind, late, budget) = (BTreeMap::new(), Vec::new(), Budget::calm(0));
-        World { cluster, truth, members, behind, late, dawdling: 0, unannounced: 0, budget }
+        let unheld = BTreeSet::new();
+        World { cluster, truth, members, behind, late, dawdling: 0, unannounced: 0, unheld, budget }
     }
 
     /// The same world with an API server that is wrong: for tests of the laws about it.
@@ -142,14 +145,14 @@ impl World {
             (member, kind, events.len()).hash(&mut canon);
             for event in events {
                 (event.gone, event.moot).hash(&mut canon);
-                canon.add(&event.held.piece);
+                canon.add(event.held.piece());
             }
         }
         for late in &self.late {
             (&late.actor, &late.node).hash(&mut canon);
             hash_effect(&late.intent.effect, &mut canon);
         }
-        (self.dawdling, self.unannounced).hash(&mut canon);
+        (self.dawdling, self.unannounced, &self.unheld).hash(&mut canon);
         canon.state()
     }
 
@@ -163,8 +166,28 @@ impl World {
 
     /// Takes one step.
     pub(crate) fn take(&self, step: Move, user: &[UserMove]) -> Stepped {
-        let mut next =
-            Stepped { world: self.clone(), kinds: Vec::new(), changed: false, note: String::new(), violation: None };
+        self.clone().go(step, user)
+    }
+
+    /// Without the controllers, as the laws of a step want to know it: whoever holds a controller makes others copy it.
+    pub(crate) fn bare(&self) -> World {
+        World {
+            cluster: self.cluster.clone(),
+            truth: self.truth.clone(),
+            members: Vec::new(),
+            behind: BTreeMap::new(),
+            late: Vec::new(),
+            dawdling: 0,
+            unannounced: 0,
+            unheld: BTreeSet::new(),
+            budget: self.budget,
+        }
+    }
+
+    /// Takes one step and leaves nothing behind.
+    pub(crate) fn go(self, step: Move, user: &[UserMove]) -> Stepped {
+        let before = World { unheld: self.unheld.clone(), ..self.bare() };
+        let mut next = Stepped { world: self, kinds: Vec::new(), changed: false, note: String::new(), violation: None };
         next.world.budget = step.budget;
         match step.step {
             Step::User(at) => next.user(&user[usize::from(at)], step.behind),
@@ -194,10 +217,13 @@ impl World {
                 next.changed = false;
             }
         }
+        if next.kinds.contains(&Kind::Pod) {
+            next.world.unheld = placed_unheld(&before, &next.world);
+        }
         // A step that only a controller notices breaks no law of the world.
         if next.violation.is_none() && next.changed {
-            next.violation = laws::check_passage(self, &next.world)
-                .or_else(|| laws::check_entries(self, &next.world))
+            next.violation = laws::check_passage(&before, &next.world)
+                .or_else(|| laws::check_entries(&before, &next.world))
                 .or_else(|| laws::check_state(&next.world));
         }
         next
@@ -288,6 +314,27 @@ impl World {
         };
         Performed { outcome, held, events }
     }
+}
+
+/// The pods that do not hold their claims, after a step: those that did not before and are still there, and those that got
+/// their node in it although a claim of theirs was not there to stay.
+fn placed_unheld(before: &World, after: &World) -> BTreeSet<String> {
+    let stays = |pod: &Pod, name: &str| {
+        let mut claims = before.cluster.claims();
+        claims.any(|claim| {
+            let meta = &claim.metadata;
+            meta.name == name && meta.namespace == pod.metadata.namespace && !meta.is_deleting()
+        })
+    };
+    let placed = |world: &World, uid: &str| {
+        world.cluster.pods().any(|pod| pod.metadata.uid == uid && !pod.spec.node_name.is_empty())
+    };
+    let unheld = |pod: &&Arc<Pod>| {
+        let uid = &pod.metadata.uid;
+        before.unheld.contains(uid)
+            || placed(after, uid) && !placed(before, uid) && pod.claim_names().any(|name| !stays(pod, &name))
+    };
+    after.cluster.pods().filter(unheld).map(|pod| pod.metadata.uid.clone()).collect()
 }
 
 /// Calls about one volume; the pretend driver's ids are made of its names.

@@ -1,7 +1,7 @@
 //! The rules as they are keep every law in every state of the small worlds, and on walks through larger ones.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
-use prove_world::{Bounds, Budget, run, wander, worlds};
+use prove_world::{Bounds, Budget, find, run, wander, worlds};
 
 /// What the tests explore. `make prove` goes further in each of these worlds.
 const TESTED: [(&str, Budget); 24] = [
@@ -12,6 +12,10 @@ const TESTED: [(&str, Budget); 24] = [
     ("copy", Budget::troubled(1, 0, 1)),
     ("copy-on-claim", Budget::troubled(1, 1, 0)),
     ("copy-on-claim", Budget::troubled(1, 0, 1)),
+    ("life-one", Budget::troubled(0, 1, 0)),
+    ("life-running", Budget::troubled(1, 1, 0)),
+    ("life-placing", Budget::troubled(1, 1, 0)),
+    ("life-placing", Budget::troubled(2, 0, 1)),
     ("node", Budget::troubled(0, 1, 0)),
     ("node-one-pod", Budget::troubled(0, 1, 0)),
     ("node-block", Budget::troubled(0, 1, 0)),
@@ -35,6 +39,7 @@ const TESTED: [(&str, Budget); 24] = [
     ("store", Budget::troubled(1, 1, 1)),
 ];
 
+/// `tests/life.rs` explores those of `life`.
 fn holds(name: &str, budget: Budget) {
     assert!(TESTED.contains(&(name, budget)), "{name} with {budget} is missing in the table");
     let report = run(name, Some(Bounds::of(budget))).unwrap();
@@ -55,7 +60,7 @@ fn prove_goes_further_than_the_tests() {
 }
 
 fn walks(name: &str, budget: Budget, seeds: u64) {
-    let (scenario, _) = worlds().iter().find(|(scenario, _)| scenario.name == name).unwrap();
+    let scenario = find(name).unwrap();
     let walks = wander(scenario, budget, 0..seeds);
     println!("{walks}");
     assert!(walks.broken.is_none(), "{walks}");
@@ -219,12 +224,19 @@ fn long_walks_with_much_trouble_keep_the_laws() {
 }
 
 #[test]
+fn a_world_that_is_too_large_says_so() {
+    let error = run("life", None).unwrap_err();
+    assert_eq!(error.to_string(), "life is too large to be enumerated; --walks 1000 walks through it");
+    assert!(find("life").is_ok() && find("nowhere").is_err());
+}
+
+#[test]
 fn a_world_nobody_knows_is_named_with_those_that_are_known() {
     let error = run("nowhere", None).unwrap_err();
     assert_eq!(
         error.to_string(),
         "there is no world called nowhere; choose one of attach, attach-reported, attach-forced, copy, copy-on-claim, \
-         node, node-one-pod, node-block, node-secret, node-inline, node-tidy, node-growth, node-growth-left, \
+         life-one, life-running, life-placing, node, node-one-pod, node-block, node-secret, node-inline, node-tidy, node-growth, node-growth-left, \
          node-unreadable, node-lost, protect, provision, provision-on-claim, \
          register, register-in-use, resize, store"
     );

@@ -157,6 +157,7 @@ violations! {
             "the drivers at {sockets:?} are registered, not those at {wanted:?}";
         EntryUntrue { listed: Vec<String>, wanted: Vec<String> } "CSINode lists {listed:?}, not {wanted:?}";
         PodLeft { pod: String } "pod {pod} was deleted and is still there";
+        PodNotPlaced { pod: String } "pod {pod} and its claim are there and the pod is on no node";
         PodDoesNotRun { node: String } "the pod on {node} does not run with its volume";
         PathLeft { path: String } "{path} is left";
         LeftOnNode { node: String } "something is left on {node}";

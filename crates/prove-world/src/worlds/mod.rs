@@ -17,6 +17,8 @@ use crate::truth::Truth;
 pub mod attach;
 pub mod copy;
 pub mod growth;
+pub mod life;
+pub mod life_rest;
 pub mod node;
 pub mod node_lost;
 pub mod node_part;
@@ -31,12 +33,15 @@ const DRIVER: &str = "local.csi.longshore";
 
 /// Every world there is, with the bounds of `make prove`: larger than those of the tests, which take seconds.
 pub fn worlds() -> &'static [(Scenario, Bounds)] {
-    const ALL: [(Scenario, Bounds); 22] = [
+    const ALL: [(Scenario, Bounds); 25] = [
         (attach::SCENARIO, Bounds::of(Budget::troubled(2, 1, 0))),
         (attach::REPORTED, Bounds::of(Budget::troubled(2, 0, 1))),
         (attach::FORCED, Bounds::of(Budget::troubled(2, 0, 1))),
         (copy::SCENARIO, Bounds::of(Budget::troubled(1, 1, 1))),
         (copy::ON_CLAIM, Bounds::of(Budget::troubled(1, 1, 1))),
+        (life::ONE, Bounds::of(Budget::troubled(1, 1, 0))),
+        (life::RUNNING, Bounds::of(Budget::troubled(2, 1, 0))),
+        (life::PLACING, Bounds::of(Budget::troubled(2, 1, 1))),
         (node::SCENARIO, Bounds::of(Budget::troubled(1, 1, 0))),
         (node::ONE_POD, Bounds::of(Budget::troubled(1, 1, 0))),
         (node::BLOCK, Bounds::of(Budget::troubled(1, 1, 0))),
@@ -58,12 +63,20 @@ pub fn worlds() -> &'static [(Scenario, Bounds)] {
     &ALL
 }
 
-/// There is no world of this name.
+/// The worlds that are too large to be explored and are only walked through.
+pub fn walked() -> &'static [Scenario] {
+    &[life::SCENARIO]
+}
+
+/// There is no world of this name, or none that can be explored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownWorld(pub String);
 
 impl fmt::Display for UnknownWorld {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if walked().iter().any(|scenario| scenario.name == self.0) {
+            return write!(f, "{} is too large to be enumerated; --walks 1000 walks through it", self.0);
+        }
         let names: Vec<_> = worlds().iter().map(|(scenario, _)| scenario.name).collect();
         write!(f, "there is no world called {}; choose one of {}", self.0, names.join(", "))
     }
@@ -76,6 +89,12 @@ pub fn run(name: &str, bounds: Option<Bounds>) -> Result<Report, UnknownWorld> {
     let found = worlds().iter().find(|(scenario, _)| scenario.name == name);
     let (scenario, usual) = found.ok_or_else(|| UnknownWorld(name.into()))?;
     Ok(explore(scenario, &bounds.unwrap_or(*usual)))
+}
+
+/// A world to walk through, by name.
+pub fn find(name: &str) -> Result<&'static Scenario, UnknownWorld> {
+    let all = worlds().iter().map(|(scenario, _)| scenario).chain(walked());
+    all.into_iter().find(|scenario| scenario.name == name).ok_or_else(|| UnknownWorld(name.into()))
 }
 
 impl<R: Rules> Seat<R> {
