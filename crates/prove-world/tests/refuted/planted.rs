@@ -6,10 +6,10 @@ use std::hash::Hash;
 use crate::upstream;
 use crate::wrong::{
     Agent, AsksForLittle, Astray, BindsTwice, CachedInUse, DoesNotReport, DoesNotWait, ForgetsDetaching, ForgetsFirst,
-    FreshReadOnly, Greets, GrowsAnywhere, GrowsAtOnce, GrowsOnPaper, Habit, Led, LetsGoEarly, LetsWrite, Misled,
-    NamesVolumes, NeverHolds, NodeIsSwift, ReadsNothing, ReleasesBound, SaysAttached, SaysDetached, Scribbles, Shares,
-    Sleeps, SweepsNothing, TakesEarly, Tells, TellsPodsOnly, Tiny, Trespasses, Trusting, TrustsCachedPods, Unguarded,
-    UnknownIsNo, UnstagesFirst, Wavers,
+    Greets, GrowsAnywhere, GrowsAtOnce, GrowsOnPaper, Habit, Led, LetsGoEarly, LetsWrite, Misled, Mistaken,
+    NamesVolumes, NeverHolds, NodeIsSwift, ReadsFresh, ReadsNothing, ReleasesBound, SaysAttached, SaysDetached,
+    Scribbles, Shares, Sleeps, SweepsNothing, TakesEarly, Tells, TellsPodsOnly, Tiny, Trespasses, Trusting,
+    TrustsCachedPods, Unguarded, UnknownIsNo, UnstagesFirst, Wavers,
 };
 use crate::wrong::{Crowds, Evicts, Flatters};
 use api::{Kind, ObjectRef, Precondition, Write};
@@ -199,7 +199,7 @@ fn forgetting_a_growth_with_its_pod_is_refuted() {
     assert!(matches!(found.violation, Violation::NotGrown { .. }), "{report}");
 }
 
-fn none<R: control::Rules<Local = ()>>() -> Seat<R> {
+pub fn none<R: control::Rules<Local = ()>>() -> Seat<R> {
     Seat::fixed(|_, _| ())
 }
 
@@ -207,7 +207,7 @@ fn binding<R: control::Rules<Local = rules_binding::Local>>() -> Seat<R> {
     Seat::fixed(|_, _| rules_binding::Local::default())
 }
 
-fn attacher<R: control::Rules<Local = rules_attacher::Local>>() -> Seat<R> {
+pub fn attacher<R: control::Rules<Local = rules_attacher::Local>>() -> Seat<R> {
     Seat::fixed(|_, _| attach::attacher())
 }
 
@@ -226,12 +226,12 @@ fn registrars(name: &'static str, base: Scenario, start: fn() -> World) -> Plant
 }
 
 /// Misled agents on a machine with a kernel, with nothing going wrong.
-fn agents(name: &'static str, base: Scenario, start: fn() -> World) -> Plant {
+pub fn agents(name: &'static str, base: Scenario, start: fn() -> World) -> Plant {
     plant(name, base, start, Budget::calm(0))
 }
 
 /// A misled agent beside the real resizer.
-fn growers<M: Misled>(name: &'static str) -> Plant {
+pub fn growers<M: Misled>(name: &'static str) -> Plant {
     let start = || {
         let resizer = Seat::<Resizer>::fixed(|_, _| resize::local());
         growth::start::<Resizer, Led<Agent<M>>>(resizer, attach::agent_seat())
@@ -296,7 +296,7 @@ fn resizers<A: Astray<Real = Resizer, Local = rules_resizer::Local>>(
     plant(name, Scenario { user, ..resize::SCENARIO }, resizer::<A>, Budget::calm(1))
 }
 
-fn asks_for_a_size(world: &World) -> Vec<UserMove> {
+pub fn asks_for_a_size(world: &World) -> Vec<UserMove> {
     resize::user(world).into_iter().filter(|one| one.label.ends_with('i')).collect()
 }
 
@@ -339,7 +339,7 @@ fn stores(name: &'static str, start: fn() -> World) -> Plant {
     plant(name, store::SCENARIO, start, Budget { delays: 1, behind: 1, ..Budget::calm(1) })
 }
 
-fn detaching_on_a_cached_report() -> Plant {
+pub fn detaching_on_a_cached_report() -> Plant {
     let start = || attach::start_reported::<Led<CachedInUse>>(none());
     let one_slow_watch = Budget { delays: 1, behind: 1, ..Budget::calm(1) };
     plant("attach, detaching on a cached report", attach::SCENARIO, start, one_slow_watch)
@@ -380,16 +380,17 @@ fn trusting_what_is_found() -> Plant {
     plant("provision, trusting what is found", provision::SCENARIO, start, budget)
 }
 
+/// The agent does not hear of the pod's deletion in time, and the detach is decided before its report arrives.
+pub fn reading_fresh_alone() -> Plant {
+    let start = || attach::start_reported::<Mistaken<ReadsFresh>>(none());
+    let budget = Budget { delays: 2, behind: 1, held: 1, ..Budget::calm(1) };
+    plant("attach, reading fresh without taking the report back", attach::SCENARIO, start, budget)
+}
+
 // Reliability 28: nor is a fresh read, unless the report was taken back before it.
 #[test]
 fn reading_in_use_fresh_without_taking_the_report_back_is_refuted() {
-    let scenario = Scenario {
-        name: "attach, reading fresh without taking the report back",
-        start: || attach::start_reported::<FreshReadOnly>(none()),
-        ..attach::SCENARIO
-    };
-    // The agent does not hear of the pod's deletion in time, and the detach is decided before its report arrives.
-    let budget = Budget { delays: 2, behind: 1, held: 1, ..Budget::calm(1) };
+    let Plant { scenario, budget } = reading_fresh_alone();
     let report = explore(&scenario, &Bounds::of(budget));
     println!("{report}");
     let found = report.broken.as_ref().expect("the wrong rule is refuted");

@@ -2,15 +2,15 @@
 //! with their protocol, absent with ours.
 
 use crate::planted::{self, Plant};
-use crate::wrong::{Led, NodeMustExist};
+use crate::wrong::{ByName, DetachesOnTime, DoneWhenPlaced, EmptyCache, GrowsAtOnce, Led, Mistaken, NodeMustExist};
 use api::{Kind, ObjectRef, Precondition, Write};
 use prove_world::world::{UserMove, World};
-use prove_world::worlds::{attach, copy, node_lost, provision};
+use prove_world::worlds::{attach, copy, growth, life, node_lost, provision};
 use prove_world::{Bounds, Budget, Law, Report, Scenario, Seat, Violation, explore};
 use rules_attachdetach::AttachDetach;
 
 /// Theirs breaks the law; ours keeps every law under the same trouble.
-fn found_and_gone(theirs: &Scenario, ours: &Scenario, budget: Budget, law: Law) -> Report {
+pub fn found_and_gone(theirs: &Scenario, ours: &Scenario, budget: Budget, law: Law) -> Report {
     let report = explore(theirs, &Bounds::of(budget));
     println!("{report}");
     let found = report.broken.as_ref().expect("their protocol breaks it");
@@ -99,15 +99,89 @@ fn a_volume_deleted_before_its_claim() {
     says_left(&found_and_gone(&scenario, &DELETES_VOLUMES_TOO, budget, Law::AsAsked));
 }
 
+/// Ours from the moment a pod runs.
+fn running() -> Scenario {
+    Scenario { start: || attach::running(attach::start::<AttachDetach>(Seat::fixed(|_, _| ()))), ..attach::SCENARIO }
+}
+
+// 6, k/k#40887: the node's status is read before the detach, and the node mounts after that.
+#[test]
+fn a_detach_that_races_a_mount() {
+    let Plant { scenario, budget } = planted::reading_fresh_alone();
+    found_and_gone(&scenario, &attach::REPORTED, budget, Law::NoDetachWhileMounted);
+}
+
+// 12, k/k#106710: a detach by the clock, under a process that has not ended.
+#[test]
+fn a_detach_because_time_is_up() {
+    let start = || attach::running(attach::start::<Led<DetachesOnTime>>(planted::none()));
+    let theirs = Scenario { name: "attach, detaching on time", start, ..attach::SCENARIO };
+    found_and_gone(&theirs, &running(), Budget::calm(1), Law::NoDetachWhileMounted);
+}
+
+// 15, k/k#117091: the controller starts anew and detaches before it knows what nodes use.
+#[test]
+fn a_detach_by_a_controller_that_has_just_started() {
+    let start = || {
+        let seat = Seat {
+            build: |_, _| false,
+            refresh: |_, _, _| false,
+            digest: |full: &bool, mut hasher| std::hash::Hash::hash(full, &mut hasher),
+        };
+        attach::running(attach::start::<Led<EmptyCache>>(seat))
+    };
+    let theirs = Scenario { name: "attach, with an empty cache", start, ..attach::SCENARIO };
+    let budget = Budget { faults: 1, crashes: 1, ..Budget::calm(1) };
+    found_and_gone(&theirs, &running(), budget, Law::NoDetachWhileMounted);
+}
+
+// 22, k/k#123055 and k/k#115294: the node grows the filesystem before the volume has grown.
+#[test]
+fn a_filesystem_that_is_grown_before_its_volume() {
+    let Plant { scenario, budget } = planted::growers::<GrowsAtOnce>("resize, growing at once");
+    let ours = Scenario { user: planted::asks_for_a_size, ..growth::SCENARIO };
+    found_and_gone(&scenario, &ours, budget, Law::ControllerFirst);
+}
+
+/// The user deletes the pod, and makes another one for the same node.
+fn deletes_and_makes(world: &World) -> Vec<UserMove> {
+    attach::user(world).into_iter().filter(|one| !one.label.contains(" and create ")).collect()
+}
+
+// 24, k/k#93902: a detach that was decided on before comes once more, after the volume was attached again.
+#[test]
+fn a_volume_detached_twice() {
+    let start = || attach::running(attach::start::<Mistaken<ByName>>(planted::none()));
+    let theirs = Scenario { name: "attach, detaching by name", start, user: deletes_and_makes, ..attach::SCENARIO };
+    let budget = Budget { faults: 1, late: 1, ..Budget::calm(2) };
+    let ours = Scenario { user: deletes_and_makes, ..running() };
+    found_and_gone(&theirs, &ours, budget, Law::NoDetachWhileMounted);
+}
+
+// 25: what is known of the node's use is cached, and nothing else guards a detach.
+#[test]
+fn a_detach_on_what_a_cache_says() {
+    let Plant { scenario, budget } = planted::detaching_on_a_cached_report();
+    found_and_gone(&scenario, &attach::REPORTED, budget, Law::NoDetachWhileMounted);
+}
+
+// Found by a walk through `life`: a claim is deleted before its pod is placed, a scheduler that has not heard of it places
+// the pod, the claim is made again, and nobody names a node for it. kube-scheduler is done with a pod that has a node.
+#[test]
+fn a_claim_made_again_while_its_pod_is_placed() {
+    let start = || life::start_placing::<Led<DoneWhenPlaced>>(planted::none());
+    let theirs = Scenario { name: "life-placing, done when placed", start, ..life::PLACING };
+    let budget = Budget { delays: 1, behind: 1, ..Budget::calm(2) };
+    let report = found_and_gone(&theirs, &life::PLACING, budget, Law::AsAsked);
+    let found = &report.broken.as_ref().unwrap().violation;
+    assert!(matches!(found, Violation::ClaimUnserved { .. }), "{found}");
+}
+
 // 13, k/k#120571, and 14, k/k#81097: the driver fails to detach, the controller restarts, the pod comes up elsewhere.
 #[test]
 fn a_restart_while_a_detach_is_failing() {
-    let ours = Scenario {
-        start: || attach::running(attach::start::<AttachDetach>(Seat::fixed(|_, _| ()))),
-        ..attach::SCENARIO
-    };
     let Plant { scenario, budget } = planted::forgetting_what_is_being_detached();
-    found_and_gone(&scenario, &ours, budget, Law::OneNode);
+    found_and_gone(&scenario, &running(), budget, Law::OneNode);
 }
 
 // 17, attacher#215.

@@ -1,4 +1,4 @@
-use api::{Kind, Object, ObjectRef, Seen};
+use api::{Kind, Object, ObjectRef, Precondition, Seen, Write};
 use control::{BackOff, Cache, Change, Decision, Effect, Outcome, Permission, Reply, Route, Rules, Timestamp};
 use rules_attachdetach::{Action, AttachDetach, Key, Memory, Proof, Reason, View};
 
@@ -41,13 +41,16 @@ impl Astray for CachedInUse {
 }
 
 /// Reads the node fresh before it detaches, and leaves the report standing while it does.
-pub struct FreshReadOnly;
+pub struct ReadsFresh;
+/// Deletes attachments by their names, whichever has the name by then.
+pub struct ByName;
 
-/// The real actions and the read that replaces taking the report back.
+/// The real actions, the read that replaces taking the report back, and a deletion without a precondition.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Wrong {
     Real(Action),
     Read { node: Seen, unique_name: String, attachments: Vec<Seen> },
+    Delete(Seen),
 }
 
 impl control::Action for Wrong {
@@ -55,6 +58,7 @@ impl control::Action for Wrong {
         match self {
             Wrong::Real(act) => act.name(),
             Wrong::Read { .. } => "ReadNode",
+            Wrong::Delete(_) => "DeleteByName",
         }
     }
 
@@ -62,6 +66,11 @@ impl control::Action for Wrong {
         match self {
             Wrong::Real(act) => act.effect(),
             Wrong::Read { node, .. } => Effect::Read(node.object.clone()),
+            Wrong::Delete(attachment) => Effect::Write(Write::Delete {
+                target: attachment.object.clone(),
+                only_if: Precondition::default(),
+                grace_seconds: None,
+            }),
         }
     }
 
@@ -70,7 +79,63 @@ impl control::Action for Wrong {
     }
 }
 
-impl Rules for FreshReadOnly {
+/// What is done instead of an action, and what is made of its outcome.
+pub trait Mistake: 'static {
+    fn instead(memory: &Memory, act: Action) -> Wrong;
+    fn remember(now: Timestamp, memory: Memory, did: &Wrong, got: &Outcome) -> Memory;
+}
+
+impl Mistake for ReadsFresh {
+    fn instead(memory: &Memory, act: Action) -> Wrong {
+        match act {
+            Action::Unreport { node, unique_name, attachments, .. }
+            | Action::Fence { node, unique_name, attachments }
+                if !attachments.is_empty() =>
+            {
+                match &memory.proof {
+                    Some(_) => Wrong::Real(Action::Delete(attachments[0].clone())),
+                    None => Wrong::Read { node, unique_name, attachments },
+                }
+            }
+            act => Wrong::Real(act),
+        }
+    }
+
+    fn remember(now: Timestamp, mut memory: Memory, did: &Wrong, got: &Outcome) -> Memory {
+        match (did, got) {
+            (Wrong::Real(act), _) => AttachDetach::remember(now, memory, act, got),
+            (Wrong::Read { unique_name, attachments, .. }, Outcome::Done(Reply::Object(Object::Node(node)))) => {
+                let free = !node.reports_in_use(unique_name);
+                let proof = Proof { node: Some(node.metadata.uid.clone()), attachments: attachments.clone() };
+                memory.proof = free.then_some(proof);
+                memory
+            }
+            (Wrong::Read { .. } | Wrong::Delete(_), _) => memory,
+        }
+    }
+}
+
+impl Mistake for ByName {
+    fn instead(_: &Memory, act: Action) -> Wrong {
+        match act {
+            Action::Delete(attachment) => Wrong::Delete(attachment),
+            act => Wrong::Real(act),
+        }
+    }
+
+    fn remember(now: Timestamp, memory: Memory, did: &Wrong, got: &Outcome) -> Memory {
+        match did {
+            Wrong::Real(act) => AttachDetach::remember(now, memory, act, got),
+            Wrong::Delete(attachment) => AttachDetach::remember(now, memory, &Action::Delete(attachment.clone()), got),
+            Wrong::Read { .. } => memory,
+        }
+    }
+}
+
+/// The attach/detach controller with a mistake.
+pub struct Mistaken<M>(std::marker::PhantomData<M>);
+
+impl<M: Mistake> Rules for Mistaken<M> {
     const NAME: &'static str = "attachdetach";
     type Key = Key;
     type Local = ();
@@ -99,32 +164,14 @@ impl Rules for FreshReadOnly {
 
     fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<Wrong, Reason> {
         match AttachDetach::decide(now, view, memory) {
-            Decision::Do(Action::Unreport { node, unique_name, attachments, .. }, why)
-            | Decision::Do(Action::Fence { node, unique_name, attachments }, why)
-                if !attachments.is_empty() =>
-            {
-                match &memory.proof {
-                    Some(_) => Decision::Do(Wrong::Real(Action::Delete(attachments[0].clone())), why),
-                    None => Decision::Do(Wrong::Read { node, unique_name, attachments }, why),
-                }
-            }
-            Decision::Do(act, why) => Decision::Do(Wrong::Real(act), why),
+            Decision::Do(act, why) => Decision::Do(M::instead(memory, act), why),
             Decision::Wait(until, why) => Decision::Wait(until, why),
             rest @ (Decision::Rest(_) | Decision::Either(..)) => Decision::Rest(rest.why().clone()),
         }
     }
 
-    fn remember(now: Timestamp, mut memory: Memory, did: &Wrong, got: &Outcome) -> Memory {
-        match (did, got) {
-            (Wrong::Real(act), _) => AttachDetach::remember(now, memory, act, got),
-            (Wrong::Read { unique_name, attachments, .. }, Outcome::Done(Reply::Object(Object::Node(node)))) => {
-                let free = !node.reports_in_use(unique_name);
-                let proof = Proof { node: Some(node.metadata.uid.clone()), attachments: attachments.clone() };
-                memory.proof = free.then_some(proof);
-                memory
-            }
-            (Wrong::Read { .. }, _) => memory,
-        }
+    fn remember(now: Timestamp, memory: Memory, did: &Wrong, got: &Outcome) -> Memory {
+        M::remember(now, memory, did, got)
     }
 
     fn learn(_: &mut (), _: &Wrong, _: &Outcome, _: &Cache) -> Vec<Key> {

@@ -3,10 +3,12 @@
 mod attacher;
 mod binding;
 mod detach;
+mod kubelet;
 mod node;
 mod provision;
 mod register;
 mod resize;
+mod scheduler;
 mod tiny;
 mod upstream;
 
@@ -18,7 +20,8 @@ use control::{BackOff, Cache, Change, Decision, Outcome, Route, Rules, Timestamp
 
 pub use attacher::{SaysAttached, SaysDetached};
 pub use binding::{BindsTwice, ReleasesBound, TrustsCachedPods};
-pub use detach::{CachedInUse, FreshReadOnly};
+pub use detach::{ByName, CachedInUse, Mistaken, ReadsFresh};
+pub use kubelet::{DropsRecord, ForgetsStaged, LeavesDirectories, TakesDownFirst};
 pub use node::{
     Agent, DoesNotReport, DoesNotWait, ForgetsFirst, GrowsAnywhere, GrowsAtOnce, LetsWrite, Misled, NamesVolumes,
     ReadsNothing, Scribbles, Shares, SweepsNothing, TakesEarly, Tells, TellsPodsOnly, UnstagesFirst,
@@ -26,8 +29,9 @@ pub use node::{
 pub use provision::Trusting;
 pub use register::{Crowds, Evicts, Flatters};
 pub use resize::{AsksForLittle, GrowsOnPaper, NodeIsSwift, UnknownIsNo};
+pub use scheduler::DoneWhenPlaced;
 pub use tiny::{Greets, Habit, Sleeps, Tiny, Trespasses, Wavers};
-pub use upstream::{ForgetsDetaching, LetsGoEarly, NeverHolds, NodeMustExist, Unguarded};
+pub use upstream::{DetachesOnTime, EmptyCache, ForgetsDetaching, LetsGoEarly, NeverHolds, NodeMustExist, Unguarded};
 
 /// Where the real rules are led astray.
 pub trait Astray: 'static {

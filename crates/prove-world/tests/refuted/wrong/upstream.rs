@@ -2,7 +2,7 @@
 
 use api::{ObjectKey, names};
 use control::{Cache, Decision, Outcome, Rules, Timestamp, Why};
-use rules_attachdetach::{AttachDetach, Rival, View};
+use rules_attachdetach::{AttachDetach, Rival, View, Want};
 use rules_attacher::{AttachObstacle, Attacher, Detach};
 use rules_provisioner::{Action, Provisioner, Reason, SourceKey, SourceView, Sources, VolumeView};
 
@@ -40,6 +40,81 @@ impl Astray for ForgetsDetaching {
         _: &Cache,
     ) -> Vec<rules_attachdetach::Key> {
         *began |= matches!(did, rules_attachdetach::Action::Delete(_));
+        Vec::new()
+    }
+}
+
+/// Detaches what no pod wants when its time is up, whatever the node says. Here time is always up.
+pub struct DetachesOnTime;
+
+impl Astray for DetachesOnTime {
+    type Real = AttachDetach;
+    type Local = ();
+
+    fn real(local: &()) -> &() {
+        local
+    }
+
+    fn decide(
+        now: Timestamp,
+        view: &View,
+        memory: &rules_attachdetach::Memory,
+    ) -> Decision<rules_attachdetach::Action, rules_attachdetach::Reason> {
+        let decision = AttachDetach::decide(now, view, memory);
+        let View::Pair(pair) = view else { return decision };
+        let standing = pair.attachments.iter().find(|attachment| !attachment.deleting);
+        match (&pair.want, standing) {
+            (Want::Unwanted(_), Some(attachment)) => {
+                Decision::Do(rules_attachdetach::Action::Delete(attachment.seen.clone()), decision.why().clone())
+            }
+            (Want::Wanted(_) | Want::Unwanted(_), _) => decision,
+        }
+    }
+}
+
+/// Takes a node that its cache does not have yet for one that uses nothing, which it does until it has done something.
+pub struct EmptyCache;
+
+impl Astray for EmptyCache {
+    type Real = AttachDetach;
+    /// Something was done in this incarnation.
+    type Local = bool;
+
+    fn real(_: &bool) -> &() {
+        &()
+    }
+
+    fn view(key: &rules_attachdetach::Key, cache: &Cache, full: &bool) -> View {
+        let mut view = AttachDetach::view(key, cache, &());
+        if let View::Pair(pair) = &mut view
+            && let Some(node) = &mut pair.node
+            && !full
+        {
+            (node.in_use, node.unheard) = (false, true);
+            node.used.clear();
+        }
+        view
+    }
+
+    fn decide(
+        now: Timestamp,
+        view: &View,
+        memory: &rules_attachdetach::Memory,
+    ) -> Decision<rules_attachdetach::Action, rules_attachdetach::Reason> {
+        let decision = AttachDetach::decide(now, view, memory);
+        let View::Pair(pair) = view else { return decision };
+        let unseen = pair.node.as_ref().is_some_and(|node| node.unheard && !node.in_use);
+        let standing = pair.attachments.iter().find(|attachment| !attachment.deleting);
+        match (&pair.want, standing) {
+            (Want::Unwanted(_), Some(attachment)) if unseen => {
+                Decision::Do(rules_attachdetach::Action::Delete(attachment.seen.clone()), decision.why().clone())
+            }
+            (Want::Wanted(_) | Want::Unwanted(_), _) => decision,
+        }
+    }
+
+    fn learn(full: &mut bool, _: &rules_attachdetach::Action, _: &Outcome, _: &Cache) -> Vec<rules_attachdetach::Key> {
+        *full = true;
         Vec::new()
     }
 }
