@@ -1,9 +1,9 @@
 //! A walk that broke a law, with the steps taken out that it does not need.
 //!
 //! Without a step those after it may be others, so a step is known by what it does and not by its number: what is not
-//! there any more is left out, and after the last one the world goes on by itself until it rests. Steps are taken out in
-//! ever smaller pieces as long as the same law breaks. The result is no longer than the walk, and not always the shortest
-//! there is.
+//! there any more is left out, and after the last one the world goes on by itself until it rests. Steps are taken out
+//! in ever smaller pieces as long as the same law breaks. The result is no longer than the walk, and not always the
+//! shortest there is.
 
 use crate::bounds::Budget;
 use crate::explore::{Scenario, at_rest};

@@ -1,7 +1,8 @@
 //! Random walks through worlds that are too large to be explored.
 //!
-//! Each walk draws its steps from a seeded generator, favouring the calm ones so that faults are spread over the whole of
-//! it, checks the laws in each state, and goes on until nothing is left to do. A seed and the bounds are all it takes to see the same walk again.
+//! Each walk draws its steps from a seeded generator, favouring the calm ones so that faults are spread over the whole
+//! of it, checks the laws in each state, and goes on until nothing is left to do. A seed and the bounds are all it
+//! takes to see the same walk again.
 
 use std::fmt;
 use std::ops::Range;
@@ -16,8 +17,8 @@ use crate::world::World;
 
 /// A walk that has not come to rest after so many steps never will.
 const LONGEST: usize = 5_000;
-/// One step in so many is trouble, while there is any left: each walk draws its own, so that on some of them much happens
-/// at once and on others a fault comes late.
+/// One step in so many is trouble, while there is any left: each walk draws its own, so that on some of them much
+/// happens at once and on others a fault comes late.
 const RATES: [u64; 4] = [3, 8, 20, 60];
 /// The trouble of walks that ask for none in particular.
 pub const WALKED: Budget = Budget::troubled(5, 4, 3);

@@ -316,8 +316,8 @@ impl World {
     }
 }
 
-/// The pods that do not hold their claims, after a step: those that did not before and are still there, and those that got
-/// their node in it although a claim of theirs was not there to stay.
+/// The pods that do not hold their claims, after a step: those that did not before and are still there, and those that
+/// got their node in it although a claim of theirs was not there to stay.
 fn placed_unheld(before: &World, after: &World) -> BTreeSet<String> {
     let stays = |pod: &Pod, name: &str| {
         let mut claims = before.cluster.claims();

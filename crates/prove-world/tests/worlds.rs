@@ -15,7 +15,7 @@ const TESTED: [(&str, Budget); 24] = [
     ("life-one", Budget::troubled(0, 1, 0)),
     ("life-running", Budget::troubled(1, 1, 0)),
     ("life-placing", Budget::troubled(1, 1, 0)),
-    ("life-placing", Budget::troubled(2, 0, 1)),
+    ("life-placing", Budget::troubled(1, 0, 1)),
     ("node", Budget::troubled(0, 1, 0)),
     ("node-one-pod", Budget::troubled(0, 1, 0)),
     ("node-block", Budget::troubled(0, 1, 0)),

@@ -3,9 +3,9 @@
 use crate::laws::{Violation, handle};
 use crate::world::World;
 
-/// A claim was there before a step and a pod used it on a node: after the step the claim is gone and the pod is not. A pod
-/// that got its node when the claim's deletion was asked for already does not count: nothing can be written on the condition
-/// that no pod is placed meanwhile.
+/// A claim was there before a step and a pod used it on a node: after the step the claim is gone and the pod is not. A
+/// pod that got its node when the claim's deletion was asked for already does not count: nothing can be written on the
+/// condition that no pod is placed meanwhile.
 pub(super) fn check_used(before: &World, after: &World) -> Option<Violation> {
     let gone = before.cluster.claims().find(|claim| {
         let uid = &claim.metadata.uid;

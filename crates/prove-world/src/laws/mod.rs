@@ -92,7 +92,7 @@ laws! {
     /// Reliability 8.
     NoDeleteInUse "no-delete-in-use": "a volume is not deleted while it is attached or bound";
     /// Reliability 21.
-    UsedClaimStays "used-claim-stays": "a claim stays while a pod uses it that was on a node before the claim was deleted";
+    UsedClaimStays "used-claim-stays": "a claim stays while a pod uses it that was placed before its deletion";
     /// Reliability 4 and 16.
     OneToOne "one-to-one": "a volume has at most one claim and a claim at most one volume";
     /// Reliability 13: nothing is made for a claim that is gone.

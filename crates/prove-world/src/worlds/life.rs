@@ -1,9 +1,9 @@
-//! The whole life of two volumes: every controller, both nodes with their agents, two claims with a pod each, and a user
-//! who deletes, makes again, moves and asks for more.
+//! The whole life of two volumes: every controller, both nodes with their agents, two claims with a pod each, and a
+//! user who deletes, makes again, moves and asks for more.
 //!
-//! One claim waits for its first pod, the other is bound at once. A pod that moves is deleted and, under another name and
-//! at the same time, made again for the other node. The whole of it is for walks ([`crate::wander()`]); its parts are
-//! small enough to be explored: one volume from nothing, one whose pod runs, and placing alone.
+//! One claim waits for its first pod, the other is bound at once. A pod that moves is deleted and, under another name
+//! and at the same time, made again for the other node. The whole of it is for walks ([`crate::wander()`]); its parts
+//! are small enough to be explored: one volume from nothing, one whose pod runs, and placing alone.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ pub const RUNNING: Scenario = Scenario {
 /// The part before the nodes: a pod is placed while its claim is deleted and made again.
 pub const PLACING: Scenario = Scenario {
     name: "life-placing",
-    about: "scheduler, binding and provisioner; a claim that waits for its pod, and a user who deletes and makes either",
+    about: "scheduler, binding, provisioner; a claim that waits for its pod, a user who deletes and makes either",
     start: || start_placing(ours()),
     user: user_placing,
     rest: rest_placing,

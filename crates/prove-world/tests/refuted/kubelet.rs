@@ -47,7 +47,8 @@ fn a_restart_under_a_running_pod() {
     found_and_gone(&theirs, &ours_running(), a_crash(0), Law::RunningHasVolumes);
 }
 
-// 10, k/k#101911 and k/k#136908: NodePublishVolume is refused for good, and the volume's record goes though it is staged.
+// 10, k/k#101911 and k/k#136908: NodePublishVolume is refused for good, and the volume's record goes though it is
+// staged.
 #[test]
 fn a_publish_that_is_refused_for_good() {
     let theirs =
@@ -56,8 +57,8 @@ fn a_publish_that_is_refused_for_good() {
     found_and_gone(&theirs, &attach::SCENARIO, budget, Law::MountedIsRecorded);
 }
 
-// 11, k/k#105536: directories of pods that are gone stay. Here a pod goes only when its directories have, so that what is seen is
-// the pod.
+// 11, k/k#105536: directories of pods that are gone stay. Here a pod goes only when its directories have, so that what
+// is seen is the pod.
 #[test]
 fn directories_of_a_pod_that_is_gone() {
     let start = || node::start::<Led<LeavesDirectories>>(TWO_PODS, attach::agent_seat());

@@ -165,8 +165,9 @@ fn a_detach_on_what_a_cache_says() {
     found_and_gone(&scenario, &attach::REPORTED, budget, Law::NoDetachWhileMounted);
 }
 
-// Found by a walk through `life`: a claim is deleted before its pod is placed, a scheduler that has not heard of it places
-// the pod, the claim is made again, and nobody names a node for it. kube-scheduler is done with a pod that has a node.
+// Found by a walk through `life`: a claim is deleted before its pod is placed, a scheduler that has not heard of it
+// places the pod, the claim is made again, and nobody names a node for it. kube-scheduler is done with a pod that has
+// a node.
 #[test]
 fn a_claim_made_again_while_its_pod_is_placed() {
     let start = || life::start_placing::<Led<DoneWhenPlaced>>(planted::none());

@@ -79,8 +79,8 @@ pub(crate) fn plan<'a>(pod: &'a PendingPod, node: &NodeView) -> Plan<'a> {
     plan
 }
 
-/// What a claim of a pod gets on the node that the pod has already: a free volume there, or `None` if one is to be made.
-/// How much the driver has left there does not matter, because the pod goes nowhere else.
+/// What a claim of a pod gets on the node that the pod has already: a free volume there, or `None` if one is to be
+/// made. How much the driver has left there does not matter, because the pod goes nowhere else.
 pub(crate) fn settle<'a>(
     delayed: &'a Delayed,
     node: &str,

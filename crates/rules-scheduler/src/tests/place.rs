@@ -48,8 +48,8 @@ fn closed_nodes_are_passed_over() {
     Scene::default().pod("p", &[], "", "Pending").check("NoNodes");
 }
 
-// A walk through the world `life` found it: a claim is deleted and made again while its pod is being placed, and upstream
-// nobody names a node for it.
+// A walk through the world `life` found it: a claim is deleted and made again while its pod is being placed, and
+// upstream nobody names a node for it.
 #[test]
 fn a_claim_of_delayed_binding_is_told_the_node_its_pod_has_already() {
     let placed = |claim: Value| {
