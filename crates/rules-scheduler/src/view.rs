@@ -23,11 +23,11 @@ pub enum View {
     Placed(String),
     /// It has a node, and claims of delayed binding that nobody has told it.
     Owed {
-        /// The node.
+        /// Where the pod is, and stays.
         node: String,
-        /// Its labels.
+        /// What volumes can be reached from there goes by these.
         labels: BTreeMap<String, String>,
-        /// The claims, in the pod's order.
+        /// In the pod's order, with what each can get.
         claims: Vec<(String, Delayed)>,
     },
     /// It has a node that does not exist.
