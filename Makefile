@@ -147,6 +147,11 @@ bench-build: toolchain
 prove: release ## Enumerate the small worlds with larger bounds than the tests use
 	@$(LONGSHORE) prove $(ARGS)
 
+# Each night from another seed; one that breaks a law is printed and can be walked again.
+.PHONY: prove-nightly
+prove-nightly: release ## Walk 50,000 times through the whole life of two volumes (WALKS=100000, SEED=7)
+	@$(LONGSHORE) prove life --walks $(or $(WALKS),50000) --seed $(or $(SEED),$(shell date +%Y%m%d)00000)
+
 # What the machine must bring, with a sentence when it does not.
 
 # A program of a Debian package: installed by root, asked for otherwise.

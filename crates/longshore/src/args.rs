@@ -41,7 +41,7 @@ pub enum Command {
     Status(ShowStatus),
     /// List which fields of an object are honoured here, warned of or refused
     Fields(ListFields),
-    /// Enumerate every interleaving of small worlds and check the laws
+    /// Enumerate every interleaving of small worlds, or walk through larger ones, and check the laws
     Prove(Prove),
     /// Judge any CSI driver from outside
     Sanity(crate::sanity::Sanity),
@@ -412,4 +412,10 @@ pub struct Prove {
     /// The world to enumerate; all of them if none is named
     #[arg(value_name = "WORLD")]
     pub worlds: Vec<String>,
+    /// Walk through the world by chance, so many times and with several faults each, instead of enumerating it
+    #[arg(long, value_name = "N")]
+    pub walks: Option<u64>,
+    /// The number that the first walk draws its chances from; each of the others takes the next
+    #[arg(long, value_name = "SEED", default_value_t = 0, requires = "walks")]
+    pub seed: u64,
 }

@@ -120,6 +120,9 @@ fn judging(command: impl Future<Output = Result<ExitCode>>) -> Result<ExitCode> 
 }
 
 fn prove(args: &args::Prove) -> Result<ExitCode> {
+    if let Some(walks) = args.walks {
+        return walk(&args.worlds, args.seed..args.seed.saturating_add(walks));
+    }
     let all = prove_world::worlds().iter().map(|(scenario, _)| scenario.name.to_string());
     let names: Vec<String> = if args.worlds.is_empty() { all.collect() } else { args.worlds.clone() };
     let mut held = true;
@@ -127,6 +130,20 @@ fn prove(args: &args::Prove) -> Result<ExitCode> {
         let report = prove_world::run(name, None)?;
         out::say(&report.to_string());
         held &= report.holds();
+    }
+    Ok(if held { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn walk(worlds: &[String], seeds: std::ops::Range<u64>) -> Result<ExitCode> {
+    let all = prove_world::worlds().iter().map(|(scenario, _)| scenario).chain(prove_world::walked());
+    let names: Vec<String> =
+        if worlds.is_empty() { all.map(|scenario| scenario.name.to_string()).collect() } else { worlds.to_vec() };
+    let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get() as u64);
+    let mut held = true;
+    for name in &names {
+        let walks = prove_world::wander_wide(prove_world::find(name)?, prove_world::WALKED, seeds.clone(), threads);
+        out::say(&walks.to_string());
+        held &= walks.broken.is_none();
     }
     Ok(if held { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
