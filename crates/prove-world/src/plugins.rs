@@ -9,6 +9,7 @@ use std::sync::Arc;
 use control::{Effect, Endpoint, Outcome, Refusal, Reply};
 use csi::{Call, Code, Response, registration, v1};
 
+use crate::cluster::POD_UID;
 use crate::world::{Stepped, World};
 
 /// The drivers of a node that register with its agent. Worlds without any have none of this.
@@ -113,7 +114,7 @@ impl World {
     pub(crate) fn plugins_of_pods(&self) -> BTreeMap<String, Plugin> {
         let plugin = |pod: &api::Pod| {
             let said = |key: &str| pod.metadata.annotation(key).map(str::to_string);
-            let number = pod.metadata.uid.parse().ok()?;
+            let number = pod.metadata.uid.trim_end_matches(POD_UID).parse().ok()?;
             let (name, version, node_id) = (said(NAME)?, said(VERSION)?, said(NODE_ID)?);
             let path = format!("/reg/{}.sock", pod.metadata.name);
             Some((path, Plugin { number, name, version, node_id, told: None }))

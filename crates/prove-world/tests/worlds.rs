@@ -37,8 +37,8 @@ const TESTED: [(&str, Budget); 30] = [
     ("store", Budget::troubled(1, 1, 1)),
 ];
 
-/// Here `make prove` goes as far as the tests and no further: beyond, a write of CSINode that is under way takes the entry
-/// of a driver that has come back, until the registrar puts it there again (docs/node.md, KL-14).
+/// Here `make prove` goes as far as the tests and no further: beyond, a write of CSINode that is under way takes the
+/// entry of a driver that has come back, until the registrar puts it there again (docs/node.md, KL-14).
 const NO_FURTHER: [&str; 2] = ["register", "register-in-use"];
 
 /// `tests/life.rs` explores those of `life`.
@@ -237,8 +237,8 @@ fn a_world_nobody_knows_is_named_with_those_that_are_known() {
     assert_eq!(
         error.to_string(),
         "there is no world called nowhere; choose one of attach, attach-reported, attach-forced, copy, copy-on-claim, \
-         life-one, life-running, life-placing, node, node-one-pod, node-block, node-secret, node-inline, node-tidy, node-growth, node-growth-left, \
-         node-unreadable, node-lost, protect, provision, provision-on-claim, \
-         register, register-in-use, resize, store"
+         life-one, life-running, life-placing, node, node-one-pod, node-block, node-secret, node-inline, node-tidy, \
+         node-growth, node-growth-left, node-unreadable, node-lost, protect, provision, provision-on-claim, register, \
+         register-in-use, resize, store"
     );
 }

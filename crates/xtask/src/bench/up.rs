@@ -45,8 +45,8 @@ pub fn run(binary: &str) -> io::Result<String> {
     Ok(report)
 }
 
-/// How long the program that makes the filesystem takes by itself, in memory as the driver has it done, and what share of
-/// the time to running that is. The driver looks for programs in fixed places, so nothing could stand in its place there.
+/// How long the program that makes the filesystem takes by itself, in memory as the driver has it done, and what share
+/// of the time to running that is. The driver looks for programs in fixed places, so nothing could stand in its place.
 fn making(report: &mut String, lives: &[Life]) -> io::Result<()> {
     let image = format!("/dev/shm/lsb-{}", std::process::id());
     let timed: io::Result<Vec<f64>> = (0..RUNS).map(|_| make(&image)).collect();
