@@ -153,9 +153,10 @@ pub(crate) fn memory(server: &Child) -> io::Result<(f64, f64)> {
 fn steps(log: &str) -> Vec<(f64, String)> {
     let mut steps: Vec<(f64, String)> = Vec::new();
     let mut first = None;
-    // What is asked and written at every start is about no claim.
-    let at_start = |line: &str| line.contains("\"registrar\"") || line.contains("what it has published");
-    for line in log.lines().filter(|line| line.contains("action=") && !at_start(line)) {
+    // What is asked and written at every start, and at every sign of life of a node, is about no claim.
+    const OTHERS: [&str; 3] = ["\"registrar\"", "\"nodelifecycle\"", "what it has published"];
+    let other = |line: &str| OTHERS.iter().any(|said| line.contains(said));
+    for line in log.lines().filter(|line| line.contains("action=") && !other(line)) {
         let Some((time, rest)) = line.split_once('Z') else { continue };
         let Some(seconds) = time.split_once('T').and_then(|(_, clock)| seconds(clock)) else { continue };
         let since = *first.get_or_insert(seconds);
@@ -187,7 +188,8 @@ mod tests {
 
     #[test]
     fn a_pod_runs_when_its_status_is_about_to_say_so() {
-        let log = "2026-01-01T00:00:01.000Z DEBUG asking controller=\"binding\" key=a action=\"A\"\n\
+        let log = "2026-01-01T00:00:00.500Z DEBUG node here is heard of controller=\"nodelifecycle\" key=a action=\"A\"\n\
+                   2026-01-01T00:00:01.000Z DEBUG asking controller=\"binding\" key=a action=\"A\"\n\
                    2026-01-01T00:00:01.250Z DEBUG pod default/hello is Running, which its status does not say yet \
                    controller=\"node\" key=pod default/hello action=\"SetStatus\"\n";
         let steps = steps(log);
