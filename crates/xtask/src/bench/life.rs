@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_pod_runs_when_its_status_is_about_to_say_so() {
-        let log = "2026-01-01T00:00:00.500Z DEBUG node here is heard of controller=\"nodelifecycle\" key=a action=\"A\"\n\
+        let log = "2026-01-01T00:00:00.500Z DEBUG heard of controller=\"nodelifecycle\" key=a action=\"A\"\n\
                    2026-01-01T00:00:01.000Z DEBUG asking controller=\"binding\" key=a action=\"A\"\n\
                    2026-01-01T00:00:01.250Z DEBUG pod default/hello is Running, which its status does not say yet \
                    controller=\"node\" key=pod default/hello action=\"SetStatus\"\n";
