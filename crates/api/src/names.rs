@@ -108,6 +108,9 @@ pub const FORCE_DETACH_AFTER: &str = "longshore.dev/force-detach-after";
 /// Node: counts the incarnations of its agent; every node-status write of the agent tests it, so that a write still on
 /// its way from an earlier incarnation fails.
 pub const AGENT_INCARNATION: &str = "longshore.dev/agent-life";
+/// CSINode: how many times the node's agent has listed a driver there. It makes every such write a change, so that a
+/// write decided before it fails.
+pub const DRIVER_LISTINGS: &str = "longshore.dev/driver-listings";
 /// Node label holding the host's name.
 pub const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
 

@@ -72,7 +72,19 @@ pub enum Action {
     },
     /// List the in-tree plugins that the node has left to drivers; `None` takes the list away.
     ListMigrated { name: String, only_if: Precondition, plugins: Option<String> },
-    /// Set the list of drivers.
+    /// Set the list of drivers to one that has the driver at this socket.
+    ListDriver {
+        at: At,
+        /// The node's name.
+        name: String,
+        /// The object as seen.
+        only_if: Precondition,
+        /// The whole list.
+        drivers: Vec<CsiNodeDriver>,
+        /// How many times a driver has been listed then.
+        listings: u64,
+    },
+    /// Set the list of drivers to one that has one less.
     SetDrivers {
         /// The node's name.
         name: String,
@@ -128,6 +140,7 @@ impl control::Action for Action {
             Action::CreateCsiNode { .. } => "CreateCSINode",
             Action::DeleteCsiNode { .. } => "DeleteCSINode",
             Action::ListMigrated { .. } => "ListMigrated",
+            Action::ListDriver { .. } => "ListDriver",
             Action::SetDrivers { .. } => "SetDrivers",
             Action::AskWho(_) => "AskWho",
             Action::AskOptions(_) => "AskOptions",
@@ -162,6 +175,11 @@ impl control::Action for Action {
                 grace_seconds: None,
             }),
             Action::ListMigrated { name, only_if, plugins } => migrated::list(name, only_if, plugins.as_ref()),
+            Action::ListDriver { name, only_if, drivers, listings, .. } => {
+                let annotations = json!({ names::DRIVER_LISTINGS: format!("{listings}") });
+                let body = json!({ "metadata": { "annotations": annotations }, "spec": { "drivers": drivers } });
+                patch(Kind::CSINode, name, None, only_if, body)
+            }
             Action::SetDrivers { name, only_if, drivers } => {
                 patch(Kind::CSINode, name, None, only_if, json!({ "spec": { "drivers": drivers } }))
             }
@@ -300,6 +318,7 @@ impl Action {
             | Action::AskPlace(at, _)
             | Action::AskAbilities(at, _)
             | Action::AskLimit { at, .. }
+            | Action::ListDriver { at, .. }
             | Action::TakeName(at)
             | Action::Welcome(at)
             | Action::TurnAway { at, .. } => Some(at),

@@ -1,14 +1,14 @@
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use api::{CSINode, CsiNodeDriver, Node, Precondition, Quantity, VolumeLimit, names};
+use api::{CSINode, CsiNodeDriver, Node, Precondition, Quantity, names};
 use control::{Decision, Timestamp, Why};
 
 use crate::Reason;
 use crate::action::{Action, At, ready};
+use crate::entry;
 use crate::judge;
 use crate::lease;
 use crate::limit;
@@ -219,7 +219,7 @@ fn converse(now: Timestamp, view: &SocketView) -> Decision<Action, Reason> {
     }
 }
 
-fn at(view: &SocketView) -> At {
+pub(crate) fn at(view: &SocketView) -> At {
     At { path: view.path.clone(), incarnation: view.socket.incarnation }
 }
 
@@ -268,7 +268,7 @@ fn displaced<'a>(
     place: &NodeInfo,
 ) -> Option<&'a CsiNodeDriver> {
     let held = csi_node.spec.drivers.iter().find(|held| held.name == plugin.name)?;
-    (!same_identity(held, &entry(plugin, place)) && uses(node, &plugin.name)).then_some(held)
+    (!entry::same_identity(held, &entry::of(plugin, place)) && uses(node, &plugin.name)).then_some(held)
 }
 
 /// A label of the node that says something else than the driver.
@@ -320,50 +320,7 @@ fn install(view: &SocketView, plugin: &PluginAtSocket, place: &NodeInfo) -> Opti
         return Some(Decision::Do(Action::TakeName(at(view)), Why::waiting(Reason::NameFree, text)));
     }
     // KL-16: who reads the entry finds the labels of its topology on the Node.
-    describe(node, name, place).or_else(|| set_entry(csi_node, plugin, place))
-}
-
-fn set_entry(csi_node: &Arc<CSINode>, plugin: &PluginAtSocket, place: &NodeInfo) -> Option<Decision<Action, Reason>> {
-    let wanted = entry(plugin, place);
-    let held = csi_node.spec.drivers.iter().find(|driver| driver.name == plugin.name);
-    let others = || csi_node.spec.drivers.iter().filter(|driver| driver.name != plugin.name).cloned();
-    let set = |drivers: Vec<CsiNodeDriver>, code, text| {
-        let only_if = Precondition::unchanged(&csi_node.metadata);
-        let action = Action::SetDrivers { name: csi_node.metadata.name.clone(), only_if, drivers };
-        Some(Decision::Do(action, Why::waiting(code, text)))
-    };
-    let name = &plugin.name;
-    match held {
-        Some(held) if same_identity(held, &wanted) && held.allocatable == wanted.allocatable => None,
-        Some(held) if same_identity(held, &wanted) => set(
-            others().chain([wanted]).collect(),
-            Reason::DriverLimitChanged,
-            format!("driver {name} changed its volume limit"),
-        ),
-        Some(_) => set(others().collect(), Reason::NodeIdChanged, format!("the entry of driver {name} is made anew")),
-        None => set(
-            others().chain([wanted]).collect(),
-            Reason::DriverNotListed,
-            format!("driver {name} is not in CSINode yet"),
-        ),
-    }
-}
-
-fn entry(plugin: &PluginAtSocket, place: &NodeInfo) -> CsiNodeDriver {
-    let keys: Vec<String> = place.topology.keys().cloned().collect();
-    // KL-20: zero is no limit, a negative number is nonsense and no limit either.
-    let count = i32::try_from(place.max_volumes).unwrap_or(if place.max_volumes > 0 { i32::MAX } else { 0 });
-    CsiNodeDriver {
-        name: plugin.name.clone(),
-        node_id: place.node_id.clone(),
-        topology_keys: (!keys.is_empty()).then_some(keys),
-        allocatable: (count > 0).then_some(VolumeLimit { count: Some(count) }),
-    }
-}
-
-fn same_identity(a: &CsiNodeDriver, b: &CsiNodeDriver) -> bool {
-    let keys = |driver: &CsiNodeDriver| driver.topology_keys.iter().flatten().cloned().collect::<BTreeSet<_>>();
-    a.node_id == b.node_id && keys(a) == keys(b)
+    describe(node, name, place).or_else(|| entry::set(view, csi_node, plugin, place))
 }
 
 fn uses(node: &Node, driver: &str) -> bool {

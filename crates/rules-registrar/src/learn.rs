@@ -24,7 +24,7 @@ pub fn learn(local: &mut Local, did: &Action, got: &Outcome) {
     match (did, answer) {
         (Action::AskWho(_), Some(Response::GetInfo(info))) => {
             local.absent.remove(&info.name);
-            socket.turned_away = None;
+            (socket.turned_away, socket.listed) = (None, false);
             if socket.holds.as_ref().is_some_and(|name| *name != info.name) {
                 (socket.holds, socket.registered) = (None, None);
             }
@@ -36,6 +36,7 @@ pub fn learn(local: &mut Local, did: &Action, got: &Outcome) {
                 wants_pod: None,
             });
         }
+        (Action::ListDriver { .. }, _) => socket.listed |= matches!(got, Outcome::Done(_)),
         (Action::AskOptions(_), _) => optioned(socket, got),
         (Action::AskPlace(..), Some(Response::NodeGetInfo(info))) => placed(socket, info),
         (Action::AskAbilities(..), Some(Response::NodeGetCapabilities(answer))) => able(socket, answer),

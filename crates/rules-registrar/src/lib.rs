@@ -17,8 +17,9 @@
 //!
 //! Laws (reliability 63 to 67):
 //! - the entry of a driver says what that driver's last NodeGetInfo said, which for its limit may be a later one;
-//! - a driver's restart takes nothing out of CSINode; what stays away for half a minute goes out of it, and a changed
-//!   node id replaces the entry, only when the node reports no volume of the driver in use;
+//! - a driver's restart takes nothing out of CSINode, not even by a write that was decided before it; what stays away
+//!   for half a minute goes out of it, and a changed node id replaces the entry, only when the node reports no volume
+//!   of the driver in use;
 //! - one socket per driver name; a second one is turned away unless it speaks a higher version, and then waits until
 //!   the first has heard that it is not registered any more; who cannot be registered keeps the name from nobody;
 //! - a name or node id that is too long or malformed is refused, never shortened;
@@ -34,6 +35,7 @@ extern crate alloc;
 mod action;
 mod build;
 mod decide;
+mod entry;
 mod helper;
 mod judge;
 mod learn;

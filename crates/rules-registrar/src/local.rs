@@ -86,6 +86,8 @@ pub struct Socket {
     /// installed, kept while it may believe that it is registered. It outlives the socket's replacement until the new
     /// one has been heard.
     pub holds: Option<String>,
+    /// CSINode lists the driver by a write of this conversation.
+    pub listed: bool,
     /// The driver as registered. It outlives the socket's replacement in the same way.
     pub registered: Option<(String, RegisteredDriver)>,
 }
@@ -180,6 +182,7 @@ impl Local {
         socket.progress = RegistrationProgress::Found;
         socket.turned_away = None;
         socket.limit_asked = None;
+        socket.listed = false;
     }
 
     /// The sockets that are there, after some news of them may have been missed. A path that was known may be a new

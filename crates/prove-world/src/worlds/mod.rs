@@ -55,8 +55,8 @@ pub fn worlds() -> &'static [(Scenario, Bounds)] {
         (protect::SCENARIO, Bounds::of(Budget::troubled(3, 1, 2))),
         (provision::SCENARIO, Bounds::of(Budget::troubled(2, 1, 1))),
         (provision::ON_CLAIM, Bounds::of(Budget::troubled(2, 1, 1))),
-        (register::SCENARIO, Bounds::of(Budget::troubled(1, 1, 0))),
-        (register::IN_USE, Bounds::of(Budget::troubled(1, 1, 0))),
+        (register::SCENARIO, Bounds::of(Budget::troubled(2, 1, 1))),
+        (register::IN_USE, Bounds::of(Budget::troubled(2, 1, 1))),
         (resize::SCENARIO, Bounds::of(Budget::troubled(2, 1, 1))),
         (store::SCENARIO, Bounds::of(Budget::troubled(2, 1, 1))),
     ];

@@ -166,7 +166,8 @@ fn every_shape_of_a_socket() {
             false => NodeObject::NotYet,
         };
         let csi_node = sides(choices, entry);
-        let socket = Socket { incarnation: 1, progress, holds, ..Socket::default() };
+        let listed = choices.flag("listed");
+        let socket = Socket { incarnation: 1, progress, holds, listed, ..Socket::default() };
         let view = SocketView { path: "/reg/d.sock".into(), socket, limit: Default::default(), rival, node, csi_node };
         verdict(&Registrar::decide(Timestamp(0), &View::Socket(Box::new(view)), &()))
     });
