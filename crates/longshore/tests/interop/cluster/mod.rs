@@ -5,6 +5,7 @@
 
 mod as_pod;
 mod backend;
+mod controllers;
 mod deploy;
 mod hostile;
 mod life;
@@ -13,5 +14,6 @@ mod node;
 mod objects;
 mod plane;
 mod rights;
+mod scene;
 mod takeover;
 mod trial;

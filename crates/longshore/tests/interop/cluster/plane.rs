@@ -1,6 +1,6 @@
 //! The control plane all these tests share. It lives as long as one of them wants it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use prove_cluster::{ControlPlane, Options, PeerProcess, Scratch, peer};
@@ -57,17 +57,11 @@ fn shared() -> Arc<Plane> {
 impl Plane {
     fn start() -> Plane {
         let policy = Scratch::new("audit").unwrap();
-        let file = policy.path().join("policy.yaml");
-        std::fs::write(&file, AUDIT).unwrap();
         let options = Options {
             controller_manager: true,
             scheduler: true,
             controllers: CONTROLLERS.into(),
-            apiserver_flags: vec![
-                format!("--audit-policy-file={}", file.display()),
-                "--audit-log-path=audit.log".into(),
-                "--audit-log-mode=blocking".into(),
-            ],
+            apiserver_flags: audit_flags(policy.path()),
             ..Options::default()
         };
         let control = ControlPlane::start(options).unwrap();
@@ -89,6 +83,22 @@ impl Plane {
 
     /// The file with the requests of service accounts.
     pub fn audit(&self) -> PathBuf {
-        self.control.directory().join("audit.log")
+        audit(&self.control)
     }
+}
+
+/// Flags by which kube-apiserver writes down what service accounts ask for; the policy is kept in this folder.
+pub fn audit_flags(folder: &Path) -> Vec<String> {
+    let file = folder.join("policy.yaml");
+    std::fs::write(&file, AUDIT).unwrap();
+    vec![
+        format!("--audit-policy-file={}", file.display()),
+        "--audit-log-path=audit.log".into(),
+        "--audit-log-mode=blocking".into(),
+    ]
+}
+
+/// Where it does.
+pub fn audit(control: &ControlPlane) -> PathBuf {
+    control.directory().join("audit.log")
 }

@@ -2,9 +2,10 @@
 //! And what is secret stays so.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use prove_cluster::ControlPlane;
 use serde_json::Value;
 
 use super::life;
@@ -34,8 +35,14 @@ pub fn printed(trial: &Trial, role: &str, more: &[&str]) -> String {
 
 /// A kubeconfig for a service account.
 fn kubeconfig(trial: &Trial, account: &str) -> PathBuf {
-    let token = trial.kubectl(&["create", "token", account]).unwrap();
-    let control = &trial.plane().control;
+    let path = trial.stand.path(&format!("{account}.kubeconfig"));
+    write_kubeconfig(&trial.plane().control, trial.place, account, &path);
+    path
+}
+
+/// The administrator's kubeconfig, with a token of a service account.
+pub fn write_kubeconfig(control: &ControlPlane, place: &str, account: &str, path: &Path) {
+    let token = control.kubectl(&["create", "token", account, "--namespace", place]).unwrap();
     let admin = std::fs::read_to_string(control.kubeconfig()).unwrap();
     let theirs: Vec<String> = admin
         .lines()
@@ -44,9 +51,7 @@ fn kubeconfig(trial: &Trial, account: &str) -> PathBuf {
             None => line.to_string(),
         })
         .collect();
-    let path = trial.stand.path(&format!("{account}.kubeconfig"));
-    std::fs::write(&path, theirs.join("\n")).unwrap();
-    path
+    std::fs::write(path, theirs.join("\n")).unwrap();
 }
 
 /// A claim is read only when its volume seems to have gone as soon as it was made: the news of the claim may be late.
@@ -56,8 +61,13 @@ fn rarely() -> Deed {
 
 /// What the account asked for: what was granted, and what was refused.
 pub fn asked(trial: &Trial, account: &str) -> (BTreeSet<Deed>, BTreeSet<Deed>) {
-    let user = format!("system:serviceaccount:{}:{account}", trial.place);
-    let text = std::fs::read_to_string(trial.plane().audit()).unwrap();
+    asked_of(&trial.plane().audit(), trial.place, account)
+}
+
+/// The same, of an account in this namespace, as it was written down there.
+pub fn asked_of(audit: &Path, place: &str, account: &str) -> (BTreeSet<Deed>, BTreeSet<Deed>) {
+    let user = format!("system:serviceaccount:{place}:{account}");
+    let text = std::fs::read_to_string(audit).unwrap();
     let (mut granted, mut refused) = (BTreeSet::new(), BTreeSet::new());
     // The last line may be half written.
     for event in text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
@@ -82,10 +92,16 @@ pub fn asked(trial: &Trial, account: &str) -> (BTreeSet<Deed>, BTreeSet<Deed>) {
 
 /// What the roles of the account in the cluster allow.
 fn allowed(trial: &Trial, account: &str) -> BTreeSet<Deed> {
-    let mut all = BTreeSet::new();
     let secrets = format!("{account}-secrets");
-    for words in [["clusterrole", account], ["role", account], ["role", &*secrets]] {
-        let role = trial.kubectl(&["get", words[0], words[1], "--output=json"]).unwrap();
+    let roles = [["clusterrole", account], ["role", account], ["role", &*secrets]];
+    allowed_by(&trial.plane().control, trial.place, &roles)
+}
+
+/// What these roles allow.
+pub fn allowed_by(control: &ControlPlane, place: &str, roles: &[[&str; 2]]) -> BTreeSet<Deed> {
+    let mut all = BTreeSet::new();
+    for [kind, name] in roles {
+        let role = control.kubectl(&["get", kind, name, "--namespace", place, "--output=json"]).unwrap();
         let role: Value = serde_json::from_str(&role).unwrap();
         for rule in role["rules"].as_array().unwrap() {
             let words = |key: &str| {
