@@ -96,12 +96,13 @@ impl Scene {
         self.sidecars.push(process);
     }
 
-    /// Those that would be pods of the control plane.
+    /// Those that would be pods of the control plane; limits of requests are lifted.
     fn start_sidecars(&mut self) {
         let socket = self.stand.socket.display().to_string();
         let common = [format!("--csi-address={socket}"), self.kubeconfig()];
+        let lifted = ["--kube-api-qps=1000".to_string(), "--kube-api-burst=1000".into()];
         for program in ["csi-provisioner", "csi-resizer"] {
-            self.sidecar(program, &peer(program).unwrap(), &common);
+            self.sidecar(program, &peer(program).unwrap(), &[&common[..], &lifted].concat());
         }
         let attacher = [&["sidecar".to_string(), "--roles=attacher".into()], &common[..]].concat();
         self.sidecar("attacher", Path::new(env!("CARGO_BIN_EXE_longshore")), &attacher);
@@ -210,7 +211,7 @@ impl Scene {
     }
 
     /// For a failure: what there is, and the last words of everybody.
-    fn told(&self) -> String {
+    pub fn told(&self) -> String {
         let objects = self.kubectl(&["get", "pv,pvc,pod,volumeattachment,node,csinode,events"]);
         let all = self.sidecars.iter().chain(&self.registrar).chain(&self.agent);
         let tails: Vec<String> = all.map(|one| format!("--- {}\n{}", one.name(), one.log_tail())).collect();
