@@ -101,7 +101,8 @@ impl Load {
         eventually(what, PATIENCE, look).unwrap_or_else(|error| panic!("{error}\n{}", self.scene.told()));
     }
 
-    /// A wave comes while nobody works; then somebody begins, and serves it, those that come meanwhile, and those that go.
+    /// A wave comes while nobody works; then somebody begins, and serves it, those that come meanwhile and those that
+    /// go.
     fn turn(&mut self, begin: impl FnOnce(&Scene) -> Option<PeerProcess>) -> Option<PeerProcess> {
         let first = self.wave();
         let process = begin(&self.scene);
