@@ -185,13 +185,19 @@ impl Cache {
     /// Any object.
     pub fn get(&self, kind: Kind, key: &ObjectKey) -> Option<Object> {
         self.reads.note(kind);
+        self.reads.count();
         self.held(kind, key)
     }
 
     /// Every object of a kind, by key.
     pub fn all(&self, kind: Kind) -> impl Iterator<Item = Object> {
         self.reads.note(kind);
-        self.ids(kind).filter_map(|(_, place)| self.shelf.get(*place))
+        self.ids(kind).filter_map(|(_, place)| self.look(*place))
+    }
+
+    fn look(&self, place: u32) -> Option<Object> {
+        self.reads.count();
+        self.shelf.get(place)
     }
 
     /// Objects an index lists under a term, by key.
@@ -199,14 +205,26 @@ impl Cache {
         self.reads.note(index.kind());
         let hash = api::names::fnv1a_32(term);
         let found = self.index.range((index, hash, 0)..=(index, hash, u32::MAX));
-        let objects = found.filter_map(|(_, _, place)| self.shelf.get(*place));
+        let objects = found.filter_map(|(_, _, place)| self.look(*place));
         // Another term may have the same hash.
         let mut meant: Vec<Object> = objects.filter(|object| index.lists(object, term)).collect();
-        meant.sort_by(|one, other| {
-            let (one, other) = (one.meta(), other.meta());
-            (&one.namespace, &one.name).cmp(&(&other.namespace, &other.name))
-        });
+        sort_by_key(&mut meant);
         meant.into_iter()
+    }
+
+    /// Objects an index lists under whatever term, by key. Of an index that lists an object once.
+    pub(crate) fn under(&self, index: Index) -> Vec<Object> {
+        self.reads.note(index.kind());
+        let found = self.index.range((index, 0, 0)..=(index, u32::MAX, u32::MAX));
+        let mut all: Vec<Object> = found.filter_map(|(_, _, place)| self.look(*place)).collect();
+        sort_by_key(&mut all);
+        all
+    }
+
+    /// How many objects were looked at so far, whoever did: what a decision costs in a large cluster, for tests of it.
+    #[cfg(debug_assertions)]
+    pub fn looked_at(&self) -> usize {
+        self.reads.counted()
     }
 
     /// Kinds whose first list has arrived.
@@ -223,6 +241,13 @@ impl Cache {
         assert!(unwatched.is_empty(), "{} reads {unwatched:?} and has no route for it", R::NAME);
         answer
     }
+}
+
+fn sort_by_key(objects: &mut [Object]) {
+    objects.sort_by(|one, other| {
+        let (one, other) = (one.meta(), other.meta());
+        (&one.namespace, &one.name).cmp(&(&other.namespace, &other.name))
+    });
 }
 
 #[cfg(test)]

@@ -20,6 +20,8 @@ pub enum Index {
     PodByNode,
     /// Claims by class.
     ClaimByClass,
+    /// Claims that name no volume, by class: of a large cluster's claims the few that wait.
+    UnboundClaimByClass,
     /// Claims by what their volume is made from: `kind/namespace/name`.
     ClaimBySource,
     /// Claims by the volume they name.
@@ -28,6 +30,8 @@ pub enum Index {
     VolumeByClaim,
     /// Volumes by class.
     VolumeByClass,
+    /// Volumes that refer to no claim, by class: of a large cluster's volumes the few that are free.
+    FreeVolumeByClass,
     /// Volumes by `driver^handle`.
     VolumeByHandle,
     /// Attachments by volume.
@@ -43,8 +47,12 @@ impl Index {
     pub fn kind(self) -> Kind {
         match self {
             Index::PodByClaim | Index::PodByNode => Kind::Pod,
-            Index::ClaimByClass | Index::ClaimBySource | Index::ClaimByVolume => Kind::PersistentVolumeClaim,
-            Index::VolumeByClaim | Index::VolumeByClass | Index::VolumeByHandle => Kind::PersistentVolume,
+            Index::ClaimByClass | Index::UnboundClaimByClass | Index::ClaimBySource | Index::ClaimByVolume => {
+                Kind::PersistentVolumeClaim
+            }
+            Index::VolumeByClaim | Index::VolumeByClass | Index::FreeVolumeByClass | Index::VolumeByHandle => {
+                Kind::PersistentVolume
+            }
             Index::AttachmentByVolume | Index::AttachmentByNode => Kind::VolumeAttachment,
             Index::NodeByVolume => Kind::Node,
         }
@@ -120,14 +128,23 @@ lookups! {
     pods_by_claim, PodByClaim, Pod;
     pods_by_node, PodByNode, Pod;
     claims_by_class, ClaimByClass, PersistentVolumeClaim;
+    unbound_claims_by_class, UnboundClaimByClass, PersistentVolumeClaim;
     claims_by_source, ClaimBySource, PersistentVolumeClaim;
     claims_by_volume, ClaimByVolume, PersistentVolumeClaim;
     volumes_by_claim, VolumeByClaim, PersistentVolume;
     volumes_by_class, VolumeByClass, PersistentVolume;
+    free_volumes_by_class, FreeVolumeByClass, PersistentVolume;
     volumes_by_handle, VolumeByHandle, PersistentVolume;
     attachments_by_volume, AttachmentByVolume, VolumeAttachment;
     attachments_by_node, AttachmentByNode, VolumeAttachment;
     nodes_by_volume, NodeByVolume, Node;
+}
+
+impl Cache {
+    /// Every claim that names no volume, of whatever class.
+    pub fn unbound_claims(&self) -> impl Iterator<Item = Arc<PersistentVolumeClaim>> + use<> {
+        self.under(Index::UnboundClaimByClass).into_iter().filter_map(|object| narrow(&object))
+    }
 }
 
 /// What an object is found under: some texts, one after the other.
@@ -160,7 +177,9 @@ pub(crate) fn each_term(object: &Object, mut tell: impl FnMut(Index, &Term<'_>))
         }
         Object::PersistentVolumeClaim(claim) => {
             tell(Index::ClaimByClass, &Term(&[claim.class().unwrap_or("")]));
-            if !claim.spec.volume_name.is_empty() {
+            if claim.spec.volume_name.is_empty() {
+                tell(Index::UnboundClaimByClass, &Term(&[claim.class().unwrap_or("")]));
+            } else {
                 tell(Index::ClaimByVolume, &Term(&[&claim.spec.volume_name]));
             }
             if let Some((source, namespace)) = claim.source() {
@@ -169,8 +188,9 @@ pub(crate) fn each_term(object: &Object, mut tell: impl FnMut(Index, &Term<'_>))
         }
         Object::PersistentVolume(volume) => {
             tell(Index::VolumeByClass, &Term(&[volume.class()]));
-            if let Some(claim) = &volume.spec.claim_ref {
-                tell(Index::VolumeByClaim, &Term(&[&claim.namespace, "/", &claim.name]));
+            match &volume.spec.claim_ref {
+                Some(claim) => tell(Index::VolumeByClaim, &Term(&[&claim.namespace, "/", &claim.name])),
+                None => tell(Index::FreeVolumeByClass, &Term(&[volume.class()])),
             }
             if let Some(csi) = &volume.spec.csi {
                 tell(Index::VolumeByHandle, &Term(&[&csi.driver, "^", &csi.volume_handle]));

@@ -1,12 +1,14 @@
 use api::Kind;
 #[cfg(debug_assertions)]
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-/// The kinds that were read from a cache, one bit each. Release builds keep nothing.
+/// The kinds that were read from a cache, one bit each, and how many objects. Release builds keep nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Reads {
     #[cfg(debug_assertions)]
     kinds: AtomicU32,
+    #[cfg(debug_assertions)]
+    objects: AtomicUsize,
 }
 
 const _: () = assert!(Kind::ALL.len() <= 32, "every kind has its bit");
@@ -26,6 +28,21 @@ impl Reads {
 
     #[cfg(not(debug_assertions))]
     pub(crate) fn note(&self, _kind: Kind) {}
+
+    /// One object was taken from its shelf.
+    #[cfg(debug_assertions)]
+    pub(crate) fn count(&self) {
+        self.objects.fetch_add(1, Ordering::Relaxed);
+    }
+
+    #[cfg(not(debug_assertions))]
+    pub(crate) fn count(&self) {}
+
+    /// How many were taken so far.
+    #[cfg(debug_assertions)]
+    pub(crate) fn counted(&self) -> usize {
+        self.objects.load(Ordering::Relaxed)
+    }
 
     /// The kinds read since the last time this was asked.
     pub(crate) fn take(&self) -> impl Iterator<Item = Kind> + use<> {

@@ -137,9 +137,8 @@ fn by_uid(candidate: &Candidate) -> bool {
 
 /// PV-13, PV-14: among the free volumes of the class, fewest access modes first, then smallest, then by name.
 fn best_free(claim: &PersistentVolumeClaim, cache: &Cache) -> Option<Arc<PersistentVolume>> {
-    let free = cache.volumes_by_class(claim.class().unwrap_or("")).filter(|volume| {
-        volume.spec.claim_ref.is_none()
-            && volume.status.phase == VolumePhase::Available
+    let free = cache.free_volumes_by_class(claim.class().unwrap_or("")).filter(|volume| {
+        volume.status.phase == VolumePhase::Available
             && Fit::of_free(claim, volume) == Fit::Fits
             && claim.spec.selector.as_ref().is_none_or(|wanted| wanted.selects(&volume.metadata.labels))
             && !is_anothers(volume, cache)

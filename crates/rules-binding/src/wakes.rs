@@ -71,6 +71,5 @@ fn pod_wakes(pod: &Pod, woken: &mut Woken<'_>) {
 }
 
 fn unbound_of_class(class: &str, cache: &Cache) -> Vec<Key> {
-    let unbound = cache.claims_by_class(class).filter(|claim| claim.spec.volume_name.is_empty());
-    unbound.map(|claim| Key::Claim(claim.metadata.key())).collect()
+    cache.unbound_claims_by_class(class).map(|claim| Key::Claim(claim.metadata.key())).collect()
 }

@@ -89,10 +89,11 @@ fn volume_wakes(volume: &PersistentVolume, woken: &mut Woken<'_>) {
     }
 }
 
-/// Claims of the class, and volumes that say nothing of the secret they are deleted with, because the class does.
+/// Claims of the class that have no volume yet or are being worked on, and volumes that say nothing of the secret they are deleted with, because the class does.
 fn class_wakes(class: &StorageClass, woken: &mut Woken<'_>) {
     let (name, local) = (class.metadata.name.as_str(), woken.local);
-    woken.cache.claims_by_class(name).for_each(|claim| wake_if_asked(&claim, woken));
+    woken.cache.unbound_claims_by_class(name).for_each(|claim| wake_if_asked(&claim, woken));
+    woken.wake_all(begun(woken.cache, local));
     let silent = |volume: &Arc<PersistentVolume>| {
         is_ours(volume, local) && volume.metadata.annotation(names::DELETION_SECRET_NAME).is_none()
     };
@@ -171,7 +172,7 @@ fn wake_begun_copies(kind: &str, source: &ObjectKey, woken: &mut Woken<'_>) {
 
 /// Claims that have no volume yet.
 fn wake_unbound(concerned: impl Fn(&PersistentVolumeClaim) -> bool, woken: &mut Woken<'_>) {
-    let waiting = woken.cache.claims().filter(|claim| claim.spec.volume_name.is_empty() && concerned(claim));
+    let waiting = woken.cache.unbound_claims().filter(|claim| concerned(claim));
     waiting.for_each(|claim| wake_if_asked(&claim, woken));
 }
 

@@ -1,5 +1,7 @@
 //! Who is looked at after a change, and who is not.
 
+use alloc::format;
+
 use api::{Kind, Object, names};
 use control::Cache;
 use prove_lab::{check_wakes, object};
@@ -59,4 +61,30 @@ fn every_change_and_whom_it_wakes() {
         ("pod-of-a-missing-claim", None, pod("later")),
     ];
     check_wakes::<Binding>(env!("CARGO_MANIFEST_DIR"), &cache, &Local::default(), &changes);
+}
+
+// In a large cluster nearly every volume of a class belongs to somebody. A new claim looks at those that do not, and a
+// volume that becomes free is told to the claims that wait.
+#[test]
+fn a_claim_costs_the_same_beside_a_thousand_bound_volumes() {
+    let mut cache = Cache::default();
+    for number in 0..1000 {
+        let (name, of) = (format!("v-{number}"), format!("c-{number}"));
+        cache.set(volume(&name, "fast", Some(&of)));
+        cache.set(claim(&of, json!("fast"), &name));
+    }
+    cache.set(class("fast", "false"));
+    cache.set(claim("new", json!("fast"), ""));
+    let before = cache.looked_at();
+    let key = crate::Key::Claim(api::ObjectKey::new("n", "new"));
+    let view = <Binding as control::Rules>::view(&key, &cache, &Local::default());
+    assert!(format!("{view:?}").contains("Provision"), "{view:?}");
+    assert!(cache.looked_at() - before < 10, "{} objects looked at", cache.looked_at() - before);
+
+    let before = cache.looked_at();
+    let free = volume("v-new", "fast", None);
+    let change = control::Change { before: None, after: Some(free) };
+    let woken = <Binding as control::Rules>::wakes(&change, &cache, &Local::default());
+    assert!(woken.contains(&key), "{woken:?}");
+    assert!(cache.looked_at() - before < 10, "{} objects looked at", cache.looked_at() - before);
 }

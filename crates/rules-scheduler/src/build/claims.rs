@@ -125,13 +125,12 @@ fn free(claim: &PersistentVolumeClaim, cache: &Cache) -> Vec<Arc<PersistentVolum
         claims.any(|claim| claim.metadata.annotation(names::BIND_COMPLETED).is_some())
     };
     let suits = |volume: &Arc<PersistentVolume>| {
-        volume.spec.claim_ref.is_none()
-            && volume.status.phase == VolumePhase::Available
+        volume.status.phase == VolumePhase::Available
             && Fit::of_free(claim, volume) == Fit::Fits
             && claim.spec.selector.as_ref().is_none_or(|wanted| wanted.selects(&volume.metadata.labels))
             && !named(volume)
     };
-    let mut found: Vec<_> = cache.volumes_by_class(claim.class().unwrap_or("")).filter(suits).collect();
+    let mut found: Vec<_> = cache.free_volumes_by_class(claim.class().unwrap_or("")).filter(suits).collect();
     found.sort_by_cached_key(|volume| {
         let size = fit::capacity(volume).unwrap_or(i64::MAX);
         (volume.spec.access_modes.len(), size, volume.metadata.name.clone())
