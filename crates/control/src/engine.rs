@@ -14,11 +14,15 @@ use core::hash::{Hash, Hasher};
 use api::{Kind, Object, ObjectKey, ObjectRef};
 
 use crate::decision::Resolved;
+use crate::queue::BEGUN;
 use crate::retry::Failures;
+use crate::turns::{Turns, contended};
 use crate::{Action, Attempt, Cache, Change, Decision, Effect, Outcome, Queue, Reply, Rules, Timestamp, Why};
 
 /// The reason to wait after a failure.
 const BACK_OFF: &str = "BackOff";
+/// The reason to wait while another key's write to the same object is not answered.
+const WAITS_ITS_TURN: &str = "WaitsItsTurn";
 /// The reason to wait for the first list of a kind.
 const CACHE_NOT_SYNCED: &str = "CacheNotSynced";
 
@@ -28,6 +32,7 @@ pub struct Engine<R: Rules> {
     queue: Queue<Arc<R::Key>>,
     /// Keys of which something is remembered or under way.
     tracks: BTreeMap<Arc<R::Key>, Track<R>>,
+    turns: Turns<Arc<R::Key>>,
 }
 
 /// What is kept of one key.
@@ -106,7 +111,7 @@ pub enum Verdict {
 impl<R: Rules> Engine<R> {
     /// An engine that remembers nothing and has nothing to do.
     pub fn new(local: R::Local) -> Engine<R> {
-        Engine { local, queue: Queue::default(), tracks: BTreeMap::new() }
+        Engine { local, queue: Queue::default(), tracks: BTreeMap::new(), turns: Turns::default() }
     }
 
     /// The facts from outside the API.
@@ -155,7 +160,8 @@ impl<R: Rules> Engine<R> {
         self.wake(now, key.clone());
     }
 
-    /// Takes the key that is due first and decides on it. What was begun goes on before anything new is begun.
+    /// Takes the key that is due first and decides on it. What was begun goes on before anything new is begun. A key that
+    /// wants to write to an object while the write of another one to it is under way waits for the answer to that.
     pub fn next(&mut self, now: Timestamp, cache: &Cache) -> Next<R> {
         if unlisted::<R>(cache).is_some() {
             return Next::Idle(None);
@@ -163,18 +169,38 @@ impl<R: Rules> Engine<R> {
         let Some(key) = self.queue.take(now) else { return Next::Idle(self.queue.next()) };
         match self.resolve(now, &key, cache) {
             Resolved::Rest(why) => {
+                self.may_write(&key, None);
                 self.queue.done(key.clone());
                 Next::Rested { key, why }
             }
             Resolved::Wait(until, why) => {
+                self.may_write(&key, None);
                 self.queue.done(key.clone());
                 self.queue.wake(key.clone(), until);
                 Next::Waiting { key, why }
             }
             Resolved::Do(action, why) => {
-                let effect = self.track_action(key.clone(), action, why.named());
+                let effect = action.effect();
+                if !self.may_write(&key, contended(&effect)) {
+                    self.queue.done(key.clone());
+                    return Next::Waiting { key, why: Why::waiting(WAITS_ITS_TURN, why.to_string()) };
+                }
+                self.track_action(key.clone(), action, why.named(), &effect);
                 Next::Begin { key, effect }
             }
+        }
+    }
+
+    fn may_write(&mut self, key: &Arc<R::Key>, target: Option<&ObjectRef>) -> bool {
+        let (may, called) = self.turns.ask(key, target);
+        self.call(called);
+        may
+    }
+
+    /// Looks at a key whose turn has come.
+    fn call(&mut self, key: Option<Arc<R::Key>>) {
+        if let Some(key) = key {
+            self.queue.wake(key, BEGUN);
         }
     }
 
@@ -202,7 +228,9 @@ impl<R: Rules> Engine<R> {
     pub fn begin(&mut self, key: &R::Key, action: R::Action, why: Why) -> Effect {
         let key = Arc::new(key.clone());
         self.queue.take_key(&key);
-        self.track_action(key, action, why)
+        let effect = action.effect();
+        self.track_action(key, action, why, &effect);
+        effect
     }
 
     /// Takes a key that rests out of the queue: for whoever explores every order.
@@ -213,9 +241,8 @@ impl<R: Rules> Engine<R> {
         }
     }
 
-    fn track_action(&mut self, key: Arc<R::Key>, action: R::Action, why: Why) -> Effect {
-        let effect = action.effect();
-        let written = match &effect {
+    fn track_action(&mut self, key: Arc<R::Key>, action: R::Action, why: Why, effect: &Effect) {
+        let written = match effect {
             Effect::Write(write) => Some((write.target().clone(), write.uid().map(ToString::to_string))),
             Effect::Read(_)
             | Effect::List { .. }
@@ -225,7 +252,6 @@ impl<R: Rules> Engine<R> {
             | Effect::Nothing => None,
         };
         self.tracks.entry(key).or_default().doing = Some(Doing { action, why, written });
-        effect
     }
 
     /// What the outcome of the action under way says about the cache. The caller folds it in before [`Engine::ended`], so
@@ -253,7 +279,9 @@ impl<R: Rules> Engine<R> {
         cache: &Cache,
     ) -> Option<Ended<R::Action>> {
         let (key, mut track) = self.tracks.remove_entry(key)?;
-        let Doing { action, why, .. } = track.doing.take()?;
+        let Doing { action, why, written } = track.doing.take()?;
+        let called = written.and_then(|(target, _)| self.turns.answered(&key, &target));
+        self.call(called);
         let attempt = action.attempt(outcome);
         let stirred = R::learn(&mut self.local, &action, outcome, cache);
         track.failures.count(now, &action.lane(), attempt.clone(), R::back_off(&self.local));
@@ -389,7 +417,12 @@ impl<R: Rules> Clone for Track<R> {
 
 impl<R: Rules> Clone for Engine<R> {
     fn clone(&self) -> Self {
-        Engine { local: self.local.clone(), queue: self.queue.clone(), tracks: self.tracks.clone() }
+        Engine {
+            local: self.local.clone(),
+            queue: self.queue.clone(),
+            tracks: self.tracks.clone(),
+            turns: self.turns.clone(),
+        }
     }
 }
 
@@ -397,6 +430,7 @@ impl<R: Rules> Hash for Engine<R> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.local.hash(state);
         self.queue.hash(state);
+        self.turns.hash(state);
         for (key, track) in &self.tracks {
             (key, &track.memory, &track.failures, &track.doing).hash(state);
         }

@@ -35,6 +35,7 @@ pub mod route;
 mod rules;
 mod secrets;
 mod shelf;
+mod turns;
 
 pub use cache::{Cache, Change};
 pub use capability::{Access, Capability, Mode};

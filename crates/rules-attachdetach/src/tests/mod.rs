@@ -1,3 +1,4 @@
+mod crowd;
 mod force;
 mod laws;
 mod lives;
