@@ -195,6 +195,12 @@ impl Cache {
         self.ids(kind).filter_map(|(_, place)| self.look(*place))
     }
 
+    /// The key of every object of a kind, which costs nothing: no object is unpacked for it.
+    pub fn keys(&self, kind: Kind) -> impl Iterator<Item = &ObjectKey> {
+        self.reads.note(kind);
+        self.ids(kind).map(|(key, _)| key)
+    }
+
     fn look(&self, place: u32) -> Option<Object> {
         self.reads.count();
         self.shelf.get(place)

@@ -5,8 +5,8 @@ use alloc::sync::Arc;
 
 use api::{
     CSIDriver, CSINode, CSIStorageCapacity, Kind, Lease, Narrow, Node, Object, ObjectKey, PersistentVolume,
-    PersistentVolumeClaim, Pod, ReferenceGrant, StorageClass, VolumeAttachment, VolumeAttributesClass, VolumeSnapshot,
-    VolumeSnapshotContent, names,
+    PersistentVolumeClaim, Pod, ReferenceGrant, StorageClass, VolumeAttachment, VolumeAttributesClass, VolumePhase,
+    VolumeSnapshot, VolumeSnapshotContent, names,
 };
 
 use crate::Cache;
@@ -32,6 +32,8 @@ pub enum Index {
     VolumeByClass,
     /// Volumes that refer to no claim, by class: of a large cluster's volumes the few that are free.
     FreeVolumeByClass,
+    /// Volumes that are not bound or are being deleted, by class.
+    LooseVolumeByClass,
     /// Volumes by `driver^handle`.
     VolumeByHandle,
     /// Attachments by volume.
@@ -50,9 +52,11 @@ impl Index {
             Index::ClaimByClass | Index::UnboundClaimByClass | Index::ClaimBySource | Index::ClaimByVolume => {
                 Kind::PersistentVolumeClaim
             }
-            Index::VolumeByClaim | Index::VolumeByClass | Index::FreeVolumeByClass | Index::VolumeByHandle => {
-                Kind::PersistentVolume
-            }
+            Index::VolumeByClaim
+            | Index::VolumeByClass
+            | Index::FreeVolumeByClass
+            | Index::LooseVolumeByClass
+            | Index::VolumeByHandle => Kind::PersistentVolume,
             Index::AttachmentByVolume | Index::AttachmentByNode => Kind::VolumeAttachment,
             Index::NodeByVolume => Kind::Node,
         }
@@ -134,6 +138,7 @@ lookups! {
     volumes_by_claim, VolumeByClaim, PersistentVolume;
     volumes_by_class, VolumeByClass, PersistentVolume;
     free_volumes_by_class, FreeVolumeByClass, PersistentVolume;
+    loose_volumes_by_class, LooseVolumeByClass, PersistentVolume;
     volumes_by_handle, VolumeByHandle, PersistentVolume;
     attachments_by_volume, AttachmentByVolume, VolumeAttachment;
     attachments_by_node, AttachmentByNode, VolumeAttachment;
@@ -191,6 +196,9 @@ pub(crate) fn each_term(object: &Object, mut tell: impl FnMut(Index, &Term<'_>))
             match &volume.spec.claim_ref {
                 Some(claim) => tell(Index::VolumeByClaim, &Term(&[&claim.namespace, "/", &claim.name])),
                 None => tell(Index::FreeVolumeByClass, &Term(&[volume.class()])),
+            }
+            if volume.status.phase != VolumePhase::Bound || volume.metadata.is_deleting() {
+                tell(Index::LooseVolumeByClass, &Term(&[volume.class()]));
             }
             if let Some(csi) = &volume.spec.csi {
                 tell(Index::VolumeByHandle, &Term(&[&csi.driver, "^", &csi.volume_handle]));

@@ -21,7 +21,7 @@ pub(crate) const ROUTES: &[Route<AttachDetach>] = routes![
     PersistentVolume => both(volume_wakes),
     VolumeAttachment => each(attachment_wakes),
     Node => both(node_wakes),
-    CSIDriver => each(driver_wakes),
+    CSIDriver => both(driver_wakes),
     StorageClass => both(class_wakes),
 ];
 
@@ -56,13 +56,25 @@ fn node_wakes(node: Sides<'_, Node>, woken: &mut Woken<'_>) {
     if let (Some(before), Some(after)) = (node.before, node.after)
         && same_to_us(before, after)
     {
-        return; // A heartbeat.
+        // Of a heartbeat there are none. A node with many volumes is written to for each of them: only those whose
+        // entries came, changed or went are concerned.
+        let names = changed_names(before, after);
+        woken.wake_all(Keys::of(woken.cache, |keys| {
+            names.into_iter().for_each(|name| keys.reported(name, &after.metadata.name));
+        }));
+        return;
     }
     woken.wake_all(Keys::of(woken.cache, |keys| node.iter().for_each(|node| keys.node(node))));
 }
 
-fn driver_wakes(driver: &CSIDriver, woken: &mut Woken<'_>) {
-    woken.wake_all(Keys::of(woken.cache, |keys| keys.driver(&driver.metadata.name)));
+/// All volumes of the driver, so only where what we read of it is not what it was: that it is there, and whether its
+/// volumes are attached.
+fn driver_wakes(driver: Sides<'_, CSIDriver>, woken: &mut Woken<'_>) {
+    if driver.before.map(CSIDriver::attach_required) == driver.after.map(CSIDriver::attach_required) {
+        return;
+    }
+    let Some(name) = driver.iter().next().map(|driver| driver.metadata.name.clone()) else { return };
+    woken.wake_all(Keys::of(woken.cache, |keys| keys.driver(&name)));
 }
 
 /// A class matters for what it says of dead nodes alone.
@@ -81,7 +93,9 @@ fn class_wakes(class: Sides<'_, StorageClass>, woken: &mut Woken<'_>) {
 }
 
 pub(crate) fn keys(cache: &Cache) -> Vec<Key> {
+    // Every pair is found by its pod, its attachment or its node's report: nobody has to be asked for the others.
     let found = Keys::of(cache, |keys| {
+        keys.alone = true;
         cache.pods().for_each(|pod| keys.pod(&pod));
         cache.attachments().for_each(|attachment| keys.attachment(&attachment));
         cache.nodes().for_each(|node| keys.reports(&node));
@@ -89,32 +103,48 @@ pub(crate) fn keys(cache: &Cache) -> Vec<Key> {
     found.into_iter().collect()
 }
 
-/// Everything we read of a node, versions aside: a write that meets a newer version is repeated by itself.
+/// Everything we read of a node but for its volumes, versions aside: a write that meets a newer version is repeated by
+/// itself.
 fn same_to_us(before: &Node, after: &Node) -> bool {
     before.metadata.uid == after.metadata.uid
         && is_managed(before) == is_managed(after)
         && force::is_out_of_service(before) == force::is_out_of_service(after)
         && force::is_unheard(before) == force::is_unheard(after)
-        && before.status.volumes_attached == after.status.volumes_attached
-        && before.status.volumes_in_use == after.status.volumes_in_use
+}
+
+/// The volumes whose entries in either list of a node's status are not what they were.
+fn changed_names<'a>(before: &'a Node, after: &'a Node) -> BTreeSet<&'a str> {
+    let attached = |node: &'a Node| -> BTreeSet<(&'a str, &'a str)> {
+        let all = node.status.volumes_attached.iter().flatten();
+        all.map(|volume| (volume.name.as_str(), volume.device_path.as_str())).collect()
+    };
+    let used = |node: &'a Node| -> BTreeSet<&'a str> {
+        node.status.volumes_in_use.iter().flatten().map(String::as_str).collect()
+    };
+    let (was, is) = (attached(before), attached(after));
+    let reports = was.symmetric_difference(&is).map(|(name, _)| *name);
+    let (was, is) = (used(before), used(after));
+    reports.chain(was.symmetric_difference(&is).copied()).collect()
 }
 
 struct Keys<'a> {
     cache: &'a Cache,
+    /// What else concerns a volume is found otherwise.
+    alone: bool,
     found: BTreeSet<Key>,
 }
 
 impl<'a> Keys<'a> {
     /// The keys that `find` finds.
     fn of(cache: &'a Cache, find: impl FnOnce(&mut Keys<'a>)) -> BTreeSet<Key> {
-        let mut keys = Keys { cache, found: BTreeSet::new() };
+        let mut keys = Keys { cache, alone: false, found: BTreeSet::new() };
         find(&mut keys);
         keys.found
     }
 
     /// A volume on every node it has something to do with: nodes wait for each other.
     fn everywhere(&mut self, volume: &str) {
-        if !volume.is_empty() {
+        if !volume.is_empty() && !self.alone {
             self.found.extend(nodes_of(self.cache, volume).into_iter().map(|node| Key::new(volume, node)));
         }
     }
@@ -161,17 +191,20 @@ impl<'a> Keys<'a> {
     fn reports(&mut self, node: &Node) {
         let attached = node.status.volumes_attached.iter().flatten().map(|volume| volume.name.as_str());
         let in_use = node.status.volumes_in_use.iter().flatten().map(String::as_str);
-        for name in attached.chain(in_use) {
-            let Some((driver, handle)) = names::split_unique_volume_name(name) else { continue };
-            let mut known = false;
-            for volume in self.cache.volumes_by_handle(&format!("{driver}^{handle}")) {
-                known = true;
-                self.found.insert(Key::new(volume.metadata.name.clone(), node.metadata.name.clone()));
-                self.everywhere(&volume.metadata.name);
-            }
-            if !known {
-                self.found.insert(lost::key(name, &node.metadata.name));
-            }
+        attached.chain(in_use).for_each(|name| self.reported(name, &node.metadata.name));
+    }
+
+    /// A volume that a node's status names.
+    fn reported(&mut self, name: &str, node: &str) {
+        let Some((driver, handle)) = names::split_unique_volume_name(name) else { return };
+        let mut known = false;
+        for volume in self.cache.volumes_by_handle(&format!("{driver}^{handle}")) {
+            known = true;
+            self.found.insert(Key::new(volume.metadata.name.clone(), node));
+            self.everywhere(&volume.metadata.name);
+        }
+        if !known {
+            self.found.insert(lost::key(name, node));
         }
     }
 

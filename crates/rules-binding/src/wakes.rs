@@ -3,7 +3,7 @@
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-use api::{ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass};
+use api::{Kind, ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass};
 use control::{Cache, Route, routes};
 
 use crate::{Binding, Key};
@@ -11,8 +11,8 @@ use crate::{Binding, Key};
 type Woken<'a> = control::Woken<'a, Binding>;
 
 pub(crate) fn keys(cache: &Cache) -> Vec<Key> {
-    let claims = cache.claims().map(|claim| Key::Claim(claim.metadata.key()));
-    let volumes = cache.volumes().map(|volume| Key::Volume(volume.metadata.name.clone()));
+    let claims = cache.keys(Kind::PersistentVolumeClaim).map(|key| Key::Claim(key.clone()));
+    let volumes = cache.keys(Kind::PersistentVolume).map(|key| Key::Volume(key.name.clone()));
     let pods = cache.pods().filter(|pod| makes_claims(pod)).map(|pod| Key::Pod(pod.metadata.key()));
     claims.chain(volumes).chain(pods).collect()
 }

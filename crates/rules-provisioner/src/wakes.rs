@@ -89,7 +89,8 @@ fn volume_wakes(volume: &PersistentVolume, woken: &mut Woken<'_>) {
     }
 }
 
-/// Claims of the class that have no volume yet or are being worked on, and volumes that say nothing of the secret they are deleted with, because the class does.
+/// Claims of the class that have no volume yet or are being worked on, and volumes to be deleted that say nothing of the
+/// secret that takes, because the class does. In a large cluster nearly all claims and volumes are bound to each other.
 fn class_wakes(class: &StorageClass, woken: &mut Woken<'_>) {
     let (name, local) = (class.metadata.name.as_str(), woken.local);
     woken.cache.unbound_claims_by_class(name).for_each(|claim| wake_if_asked(&claim, woken));
@@ -97,7 +98,7 @@ fn class_wakes(class: &StorageClass, woken: &mut Woken<'_>) {
     let silent = |volume: &Arc<PersistentVolume>| {
         is_ours(volume, local) && volume.metadata.annotation(names::DELETION_SECRET_NAME).is_none()
     };
-    let volumes = woken.cache.volumes_by_class(name).filter(silent);
+    let volumes = woken.cache.loose_volumes_by_class(name).filter(silent);
     woken.wake_all(volumes.map(|volume| Key::Volume(volume.metadata.name.clone())));
 }
 

@@ -6,7 +6,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use api::{Kind, names};
-use control::{Effect, Next, Outcome, Refusal};
+use control::{Change, Effect, Next, Outcome, Refusal, Rules};
 use prove_lab::Lab;
 use serde_json::json;
 
@@ -74,4 +74,44 @@ fn many_volumes_of_one_node_do_not_stand_in_each_others_way() {
     }
     assert_eq!(run_at_once(&mut lab), (2 * VOLUMES, 0), "each report is taken back, and each attachment deleted");
     assert!(attachments(&lab).is_empty());
+}
+
+// The write for one volume is no news for the others of its node.
+#[test]
+fn a_report_wakes_the_volume_it_is_about_and_no_other() {
+    let mut lab = crowd();
+    run_at_once(&mut lab);
+    let name = |number: usize| names::unique_volume_name(DRIVER, &format!("h{number}"));
+    let node = |lab: &Lab<AttachDetach>| lab.object(&api::ObjectRef::cluster(Kind::Node, "a"));
+    let entry = |number: usize, path: &str| json!({ "name": name(number), "devicePath": path });
+    let mut before = node(&lab);
+    for (status, woken) in [
+        (json!({ "volumesAttached": [entry(1, ""), entry(2, "")] }), &["v1 on a", "v2 on a"][..]),
+        (json!({ "volumesAttached": [entry(2, ""), entry(1, "")] }), &[]),
+        (json!({ "volumesAttached": [entry(1, ""), entry(2, "/dev/x")] }), &["v2 on a"]),
+        (json!({ "volumesInUse": [name(3)] }), &["v3 on a"]),
+        (json!({ "volumesInUse": null, "volumesAttached": null }), &["v1 on a", "v2 on a", "v3 on a"]),
+    ] {
+        lab.patch_status(Kind::Node, "a", status.clone());
+        lab.sync();
+        let change = Change { before, after: node(&lab) };
+        before = node(&lab);
+        let keys = AttachDetach::wakes(&change, &lab.cache, &());
+        assert_eq!(keys.iter().map(|key| format!("{key}")).collect::<Vec<_>>(), woken, "{status}");
+    }
+}
+
+// A driver's object is written to for many reasons, and all its volumes are concerned by two of them.
+#[test]
+fn a_driver_wakes_its_volumes_when_it_comes_or_goes_or_attaches_otherwise() {
+    let lab = crowd();
+    let driver = |required: Option<bool>, capacity: bool| {
+        let spec = json!({ "attachRequired": required, "storageCapacity": capacity });
+        Some(prove_lab::object(Kind::CSIDriver, json!({ "metadata": { "name": DRIVER }, "spec": spec })))
+    };
+    let woken = |before, after| AttachDetach::wakes(&Change { before, after }, &lab.cache, &()).len();
+    assert_eq!(woken(None, driver(Some(true), false)), VOLUMES);
+    assert_eq!(woken(driver(None, false), None), VOLUMES);
+    assert_eq!(woken(driver(Some(true), false), driver(Some(false), false)), VOLUMES);
+    assert_eq!(woken(driver(None, false), driver(Some(true), true)), 0, "attached all the same");
 }
