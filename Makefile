@@ -105,7 +105,7 @@ fuzz: toolchain ## Send the API server what nobody should: bodies, protobuf, pat
 	LONGSHORE_FUZZ_SECONDS=$(or $(SECONDS),60) cargo test --workspace --locked --quiet --profile quick --test fuzz -- --nocapture --test-threads=8
 
 .PHONY: bench
-bench: bench-up bench-load bench-pods bench-process bench-driver bench-sidecars ## Measure everything: one volume's life under `up`, the drivers, the sidecars
+bench: bench-up bench-load bench-pods bench-process bench-driver bench-sidecars bench-controllers ## Measure everything: one volume's life under `up`, the drivers, the sidecars, the controllers
 
 .PHONY: bench-up
 bench-up: bench-build kubectl ## Measure start-up, one volume's life and memory; prints the figures
@@ -137,6 +137,15 @@ bench-driver: bench-build filesystem-tools ## Measure the driver beside the Go h
 bench-sidecars: bench-build kubectl cluster-tools ## Measure the sidecars beside the Go sidecars on a real API server (ARGS=--quick, ARGS=--full)
 	@$(MAKE) --no-print-directory peers PEERS="etcd kube-apiserver csi-provisioner csi-resizer"
 	@$(XTASK) bench-sidecars $(LONGSHORE) --json $(CARGO_TARGET_DIR)/bench-sidecars.json $(if $(DOC),--doc $(DOC)) $(ARGS)
+
+.PHONY: bench-controllers
+bench-controllers: bench-build kubectl cluster-tools ## Measure the controllers beside kube-controller-manager on a real API server (ARGS=--quick, ARGS=--full)
+	@$(MAKE) --no-print-directory peers PEERS="etcd kube-apiserver kube-controller-manager csi-provisioner"
+	@$(XTASK) bench-controllers $(LONGSHORE) --json $(CARGO_TARGET_DIR)/bench-controllers.json $(if $(DOC),--doc $(DOC)) $(ARGS)
+
+.PHONY: bench-scale
+bench-scale: bench-build ## Measure a restart, memory and events in a cluster of 150,000 volumes and 5,000 nodes, without a server
+	@$(XTASK) bench-scale $(ARGS)
 
 # In one build, so that both have the same dependencies.
 .PHONY: bench-build

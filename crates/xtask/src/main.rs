@@ -11,7 +11,9 @@ const USAGE: &str = "usage: xtask bench BINARY
        xtask bench-pods BINARY
        xtask bench-migrate BINARY
        xtask bench-driver BINARY [--quick] [--json FILE] [--doc FILE]
-       xtask bench-sidecars BINARY [--quick] [--full] [--fast] [--only NAME] [--beside OTHER-BINARY] [--until OPERATION] [--volumes N] [--rounds N] [--json FILE] [--doc FILE]";
+       xtask bench-sidecars BINARY [--quick] [--full] [--fast] [--only NAME] [--beside OTHER-BINARY] [--until OPERATION] [--volumes N] [--rounds N] [--json FILE] [--doc FILE]
+       xtask bench-scale [--quick] [--volumes N] [--nodes N]
+       xtask bench-controllers BINARY [--quick] [--full] [--no-growth] [--only NAME] [--claims N] [--pods N] [--rounds N] [--json FILE] [--doc FILE]";
 
 #[allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
 fn main() -> ExitCode {
@@ -28,6 +30,14 @@ fn main() -> ExitCode {
         },
         ["bench-sidecars", binary, ref options @ ..] => match bench::sidecars::Settings::read(binary, options) {
             Some(settings) => bench::sidecars::run(&settings),
+            None => return usage(),
+        },
+        ["bench-scale", ref options @ ..] => match bench::scale::Settings::read(options) {
+            Some(settings) => bench::scale::run(&settings),
+            None => return usage(),
+        },
+        ["bench-controllers", binary, ref options @ ..] => match bench::controllers::Settings::read(binary, options) {
+            Some(settings) => bench::controllers::run(&settings),
             None => return usage(),
         },
         _ => return usage(),

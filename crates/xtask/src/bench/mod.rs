@@ -1,7 +1,8 @@
 //! The benchmarks: `longshore up` as a whole, under load and with many pods, a pod's process beside runc, the reference
-//! driver beside the Go hostpath driver, the sidecars beside the Go sidecars, and the plan of a
-//! large migration.
+//! driver beside the Go hostpath driver, the sidecars beside the Go sidecars, the controllers beside
+//! kube-controller-manager, a large cluster without a server, and the plan of a large migration.
 
+pub mod controllers;
 mod document;
 pub mod driver;
 mod figures;
@@ -10,5 +11,6 @@ pub mod load;
 pub mod migrate;
 pub mod pods;
 pub mod process;
+pub mod scale;
 pub mod sidecars;
 pub mod up;

@@ -19,6 +19,7 @@ pub fn policy(users: &[&str]) -> String {
 /// One request, as the server saw it.
 #[derive(Clone, Debug)]
 pub struct Asked {
+    pub user: String,
     pub verb: String,
     pub resource: String,
     pub subresource: String,
@@ -35,6 +36,7 @@ impl Asked {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
         let about = &json["objectRef"];
         Some(Asked {
+            user: text(&json["user"]["username"]),
             verb: text(&json["verb"]),
             resource: text(&about["resource"]),
             subresource: text(&about["subresource"]),
@@ -119,7 +121,7 @@ mod tests {
             "stageTimestamp":"2026-01-01T01:00:00.250000Z"}"#;
         let asked = Asked::read(line).unwrap();
         assert_eq!(asked.sort(), "patch volumeattachments/status");
-        assert!(asked.is_write() && asked.is_done());
+        assert!(asked.is_write() && asked.is_done() && asked.user == "ours");
         assert_eq!((asked.came, asked.answered), (62.5, 3600.25));
     }
 

@@ -163,19 +163,11 @@ impl Drop for Running {
 }
 
 impl Running {
-    /// Starts the program on the socket of the driver; what it prints goes into a log in the folder.
-    pub fn start(
-        program: &Path,
-        flags: &[String],
-        socket: &str,
-        kubeconfig: &Path,
-        folder: &Path,
-    ) -> io::Result<Running> {
-        let log = folder.join("contender.log");
+    /// Starts the program; what it prints goes into the log.
+    pub fn start(program: &Path, flags: &[String], log: PathBuf) -> io::Result<Running> {
         let said = File::create(&log)?;
         let mut command = Command::new(program);
-        command.args(flags).arg(format!("--csi-address={socket}"));
-        command.arg(format!("--kubeconfig={}", kubeconfig.display())).env_remove("KUBECONFIG");
+        command.args(flags).env_remove("KUBECONFIG");
         command.stdin(Stdio::null()).stdout(said.try_clone()?).stderr(said);
         let began = SystemTime::now();
         let process = command

@@ -196,6 +196,7 @@ mod tests {
         let text = String::from;
         let code = if verb == "create" { 201 } else { 200 };
         Asked {
+            user: text("ours"),
             verb: text(verb),
             resource: text(resource),
             subresource: text(""),

@@ -4,16 +4,16 @@
 //! watches compete with it. The server's audit log says when its first request came and when its last write was done, and
 //! counts its requests exactly.
 
-mod audit;
-mod contender;
+pub(super) mod audit;
+pub(super) mod contender;
 mod intent;
 mod measure;
-mod nothing;
-mod objects;
+pub(super) mod nothing;
+pub(super) mod objects;
 mod report;
 mod round;
 mod stand;
-mod usage;
+pub(super) mod usage;
 
 use std::fs;
 use std::io;

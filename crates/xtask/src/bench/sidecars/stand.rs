@@ -68,10 +68,11 @@ impl Stand {
 
     /// Starts what does an operation for a contender.
     pub fn run(&self, contender: Contender, operation: Operation) -> io::Result<Running> {
-        let (program, flags) = self.programs.line(contender, operation);
+        let (program, mut flags) = self.programs.line(contender, operation);
         let nobody = || io::Error::other("the user is missing");
         let kubeconfig: PathBuf = self.plane.kubeconfig_of(contender.user()).ok_or_else(nobody)?.into();
-        Running::start(&program, &flags, &self.socket, &kubeconfig, self.plane.directory())
+        flags.extend([format!("--csi-address={}", self.socket), format!("--kubeconfig={}", kubeconfig.display())]);
+        Running::start(&program, &flags, self.plane.directory().join("contender.log"))
     }
 
     /// Makes everything ready for an operation on this many volumes, before anybody is there who does it.
