@@ -270,7 +270,7 @@ mod tests {
         StorageClass { metadata, ..StorageClass::default() }.into()
     }
 
-    // Reliability 104: no decision sees an object older than our own last write to it.
+    // Reliability 104, PV-2: no decision sees an object older than our own last write to it, or than one seen before.
     #[test]
     fn an_answer_is_not_undone_by_a_late_watch() {
         let mut cache = Cache::default();

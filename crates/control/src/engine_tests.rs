@@ -108,7 +108,7 @@ fn begin(engine: &mut Engine<Touch>, now: u64, cache: &Cache) -> String {
     }
 }
 
-// Reliability 35: what has not been listed cannot be told from what is gone.
+// Reliability 35, PV-2: what has not been listed cannot be told from what is gone.
 #[test]
 fn nothing_is_decided_before_everything_watched_was_listed() {
     let (mut engine, mut cache) = (Engine::<Touch>::new(0), Cache::default());
@@ -120,7 +120,7 @@ fn nothing_is_decided_before_everything_watched_was_listed() {
     assert_eq!(begin(&mut engine, 1, &cache), "a");
 }
 
-// Reliability 106: one action per key at a time; what changes meanwhile is looked at afterwards.
+// Reliability 106, PV-6, AD-14, AD-24: one action per key at a time; what changes meanwhile is looked at afterwards.
 #[test]
 fn a_key_under_way_is_not_begun_again() {
     let (mut engine, mut cache) = engine(&["a"]);
@@ -136,6 +136,7 @@ fn a_key_under_way_is_not_begun_again() {
     assert_eq!(begin(&mut engine, 300, &cache), "a", "another uid: what failed was about an earlier one");
 }
 
+// PV-5: and nothing else waits for it.
 #[test]
 fn what_was_begun_goes_on_first_and_a_failure_backs_off() {
     let (mut engine, cache) = engine(&["a", "b"]);

@@ -153,6 +153,7 @@ fn told(conditions: &[Condition], of: &[&str]) -> Vec<Told> {
         r#type: condition.r#type.clone(),
         holds: condition.status == "True",
         message: condition.message.clone(),
+        since: condition.last_transition_time.clone(),
     })
     .collect()
 }

@@ -4,8 +4,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use api::{ObjectKey, SecretReference, Seen};
-use control::Capability;
+use api::{ObjectKey, SecretReference, Seen, Time};
+use control::{Capability, Timestamp};
 
 /// What one decision is about: a claim.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -127,6 +127,8 @@ pub struct Told {
     pub holds: bool,
     /// Its message.
     pub message: String,
+    /// When it became so.
+    pub since: Option<Time>,
 }
 
 /// The size the filesystem had before a resize, which nodes look for on the volume.
@@ -196,6 +198,12 @@ pub struct DriverVolume {
     pub driver: String,
     /// The volume's handle.
     pub handle: String,
+}
+
+/// Since when a condition holds (EX-4): what is true already stays so since then, whatever is said about it now.
+pub(crate) fn since(conditions: &[Told], of: &str, now: Timestamp) -> Time {
+    let already = told(conditions, of).filter(|told| told.holds).and_then(|told| told.since.clone());
+    already.unwrap_or_else(|| now.to_time())
 }
 
 /// The condition of a type, if the claim has it.

@@ -20,7 +20,8 @@ fn act(world: &World, key: &Key) -> Action {
     }
 }
 
-// Reliability 28: the cached in-use list is never enough. The answer to the un-report counts.
+// Reliability 28, AD-20, AD-32: the cached in-use list is never enough. The answer to the un-report counts, and one
+// that fails detaches nothing.
 #[test]
 fn a_volume_taken_into_use_meanwhile_is_not_detached() {
     let mut world = to_be_detached();
@@ -43,7 +44,7 @@ fn a_volume_taken_into_use_meanwhile_is_not_detached() {
     assert!(world.engine.memory(&on("a")).proof.is_none());
 }
 
-// Reliability 26: an answer that did not arrive proves nothing.
+// Reliability 26, AD-4: an answer that did not arrive proves nothing, and what is not proved unused counts as used.
 #[test]
 fn an_unanswered_unreport_is_no_proof() {
     let mut world = to_be_detached();
@@ -67,7 +68,7 @@ fn time_detaches_nothing() {
     }
 }
 
-// Reliability 28: the deletion names the very object and version that were proved.
+// Reliability 28, AD-15: the deletion names the very object and version that were proved.
 #[test]
 fn a_deletion_carries_uid_and_version() {
     let mut world = to_be_detached();
@@ -99,7 +100,7 @@ fn a_late_deletion_fails_after_adoption() {
     assert!(!world.real_attachment("a").unwrap().metadata.is_deleting());
 }
 
-// The same within one incarnation, when the answer to the deletion was lost.
+// The same within one incarnation, when the answer to the deletion was lost. AD-22: wanted again, it is reported again.
 #[test]
 fn an_unanswered_deletion_is_fenced_off_when_the_want_returns() {
     let mut world = to_be_detached();
@@ -185,7 +186,7 @@ fn a_leaving_attachment_is_not_reported() {
     assert_eq!(world.run(&on("a")), ["CreateAttachment"]);
 }
 
-// Reliability 24 and 34: one attachment elsewhere, in whatever state, is one too many.
+// Reliability 24 and 34, AD-3: one attachment elsewhere, in whatever state, is one too many.
 #[test]
 fn a_single_node_volume_waits_for_every_other_attachment() {
     let mut world = World::new(&["ReadWriteOnce"]);

@@ -7,7 +7,9 @@ use serde_json::json;
 use super::world::*;
 use crate::{AttachDetach, Key};
 
-// The straight path, and reliability 37 and 38: attach, report, take back, detach, and no wait on the way.
+// The straight path, and reliability 37 and 38: attach, report, take back, detach, and no wait on the way. AD-28: what
+// is wanted and nowhere is attached. AD-20, AD-44: the report goes before the attachment, and neither goes while the
+// node uses the volume.
 #[test]
 fn a_volume_comes_and_goes_with_its_pod() {
     let mut world = World::new(&["ReadWriteOnce"]);
@@ -45,7 +47,7 @@ fn the_same_without_any_memory() {
     world.sync();
     assert_eq!(world.step(&on("a")), Some("AdoptAttachment"));
     assert_eq!(world.step(&on("a")), Some("ReportAttached"));
-    assert!(world.run_forgetful(&on("a")).is_empty(), "nothing is repeated at rest (109)");
+    assert!(world.run_forgetful(&on("a")).is_empty(), "nothing is repeated at rest (109, AD-25)");
     world.delete(Kind::Pod, "p");
     world.sync();
     world.forget();
@@ -107,7 +109,8 @@ fn a_template_s_claim_counts_only_for_its_own_pod() {
     assert_eq!(world.run(&key), ["CreateAttachment"]);
 }
 
-// AD-34: what turns out not to be attached is taken back from the node, and attached again.
+// AD-34, AD-41: what turns out not to be attached is taken back from the node, and attached again; so is what has no
+// attachment any more.
 #[test]
 fn a_volume_that_is_not_attached_any_more_is_attached_again() {
     let mut world = World::new(&["ReadWriteOnce"]);
@@ -120,6 +123,48 @@ fn a_volume_that_is_not_attached_any_more_is_attached_again() {
     assert_eq!(world.code(&on("a")), "WaitingForAttacher");
     world.attach("a");
     assert_eq!(world.run(&on("a")), ["ReportAttached"]);
+    world.delete(Kind::VolumeAttachment, &attachment_name("a"));
+    world.release("a");
+    assert_eq!(world.run(&on("a")), ["TakeReportBack", "CreateAttachment"]);
+    assert!(!world.reported("a"));
+}
+
+// AD-5: a node that comes anew, or has lost its list, is told again; one that is away is not, and nothing fails for it.
+#[test]
+fn ad_5_a_node_that_comes_back_without_its_list_is_told_again() {
+    let mut world = World::attached();
+    world.patch_status(Kind::Node, "a", json!({ "volumesAttached": null }));
+    assert_eq!(world.run(&on("a")), ["ReportAttached"]);
+    assert!(world.reported("a"));
+    // AD-30: the list goes out whole, with the names of others in it. AD-39: a device has no path here.
+    let other = json!({ "name": "kubernetes.io/csi/other^1", "devicePath": "/dev/x" });
+    world.patch_status(Kind::Node, "a", json!({ "volumesAttached": [other] }));
+    world.run(&on("a"));
+    let told = world.json(Kind::Node, "a")["status"]["volumesAttached"].clone();
+    assert_eq!(told, json!([other, { "name": unique_name(), "devicePath": "" }]));
+    world.delete(Kind::Node, "a");
+    world.node("a");
+    world.run(&on("a"));
+    assert!(world.reported("a"));
+}
+
+// AD-38: an attachment stays when the driver fails, and is the one that is attached in the end, whatever it last said.
+#[test]
+fn ad_38_an_attachment_outlives_the_failures_of_its_driver() {
+    let mut world = World::new(&["ReadWriteOnce"]);
+    world.pod("p", "a");
+    world.run(&on("a"));
+    let made = world.real_attachment("a").unwrap().metadata.uid;
+    let error = json!({ "attachError": { "message": "not now" } });
+    world.patch_status(Kind::VolumeAttachment, &attachment_name("a"), error);
+    for _ in 0..3 {
+        assert!(world.run(&on("a")).is_empty());
+        assert_eq!(world.code(&on("a")), "AttachFailing");
+        world.pass(600_000);
+    }
+    world.attach("a");
+    assert_eq!(world.run(&on("a")), ["ReportAttached"], "an old error is no reason not to");
+    assert_eq!(world.real_attachment("a").unwrap().metadata.uid, made);
 }
 
 // RWOP is for one node as well; that it is for one pod is the scheduler's and the node's business.
@@ -194,7 +239,7 @@ fn an_unmanaged_node_is_left_alone() {
     assert_eq!(world.code(&on("c")), "NodeNotManaged");
 }
 
-// Reliability 35: nothing before every kind is in the cache.
+// Reliability 35, AD-48, AD-51: nothing before every kind is in the cache, however long a list takes to succeed.
 #[test]
 fn an_unfilled_cache_decides_nothing() {
     let mut world = World::new(&["ReadWriteOnce"]);

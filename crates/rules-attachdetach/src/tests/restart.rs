@@ -34,7 +34,7 @@ fn acts(done: &[(String, &'static str)]) -> Vec<&'static str> {
     done.iter().map(|(_, action)| *action).collect()
 }
 
-// AD-50: attached and wanted: nothing is done.
+// AD-2, AD-50: attached and wanted: nothing is done, because the objects say all there is to know.
 #[test]
 fn what_is_as_it_should_be_is_left_alone() {
     let mut world = World::attached();

@@ -15,6 +15,7 @@ fn woken(world: &World, before: Option<Object>, after: Option<Object>) -> Vec<Ke
     AttachDetach::wakes(&Change { before, after }, &world.cache, &())
 }
 
+// AD-7: and a pod without a node wakes nobody, and wants nothing.
 #[test]
 fn a_pod_wakes_its_volume_on_its_node_coming_and_going() {
     let mut world = World::new(&["ReadWriteOnce"]);
@@ -24,8 +25,13 @@ fn a_pod_wakes_its_volume_on_its_node_coming_and_going() {
     world.delete(Kind::Pod, "p");
     world.sync();
     assert_eq!(woken(&world, Some(pod), None), [on("a")]);
+    world.make("pod q claim=c");
+    world.sync();
+    assert!(woken(&world, None, Some(object(&world, Kind::Pod, "q"))).is_empty());
+    assert!(AttachDetach::keys(&world.cache, &()).is_empty());
 }
 
+// AD-11, AD-13: a claim that is bound later among them, so that nothing has to be looked at every three minutes.
 #[test]
 fn every_object_a_decision_reads_wakes_it() {
     let mut world = World::new(&["ReadWriteOnce"]);
@@ -49,6 +55,7 @@ fn every_object_a_decision_reads_wakes_it() {
     assert_eq!(AttachDetach::keys(&world.cache, &()), both);
 }
 
+// AD-5.
 #[test]
 fn a_heartbeat_wakes_nobody_but_a_report_does() {
     let mut world = World::new(&["ReadWriteOnce"]);

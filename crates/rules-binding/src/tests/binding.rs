@@ -10,7 +10,7 @@ fn nothing() -> serde_json::Value {
     json!({})
 }
 
-// PV-36: both annotations in one write, nothing else.
+// PV-36: both annotations in one write, nothing else. PV-40: no status is written on this path.
 #[test]
 fn a_claim_nothing_fits_calls_the_provisioner_of_its_class() {
     let mut world = World::new().class("fast", "d", nothing()).with_claim("data", Some("fast"), "1Gi", nothing());
@@ -22,7 +22,8 @@ fn a_claim_nothing_fits_calls_the_provisioner_of_its_class() {
     assert_eq!(world.why_claim("data"), "ExternalProvisioning");
 }
 
-// PV-45: the volume arrives with its claimRef; PV-20: what is left of the four writes, in order.
+// PV-45, PV-47: binding is a look of its own once the volume arrives with its claimRef; PV-20: what is left of the
+// four writes, in order.
 #[test]
 fn a_provisioned_volume_is_bound_in_three_writes() {
     let mut world = World::new().class("fast", "d", nothing()).with_claim("data", Some("fast"), "1Gi", nothing());

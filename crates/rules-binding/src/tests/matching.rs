@@ -179,6 +179,27 @@ fn pv_9_a_class_by_annotation_wins_over_the_field() {
     assert!(world.claim("c")["spec"]["storageClassName"].is_null());
 }
 
+// PV-10: who says nothing of a mode means a filesystem, on both sides; a filesystem and a device never meet.
+#[test]
+fn pv_10_no_volume_mode_is_that_of_a_filesystem() {
+    let mode = |mode: &str| json!({ "spec": { "volumeMode": mode } });
+    for (asked, offered, fits) in [
+        (json!({}), json!({}), true),
+        (mode("Filesystem"), json!({}), true),
+        (json!({}), mode("Filesystem"), true),
+        (mode("Block"), mode("Block"), true),
+        (json!({}), mode("Block"), false),
+        (mode("Block"), json!({}), false),
+    ] {
+        let mut world = World::new().with_volume("v", "", "1Gi", offered.clone());
+        world.settle();
+        world = world.with_claim("data", Some(""), "1Gi", asked.clone());
+        world.settle();
+        let phase = if fits { "Bound" } else { "Pending" };
+        assert_eq!(world.claim("data")["status"]["phase"], phase, "{asked} {offered}");
+    }
+}
+
 // PV-11: every mode that is asked for must be offered.
 #[test]
 fn pv_11_a_volume_that_lacks_an_access_mode_is_not_taken() {

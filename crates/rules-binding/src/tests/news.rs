@@ -119,6 +119,7 @@ fn deletion_that_others_hold_up_names_their_finalizers() {
     assert!(!world.why(&Key::Volume("v".into())).settled);
 }
 
+// EX-5, EX-6, EX-8: each change of the claim is looked at; it says so once, and no longer than it is true.
 #[test]
 fn a_claim_that_asks_for_more_than_it_has_is_not_settled() {
     let grows = json!({ "allowVolumeExpansion": true });

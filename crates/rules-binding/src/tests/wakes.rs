@@ -26,6 +26,8 @@ fn class(name: &str, default: &str) -> Object {
     object(Kind::StorageClass, json!({ "metadata": { "name": name, "annotations": annotations }, "provisioner": "d" }))
 }
 
+// PV-1, PV-3: each change, also that something is gone, names the keys it concerns. PV-4: a claim that goes wakes its
+// volume, a volume that goes its claim. PV-56: so does a pod that comes, goes, or takes the place of a namesake.
 #[test]
 fn every_change_and_whom_it_wakes() {
     let mut cache = Cache::default();
@@ -42,13 +44,14 @@ fn every_change_and_whom_it_wakes() {
     }
     let pod = |claim: &str| {
         let volumes = json!([{ "name": "v", "persistentVolumeClaim": { "claimName": claim } }]);
-        let metadata = json!({ "namespace": "n", "name": "p" });
+        let metadata = json!({ "namespace": "n", "name": "p", "uid": format!("p-of-{claim}") });
         Some(object(Kind::Pod, json!({ "metadata": metadata, "spec": { "volumes": volumes } })))
     };
     let changes = [
         ("claim-without-a-volume", None, Some(claim("wants-fast", json!("fast"), ""))),
         ("claim-with-a-volume", None, Some(claim("bound-fast", json!("fast"), "v-bound"))),
         ("claim-gone", Some(claim("bound-fast", json!("fast"), "v-bound")), None),
+        ("volume-gone", Some(volume("v-bound", "fast", Some("bound-fast"))), None),
         ("volume-bound", None, Some(volume("v-bound", "fast", Some("bound-fast")))),
         ("volume-reserved", None, Some(volume("v-for-wants-fast", "fast", Some("wants-fast")))),
         ("volume-free", None, Some(volume("v-free", "fast", None))),
@@ -58,6 +61,8 @@ fn every_change_and_whom_it_wakes() {
         ("class-that-is-default", None, Some(class("slow", "true"))),
         ("class-of-nobody", None, Some(class("slow", "false"))),
         ("pod", None, pod("wants-fast")),
+        ("pod-gone", pod("wants-fast"), None),
+        ("pod-in-the-place-of-another", pod("wants-none"), pod("wants-fast")),
         ("pod-of-a-missing-claim", None, pod("later")),
     ];
     check_wakes::<Binding>(env!("CARGO_MANIFEST_DIR"), &cache, &Local::default(), &changes);

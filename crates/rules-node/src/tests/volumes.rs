@@ -24,7 +24,7 @@ fn running() -> World {
     world
 }
 
-// KL-38, KL-41.
+// KL-38, KL-41, AD-42: in use from before the first step until after the last.
 #[test]
 fn the_straight_path_there_and_back() {
     let mut world = World::new();
@@ -57,7 +57,7 @@ fn a_restart_at_rest_does_nothing() {
 }
 
 // Reliability 29.
-// KL-40.
+// KL-40, AD-43.
 #[test]
 fn nothing_is_staged_until_the_api_itself_says_attached() {
     let mut world = World::new();
@@ -220,7 +220,7 @@ fn an_unanswered_stage_is_unstaged_and_a_refused_one_is_not() {
 }
 
 // Reliability 39, 47: after a restart every publish in the record is uncertain.
-// KL-56.
+// KL-56, AD-45: what the record names stays reported until it is taken down.
 #[test]
 fn after_a_restart_the_record_says_what_to_take_down() {
     let mut world = World::new();
@@ -232,6 +232,7 @@ fn after_a_restart_the_record_says_what_to_take_down() {
     }
     world.crash("life-2");
     world.force_delete_pod("a");
+    assert!(world.node_lists("volumesInUse"));
     assert_eq!(calls(&world.settle()), ["Unpublish", "Unstage"]); // 49 as well: no pod object is left.
 }
 

@@ -22,7 +22,7 @@ fn released(policy: &str) -> (World, String) {
     (world, name)
 }
 
-// P80, P84, S0-33, reliability 8, 10: fresh look, data, object, hold.
+// P80, P84, PV-33, S0-33, reliability 8, 10: fresh look, data, object, hold.
 #[test]
 fn a_released_volume_is_deleted_data_first() {
     let (mut world, name) = released("Delete");

@@ -13,7 +13,7 @@ use crate::action::{Action, Begin, GrowthReport, Work};
 use crate::decide::settled;
 use crate::decide::target::{ResizeTarget, target, target_without_recovery};
 use crate::memory::{GrowFailure, GrowMemory, Grown};
-use crate::view::{BeforeSize, Bound, Expansion, Grow, ResizeProgress, told};
+use crate::view::{BeforeSize, Bound, Expansion, Grow, ResizeProgress, since, told};
 
 pub(crate) fn decide(now: Timestamp, bound: &Bound, memory: &GrowMemory) -> Decision<Action, Reason> {
     unreported(now, bound, memory).unwrap_or_else(|| next_step(now, bound, memory))
@@ -106,7 +106,7 @@ fn begin(now: Timestamp, bound: &Bound, size: i64) -> Decision<Action, Reason> {
         recovers: grow.recovers,
         gone: other_conditions(grow, names::RESIZING),
         forget_not_required: grow.not_required,
-        at: now.to_time(),
+        at: since(&grow.conditions, names::RESIZING, now),
     });
     Decision::Do(
         act,
@@ -167,7 +167,8 @@ fn record(now: Timestamp, bound: &Bound, grown: &Grown) -> Decision<Action, Reas
             Expansion::Controller => grown.asked,
             Expansion::NodeOnly | Expansion::None => grown.size,
         };
-        let act = Action::AwaitNode { claim: claim.clone(), size, recovers: grow.recovers, again, at: now.to_time() };
+        let at = since(&grow.conditions, names::FILE_SYSTEM_RESIZE_PENDING, now);
+        let act = Action::AwaitNode { claim: claim.clone(), size, recovers: grow.recovers, again, at };
         let text = format!("handing the resize of claim {} over to the node", claim.object.key);
         return Decision::Do(act, Why::waiting(Reason::FileSystemResizeRequired, text));
     }
@@ -188,7 +189,7 @@ fn unreported(now: Timestamp, bound: &Bound, memory: &GrowMemory) -> Option<Deci
         claim: bound.claim.clone(),
         infeasible: failure.infeasible && grow.recovers,
         message: failure.message.clone(),
-        at: now.to_time(),
+        at: since(&grow.conditions, names::CONTROLLER_RESIZE_ERROR, now),
     });
     let text = format!("claim {}: {}", bound.claim.object.key, failure.message);
     Some(Decision::Do(act, Why::waiting(Reason::VolumeResizeFailed, text)))

@@ -12,6 +12,7 @@ fn controller() -> World {
     World::new(Expansion::Controller)
 }
 
+// EX-10: on record, asked for, written on the volume, finished. EX-3: under the names that users look for.
 #[test]
 fn the_straight_path_without_a_node() {
     let mut world = controller();
@@ -29,6 +30,7 @@ fn the_straight_path_without_a_node() {
     assert_eq!(world.writes, 3, "no more than the Go resizer writes");
 }
 
+// EX-3, EX-12: handed over to the node.
 #[test]
 fn the_straight_path_with_a_node() {
     let mut world = controller();
@@ -153,7 +155,7 @@ fn r12_the_volume_is_written_before_the_claim() {
     assert_eq!(world.run(), ["AdoptResize", "ControllerExpandVolume", "FinishResize"]);
 }
 
-// R13: set once, with the size the claim had, and removed when the node has done its part.
+// R13, EX-9, EX-12: set once, with the size the claim had, and removed when the node has done its part.
 #[test]
 fn r13_the_size_from_before_is_set_once_and_removed() {
     let mut world = controller();
@@ -228,7 +230,7 @@ fn a_driver_that_cannot_resize_is_not_asked() {
     assert_eq!(world.code(), "ResizeUnsupported");
 }
 
-// R16: the record of progress is written only on the claim that was seen.
+// R16, EX-14: the record of progress is written only on the claim that was seen.
 #[test]
 fn r16_progress_is_refused_on_a_changed_claim() {
     let mut world = controller();

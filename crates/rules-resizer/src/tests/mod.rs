@@ -4,6 +4,7 @@ mod memories;
 mod migration;
 mod modifying;
 mod scripts;
+mod steps;
 mod table;
 mod tables;
 mod wakes;

@@ -34,14 +34,14 @@ fn secret(choices: &mut Choices, read: &mut Option<Secrets>) -> Option<SecretRef
 }
 
 fn condition(choices: &mut Choices, of: &'static str, conditions: &mut Vec<Told>) {
-    let told = |holds, message: &str| Some(Told { r#type: of.into(), holds, message: message.into() });
+    let told = |holds, message: &str| Some(Told { r#type: of.into(), holds, message: message.into(), since: None });
     let states = [("no", None), ("false", told(false, "no")), ("true", told(true, "no")), ("other", told(true, "x"))];
     conditions.extend(choices.one_of(of, &states));
 }
 
 fn flagged(choices: &mut Choices, of: &'static str, conditions: &mut Vec<Told>) {
     if choices.flag(of) {
-        conditions.push(Told { r#type: of.into(), holds: true, message: String::new() });
+        conditions.push(Told { r#type: of.into(), holds: true, message: String::new(), since: None });
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::scene::{Scene, on, scene};
 use crate::{Memory, Scheduler};
 
+// SC-1; SC-2, on purpose otherwise: the phase counts, which binding writes last, and no annotation.
 #[test]
 fn a_pod_waits_until_every_claim_is_bound() {
     scene().check("ClaimMissing");
@@ -150,6 +151,7 @@ fn a_volume_is_used_only_where_it_can_be_reached() {
     bound().volume("v-c", on("elsewhere")).check("NoNodeReachesVolumes");
 }
 
+// SC-7.
 #[test]
 fn affinity_terms_are_read_as_kubernetes_reads_them() {
     let labels = [("zone".to_string(), "z1".to_string()), ("gen".to_string(), "5".to_string())].into();
@@ -172,6 +174,7 @@ fn affinity_terms_are_read_as_kubernetes_reads_them() {
     }
     assert!(judge(json!({ "matchFields": [expression("metadata.name", "In", json!(["a"]))] })));
     assert!(!judge(json!({})));
+    assert!(!affinity(json!({ "required": { "nodeSelectorTerms": [] } })).admits("a", &labels));
     assert!(affinity(json!({})).admits("a", &labels));
 }
 
@@ -243,6 +246,7 @@ fn engine(scene: Scene) -> (ObjectKey, Cache, Engine<Scheduler>) {
     (ObjectKey::new("n", "p"), cache, Engine::new(()))
 }
 
+// SC-11: what was decided lapses as soon as the watch shows another version.
 // The answer to a binding is not the pod: until the watch shows it, a second binding would be a wasted write.
 #[test]
 fn a_pod_is_bound_once_although_its_watch_is_late() {
