@@ -117,7 +117,7 @@ impl Observe for Counting {
             method_name: call.method.path(),
             grpc_status_code: if call.code == csi::Code::Ok { "OK".into() } else { format!("{:?}", call.code) },
         };
-        self.metrics.called(&labels, call.took);
+        self.metrics.called(call.method, &labels, call.took);
     }
 }
 

@@ -17,6 +17,7 @@ mod hands;
 pub mod machine;
 mod manager;
 mod metrics;
+mod operations;
 mod panics;
 mod secret_poll;
 mod shared_cache;

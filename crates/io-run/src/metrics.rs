@@ -11,10 +11,11 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
+use crate::operations::OperationMetrics;
 use crate::volumes::VolumeMetrics;
 
-/// The buckets of the Go sidecars' calls (C7).
-const CALL_BUCKETS: [f64; 13] = [0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 25.0, 50.0, 120.0, 300.0, 600.0];
+/// The buckets of the Go sidecars' calls (C7), which are those of kubelet as well.
+pub(crate) const CALL_BUCKETS: [f64; 13] = [0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 25.0, 50.0, 120.0, 300.0, 600.0];
 /// Those of their work queues, in seconds.
 const QUEUE_BUCKETS: [f64; 10] = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0];
 
@@ -58,7 +59,7 @@ struct ForcedLabels {
     reason: &'static str,
 }
 
-type MakeHistogram = fn() -> Histogram;
+pub(crate) type MakeHistogram = fn() -> Histogram;
 
 /// An action that has ended.
 #[derive(Clone, Debug)]
@@ -89,6 +90,7 @@ pub struct Metrics {
     /// A counter by nature; upstream's has no `_total` at its end, which the encoder would put there.
     forced: Family<ForcedLabels, Gauge>,
     volumes: VolumeMetrics,
+    operations: OperationMetrics,
 }
 
 impl Default for Metrics {
@@ -107,6 +109,7 @@ impl Default for Metrics {
             actions: Family::default(),
             forced: Family::default(),
             volumes: VolumeMetrics::default(),
+            operations: OperationMetrics::default(),
         };
         metrics.register();
         metrics
@@ -130,14 +133,26 @@ impl Metrics {
             self.forced.clone(),
         );
         self.volumes.register(&mut registry);
+        self.operations.register(&mut registry);
         let started = Gauge::<f64, AtomicU64>::default();
         started.set(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64()));
         registry.register("process_start_time_seconds", "when this process began, since 1970", started);
     }
 
     /// A call to a driver has ended.
-    pub fn called(&self, labels: &CallLabels, took: Duration) {
+    pub fn called(&self, method: csi::Method, labels: &CallLabels, took: Duration) {
         self.calls.get_or_create(labels).observe(took.as_secs_f64());
+        self.operations.called(method, labels, took);
+    }
+
+    /// A claim has got the volume that was asked for, or a volume has gone; or an attempt at it failed (PV-46).
+    pub fn waited(&self, operation: &'static str, plugin: &str, took: Option<Duration>) {
+        self.operations.waited(operation, plugin, took);
+    }
+
+    /// A claim that named no class was to be given the default one (PV-17).
+    pub fn class_given(&self, failed: bool) {
+        self.operations.class_given(failed);
     }
 
     /// Whether this process leads under a lease.
@@ -145,17 +160,20 @@ impl Metrics {
         self.leads.get_or_create(&LeaseLabels { name: lease.to_string() }).set(i64::from(leads));
     }
 
-    pub(crate) fn queued(&self, controller: &'static str, depth: usize, added: usize) {
+    /// So many keys are due, and so many became due.
+    pub fn queued(&self, controller: &'static str, depth: usize, added: usize) {
         let labels = QueueLabels { name: controller };
         self.depth.get_or_create(&labels).set(i64::try_from(depth).unwrap_or(i64::MAX));
         self.adds.get_or_create(&labels).inc_by(u64::try_from(added).unwrap_or(u64::MAX));
     }
 
-    pub(crate) fn decided(&self, controller: &'static str, decision: &'static str, reason: &'static str) {
+    /// The rules decided to rest, to wait or to do something, for a reason.
+    pub fn decided(&self, controller: &'static str, decision: &'static str, reason: &'static str) {
         self.decisions.get_or_create(&DecisionLabels { controller, decision, reason }).inc();
     }
 
-    pub(crate) fn acted(&self, ended: &Acted) {
+    /// An action has ended.
+    pub fn acted(&self, ended: &Acted) {
         let Acted { controller, action, outcome, took, .. } = *ended;
         self.worked.get_or_create(&QueueLabels { name: controller }).observe(took.as_secs_f64());
         self.actions.get_or_create(&ActionLabels { controller, action, outcome }).inc();
@@ -210,7 +228,7 @@ mod tests {
             method_name: "/csi.v1.Controller/CreateVolume",
             grpc_status_code: "OK".into(),
         };
-        metrics.called(&labels, Duration::from_millis(200));
+        metrics.called(csi::Method::CreateVolume, &labels, Duration::from_millis(200));
         metrics.leads("the-lease", true);
         metrics.force_detached(true);
         metrics.force_detached(false);

@@ -12,7 +12,8 @@ use control::Cache;
 type Gauge = (&'static str, &'static str, Kind, fn(&Cache) -> BTreeMap<String, usize>);
 
 /// Those of the volume binder, the attach/detach controller, the scheduler and kubelet.
-const GAUGES: [Gauge; 6] = [
+const GAUGES: [Gauge; 7] = [
+    ("pv_collector_total_pv_count", "volumes by who has them", Kind::PersistentVolume, kinds_of_volumes),
     ("pv_collector_bound_pv_count", "volumes that are bound", Kind::PersistentVolume, |cache| volumes(cache, true)),
     ("pv_collector_unbound_pv_count", "volumes that are not", Kind::PersistentVolume, |cache| volumes(cache, false)),
     ("pv_collector_bound_pvc_count", "claims that are bound", Kind::PersistentVolumeClaim, |cache| claims(cache, true)),
@@ -55,7 +56,18 @@ fn volumes(cache: &Cache, bound: bool) -> BTreeMap<String, usize> {
 fn claims(cache: &Cache, bound: bool) -> BTreeMap<String, usize> {
     let these = cache.claims().filter(|claim| (claim.status.phase == ClaimPhase::Bound) == bound);
     count(these.map(|claim| {
-        format!("namespace={:?},storage_class={:?}", claim.metadata.namespace, claim.class().unwrap_or(""))
+        let attributes = claim.spec.volume_attributes_class_name.as_deref().unwrap_or("");
+        let (namespace, class) = (&claim.metadata.namespace, claim.class().unwrap_or(""));
+        format!("namespace={namespace:?},storage_class={class:?},volume_attributes_class={attributes:?}")
+    }))
+}
+
+/// `N/A` is upstream's word for a plugin that it does not know.
+fn kinds_of_volumes(cache: &Cache) -> BTreeMap<String, usize> {
+    count(cache.volumes().map(|volume| {
+        let driver = volume.spec.csi.as_ref().map(|csi| format!("kubernetes.io/csi:{}", csi.driver));
+        let plugin = driver.unwrap_or_else(|| "N/A".into());
+        format!("plugin_name={plugin:?},volume_mode={:?}", volume.volume_mode())
     }))
 }
 
@@ -100,6 +112,7 @@ mod tests {
             "# TYPE pv_collector_bound_pv_count gauge",
             "pv_collector_bound_pv_count{storage_class=\"x\"} 2",
             "pv_collector_unbound_pv_count{storage_class=\"x\"} 1",
+            "pv_collector_total_pv_count{plugin_name=\"N/A\",volume_mode=\"Filesystem\"} 3",
             "attachdetach_controller_total_volumes\
              {plugin_name=\"kubernetes.io/csi:d\",state=\"desired_state_of_world\"} 1",
             "scheduler_pending_pods{queue=\"unschedulable\"} 1",

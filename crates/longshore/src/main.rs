@@ -15,6 +15,8 @@ mod gates;
 mod layout;
 mod logs;
 mod machine;
+#[cfg(test)]
+mod metrics_told;
 mod migrate;
 mod mounts;
 mod node;

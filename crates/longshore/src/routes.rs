@@ -16,6 +16,7 @@ use serde_json::json;
 use crate::collected;
 use crate::explain;
 use crate::sidecar::http;
+use crate::stats::VolumeStats;
 use crate::status;
 
 /// How a text of metrics ends.
@@ -44,22 +45,32 @@ pub fn router(manager: Arc<OnceLock<Arc<Manager>>>) -> Router {
 }
 
 /// `/healthz` and `/metrics`, for a process that serves nothing else there.
-pub fn health_and_metrics(manager: Arc<OnceLock<Arc<Manager>>>) -> Router {
+pub fn health_and_metrics(manager: Arc<OnceLock<Arc<Manager>>>, volumes: Option<Arc<VolumeStats>>) -> Router {
     let well = manager.clone();
-    Router::new().route("/healthz", get(move || async move { health(well.get()) })).merge(metrics(manager))
+    Router::new().route("/healthz", get(move || async move { health(well.get()) })).merge(metrics(manager, volumes))
 }
 
-/// `/metrics`: what this process did, and what it sees.
-pub fn metrics(manager: Arc<OnceLock<Arc<Manager>>>) -> Router {
-    let count = move || manager.get().map(|manager| counted(manager)).unwrap_or_default();
-    Router::new().route("/metrics", get(move || async move { http::metrics(count()) }))
+/// `/metrics`: what this process did, what it sees, and what drivers say of the volumes of its node, if it has one.
+pub fn metrics(manager: Arc<OnceLock<Arc<Manager>>>, volumes: Option<Arc<VolumeStats>>) -> Router {
+    let count = move || {
+        let (manager, volumes) = (manager.clone(), volumes.clone());
+        async move {
+            let Some(manager) = manager.get() else { return http::metrics(String::new()) };
+            let measured = match volumes {
+                Some(volumes) => volumes.metrics().await,
+                None => String::new(),
+            };
+            http::metrics(counted(manager, &measured))
+        }
+    };
+    Router::new().route("/metrics", get(count))
 }
 
 /// The mark of the end comes last, whoever wrote it.
-fn counted(manager: &Manager) -> String {
+fn counted(manager: &Manager, measured: &str) -> String {
     let done = manager.metrics().text();
     let done = done.strip_suffix(END).unwrap_or(&done);
-    format!("{done}{}{END}", manager.cache().look(collected::text))
+    format!("{done}{}{measured}{END}", manager.cache().look(collected::text))
 }
 
 /// `ok`, or which tasks panicked.

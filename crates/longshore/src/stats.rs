@@ -71,7 +71,7 @@ impl VolumeStats {
     }
 
     /// `kubelet_volume_stats_*`, by claim.
-    async fn metrics(&self) -> String {
+    pub async fn metrics(&self) -> String {
         let measured = self.measure().await;
         let mut text = String::new();
         for figure in FIGURES {
@@ -87,7 +87,22 @@ impl VolumeStats {
                 );
             }
         }
-        text + &self.health()
+        text + &self.health() + &self.managed()
+    }
+
+    /// How many volumes there should be and are, as kubelet's volume manager counts them.
+    fn managed(&self) -> String {
+        let local = self.node.look_local(Clone::clone);
+        let all = self.manager.cache().look(|cache| rules_node::managed_volumes(cache, &local));
+        let mut text = format!("# HELP {MANAGED} volumes of pods here, wanted and published\n# TYPE {MANAGED} gauge\n");
+        for (driver, count) in all {
+            let states = [("desired_state_of_world", count.wanted), ("actual_state_of_world", count.published)];
+            for (state, count) in states {
+                let labels = format!("plugin_name=\"kubernetes.io/csi:{driver}\",state=\"{state}\"");
+                let _ = writeln!(text, "{MANAGED}{{{labels}}} {count}");
+            }
+        }
+        text
     }
 
     /// KL-105: whether drivers find anything wrong with the volumes of claims, as they last said.
@@ -121,6 +136,13 @@ async fn ask(drivers: &Drivers, of: PublishedVolume) -> Option<Measured> {
 }
 
 const HEALTH: &str = "kubelet_volume_stats_health_status_abnormal";
+const MANAGED: &str = "volume_manager_total_volumes";
+
+/// The metrics that are told of this node's volumes.
+#[cfg(test)]
+pub fn names() -> Vec<&'static str> {
+    FIGURES.iter().map(|figure| figure.metric).chain([HEALTH, MANAGED]).collect()
+}
 
 /// One figure of a volume, under the names it has in the summary and in metrics.
 struct Figure {

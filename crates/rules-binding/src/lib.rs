@@ -34,6 +34,7 @@ mod memory;
 mod migration;
 mod news;
 mod reason;
+mod tally;
 mod users;
 mod view;
 mod wakes;
@@ -54,6 +55,7 @@ pub use ephemeral::{TemplateClaim, TemplatePod};
 pub use memory::{Looked, Memory};
 pub use migration::{Local, MigrationMark};
 pub use reason::Reason;
+pub use tally::{EndedWait, WaitTally};
 pub use view::{
     BindingState, Candidate, ClaimFacts, ClaimView, NamedVolume, Prospect, View, VolumeFacts, VolumeOwner, VolumeView,
 };

@@ -79,7 +79,7 @@ pub use paths::{
 pub use reason::Reason;
 pub use record::{BadRecord, Publish, Record};
 pub use spec::VolumeSpec;
-pub use stats::{PublishedVolume, published_volumes};
+pub use stats::{ManagedVolumes, PublishedVolume, managed_volumes, published_volumes};
 pub use tokens::{HeldTokens, TokenWishes};
 pub use view::{
     AttachmentState, ContainerView, MemoryVolume, MountState, NodeSide, OnNode, OwnVolume, PodView, PodVolumeView,

@@ -1,5 +1,6 @@
-//! Whose fullness can be asked for (KL-104).
+//! What is told of the volumes of this node: whose fullness can be asked for (KL-104), and how many there are.
 
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -53,6 +54,33 @@ pub fn published_volumes(cache: &Cache, local: &Local) -> Vec<PublishedVolume> {
                 name: name.unwrap_or_else(|| record.volume.clone()),
                 claim: claim.clone(),
             });
+        }
+    }
+    all
+}
+
+/// How many volumes of a driver pods should have here, and how many they have. A volume counts for each of its pods.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ManagedVolumes {
+    /// Claims of pods on this node that have not ended.
+    pub wanted: usize,
+    /// What is published, or may be.
+    pub published: usize,
+}
+
+/// The volumes of pods of this node, by driver.
+pub fn managed_volumes(cache: &Cache, local: &Local) -> BTreeMap<String, ManagedVolumes> {
+    let mut all: BTreeMap<String, ManagedVolumes> = BTreeMap::new();
+    for record in local.records.values() {
+        all.entry(record.driver.clone()).or_default().published += record.publishes.len();
+    }
+    for pod in cache.pods().filter(|pod| pod.spec.node_name == local.node && !pod.is_terminal()) {
+        for claim in pod.claim_names() {
+            let claim = cache.claim(&ObjectKey::new(pod.metadata.namespace.clone(), claim));
+            let volume = claim.and_then(|claim| cache.volume(&ObjectKey::cluster(claim.spec.volume_name.clone())));
+            if let Some(csi) = volume.as_ref().and_then(|volume| volume.spec.csi.as_ref()) {
+                all.entry(csi.driver.clone()).or_default().wanted += 1;
+            }
         }
     }
     all

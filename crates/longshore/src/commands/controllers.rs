@@ -1,16 +1,17 @@
 //! `longshore controllers`: what a cluster's control plane does for volumes, and the sidecars' part for some drivers.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use api::names::NODE_LEASES;
 use api::{Kind, ObjectKey};
-use control::LeaseConfig;
+use control::{LeaseConfig, Timestamp};
 use io_kube::{LeaderElector, Scope};
 use io_run::{Leadership, Manager, Observer};
 use rules_attachdetach::{Action, AttachDetach};
-use rules_binding::{AttributesProtection, Binding};
+use rules_binding::{AttributesProtection, Binding, EndedWait, WaitTally};
 use rules_nodelifecycle::NodeLifecycle;
 use rules_scheduler::Scheduler;
 
@@ -96,7 +97,7 @@ pub fn add(
     for one in chosen {
         match one {
             ClusterController::Binding => {
-                drop(manager.add::<Binding>(CLUSTER, binding).lease(lease).start());
+                drop(manager.add::<Binding>(CLUSTER, binding).lease(lease).observe(count_waits(manager)).start());
                 drop(manager.add::<AttributesProtection>(CLUSTER, ()).lease(lease).start());
             }
             ClusterController::AttachDetach => {
@@ -110,6 +111,25 @@ pub fn add(
             }
         }
     }
+}
+
+/// Counts how long claims wait for volumes and volumes for their end (PV-46), and the classes that claims get late
+/// (PV-17).
+fn count_waits(manager: &Manager) -> Observer<Binding> {
+    let metrics = manager.metrics().clone();
+    let (tally, started) = (Mutex::new(WaitTally::default()), Instant::now());
+    let tick = |since: Duration| Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX));
+    Box::new(move |_, action, acted| {
+        if let rules_binding::Action::SetClass { .. } = action {
+            metrics.class_given(acted.failed);
+        }
+        let now = started.elapsed();
+        let times = (tick(now.saturating_sub(acted.took)), tick(now));
+        let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(EndedWait { operation, plugin, took }) = tally.ended(times, action, acted.failed) {
+            metrics.waited(operation, &plugin, took.map(Duration::from_millis));
+        }
+    })
 }
 
 /// Counts the volumes that are taken from nodes without their word (AD-23).
@@ -143,7 +163,7 @@ pub async fn command(args: args::Controllers) -> Result<()> {
     }
     let names: Vec<&str> = chosen.iter().map(|one| one.name()).collect();
     out::say(&format!("controllers: {}. Ctrl-C stops them.", names.join(", ")));
-    super::until_told(manager, args.http_endpoint.as_deref(), crate::up::signalled()).await
+    super::until_told(manager, args.http_endpoint.as_deref(), None, crate::up::signalled()).await
 }
 
 /// The path of a socket.

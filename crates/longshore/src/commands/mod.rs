@@ -17,6 +17,7 @@ use tokio::sync::watch;
 
 use crate::routes;
 use crate::sidecar::http;
+use crate::stats::VolumeStats;
 
 /// A manager on the cluster of a kubeconfig, or of the pod this process runs in.
 async fn manager(kubeconfig: Option<&Path>, machine: Option<Workers>) -> Result<Arc<Manager>> {
@@ -34,6 +35,7 @@ async fn manager(kubeconfig: Option<&Path>, machine: Option<Workers>) -> Result<
 async fn until_told<T>(
     manager: Arc<Manager>,
     http_endpoint: Option<&str>,
+    volumes: Option<VolumeStats>,
     told: impl Future<Output = Result<T>>,
 ) -> Result<T> {
     let (stopping, mut stop) = watch::channel(false);
@@ -42,7 +44,7 @@ async fn until_told<T>(
         let end = async move {
             let _ = stop.wait_for(|stop| *stop).await;
         };
-        let routes = routes::router(started.clone()).merge(routes::health_and_metrics(started));
+        let routes = routes::router(started.clone()).merge(routes::health_and_metrics(started, volumes.map(Arc::new)));
         tokio::spawn(http::serve(http::listen(address).await?, routes, end));
     }
     let told = told.await?;

@@ -15,6 +15,7 @@ use crate::driver::{self, Setup};
 use crate::layout::Layout;
 use crate::node::NodeAgent;
 use crate::out;
+use crate::stats::VolumeStats;
 
 /// Runs until told to stop. Pods go on without it.
 pub async fn command(args: args::RunNode) -> Result<()> {
@@ -30,7 +31,7 @@ pub async fn command(args: args::RunNode) -> Result<()> {
     let manager =
         super::manager(args.kubeconfig.as_deref(), Some(machine::workers_for_controllers(host.clone()))).await?;
     let _alone = lock(&layout)?;
-    let _agent = NodeAgent::start(&manager, &host, &layout, &name, args.node_lease_duration, migration)?;
+    let agent = NodeAgent::start(&manager, &host, &layout, &name, args.node_lease_duration, migration)?;
     let (stopping, mut stopped) = watch::channel(false);
     let driving = args.driver_state.map(|state| {
         let setup = Setup::further(&layout, name.clone(), &state, args.zone.unwrap_or_default());
@@ -50,7 +51,8 @@ pub async fn command(args: args::RunNode) -> Result<()> {
         }
         Ok(driving)
     };
-    let driving = super::until_told(manager, args.http_endpoint.as_deref(), told).await?;
+    let volumes = VolumeStats::new(manager.clone(), agent.node.clone(), &name);
+    let driving = super::until_told(manager, args.http_endpoint.as_deref(), Some(volumes), told).await?;
     let _ = stopping.send(true);
     if let Some(driving) = driving.filter(|task| !task.is_finished()) {
         driving.await??;

@@ -64,7 +64,7 @@ pub async fn command(args: args::Up) -> Result<()> {
         exec: Some(Arc::new(exec::ProcessExec::new(hosts.clone()))),
         logs: Some(Arc::new(logs::ProcessLogs::new(hosts))),
         extra: routes::router(started.clone())
-            .merge(routes::metrics(started.clone()))
+            .merge(routes::metrics(started.clone(), None))
             .merge(stats::router(measures.clone())),
         audit_log: args.audit_log.clone(),
         tolerance: args.tolerance.seconds(),

@@ -12,6 +12,7 @@ mod phases;
 mod reclaim;
 mod scripts;
 mod tables;
+mod tally;
 mod usage;
 mod wakes;
 mod world;

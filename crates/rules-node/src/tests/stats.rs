@@ -1,7 +1,7 @@
-//! Whose fullness can be asked for: KL-104.
+//! What is told of the volumes of this node: KL-104.
 
-use super::world::World;
-use crate::published_volumes;
+use super::world::{DRIVER, World};
+use crate::{ManagedVolumes, managed_volumes, published_volumes};
 
 #[test]
 fn kl_104_what_is_mounted_is_asked_about_by_pod_and_claim() {
@@ -18,4 +18,22 @@ fn kl_104_what_is_mounted_is_asked_about_by_pod_and_claim() {
     let target = one.target.clone();
     world.update_local(|local| local.mounts.retain(|mount| *mount != target));
     assert!(published_volumes(&world.cache, world.local()).is_empty(), "it is not mounted");
+}
+
+#[test]
+fn volumes_are_counted_as_they_should_be_and_as_they_are() {
+    let mut world = World::new();
+    let counted = |world: &World| {
+        let all = managed_volumes(&world.cache, world.local());
+        all.get(DRIVER).map(|ManagedVolumes { wanted, published }| (*wanted, *published))
+    };
+    assert_eq!(counted(&world), None);
+    world.pod("a");
+    assert_eq!(counted(&world), Some((1, 0)));
+    world.settle();
+    assert_eq!(counted(&world), Some((1, 1)));
+    world.force_delete_pod("a");
+    assert_eq!(counted(&world), Some((0, 1)), "it is still to be taken down");
+    world.settle();
+    assert_eq!(counted(&world), None);
 }

@@ -20,7 +20,7 @@ pub struct Items {
 /// Kubelet, binding and protection, attaching, growing, scheduling.
 pub const ALL: [Items; 5] = [
     Items { prefix: "KL", numbers: 1..=106, documents: &["docs/node.md"], told_alone: &[4] },
-    Items { prefix: "PV", numbers: 1..=61, documents: &["docs/controllers/binding.md"], told_alone: &[34, 39, 41, 46] },
+    Items { prefix: "PV", numbers: 1..=61, documents: &["docs/controllers/binding.md"], told_alone: &[34, 39, 41] },
     Items {
         prefix: "AD",
         numbers: 1..=51,
