@@ -7,6 +7,9 @@ use control::{Outcome, Pulse, Reply, Timestamp};
 
 use crate::Action;
 
+/// What was read so long ago is read again before anything is taken from a node.
+const STALE_MILLIS: u64 = 10_000;
+
 /// What is kept in mind about a volume on a node. Forgetting it costs an adoption or a fence, nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Memory {
@@ -46,11 +49,18 @@ pub(crate) fn remember(now: Timestamp, memory: Memory, did: &Action, got: &Outco
             }
         }
         Action::Report { .. } => proof = None,
-        Action::Unreport { unique_name, attachments, .. }
-        | Action::Fence { unique_name, attachments, .. }
-        | Action::ForceRelease { unique_name, attachments, .. } => {
+        Action::Unreport { unique_name, attachments, .. } | Action::Fence { unique_name, attachments, .. } => {
             safe.clear();
             proof = proof_from_answer(got, unique_name, attachments);
+        }
+        Action::ForceRelease { unique_name, attachments, .. } => {
+            safe.clear();
+            proof = proof_from_answer(got, unique_name, attachments);
+            // Somebody has written to the node, perhaps the node itself: its Lease is read again.
+            if !matches!(got, Outcome::Done(_)) {
+                pulse =
+                    pulse.map(|pulse| Pulse { read: Timestamp(pulse.read.0.saturating_sub(STALE_MILLIS)), ..pulse });
+            }
         }
         Action::ReadLease { .. } => pulse = Pulse::read(pulse.as_ref(), now, got),
         Action::CheckNode { attachments, .. } => {

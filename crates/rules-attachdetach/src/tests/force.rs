@@ -134,6 +134,25 @@ fn a_living_node_keeps_its_volumes_though_said_to_be_out_of_service() {
     assert_eq!(read.news().failed, Some("FailedDetachVolume"));
 }
 
+// Somebody writes to the node in the last moment, perhaps the node itself: its Lease is read again before the next
+// attempt, and a node that is back keeps its volume.
+#[test]
+fn a_node_that_is_written_to_meanwhile_is_looked_at_again() {
+    let mut world = stranded();
+    world.pass(MINUTE);
+    unheard(&mut world);
+    taint(&mut world);
+    assert_eq!(world.step(&on("a")), Some("ReadLease"));
+    beat(&mut world);
+    world.patch(Kind::Node, "a", json!({ "metadata": { "labels": { "x": "y" } } }));
+    assert_eq!(world.step(&on("a")), Some("ForceRelease"), "it does not know yet, and is refused");
+    assert!(world.real_node("a").unwrap().reports_in_use(&unique_name()));
+    world.pass(10);
+    assert_eq!(world.run(&on("a")), ["ReadLease"]);
+    assert!(world.real_node("a").unwrap().reports_in_use(&unique_name()));
+    assert!(world.reported("a"));
+}
+
 // A read that fails, or is not answered, shows nothing.
 #[test]
 fn an_unread_lease_kills_nobody() {
