@@ -1,5 +1,6 @@
 //! `longshore controllers` in the place of kube-controller-manager's volume controllers and of its controller of nodes,
-//! with the rights that `longshore deploy rbac` prints for it and no others. Sidecars, scheduler and driver are others'.
+//! with the rights that `longshore deploy rbac` prints for it and no others. Sidecars, scheduler and driver are not ours,
+//! but for the attacher.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -79,7 +80,13 @@ metadata:
 status:
   allocatable: {cpu: '4', memory: 4Gi, pods: '100'}
   capacity: {cpu: '4', memory: 4Gi, pods: '100'}
-  conditions: [{type: Ready, status: 'True', reason: KubeletReady, message: '', lastHeartbeatTime: '2026-01-01T00:00:00Z', lastTransitionTime: '2026-01-01T00:00:00Z'}]
+  conditions:
+  - type: Ready
+    status: 'True'
+    reason: KubeletReady
+    message: ''
+    lastHeartbeatTime: '2026-01-01T00:00:00Z'
+    lastTransitionTime: '2026-01-01T00:00:00Z'
 ---
 apiVersion: coordination.k8s.io/v1
 kind: Lease
@@ -106,7 +113,7 @@ fn by_hand(name: &str) -> String {
     objects::volume(name, ELSEWHERE, name, "") + &claim.replace(&format!("storageClassName: {PLACE}"), &bound)
 }
 
-/// Attached by hand, as its attacher and its kubelet would tell it; then the node is said to be off, because it is silent.
+/// Attached by hand, as its attacher and its kubelet would tell it; silent, it is said to be off.
 fn a_node_dies(scene: &Scene, process: &mut PeerProcess) {
     scene.apply(&(DEAD.to_string() + &by_hand("there") + &placed("there", "there", "n2")));
     let attachment = ["get", "volumeattachment", "--output=jsonpath={.items[?(@.spec.nodeName=='n2')].metadata.name}"];
