@@ -87,8 +87,8 @@ impl Default for BackOff {
 /// The first pause after a conflict: only as long as the watch may take to deliver the change.
 const OUTRUN_MILLIS: u64 = 2;
 
-/// The longest pause after conflicts in a row. Many keys may write to one object, such as the volumes of one node to the
-/// node's status: each conflict is another's success, so that the row says nothing about how long to wait.
+/// The longest pause after conflicts in a row. Many keys may write to one object, such as the volumes of one node to its
+/// status: each conflict is another's success, so that the row says nothing about how long to wait.
 const OUTRUN_LONGEST_MILLIS: u64 = 256;
 
 /// The rows of failures of one key, one per lane that has any. Forgetting them costs an early retry, nothing else.
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(pauses(2, &outrun, asked), [OUTRUN_MILLIS, 2 * OUTRUN_MILLIS], "a conflict is no failure");
     }
 
-    // Seen with thirty volumes on one node: keys that lost often waited for seconds, while each round let others through.
+    // Seen with thirty volumes on one node: keys that lost often waited for seconds, while others came through.
     #[test]
     fn conflicts_in_a_row_never_hold_back_for_long() {
         let outrun = Attempt::of(&Outcome::Refused(Refusal::Conflict));

@@ -1,6 +1,6 @@
 //! `longshore controllers` in the place of kube-controller-manager's volume controllers and of its controller of nodes,
-//! with the rights that `longshore deploy rbac` prints for it and no others. Sidecars, scheduler and driver are not ours,
-//! but for the attacher.
+//! with the rights that `longshore deploy rbac` prints for it and no others. Scheduler, driver, provisioner and resizer
+//! are not ours.
 
 use std::collections::BTreeSet;
 use std::path::Path;
