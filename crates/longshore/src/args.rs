@@ -119,6 +119,10 @@ pub struct Up {
     /// Let claims say in the condition `Unused` whether a pod uses them; each change is one more write
     #[arg(long)]
     pub claim_usage: bool,
+    /// Take volumes from a dead node that has shown no sign of life for so long, such as 5m, once its pods are deleted;
+    /// a class may say otherwise; never without
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub force_detach_after: Option<u64>,
     /// Tell each request in this file, as `audit.k8s.io/v1` at level Metadata: who did what, never a body
     #[arg(long, value_name = "FILE")]
     pub audit_log: Option<PathBuf>,
@@ -219,6 +223,10 @@ pub struct Controllers {
     /// Let claims say in the condition `Unused` whether a pod uses them; each change is one more write
     #[arg(long)]
     pub claim_usage: bool,
+    /// Take volumes from a dead node that has shown no sign of life for so long, such as 5m, once its pods are deleted;
+    /// a class may say otherwise; never without
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub force_detach_after: Option<u64>,
     /// Where metrics, health and explanations are served, such as 127.0.0.1:8080
     #[arg(long, value_name = "ADDRESS")]
     pub http_endpoint: Option<String>,
@@ -322,6 +330,11 @@ pub(crate) struct Driver {
     /// Log more (twice: everything)
     #[arg(long, short, action = clap::ArgAction::Count)]
     pub verbose: u8,
+}
+
+fn duration(text: &str) -> Result<u64, String> {
+    let what = "write a whole number of seconds, minutes or hours, such as --force-detach-after=5m";
+    rules_attachdetach::millis(text).ok_or_else(|| what.to_string())
 }
 
 fn seconds(text: &str) -> Result<u32, String> {

@@ -80,6 +80,7 @@ scripts! {
     mounts_vanish "root-mounts-vanish.txt";
     orphaned_directories "root-orphaned-directories.txt";
     states_found_at_start "root-states-found-at-start.txt";
+    volumes_leave_dead_nodes "root-volumes-leave-dead-nodes.txt";
     walkthroughs "root-walkthroughs.txt";
     claims_from_templates "root-claims-from-templates.txt";
     claims_find_their_volumes "claims-find-their-volumes.txt";

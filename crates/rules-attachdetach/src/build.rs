@@ -9,24 +9,27 @@ use alloc::vec::Vec;
 use api::{ClaimPhase, CsiSource, Node, ObjectKey, PersistentVolume, Pod, Seen, VolumeAttachment, names};
 use control::Cache;
 
-use crate::force::{self, ForcePolicy};
+use crate::force::{self, ForcePolicy, Local};
 use crate::{Attachment, Key, NodeFacts, Pair, Unwanted, View, Want, lost, rival};
 
+/// What a view is built from: the cache, and what the controller was told.
+pub(crate) type Known<'a> = (&'a Cache, &'a Local);
+
 /// The facts about one volume on one node.
-pub(crate) fn view(key: &Key, cache: &Cache) -> View {
+pub(crate) fn view(key: &Key, cache: &Cache, local: &Local) -> View {
     let Some(volume) = cache.volume(&ObjectKey::cluster(key.volume.clone())) else { return lost::view(key, cache) };
     match &volume.spec.csi {
-        Some(csi) => View::Pair(pair(key, cache, &volume, csi)),
+        Some(csi) => View::Pair(pair(key, cache, local, &volume, csi)),
         None => View::NotCsi(key.clone()),
     }
 }
 
-fn pair(key: &Key, cache: &Cache, volume: &PersistentVolume, csi: &CsiSource) -> Pair {
+fn pair(key: &Key, cache: &Cache, local: &Local, volume: &PersistentVolume, csi: &CsiSource) -> Pair {
     let unique_name = names::unique_volume_name(&csi.driver, &csi.volume_handle);
     let attachment_name = names::attachment_name(&csi.volume_handle, &csi.driver, &key.node);
-    let force = force::policy(cache, volume.class(), &key.node);
+    let force = force::policy(cache, local, volume.class(), &key.node);
     let node = node_facts(cache, &key.node, &unique_name);
-    let want = want(key, cache, volume, csi, node.is_some());
+    let want = want(key, (cache, local), volume, csi, node.is_some());
     let mut pair = Pair {
         key: key.clone(),
         driver: csi.driver.clone(),
@@ -41,19 +44,19 @@ fn pair(key: &Key, cache: &Cache, volume: &PersistentVolume, csi: &CsiSource) ->
         force,
     };
     if is_exclusive(volume) {
-        pair.rival = rival::rival(&pair, cache, volume);
+        pair.rival = rival::rival(&pair, (cache, local), volume);
     }
     if let Some(rival) = &pair.rival {
-        let there = users(cache, volume).filter(|pod| pod.spec.node_name == rival.node());
+        let there = users((cache, local), volume).filter(|pod| pod.spec.node_name == rival.node());
         pair.rival_pods = there.map(|pod| pod.metadata.key().to_string()).collect();
     }
     pair
 }
 
 /// The pods on the node that use the volume.
-pub(crate) fn pods_of(key: &Key, cache: &Cache) -> Vec<ObjectKey> {
+pub(crate) fn pods_of(key: &Key, cache: &Cache, local: &Local) -> Vec<ObjectKey> {
     let Some(volume) = cache.volume(&ObjectKey::cluster(key.volume.clone())) else { return Vec::new() };
-    let here = users(cache, &volume).filter(|pod| pod.spec.node_name == key.node);
+    let here = users((cache, local), &volume).filter(|pod| pod.spec.node_name == key.node);
     here.map(|pod| pod.metadata.key()).collect()
 }
 
@@ -96,7 +99,7 @@ pub(crate) fn attachment_facts(attachment: &VolumeAttachment) -> Attachment {
     }
 }
 
-fn want(key: &Key, cache: &Cache, volume: &PersistentVolume, csi: &CsiSource, node_exists: bool) -> Want {
+fn want(key: &Key, (cache, local): Known<'_>, volume: &PersistentVolume, csi: &CsiSource, node_exists: bool) -> Want {
     // A missing CSIDriver object means that attachments are needed.
     let driver = cache.driver(&ObjectKey::cluster(csi.driver.clone()));
     if !driver.is_none_or(|driver| driver.attach_required()) {
@@ -105,7 +108,7 @@ fn want(key: &Key, cache: &Cache, volume: &PersistentVolume, csi: &CsiSource, no
     if !node_exists {
         return Want::Unwanted(Unwanted::NodeGone);
     }
-    match users(cache, volume).find(|pod| pod.spec.node_name == key.node) {
+    match users((cache, local), volume).find(|pod| pod.spec.node_name == key.node) {
         Some(pod) => Want::Wanted(pod.metadata.key()),
         None => Want::Unwanted(Unwanted::NoPod),
     }
@@ -113,7 +116,7 @@ fn want(key: &Key, cache: &Cache, volume: &PersistentVolume, csi: &CsiSource, no
 
 /// The pods, on any node, that use the volume through the claim it is bound to (AD-9). A claim made from a pod's
 /// template is for that pod alone.
-pub(crate) fn users(cache: &Cache, volume: &PersistentVolume) -> impl Iterator<Item = Arc<Pod>> + use<> {
+pub(crate) fn users((cache, local): Known<'_>, volume: &PersistentVolume) -> impl Iterator<Item = Arc<Pod>> + use<> {
     let claim = volume.spec.claim_ref.as_ref().and_then(|reference| {
         let claim = cache.claim(&ObjectKey::new(reference.namespace.clone(), reference.name.clone()))?;
         let bound = claim.metadata.uid == reference.uid
@@ -126,7 +129,7 @@ pub(crate) fn users(cache: &Cache, volume: &PersistentVolume) -> impl Iterator<I
         let uses = |pod: &Pod| !pod.templates_claim(&meta.name) || meta.is_controlled_by(&pod.metadata.uid);
         let pods = cache.pods_by_claim(&format!("{}/{}", meta.namespace, meta.name));
         let pods = pods.filter(|pod| !pod.spec.node_name.is_empty() && uses(pod));
-        pods.filter(|pod| !has_ended(pod) && !is_lost(pod, cache, volume)).collect()
+        pods.filter(|pod| !has_ended(pod) && !is_lost(pod, (cache, local), volume)).collect()
     });
     pods.into_iter()
 }
@@ -138,8 +141,8 @@ fn has_ended(pod: &Pod) -> bool {
 
 /// It is being deleted on a node that may lose the volume without a word of its own. What it says of its containers is
 /// the last that was heard; whether the node lives is looked into before anything is taken from it.
-fn is_lost(pod: &Pod, cache: &Cache, volume: &PersistentVolume) -> bool {
-    let may_be = || !matches!(force::policy(cache, volume.class(), &pod.spec.node_name), ForcePolicy::Never(_));
+fn is_lost(pod: &Pod, (cache, local): Known<'_>, volume: &PersistentVolume) -> bool {
+    let may_be = || !matches!(force::policy(cache, local, volume.class(), &pod.spec.node_name), ForcePolicy::Never(_));
     pod.metadata.is_deleting() && may_be()
 }
 

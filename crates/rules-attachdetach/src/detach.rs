@@ -47,7 +47,9 @@ fn in_use(pair: &Pair) -> String {
     let text = format!("waiting for node {} to stop using volume {}", pair.key.node, pair.key.volume);
     match &pair.force {
         ForcePolicy::Never(Some(problem)) => format!("{text}; {problem}"),
-        ForcePolicy::Never(None) | ForcePolicy::OutOfService | ForcePolicy::After(_) => text,
+        ForcePolicy::Never(None) | ForcePolicy::OutOfService | ForcePolicy::After(_) | ForcePolicy::Everywhere(_) => {
+            text
+        }
     }
 }
 

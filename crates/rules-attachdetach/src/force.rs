@@ -16,24 +16,39 @@ pub enum ForcePolicy {
     OutOfService,
     /// The volume's class lets its volumes go from a node that has shown no sign of life for so many milliseconds.
     After(u64),
+    /// The controller was told to let every volume go from such a node, and somebody says that this node is Unknown.
+    Everywhere(u64),
+}
+
+/// What the controller was told when it was started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Local {
+    /// Volumes whose class says nothing about it may leave a dead node that has shown no sign of life for so many
+    /// milliseconds; never without.
+    pub force_after: Option<u64>,
 }
 
 /// What may be done about the volumes of a class on a node.
-pub(crate) fn policy(cache: &Cache, class: &str, node: &str) -> ForcePolicy {
+pub(crate) fn policy(cache: &Cache, local: &Local, class: &str, node: &str) -> ForcePolicy {
     let node = cache.node(&ObjectKey::cluster(node));
-    if node.is_some_and(|node| is_out_of_service(&node)) {
+    if node.as_ref().is_some_and(|node| is_out_of_service(node)) {
         return ForcePolicy::OutOfService;
     }
     let class = cache.class(&ObjectKey::cluster(class));
     let Some(said) = class.as_ref().and_then(|class| class.metadata.annotation(names::FORCE_DETACH_AFTER)) else {
-        return ForcePolicy::Never(None);
+        // For every volume of the cluster: a pod that ends on a node that is heard of must not cost a read of a Lease.
+        let unheard = node.is_some_and(|node| is_unheard(&node));
+        let everywhere = local.force_after.filter(|_| unheard).map(ForcePolicy::Everywhere);
+        return everywhere.unwrap_or(ForcePolicy::Never(None));
     };
     match millis(said) {
         // Less than the Lease lasts shows nothing, and is waited out by the pulse.
         Some(millis) => ForcePolicy::After(millis),
+        None if said == "never" => ForcePolicy::Never(None),
         None => {
             let annotation = names::FORCE_DETACH_AFTER;
-            ForcePolicy::Never(Some(format!("the class's annotation {annotation} must be like 5m, and is {said:?}")))
+            let problem = format!("the class's annotation {annotation} must be like 5m, or never, and is {said:?}");
+            ForcePolicy::Never(Some(problem))
         }
     }
 }
@@ -48,8 +63,8 @@ pub(crate) fn is_unheard(node: &Node) -> bool {
     node.status.conditions.iter().any(|condition| condition.r#type == "Ready" && condition.status == "Unknown")
 }
 
-/// A whole number of seconds, minutes or hours.
-fn millis(text: &str) -> Option<u64> {
+/// A whole number of seconds, minutes or hours, in milliseconds.
+pub fn millis(text: &str) -> Option<u64> {
     let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let unit = match unit {
         "s" => 1_000,
@@ -64,7 +79,7 @@ impl ForcePolicy {
     /// For how long a node must have shown no sign of life, beyond what shows that it is dead.
     pub(crate) fn silence(&self) -> u64 {
         match self {
-            ForcePolicy::After(millis) => *millis,
+            ForcePolicy::After(millis) | ForcePolicy::Everywhere(millis) => *millis,
             ForcePolicy::OutOfService | ForcePolicy::Never(_) => 0,
         }
     }
@@ -76,6 +91,10 @@ pub(crate) fn evidence(policy: &ForcePolicy, pulse: Option<&Pulse>, unheard: boo
         ForcePolicy::OutOfService => format!("the node has the taint {}", names::OUT_OF_SERVICE_TAINT),
         ForcePolicy::After(millis) => {
             format!("the class lets volumes go from a node without a sign of life for {} s", millis / 1_000)
+        }
+        ForcePolicy::Everywhere(millis) => {
+            let seconds = millis / 1_000;
+            format!("--force-detach-after lets volumes go from a node without a sign of life for {seconds} s")
         }
         ForcePolicy::Never(_) => String::new(),
     };

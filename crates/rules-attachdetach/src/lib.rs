@@ -12,8 +12,8 @@
 //! Laws (the numbers are those of the reliability reference, each has a test):
 //! - an attachment is deleted only after a write of this controller to the node was answered with a node that has the
 //!   volume neither in `volumesAttached` nor in `volumesInUse` (26, 28), or after the node was read and is gone (37);
-//! - that write takes the volume out of `volumesInUse` only where somebody allowed it, with the out-of-service taint
-//!   or in the class, and the node's Lease, read past the cache, shows that the node is dead (`force`);
+//! - that write takes the volume out of `volumesInUse` only where somebody allowed it, with the out-of-service taint,
+//!   in the class or at the start, and the node's Lease, read past the cache, shows that the node is dead (`force`);
 //! - every report carries the node's version, so that the write that gave the proof also stops every report sent
 //!   before it, by this incarnation of the controller or an earlier one;
 //! - a deletion carries the attachment's uid and the version it had at the proof, and an attachment is reported only
@@ -46,7 +46,7 @@ mod wakes;
 mod tests;
 
 pub use action::Action;
-pub use force::ForcePolicy;
+pub use force::{ForcePolicy, Local, millis};
 pub use memory::{Memory, Proof};
 pub use reason::Reason;
 pub use view::{Attachment, HolderEvidence, Key, NodeFacts, Pair, Rival, Unwanted, View, Want};
@@ -63,7 +63,7 @@ impl Rules for AttachDetach {
     const NAME: &'static str = "attachdetach";
 
     type Key = Key;
-    type Local = ();
+    type Local = Local;
     type View = View;
     type Action = Action;
     type Reason = Reason;
@@ -71,12 +71,12 @@ impl Rules for AttachDetach {
 
     const ROUTES: &'static [Route<Self>] = wakes::ROUTES;
 
-    fn keys(cache: &Cache, _local: &()) -> Vec<Key> {
+    fn keys(cache: &Cache, _local: &Local) -> Vec<Key> {
         wakes::keys(cache)
     }
 
-    fn view(key: &Key, cache: &Cache, _local: &()) -> View {
-        build::view(key, cache)
+    fn view(key: &Key, cache: &Cache, local: &Local) -> View {
+        build::view(key, cache, local)
     }
 
     fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
@@ -87,7 +87,7 @@ impl Rules for AttachDetach {
         memory::remember(now, memory, did, got)
     }
 
-    fn learn(_local: &mut (), _did: &Action, _got: &Outcome, _cache: &Cache) -> Vec<Key> {
+    fn learn(_local: &mut Local, _did: &Action, _got: &Outcome, _cache: &Cache) -> Vec<Key> {
         Vec::new()
     }
 
@@ -96,7 +96,7 @@ impl Rules for AttachDetach {
     }
 
     /// The volume, the node, and the attachment of one to the other.
-    fn about(key: &Key, cache: &Cache, _local: &()) -> Vec<ObjectRef> {
+    fn about(key: &Key, cache: &Cache, _local: &Local) -> Vec<ObjectRef> {
         let attachments = cache.attachments_by_volume(&key.volume);
         let here = attachments.filter(|attachment| attachment.spec.node_name == key.node);
         let here = here.map(|attachment| ObjectRef::cluster(Kind::VolumeAttachment, &*attachment.metadata.name));
@@ -107,17 +107,19 @@ impl Rules for AttachDetach {
 impl Narrate for AttachDetach {
     /// Users look at their pods, not at volumes. What is taken from a node is told where people look for the volume
     /// and for the node.
-    fn event_targets(key: &Key, cache: &Cache, _local: &()) -> Vec<ObjectRef> {
-        let pods: Vec<ObjectKey> = build::pods_of(key, cache);
+    fn event_targets(key: &Key, cache: &Cache, local: &Local) -> Vec<ObjectRef> {
+        let pods: Vec<ObjectKey> = build::pods_of(key, cache, local);
         if !pods.is_empty() {
             return pods.into_iter().map(|key| ObjectRef { kind: Kind::Pod, key }).collect();
         }
         let volume = cache.volume(&ObjectKey::cluster(key.volume.clone()));
         let class = volume.as_ref().map_or("", |volume| volume.class());
         let node = ObjectRef::cluster(Kind::Node, key.node.clone());
-        match force::policy(cache, class, &key.node) {
+        match force::policy(cache, local, class, &key.node) {
             ForcePolicy::Never(_) => alloc::vec![Self::object(key)],
-            ForcePolicy::OutOfService | ForcePolicy::After(_) => alloc::vec![Self::object(key), node],
+            ForcePolicy::OutOfService | ForcePolicy::After(_) | ForcePolicy::Everywhere(_) => {
+                alloc::vec![Self::object(key), node]
+            }
         }
     }
 

@@ -6,16 +6,17 @@ use alloc::string::String;
 use api::{Node, ObjectKey, PersistentVolume, VolumeAttachment};
 use control::Cache;
 
-use crate::build::{attachment_facts, is_managed, is_running, users};
+use crate::build::{Known, attachment_facts, is_managed, is_running, users};
 use crate::{HolderEvidence, Pair, Rival, Want};
 
 /// What stands in the way of the next step towards this node, where the answer decides something.
-pub(crate) fn rival(pair: &Pair, cache: &Cache, volume: &PersistentVolume) -> Option<Rival> {
+pub(crate) fn rival(pair: &Pair, known: Known<'_>, volume: &PersistentVolume) -> Option<Rival> {
+    let (cache, _) = known;
     let wanted = matches!(pair.want, Want::Wanted(_));
     let others = || cache.attachments_by_volume(&pair.key.volume).filter(|other| other.spec.node_name != pair.key.node);
     match pair.proper() {
         None if wanted => others().next().map(|other| rival_attachment(&other)).or_else(|| {
-            let waiting = Waiting::of(cache, volume);
+            let waiting = Waiting::of(known, volume);
             let held_here = pair.node.is_some() && waiting.holds(cache, &pair.key.node, &pair.unique_name);
             waiting.holder_elsewhere(pair, cache).or_else(|| match held_here {
                 true => None,
@@ -25,7 +26,7 @@ pub(crate) fn rival(pair: &Pair, cache: &Cache, volume: &PersistentVolume) -> Op
         // Two attachments at once are not of our making, but a creation that was long on its way can lead to them.
         // The attacher lets one of them through; here it is made sure that only one is reported.
         Some(proper) if wanted && proper.attached && !pair.is_reported() => {
-            Waiting::of(cache, volume).holder_elsewhere(pair, cache).or_else(|| {
+            Waiting::of(known, volume).holder_elsewhere(pair, cache).or_else(|| {
                 let mut earlier =
                     others().filter(|other| other.status.attached && other.spec.node_name < pair.key.node);
                 earlier.next().map(|other| rival_attachment(&other))
@@ -45,9 +46,9 @@ fn rival_attachment(other: &VolumeAttachment) -> Rival {
 struct Waiting(BTreeMap<String, bool>);
 
 impl Waiting {
-    fn of(cache: &Cache, volume: &PersistentVolume) -> Waiting {
+    fn of(known: Known<'_>, volume: &PersistentVolume) -> Waiting {
         let mut nodes = BTreeMap::new();
-        for pod in users(cache, volume) {
+        for pod in users(known, volume) {
             *nodes.entry(pod.spec.node_name.clone()).or_insert(false) |= is_running(&pod);
         }
         Waiting(nodes)

@@ -87,21 +87,26 @@ impl ClusterController {
     }
 }
 
+/// What they are told at the start.
+#[derive(Clone, Copy)]
+pub struct ClusterSettings {
+    /// Those that bind.
+    pub binding: rules_binding::Local,
+    /// Those that attach.
+    pub attaching: rules_attachdetach::Local,
+}
+
 /// Adds them to a process.
-pub fn add(
-    manager: &Manager,
-    chosen: &BTreeSet<ClusterController>,
-    lease: Option<&Leadership>,
-    binding: rules_binding::Local,
-) {
+pub fn add(manager: &Manager, chosen: &BTreeSet<ClusterController>, lease: Option<&Leadership>, told: ClusterSettings) {
     for one in chosen {
         match one {
             ClusterController::Binding => {
-                drop(manager.add::<Binding>(CLUSTER, binding).lease(lease).observe(count_waits(manager)).start());
+                drop(manager.add::<Binding>(CLUSTER, told.binding).lease(lease).observe(count_waits(manager)).start());
                 drop(manager.add::<AttributesProtection>(CLUSTER, ()).lease(lease).start());
             }
             ClusterController::AttachDetach => {
-                drop(manager.add::<AttachDetach>(CLUSTER, ()).lease(lease).observe(count_forced(manager)).start());
+                let attaching = manager.add::<AttachDetach>(CLUSTER, told.attaching);
+                drop(attaching.lease(lease).observe(count_forced(manager)).start());
             }
             ClusterController::Scheduler => drop(manager.add::<Scheduler>(CLUSTER, ()).lease(lease).start()),
             ClusterController::NodeLifecycle => {
@@ -153,7 +158,9 @@ pub async fn command(args: args::Controllers) -> Result<()> {
     let namespace = args.leader_elect_resource_namespace;
     let lease = args.leader_elect.then(|| elect(&manager, &namespace)).transpose()?;
     let binding = rules_binding::Local { tells_use: args.claim_usage, migration };
-    add(&manager, &chosen, lease.as_ref(), binding);
+    let told =
+        ClusterSettings { binding, attaching: rules_attachdetach::Local { force_after: args.force_detach_after } };
+    add(&manager, &chosen, lease.as_ref(), told);
     let roles = vec![Role::Provisioner, Role::Attacher, Role::Resizer];
     let flags =
         [format!("--leader-election={}", args.leader_elect), format!("--leader-election-namespace={namespace}")];

@@ -18,7 +18,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, watch};
 
 use crate::args::{self, Output, Part};
-use crate::commands::controllers::{self, ClusterController};
+use crate::commands::controllers::{self, ClusterController, ClusterSettings};
 use crate::layout::{DRIVER, Layout, text};
 use crate::node::NodeAgent;
 use crate::registered::Registered;
@@ -81,7 +81,9 @@ pub async fn command(args: args::Up) -> Result<()> {
         Manager::new(kube.clone(), kube, Arc::default(), Some(machine::workers_for_controllers(host.clone())));
     let _ = started.set(manager.clone());
     let binding = rules_binding::Local { tells_use: args.claim_usage, migration };
-    controllers::add(&manager, &ClusterController::ALL.into(), None, binding);
+    let told =
+        ClusterSettings { binding, attaching: rules_attachdetach::Local { force_after: args.force_detach_after } };
+    controllers::add(&manager, &ClusterController::ALL.into(), None, told);
     let agent = NodeAgent::start(&manager, &host, &layout, &node, args.node_lease_duration, migration)?;
     let _ = measures.set(VolumeStats::new(manager.clone(), agent.node.clone(), &node));
     let mut roles = vec![Role::Provisioner, Role::Attacher, Role::Resizer];

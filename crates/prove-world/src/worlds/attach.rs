@@ -26,7 +26,7 @@ use crate::worlds::{DRIVER, incarnation_write, put};
 pub const SCENARIO: Scenario = Scenario {
     name: "attach",
     about: "attachdetach, attacher and two node agents; a pod moves between nodes with a single-node volume",
-    start: || start::<AttachDetach>(Seat::fixed(|_, _| ())),
+    start: || start::<AttachDetach>(Seat::fixed(|_, _| Default::default())),
     user,
     rest,
     waives: &[],
@@ -37,7 +37,7 @@ pub const SCENARIO: Scenario = Scenario {
 pub const REPORTED: Scenario = Scenario {
     name: "attach-reported",
     about: "the same, from the moment the first node has been told that the volume is attached",
-    start: || start_reported::<AttachDetach>(Seat::fixed(|_, _| ())),
+    start: || start_reported::<AttachDetach>(Seat::fixed(|_, _| Default::default())),
     ..SCENARIO
 };
 

@@ -85,7 +85,7 @@ fn ours() -> Seat<Scheduler> {
 /// Everything, with other rules in the place of the scheduler.
 fn start<S: Rules>(scheduler: Seat<S>, slots: &[Slot]) -> World {
     let (cluster, truth) = furnished(slots);
-    let detach = Seat::<AttachDetach>::fixed(|_, _| ());
+    let detach = Seat::<AttachDetach>::fixed(|_, _| Default::default());
     let attacher = Seat::<Attacher>::fixed(|_, _| attach::attacher());
     let resizer =
         Seat::<Resizer>::fixed(|_, _| Local { slow_millis: SLOW_MILLIS, ..Local::new(DRIVER, Expansion::Controller) });

@@ -32,7 +32,7 @@ pub fn start<A: Actor>(seat: Seat<A>) -> World {
     let mut cluster = Cluster::new();
     attach::furnish(&mut cluster, &attach::NODES[..1]);
     let truth = Arc::new(Truth::default());
-    let detach = Seat::<AttachDetach>::fixed(|_, _| ());
+    let detach = Seat::<AttachDetach>::fixed(|_, _| Default::default());
     let members = vec![
         Instance::start("attachdetach", "", detach, &cluster, &truth),
         Instance::start("attacher", "", seat, &cluster, &truth),

@@ -15,7 +15,10 @@ fn started<N: control::Rules<Local = rules_node::Local>>() -> World {
 }
 
 fn ours_running() -> Scenario {
-    Scenario { start: || attach::running(attach::start::<AttachDetach>(Seat::fixed(|_, _| ()))), ..attach::SCENARIO }
+    Scenario {
+        start: || attach::running(attach::start::<AttachDetach>(Seat::fixed(|_, _| Default::default()))),
+        ..attach::SCENARIO
+    }
 }
 
 /// One crash, of anybody.

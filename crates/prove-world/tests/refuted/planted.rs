@@ -199,8 +199,8 @@ fn forgetting_a_growth_with_its_pod_is_refuted() {
     assert!(matches!(found.violation, Violation::NotGrown { .. }), "{report}");
 }
 
-pub fn none<R: control::Rules<Local = ()>>() -> Seat<R> {
-    Seat::fixed(|_, _| ())
+pub fn none<R: control::Rules<Local: Default>>() -> Seat<R> {
+    Seat::fixed(|_, _| Default::default())
 }
 
 fn binding<R: control::Rules<Local = rules_binding::Local>>() -> Seat<R> {

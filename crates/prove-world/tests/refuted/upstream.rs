@@ -101,7 +101,10 @@ fn a_volume_deleted_before_its_claim() {
 
 /// Ours from the moment a pod runs.
 fn running() -> Scenario {
-    Scenario { start: || attach::running(attach::start::<AttachDetach>(Seat::fixed(|_, _| ()))), ..attach::SCENARIO }
+    Scenario {
+        start: || attach::running(attach::start::<AttachDetach>(Seat::fixed(|_, _| Default::default()))),
+        ..attach::SCENARIO
+    }
 }
 
 // 6, k/k#40887: the node's status is read before the detach, and the node mounts after that.

@@ -220,9 +220,78 @@ fn a_class_cannot_name_less_than_a_lease_and_not_nonsense() {
     kill_pod(&mut world);
     let text = format!("{}", world.decide(&on("a")).why());
     assert!(
-        text.ends_with("the class's annotation longshore.dev/force-detach-after must be like 5m, and is \"soon\""),
+        text.ends_with(
+            "the class's annotation longshore.dev/force-detach-after must be like 5m, or never, and is \"soon\""
+        ),
         "{text}"
     );
+}
+
+/// The controller was started with a flag.
+fn flag(world: &mut World, millis: u64) {
+    world.update_local(|local| local.force_after = Some(millis));
+}
+
+// AD-16, AD-18, for volumes whose class says nothing: the time counts from the last sign of life, and what is taken is
+// told with who allowed it.
+#[test]
+fn the_flag_lets_volumes_go_from_a_dead_node() {
+    let mut world = stranded();
+    flag(&mut world, 5 * MINUTE);
+    let began = world.now;
+    world.pass(MINUTE);
+    unheard(&mut world);
+    let done = run_until_rest(&mut world);
+    assert_eq!(done, ["ReadLease", "ReadLease", "ForceRelease", "DeleteAttachment"]);
+    assert_eq!(world.now.0 - began.0, 5 * MINUTE);
+
+    let mut world = stranded();
+    flag(&mut world, MINUTE);
+    world.pass(2 * MINUTE);
+    unheard(&mut world);
+    world.step(&on("a"));
+    let Some((force, _)) = world.begin(&on("a")) else { panic!() };
+    let (reason, text) = force.news().done.unwrap();
+    assert_eq!(reason, "ForceDetachVolume");
+    for part in ["--force-detach-after lets", "for 60 s", "last renewed its Lease at 2", "Unknown"] {
+        assert!(text.contains(part), "{part} is not in: {text}");
+    }
+    let targets = AttachDetach::event_targets(&on("a"), &world.cache, world.local());
+    assert_eq!(targets, [ObjectRef::cluster(Kind::PersistentVolume, "v"), ObjectRef::cluster(Kind::Node, "a")]);
+}
+
+// Never while the node's Lease is alive, whatever is said of it; of a node that is heard of not even the Lease is read.
+#[test]
+fn under_the_flag_a_living_node_keeps_its_volumes() {
+    let mut world = stranded();
+    flag(&mut world, 0);
+    for _ in 0..20 {
+        world.pass(10_000);
+        assert!(world.run(&on("a")).is_empty(), "nobody says that it is Unknown");
+    }
+    beat(&mut world);
+    unheard(&mut world);
+    for _ in 0..20 {
+        beat(&mut world);
+        world.pass(10_000);
+        assert!(!world.run(&on("a")).contains(&"ForceRelease"));
+    }
+    assert_eq!(world.code(&on("a")), "NodeLives");
+}
+
+// What a class says counts more than the flag: a longer time, never, or what nobody understands.
+#[test]
+fn a_class_counts_more_than_the_flag() {
+    for (said, policy) in [("never", "InUse"), ("soon", "InUse"), ("10m", "AwaitingLease")] {
+        let mut world = stranded();
+        flag(&mut world, MINUTE);
+        class(&mut world, said);
+        kill_pod(&mut world);
+        world.pass(5 * MINUTE);
+        unheard(&mut world);
+        assert!(!world.run(&on("a")).contains(&"ForceRelease"), "{said}");
+        assert_eq!(world.code(&on("a")), policy, "{said}");
+    }
 }
 
 // The pod must be gone or going: nothing is taken from a pod that nobody has deleted.
@@ -269,7 +338,7 @@ fn what_is_taken_by_force_is_told_with_its_evidence() {
     for part in ["volume v", "node a", names::OUT_OF_SERVICE_TAINT, "last renewed its Lease at 2", "Unknown"] {
         assert!(text.contains(part), "{part} is not in: {text}");
     }
-    let targets = AttachDetach::event_targets(&on("a"), &world.cache, &());
+    let targets = AttachDetach::event_targets(&on("a"), &world.cache, &Default::default());
     assert_eq!(targets, [ObjectRef::cluster(Kind::PersistentVolume, "v"), ObjectRef::cluster(Kind::Node, "a")]);
 }
 

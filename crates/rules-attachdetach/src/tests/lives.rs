@@ -92,7 +92,7 @@ impl Play {
 
     fn die(&mut self) {
         self.late.extend(self.sent.take());
-        self.world.restart(());
+        self.world.restart(Default::default());
     }
 
     fn arrive_late(&mut self) {
@@ -139,7 +139,7 @@ impl Play {
     fn calm_down(&mut self) {
         self.late.clear();
         self.sent = None;
-        self.world.restart(());
+        self.world.restart(Default::default());
         for _ in 0..60 {
             self.world.pass(100_000);
             self.world.sync();

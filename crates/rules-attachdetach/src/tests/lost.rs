@@ -24,7 +24,7 @@ fn drop_volume(world: &mut World) {
 }
 
 fn keys(world: &World) -> Vec<Key> {
-    AttachDetach::keys(&world.cache, &())
+    AttachDetach::keys(&world.cache, &Default::default())
 }
 
 // AD-33, AD-37: the name in the node's status tells driver and handle; what nobody uses is detached.
@@ -134,6 +134,6 @@ fn a_volume_that_goes_wakes_its_reports() {
     let volume = world.object(&api::ObjectRef::cluster(Kind::PersistentVolume, "v"));
     drop_volume(&mut world);
     let change = control::Change { before: volume, after: None };
-    let woken = AttachDetach::wakes(&change, &world.cache, &());
+    let woken = AttachDetach::wakes(&change, &world.cache, &Default::default());
     assert!(woken.contains(&report_on("a")), "{}", format!("{woken:?}"));
 }

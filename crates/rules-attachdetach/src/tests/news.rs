@@ -15,10 +15,13 @@ use crate::{AttachDetach, Memory, Reason};
 fn told(world: &mut World, node: &str) -> String {
     world.run(&on(node));
     world.sync();
-    let decision =
-        AttachDetach::decide(Timestamp(0), &AttachDetach::view(&on(node), &world.cache, &()), &Memory::default());
+    let decision = AttachDetach::decide(
+        Timestamp(0),
+        &AttachDetach::view(&on(node), &world.cache, &Default::default()),
+        &Memory::default(),
+    );
     let why = decision.why();
-    let targets = AttachDetach::event_targets(&on(node), &world.cache, &());
+    let targets = AttachDetach::event_targets(&on(node), &world.cache, &Default::default());
     let targets: Vec<String> = targets.iter().map(|target| format!("{} {}", target.kind.name(), target.key)).collect();
     match AttachDetach::rest_event(&on(node), why) {
         None => format!("- {}", why.text),

@@ -14,11 +14,11 @@ use crate::{AttachDetach, Key};
 
 /// A new incarnation looks at every key it finds, until all rest; what it did, by key.
 fn restart(world: &mut World) -> Vec<(String, &'static str)> {
-    world.restart(());
+    world.restart(Default::default());
     world.sync();
     let mut done = Vec::new();
     for _ in 0..10 {
-        let keys: BTreeSet<Key> = AttachDetach::keys(&world.cache, &()).into_iter().collect();
+        let keys: BTreeSet<Key> = AttachDetach::keys(&world.cache, &Default::default()).into_iter().collect();
         let before = done.len();
         for key in keys {
             done.extend(world.run(&key).into_iter().map(|action| (alloc::format!("{key}"), action)));

@@ -9,7 +9,7 @@ use prove_lab::{Lab, Scene, play_scripts};
 use crate::AttachDetach;
 
 fn scene() -> Scene<AttachDetach> {
-    let mut lab = Lab::new("n", ());
+    let mut lab = Lab::new("n", Default::default());
     lab.make(r#"claim c class="" volume=v"#);
     lab.change("claim c status.phase=Bound");
     lab.make(r#"volume v class="" handle=h claim=c"#);

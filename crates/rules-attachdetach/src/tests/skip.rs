@@ -139,6 +139,7 @@ fn drivers_are_watched() {
     let mut world = in_use();
     driver(&mut world, Some(false));
     let object = world.object(&api::ObjectRef::cluster(Kind::CSIDriver, DRIVER));
-    let woken: Vec<_> = AttachDetach::wakes(&control::Change { before: None, after: object }, &world.cache, &());
+    let woken: Vec<_> =
+        AttachDetach::wakes(&control::Change { before: None, after: object }, &world.cache, &Default::default());
     assert_eq!(woken, [on("a")]);
 }

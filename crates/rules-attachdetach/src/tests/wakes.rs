@@ -12,7 +12,7 @@ fn object(world: &World, kind: Kind, name: &str) -> Object {
 }
 
 fn woken(world: &World, before: Option<Object>, after: Option<Object>) -> Vec<Key> {
-    AttachDetach::wakes(&Change { before, after }, &world.cache, &())
+    AttachDetach::wakes(&Change { before, after }, &world.cache, &Default::default())
 }
 
 // AD-7: and a pod without a node wakes nobody, and wants nothing.
@@ -52,7 +52,7 @@ fn every_object_a_decision_reads_wakes_it() {
         assert_eq!(woken(&world, None, Some(object.clone())), both, "new {kind}");
         assert_eq!(woken(&world, Some(object), None), both, "gone {kind}");
     }
-    assert_eq!(AttachDetach::keys(&world.cache, &()), both);
+    assert_eq!(AttachDetach::keys(&world.cache, &Default::default()), both);
 }
 
 // AD-5.
@@ -76,7 +76,7 @@ fn a_heartbeat_wakes_nobody_but_a_report_does() {
 #[test]
 fn a_volume_on_a_node_is_about_both_and_their_attachment() {
     let mut world = World::new(&["ReadWriteOnce"]);
-    let about = |world: &World, node: &str| AttachDetach::about(&on(node), &world.cache, &());
+    let about = |world: &World, node: &str| AttachDetach::about(&on(node), &world.cache, &Default::default());
     let kinds = |about: Vec<api::ObjectRef>| about.iter().map(|one| one.kind).collect::<Vec<_>>();
     world.pod("p", "a");
     world.run_forgetful(&on("a"));

@@ -31,7 +31,7 @@ prove_lab::world_of!(World, 0: AttachDetach);
 impl World {
     /// A bound volume with these access modes, and two managed nodes, `a` and `b`.
     pub fn new(modes: &[&str]) -> World {
-        let mut world = World(Lab::new("n", ()));
+        let mut world = World(Lab::new("n", Default::default()));
         world.frozen = Object::KINDS.into();
         let modes = json!(modes);
         world.make(&format!(r#"claim c class="" volume=v modes={modes}"#));

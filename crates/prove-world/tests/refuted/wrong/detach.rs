@@ -1,6 +1,6 @@
 use api::{Kind, Object, ObjectRef, Precondition, Seen, Write};
 use control::{BackOff, Cache, Change, Decision, Effect, Outcome, Permission, Reply, Route, Rules, Timestamp};
-use rules_attachdetach::{Action, AttachDetach, Key, Memory, Proof, Reason, View};
+use rules_attachdetach::{Action, AttachDetach, Key, Local, Memory, Proof, Reason, View};
 
 use super::Astray;
 
@@ -23,9 +23,9 @@ fn sought(act: &Action) -> &[Seen] {
 
 impl Astray for CachedInUse {
     type Real = AttachDetach;
-    type Local = ();
+    type Local = Local;
 
-    fn real(local: &()) -> &() {
+    fn real(local: &Local) -> &Local {
         local
     }
 
@@ -138,7 +138,7 @@ pub struct Mistaken<M>(std::marker::PhantomData<M>);
 impl<M: Mistake> Rules for Mistaken<M> {
     const NAME: &'static str = "attachdetach";
     type Key = Key;
-    type Local = ();
+    type Local = Local;
     type View = View;
     type Action = Wrong;
     type Reason = Reason;
@@ -150,15 +150,15 @@ impl<M: Mistake> Rules for Mistaken<M> {
         AttachDetach::watches()
     }
 
-    fn wakes(change: &Change, cache: &Cache, local: &()) -> Vec<Key> {
+    fn wakes(change: &Change, cache: &Cache, local: &Local) -> Vec<Key> {
         AttachDetach::wakes(change, cache, local)
     }
 
-    fn keys(cache: &Cache, local: &()) -> Vec<Key> {
+    fn keys(cache: &Cache, local: &Local) -> Vec<Key> {
         AttachDetach::keys(cache, local)
     }
 
-    fn view(key: &Key, cache: &Cache, local: &()) -> View {
+    fn view(key: &Key, cache: &Cache, local: &Local) -> View {
         AttachDetach::view(key, cache, local)
     }
 
@@ -174,11 +174,11 @@ impl<M: Mistake> Rules for Mistaken<M> {
         M::remember(now, memory, did, got)
     }
 
-    fn learn(_: &mut (), _: &Wrong, _: &Outcome, _: &Cache) -> Vec<Key> {
+    fn learn(_: &mut Local, _: &Wrong, _: &Outcome, _: &Cache) -> Vec<Key> {
         Vec::new()
     }
 
-    fn back_off(local: &()) -> BackOff {
+    fn back_off(local: &Local) -> BackOff {
         AttachDetach::back_off(local)
     }
 

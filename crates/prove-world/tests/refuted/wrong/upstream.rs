@@ -2,11 +2,14 @@
 
 use api::{ObjectKey, names};
 use control::{Cache, Decision, Outcome, Rules, Timestamp, Why};
-use rules_attachdetach::{AttachDetach, Rival, View, Want};
+use rules_attachdetach::{AttachDetach, Local, Rival, View, Want};
 use rules_attacher::{AttachObstacle, Attacher, Detach};
 use rules_provisioner::{Action, Provisioner, Reason, SourceKey, SourceView, Sources, VolumeView};
 
 use super::Astray;
+
+/// Nothing is taken from nodes here.
+const NEVER: Local = Local { force_after: None };
 
 /// Knows of a detach under way only what it began in this incarnation: a volume whose detach failed before is taken for
 /// detached.
@@ -17,12 +20,12 @@ impl Astray for ForgetsDetaching {
     /// A detach was begun in this incarnation.
     type Local = bool;
 
-    fn real(_: &bool) -> &() {
-        &()
+    fn real(_: &bool) -> &Local {
+        &NEVER
     }
 
     fn view(key: &rules_attachdetach::Key, cache: &Cache, began: &bool) -> View {
-        match AttachDetach::view(key, cache, &()) {
+        match AttachDetach::view(key, cache, &Default::default()) {
             View::Pair(mut pair) => {
                 if !began && matches!(pair.rival, Some(Rival::Attachment { deleting: true, .. })) {
                     pair.rival = None;
@@ -49,9 +52,9 @@ pub struct DetachesOnTime;
 
 impl Astray for DetachesOnTime {
     type Real = AttachDetach;
-    type Local = ();
+    type Local = Local;
 
-    fn real(local: &()) -> &() {
+    fn real(local: &Local) -> &Local {
         local
     }
 
@@ -80,12 +83,12 @@ impl Astray for EmptyCache {
     /// Something was done in this incarnation.
     type Local = bool;
 
-    fn real(_: &bool) -> &() {
-        &()
+    fn real(_: &bool) -> &Local {
+        &NEVER
     }
 
     fn view(key: &rules_attachdetach::Key, cache: &Cache, full: &bool) -> View {
-        let mut view = AttachDetach::view(key, cache, &());
+        let mut view = AttachDetach::view(key, cache, &Default::default());
         if let View::Pair(pair) = &mut view
             && let Some(node) = &mut pair.node
             && !full
