@@ -87,8 +87,8 @@ impl Default for BackOff {
 /// The first pause after a conflict: only as long as the watch may take to deliver the change.
 const OUTRUN_MILLIS: u64 = 2;
 
-/// The longest pause after conflicts in a row. Many keys may write to one object, such as the volumes of one node to its
-/// status: each conflict is another's success, so that the row says nothing about how long to wait.
+/// The longest pause after conflicts in a row. Many keys may write to one object, such as the volumes of one node to
+/// its status: each conflict is another's success, so that the row says nothing about how long to wait.
 const OUTRUN_LONGEST_MILLIS: u64 = 256;
 
 /// The rows of failures of one key, one per lane that has any. Forgetting them costs an early retry, nothing else.
