@@ -181,8 +181,10 @@ fn wake_unbound(concerned: impl Fn(&PersistentVolumeClaim) -> bool, woken: &mut 
 fn wake_namesakes(name: &str, woken: &mut Woken<'_>) {
     let (cache, local) = (woken.cache, woken.local);
     if name.starts_with(local.settings.volume_name_prefix.as_str()) {
-        let found = cache.claims().filter(|claim| volume_name(claim, cache, local) == name);
+        // A claim that names its volume asks for no other, unless one was begun for it.
+        let found = cache.unbound_claims().filter(|claim| volume_name(claim, cache, local) == name);
         found.for_each(|claim| wake_if_asked(&claim, woken));
+        woken.wake_all(begun(cache, local));
     }
 }
 
