@@ -54,7 +54,8 @@ impl Settings {
 /// Measures and tells it.
 pub fn run(settings: &Settings) -> io::Result<String> {
     let mut text = format!(
-        "{}; {} volumes, each with its claim, attachment and pod, on {} nodes.\n\n",
+        "{}; {} volumes, each with its claim, attachment and pod, on {} nodes. A restart is told in processor \
+         time, an event as it was.\n\n",
         document::machine(),
         settings.volumes,
         settings.nodes
@@ -88,6 +89,22 @@ pub fn run(settings: &Settings) -> io::Result<String> {
         table(&["an event", "into the cache, µs", "all controllers, µs", "the longest, ms", "keys woken"], &rows)
     );
     Ok(text)
+}
+
+/// Processor time of this thread, which is all there is: what others do on the machine meanwhile is not in it. The kernel
+/// counts it a few milliseconds at a time, so it is no clock for what is shorter.
+struct Clock(Duration);
+
+impl Clock {
+    fn now() -> Clock {
+        let said = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+        let nanoseconds = said.split_whitespace().next().and_then(|word| word.parse().ok());
+        Clock(Duration::from_nanos(nanoseconds.unwrap_or(0)))
+    }
+
+    fn elapsed(&self) -> Duration {
+        Clock::now().0.saturating_sub(self.0)
+    }
 }
 
 fn seconds(time: Duration) -> String {
@@ -124,10 +141,10 @@ fn list(
     let mut before: BTreeSet<ObjectKey> = BTreeSet::new();
     for first in (0..count).step_by(PAGE) {
         let bodies: Vec<String> = (first..count.min(first + PAGE)).map(|number| make(number).to_string()).collect();
-        let began = Instant::now();
+        let began = Clock::now();
         let objects = bodies.iter().map(|body| read(kind, body)).collect::<io::Result<Vec<Object>>>()?;
         *decoded += began.elapsed();
-        let began = Instant::now();
+        let began = Clock::now();
         if first + PAGE >= count {
             cache.replace_rest(kind, LISTED, objects, std::mem::take(&mut before));
         } else {
@@ -157,7 +174,7 @@ struct Measured<R: Rules> {
 impl<R: Rules> Measured<R> {
     fn start(local: R::Local, cache: &Cache) -> Measured<R> {
         let mut engine = Engine::<R>::new(local);
-        let began = Instant::now();
+        let began = Clock::now();
         engine.wake_all(Timestamp(1), cache);
         let keys = began.elapsed();
         let mut measured = Measured { engine, keys, first: keys, all: keys, decisions: 0, begun: 0 };
