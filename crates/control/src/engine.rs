@@ -160,8 +160,8 @@ impl<R: Rules> Engine<R> {
         self.wake(now, key.clone());
     }
 
-    /// Takes the key that is due first and decides on it. What was begun goes on before anything new is begun. A key that
-    /// wants to write to an object while the write of another one to it is under way waits for the answer to that.
+    /// Takes the key that is due first and decides on it. What was begun goes on before anything new is begun. A key
+    /// that wants to write to an object while the write of another one to it is under way waits for the answer.
     pub fn next(&mut self, now: Timestamp, cache: &Cache) -> Next<R> {
         if unlisted::<R>(cache).is_some() {
             return Next::Idle(None);

@@ -89,8 +89,9 @@ fn volume_wakes(volume: &PersistentVolume, woken: &mut Woken<'_>) {
     }
 }
 
-/// Claims of the class that have no volume yet or are being worked on, and volumes to be deleted that say nothing of the
-/// secret that takes, because the class does. In a large cluster nearly all claims and volumes are bound to each other.
+/// Claims of the class that have no volume yet or are being worked on, and volumes to be deleted that say nothing of
+/// the secret that takes, because the class does. In a large cluster nearly all claims and volumes are bound to each
+/// other.
 fn class_wakes(class: &StorageClass, woken: &mut Woken<'_>) {
     let (name, local) = (class.metadata.name.as_str(), woken.local);
     woken.cache.unbound_claims_by_class(name).for_each(|claim| wake_if_asked(&claim, woken));

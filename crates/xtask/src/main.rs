@@ -13,7 +13,8 @@ const USAGE: &str = "usage: xtask bench BINARY
        xtask bench-driver BINARY [--quick] [--json FILE] [--doc FILE]
        xtask bench-sidecars BINARY [--quick] [--full] [--fast] [--only NAME] [--beside OTHER-BINARY] [--until OPERATION] [--volumes N] [--rounds N] [--json FILE] [--doc FILE]
        xtask bench-scale [--quick] [--volumes N] [--nodes N]
-       xtask bench-controllers BINARY [--quick] [--full] [--no-growth] [--only NAME] [--claims N] [--pods N] [--rounds N] [--json FILE] [--doc FILE]";
+       xtask bench-controllers BINARY [--quick] [--full] [--no-growth] [--only NAME] [--claims N]
+             [--pods N] [--rounds N] [--json FILE] [--doc FILE]";
 
 #[allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
 fn main() -> ExitCode {

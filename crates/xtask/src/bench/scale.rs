@@ -91,8 +91,8 @@ pub fn run(settings: &Settings) -> io::Result<String> {
     Ok(text)
 }
 
-/// Processor time of this thread, which is all there is: what others do on the machine meanwhile is not in it. The kernel
-/// counts it a few milliseconds at a time, so it is no clock for what is shorter.
+/// Processor time of this thread, which is all there is: what others do on the machine meanwhile is not in it. The
+/// kernel counts it a few milliseconds at a time, so it is no clock for what is shorter.
 struct Clock(Duration);
 
 impl Clock {

@@ -216,7 +216,8 @@ fn memory(crew: &Crew) -> io::Result<[f64; 2]> {
 
 fn line(phase: Phase, who: &str, measured: &Measured) -> String {
     format!(
-        "    {:<28} {who:<17} {:>6.1} a second, p50 {:.0} ms, p99 {:.0} ms, {:.2} writes ({:.2} refused), {:.2} ms of CPU",
+        "    {:<28} {who:<17} {:>6.1} a second, p50 {:.0} ms, p99 {:.0} ms, {:.2} writes ({:.2} refused), \
+         {:.2} ms of CPU",
         phase.name(),
         measured.rate,
         measured.middle,

@@ -79,9 +79,9 @@ fn tables(settings: &Settings, figures: &Figures) -> String {
     let (size, slow, rounds) = (settings.size, settings.slow, settings.rounds);
     let _ = writeln!(
         text,
-        "{}; {} claims, of which pods use {} ({} and {} for *Go, default*, once), {rounds} round(s). The median is told, \
-         and in parentheses the least and the most; a ratio is taken within each round. The attacher is ours for all \
-         three, and counted for all but for its memory.\n",
+        "{}; {} claims, of which pods use {} ({} and {} for *Go, default*, once), {rounds} round(s). The median is \
+         told, and in parentheses the least and the most; a ratio is taken within each round. The attacher is ours \
+         for all three, and counted for all but for its memory.\n",
         document::machine(),
         size.claims,
         size.pods,
