@@ -5,7 +5,7 @@
 //! has moved on, and the server refuses it. Notes touch only annotation keys of their own and mean the same whatever came
 //! in between, so after a conflict the batch reads the object and sends the same notes at the newer version.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -18,9 +18,10 @@ use crate::Kube;
 /// How often a batch is sent when the object keeps changing. Nobody else should write to it.
 const TRIES: usize = 5;
 
-/// How long a batch that only removes annotations waits for a note that sets one, to ride along with it. Volumes are
-/// finished one after the other, so without this wait each finished volume would cost a write of its own. Nobody relies on
-/// a removal: the wait costs no more than the caller's place among the keys worked on at once.
+/// How long a batch that only removes annotations waits for a note that sets one, to ride along with it, while others
+/// that were set are still to be removed. Volumes are finished one after the other, so without this wait each finished
+/// volume would cost a write of its own. The deletion of a volume waits for the removal of its intent: when no other
+/// removal is to be expected, nothing is gained by waiting.
 const LINGER: Duration = Duration::from_millis(50);
 
 /// Collects annotation patches by the object they are for.
@@ -39,6 +40,15 @@ struct Queue {
     version: Option<ResourceVersion>,
     /// Wakes a flush that lingers.
     set: Arc<Notify>,
+    /// Annotations that were set and that nobody has asked to remove yet.
+    open: BTreeSet<String>,
+}
+
+impl Queue {
+    /// A note that sets something goes at once, and so does the last removal that can be expected.
+    fn is_worth_waiting(&self) -> bool {
+        !self.pending.is_empty() && self.pending.iter().all(Pending::only_removes) && !self.open.is_empty()
+    }
 }
 
 #[derive(Debug)]
@@ -67,20 +77,25 @@ impl AnnotationBatcher {
     fn push(&self, pending: Pending) -> bool {
         let mut queues = self.queues();
         let queue = queues.entry(pending.note.target.clone()).or_default();
-        if !pending.only_removes() {
-            queue.set.notify_waiters();
+        for (name, value) in &pending.note.annotations {
+            match value {
+                Some(_) => queue.open.insert(name.clone()),
+                None => queue.open.remove(name),
+            };
         }
         queue.pending.push(pending);
+        if !queue.is_worth_waiting() {
+            queue.set.notify_waiters();
+        }
         !std::mem::replace(&mut queue.flushing, true)
     }
 
-    /// Waits while the queue holds removals only, at most for [`LINGER`].
+    /// Waits while the queue holds removals only and more are to be expected, at most for [`LINGER`].
     async fn linger(&self, target: &ObjectRef) {
         let Some(set) = self.queues().get(target).map(|queue| queue.set.clone()) else { return };
         // The wait begins before the look, so a note that arrives in between ends it.
         let set = set.notified();
-        let removals = |queue: &Queue| !queue.pending.is_empty() && queue.pending.iter().all(Pending::only_removes);
-        if self.queues().get(target).is_some_and(removals) {
+        if self.queues().get(target).is_some_and(Queue::is_worth_waiting) {
             let _ = tokio::time::timeout(LINGER, set).await;
         }
     }
@@ -99,6 +114,15 @@ impl AnnotationBatcher {
         queue.pending = later;
         merged.annotations = pending.iter().flat_map(|one| one.note.annotations.clone()).collect();
         Some(Batch { merged, pending, version: queue.version.clone() })
+    }
+
+    /// What was not set will not be removed.
+    fn not_set(&self, note: &Note) {
+        if let Some(queue) = self.queues().get_mut(&note.target) {
+            for (name, _) in note.annotations.iter().filter(|(_, value)| value.is_some()) {
+                queue.open.remove(name);
+            }
+        }
     }
 
     fn set_version(&self, target: &ObjectRef, version: Option<ResourceVersion>) {
@@ -134,10 +158,17 @@ impl Kube {
                 // The server refuses the whole batch for one invalid note: each note goes alone.
                 Outcome::Refused(Refusal::Denied(_)) if batch.pending.len() > 1 => {
                     for Pending { note, ended } in batch.pending {
-                        let _ = ended.send(kube.send_notes(&note, &mut batch.version).await);
+                        let outcome = kube.send_notes(&note, &mut batch.version).await;
+                        if !matches!(outcome, Outcome::Done(_)) {
+                            kube.batcher.not_set(&note);
+                        }
+                        let _ = ended.send(outcome);
                     }
                 }
                 outcome => {
+                    if !matches!(outcome, Outcome::Done(_)) {
+                        kube.batcher.not_set(&batch.merged);
+                    }
                     for Pending { ended, .. } in batch.pending {
                         let _ = ended.send(outcome.clone());
                     }
@@ -218,16 +249,17 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn removals_ride_along_with_a_note_that_sets_something_and_that_note_does_not_wait() {
         let (kube, patches) = server();
+        kube.write(&note("other", Some("x"))).await;
         let removing = [writing(&kube, note("a", None)), writing(&kube, note("b", None))];
         tokio::time::sleep(LINGER / 2).await;
-        assert!(patches.lock().unwrap().is_empty());
+        assert_eq!(patches.lock().unwrap().len(), 1, "the removals wait");
         let began = tokio::time::Instant::now();
         assert!(matches!(kube.write(&note("c", Some("x"))).await, Outcome::Done(_)));
         assert_eq!(began.elapsed(), Duration::ZERO);
         for removed in removing {
             assert!(matches!(removed.await.unwrap(), Outcome::Done(_)));
         }
-        assert_eq!(*patches.lock().unwrap(), [json!({ "a": null, "b": null, "c": "x" })]);
+        assert_eq!(patches.lock().unwrap()[1..], [json!({ "a": null, "b": null, "c": "x" })]);
     }
 
     #[tokio::test(start_paused = true)]
@@ -235,12 +267,28 @@ mod tests {
         let (kube, patches) = server();
         let began = tokio::time::Instant::now();
         // A note that was sent long ago does not end the wait of later ones.
-        kube.write(&note("a", Some("x"))).await;
+        kube.write(&note("c", Some("x"))).await;
         let removing = [writing(&kube, note("a", None)), writing(&kube, note("b", None))];
         for removed in removing {
             assert!(matches!(removed.await.unwrap(), Outcome::Done(_)));
         }
         assert_eq!(began.elapsed(), LINGER);
-        assert_eq!(*patches.lock().unwrap(), [json!({ "a": "x" }), json!({ "a": null, "b": null })]);
+        assert_eq!(*patches.lock().unwrap(), [json!({ "c": "x" }), json!({ "a": null, "b": null })]);
+    }
+
+    // The deletion of a volume waits until its intent is gone. Nothing else is being made: nothing is waited for.
+    #[tokio::test(start_paused = true)]
+    async fn the_last_removal_goes_at_once_and_takes_those_that_wait_along() {
+        let (kube, patches) = server();
+        let began = tokio::time::Instant::now();
+        kube.write(&note("a", Some("x"))).await;
+        kube.write(&note("b", Some("x"))).await;
+        let first = writing(&kube, note("a", None));
+        tokio::time::sleep(LINGER / 5).await;
+        assert_eq!(patches.lock().unwrap().len(), 2, "b is still to be removed");
+        assert!(matches!(kube.write(&note("b", None)).await, Outcome::Done(_)));
+        assert!(matches!(first.await.unwrap(), Outcome::Done(_)));
+        assert_eq!(began.elapsed(), LINGER / 5);
+        assert_eq!(patches.lock().unwrap()[2..], [json!({ "a": null, "b": null })]);
     }
 }
