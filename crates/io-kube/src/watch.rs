@@ -79,6 +79,9 @@ enum End {
 
 /// Objects per page of a list: enough to be fast, few enough to bound the memory of one answer.
 const PAGE: usize = 250;
+/// The same for a list that somebody waits for: every page is a round trip, and only the first of them comes from the
+/// server's memory.
+const LIVE_PAGE: usize = 2000;
 /// Pauses between attempts: short at first, and never so long that a server that is back goes unnoticed.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -138,7 +141,7 @@ impl Kube {
             if !next.is_empty() && alone.is_none() {
                 alone = self.lists.acquire().await.ok();
             }
-            let page = match self.page(kind, scope, &next).await {
+            let page = match self.page(kind, scope, &next, PAGE).await {
                 // The rest of the list has expired: from the beginning.
                 Err(End::Relist) => {
                     before.clear();
@@ -187,7 +190,7 @@ impl Kube {
     ) -> Result<(String, Vec<Result<Object, Box<Unreadable>>>), RequestError> {
         let (mut items, mut next) = (Vec::new(), String::new());
         loop {
-            match self.page(kind, scope, &next).await {
+            match self.page(kind, scope, &next, LIVE_PAGE).await {
                 Ok(page) => {
                     items.extend(page.items);
                     next = page.metadata.r#continue;
@@ -205,10 +208,10 @@ impl Kube {
         }
     }
 
-    async fn page(&self, kind: Kind, scope: &Scope, next: &str) -> Result<Page, End> {
+    async fn page(&self, kind: Kind, scope: &Scope, next: &str, limit: usize) -> Result<Page, End> {
         self.counts.add("list", kind, "");
         let token = if next.is_empty() { String::new() } else { format!("&continue={next}") };
-        let path = format!("{}limit={PAGE}{token}", scope.path(kind));
+        let path = format!("{}limit={limit}{token}", scope.path(kind));
         let answer = self.send(Method::GET, &path, Some(kind), "", Bytes::new()).await.map_err(End::Failed)?;
         match answer.code {
             StatusCode::NOT_FOUND => Err(End::NotServed),
