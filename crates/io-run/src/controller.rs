@@ -352,6 +352,11 @@ async fn sleep(pause: Option<Duration>) {
 
 impl<R: Narrate> Listener for Controller<R> {
     fn changed(&self, change: &Change, cache: &Cache) {
+        // Once all is listed every key is looked at: until then finding out whom each object concerns would be work for
+        // nothing, and in a large cluster most of the work of a restart.
+        if R::watches().iter().any(|kind| !cache.is_synced(*kind)) {
+            return;
+        }
         let now = self.parts.clock.now();
         let mut state = self.state();
         let added = state.engine.changed(now, change, cache);
