@@ -122,7 +122,9 @@ impl OperationMetrics {
         let labels = WaitLabels { operation_name, plugin_name: plugin.into() };
         match took {
             Some(took) => self.waits.get_or_create(&labels).observe(took.as_secs_f64()),
-            None => drop(self.wait_errors.get_or_create(&labels).inc()),
+            None => {
+                self.wait_errors.get_or_create(&labels).inc();
+            }
         }
     }
 
