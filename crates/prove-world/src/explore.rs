@@ -220,7 +220,7 @@ impl World {
 
 /// Laws of rest.
 pub(crate) fn at_rest(scenario: &Scenario, world: &World) -> Option<Violation> {
-    for member in &world.members {
+    for member in world.members.iter().filter(|member| !world.is_silent(member.node())) {
         if let Some(what) = member.overslept() {
             return Some(Violation::Overslept { actor: member.name().into(), what });
         }
@@ -236,7 +236,8 @@ fn silent_restart(world: &World) -> Option<Violation> {
     if world.truth.impossible && !world.truth.hosts.is_empty() {
         return None;
     }
-    for at in (0..world.members.len()).filter(|at| !world.members[*at].waits()) {
+    let heard = |at: &usize| !world.members[*at].waits() && !world.is_silent(world.members[*at].node());
+    for at in (0..world.members.len()).filter(heard) {
         let mut world = world.clone();
         let (cluster, truth) = (world.cluster.clone(), world.truth.clone());
         world.edit(at, |member| member.restart(&cluster, &truth));

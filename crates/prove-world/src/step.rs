@@ -136,7 +136,7 @@ impl World {
             return moves;
         }
         self.arrivals(&mut moves);
-        for (index, member) in self.members.iter().enumerate() {
+        for (index, member) in self.members.iter().enumerate().filter(|(_, member)| !self.is_silent(member.node())) {
             for at in 0..member.ready() {
                 self.ways(index, at, false, &member.ready_intent(at).effect, &mut moves);
             }
@@ -185,7 +185,7 @@ impl World {
     /// An operation on its own machine that an agent is about to do: nobody else sees it or is hindered by it, so it is
     /// done before anything else happens, unless the agent dawdles.
     fn private(&self) -> Option<(usize, usize)> {
-        for (index, member) in self.members.iter().enumerate() {
+        for (index, member) in self.members.iter().enumerate().filter(|(_, member)| !self.is_silent(member.node())) {
             // A driver that is at work on the same machine would see it.
             let alone = !self.late.iter().any(|late| !late.node.is_empty() && late.node == member.node());
             if self.dawdling & (1 << index) == 0 && (alone || self.truth.machine(member.node()).is_none()) {

@@ -285,10 +285,13 @@ impl World {
         let mut held = None;
         let outcome = match effect {
             Effect::Nothing => Outcome::Done(Reply::Nothing),
-            Effect::Read(target) => match self.cluster.read(target) {
-                Some(found) => Outcome::Done(Reply::Object(found.object.clone())),
-                None => Outcome::Done(Reply::Gone),
-            },
+            Effect::Read(target) => {
+                self.renew(target);
+                match self.cluster.read(target) {
+                    Some(found) => Outcome::Done(Reply::Object(found.object.clone())),
+                    None => Outcome::Done(Reply::Gone),
+                }
+            }
             Effect::Token(_) => Outcome::Refused(control::Refusal::NotFound),
             Effect::List { kind, namespace } => {
                 let inside = |held: &&Arc<Held>| namespace.is_empty() || held.object.meta().namespace == *namespace;

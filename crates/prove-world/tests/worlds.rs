@@ -4,7 +4,7 @@
 use prove_world::{Bounds, Budget, find, run, wander, worlds};
 
 /// What the tests explore. `make prove` goes further in each of these worlds.
-const TESTED: [(&str, Budget); 32] = [
+const TESTED: [(&str, Budget); 34] = [
     ("attach", Budget::troubled(1, 1, 0)),
     ("attach-reported", Budget::troubled(1, 0, 1)),
     ("attach-forced", Budget::calm(2)),
@@ -26,6 +26,8 @@ const TESTED: [(&str, Budget); 32] = [
     ("node-growth", Budget::troubled(1, 1, 0)),
     ("node-growth-left", Budget::calm(2)),
     ("node-unreadable", Budget::troubled(1, 1, 1)),
+    ("node-dead", Budget::calm(2)),
+    ("node-back", Budget::calm(2)),
     ("node-lost", Budget::troubled(2, 1, 1)),
     ("protect", Budget::troubled(3, 1, 1)),
     ("provision", Budget::troubled(1, 1, 1)),
@@ -143,6 +145,14 @@ fn what_was_attached_to_a_node_that_is_gone_is_detached_under_a_fault_and_a_dela
     holds("node-lost", Budget::troubled(2, 1, 1));
 }
 
+// Reliability 24 to 28, 37: a node falls silent with a volume mounted, its pod moves, and it is heard again. Nothing is
+// taken from it while it renews its Lease, and there are never two that can write.
+#[test]
+fn a_volume_leaves_a_node_that_is_dead_and_no_other() {
+    holds("node-dead", Budget::calm(2));
+    holds("node-back", Budget::calm(2));
+}
+
 // Reliability 39 to 49: any one operation of the machine or of the driver fails, hangs or is cut short, or power is
 // lost, while two pods get one volume.
 #[test]
@@ -222,6 +232,8 @@ fn long_walks_with_much_trouble_keep_the_laws() {
     walks("node", Budget::troubled(2, 2, 2), 15);
     walks("node-block", Budget::troubled(3, 3, 3), 20);
     walks("node-secret", Budget::troubled(3, 3, 3), 20);
+    walks("node-dead", Budget::troubled(4, 2, 0), 50);
+    walks("node-back", Budget::troubled(3, 2, 0), 50);
     walks("node-lost", Budget::troubled(2, 3, 3), 300);
     walks("register", Budget::troubled(4, 1, 3), 300);
     walks("register-in-use", Budget::troubled(4, 1, 3), 300);
@@ -240,9 +252,9 @@ fn a_world_nobody_knows_is_named_with_those_that_are_known() {
     let error = run("nowhere", None).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "there is no world called nowhere; choose one of attach, attach-reported, attach-forced, copy, copy-on-claim, \
-         life-one, life-running, life-placing, node, node-one-pod, node-block, node-secret, node-inline, node-tidy, \
-         node-growth, node-growth-left, node-unreadable, node-lost, protect, provision, provision-on-claim, register, \
-         register-in-use, resize, store"
+        "there is no world called nowhere; choose one of attach, attach-reported, attach-forced, copy, \
+         copy-on-claim, life-one, life-running, life-placing, node, node-one-pod, node-block, node-secret, \
+         node-inline, node-tidy, node-growth, node-growth-left, node-unreadable, node-dead, node-back, \
+         node-lost, protect, provision, provision-on-claim, register, register-in-use, resize, store"
     );
 }

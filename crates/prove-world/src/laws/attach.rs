@@ -13,8 +13,11 @@ pub(super) fn check_one_node(world: &World) -> Option<Violation> {
         }
     }
     for volume in world.cluster.volumes().map(|object| handle(object)) {
-        let nodes: Vec<_> =
-            world.truth.hosts.iter().filter(|(_, host)| host.holds(volume)).map(|(name, _)| name.clone()).collect();
+        // What was taken from a node that was silent cannot be written there.
+        let attached = |node: &String| world.truth.attached.get(volume).is_some_and(|nodes| nodes.contains(node));
+        let writes = |node: &&String| attached(node) || !world.was_silent(node);
+        let holders = world.truth.hosts.iter().filter(|(_, host)| host.holds(volume)).map(|(name, _)| name);
+        let nodes: Vec<_> = holders.filter(writes).cloned().collect();
         if nodes.len() > 1 && is_single_node(world, volume) {
             return Some(Violation::MountedOnSeveral { volume: volume.into(), nodes });
         }
@@ -24,7 +27,11 @@ pub(super) fn check_one_node(world: &World) -> Option<Violation> {
 
 pub(super) fn check_unpublish(world: &World, actor: &str, volume: &str, node: &str) -> Option<Violation> {
     let mounted = world.truth.hosts.get(node)?.holds(volume);
-    mounted.then(|| Violation::DetachesMounted { actor: actor.into(), volume: volume.into(), node: node.into() })
+    (mounted && !world.was_silent(node)).then(|| Violation::DetachesMounted {
+        actor: actor.into(),
+        volume: volume.into(),
+        node: node.into(),
+    })
 }
 
 pub(super) fn check_attachments(world: &World) -> Option<Violation> {

@@ -14,10 +14,11 @@ pub(super) fn check_mounts(world: &World) -> Option<Violation> {
             let (volume, node, path) = (volume.clone(), node.clone(), path.clone());
             if needs_attachment(world, &volume)
                 && !world.truth.attached.get(&volume).is_some_and(|nodes| nodes.contains(&node))
+                && !world.was_silent(&node)
             {
                 return Some(Violation::MountedUnattached { volume, node, path });
             }
-            if !is_inline(&volume) && !in_use(world, &node, &volume) {
+            if !is_inline(&volume) && !in_use(world, &node, &volume) && !world.was_silent(&node) {
                 return Some(Violation::MountedUnreported { volume, node, path });
             }
             if !is_recorded(host, &volume) {

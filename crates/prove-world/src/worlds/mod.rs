@@ -20,6 +20,7 @@ pub mod growth;
 pub mod life;
 pub mod life_rest;
 pub mod node;
+pub mod node_dead;
 pub mod node_lost;
 pub mod node_part;
 pub mod protect;
@@ -33,7 +34,7 @@ const DRIVER: &str = "local.csi.longshore";
 
 /// Every world there is, with the bounds of `make prove`: larger than those of the tests, which take seconds.
 pub fn worlds() -> &'static [(Scenario, Bounds)] {
-    const ALL: [(Scenario, Bounds); 25] = [
+    const ALL: [(Scenario, Bounds); 27] = [
         (attach::SCENARIO, Bounds::of(Budget::troubled(2, 1, 0))),
         (attach::REPORTED, Bounds::of(Budget::troubled(2, 0, 1))),
         (attach::FORCED, Bounds::of(Budget::troubled(2, 0, 1))),
@@ -51,6 +52,8 @@ pub fn worlds() -> &'static [(Scenario, Bounds)] {
         (growth::SCENARIO, Bounds::of(Budget::troubled(2, 1, 0))),
         (growth::LEFT, Bounds::of(Budget::calm(3))),
         (node::UNREADABLE, Bounds::of(Budget::troubled(2, 1, 1))),
+        (node_dead::SCENARIO, Bounds::of(Budget::troubled(2, 1, 0))),
+        (node_dead::BACK_AGAIN, Bounds::of(Budget::troubled(2, 1, 0))),
         (node_lost::SCENARIO, Bounds::of(Budget::troubled(2, 2, 1))),
         (protect::SCENARIO, Bounds::of(Budget::troubled(3, 1, 2))),
         (provision::SCENARIO, Bounds::of(Budget::troubled(2, 1, 1))),

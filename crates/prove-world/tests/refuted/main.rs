@@ -1,6 +1,7 @@
 //! Wrong rules, which the explorer must refute.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod dead;
 mod kubelet;
 mod planted;
 mod upstream;

@@ -1,5 +1,6 @@
 use api::{Kind, Object, ObjectRef, Precondition, Seen, Write};
-use control::{BackOff, Cache, Change, Decision, Effect, Outcome, Permission, Reply, Route, Rules, Timestamp};
+use control::{BackOff, Cache, Change, Decision, Effect, Outcome, Permission, Pulse, Reply, Route, Rules, Timestamp};
+use prove_world::worlds::node_dead::Patient;
 use rules_attachdetach::{Action, AttachDetach, Key, Local, Memory, Proof, Reason, View};
 
 use super::Astray;
@@ -36,6 +37,29 @@ impl Astray for CachedInUse {
                 None => Decision::Do(act, why),
             },
             idle => idle,
+        }
+    }
+}
+
+/// Takes the volumes of a node that is said to be out of service, whatever its Lease says.
+pub struct TrustsTaint;
+
+impl Astray for TrustsTaint {
+    type Real = Patient;
+    type Local = Local;
+
+    fn real(local: &Local) -> &Local {
+        local
+    }
+
+    fn decide(_: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
+        match Patient::decide(view, memory) {
+            Decision::Do(Action::ReadLease { .. }, _) => {
+                let (since, read) = (Timestamp(0), Timestamp(1));
+                let dead = Pulse { version: None, renewed: None, lease_millis: 0, since, read, beats: false };
+                AttachDetach::decide(read, view, &Memory { pulse: Some(dead), ..memory.clone() })
+            }
+            other => other,
         }
     }
 }

@@ -20,7 +20,7 @@ use control::{BackOff, Cache, Change, Decision, Outcome, Route, Rules, Timestamp
 
 pub use attacher::{SaysAttached, SaysDetached};
 pub use binding::{BindsTwice, ReleasesBound, TrustsCachedPods};
-pub use detach::{ByName, CachedInUse, Mistaken, ReadsFresh};
+pub use detach::{ByName, CachedInUse, Mistaken, ReadsFresh, TrustsTaint};
 pub use kubelet::{DropsRecord, ForgetsStaged, LeavesDirectories, TakesDownFirst};
 pub use node::{
     Agent, DoesNotReport, DoesNotWait, ForgetsFirst, GrowsAnywhere, GrowsAtOnce, LetsWrite, Misled, NamesVolumes,
