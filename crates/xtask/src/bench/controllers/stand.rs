@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use api::{Kind, names};
@@ -158,7 +158,7 @@ impl Stand {
         })
     }
 
-    fn run(&self, program: &PathBuf, user: &str, mut flags: Vec<String>, has_driver: bool) -> io::Result<Running> {
+    fn run(&self, program: &Path, user: &str, mut flags: Vec<String>, has_driver: bool) -> io::Result<Running> {
         let kubeconfig = self.plane.kubeconfig_of(user).ok_or_else(|| io::Error::other("the user is missing"))?;
         flags.push(format!("--kubeconfig={}", kubeconfig.display()));
         if has_driver {
