@@ -17,7 +17,7 @@ const VOLUMES: usize = 30;
 
 /// Pods with a bound volume each, on node `a`.
 fn crowd() -> Lab<AttachDetach> {
-    let mut lab = Lab::new("n", ());
+    let mut lab = Lab::new("n", crate::Local::default());
     lab.make(&format!(r#"node a @{}="true""#, names::CONTROLLER_MANAGED_ATTACH));
     for number in 0..VOLUMES {
         lab.make(&format!(r#"claim c{number} class="" volume=v{number} modes=["ReadWriteOnce"]"#));

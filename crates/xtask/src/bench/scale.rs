@@ -73,7 +73,7 @@ pub fn run(settings: &Settings) -> io::Result<String> {
     let provisioner = rules_provisioner::Local::new(DRIVER);
     let mut crew = Crew {
         binding: Measured::start(rules_binding::Local::default(), &cache),
-        attachdetach: Measured::start((), &cache),
+        attachdetach: Measured::start(Default::default(), &cache),
         attacher: Measured::start(attacher, &cache),
         provisioner: Measured::start(provisioner, &cache),
     };
@@ -456,7 +456,7 @@ mod tests {
         let settings = Settings { volumes: 60, nodes: 4 };
         let (cache, ..) = fill(&settings).unwrap();
         assert_eq!(Measured::<Binding>::start(Default::default(), &cache).begun, 0);
-        let attaching = Measured::<AttachDetach>::start((), &cache);
+        let attaching = Measured::<AttachDetach>::start(Default::default(), &cache);
         assert_eq!((attaching.begun, attaching.decisions >= 60), (0, true));
         let attacher = rules_attacher::Local { driver: DRIVER.into(), publish_unpublish: true, ..Default::default() };
         let attacher = Measured::<Attacher>::start(attacher, &cache);
