@@ -96,7 +96,7 @@ fn a_report_wakes_the_volume_it_is_about_and_no_other() {
         lab.sync();
         let change = Change { before, after: node(&lab) };
         before = node(&lab);
-        let keys = AttachDetach::wakes(&change, &lab.cache, &());
+        let keys = AttachDetach::wakes(&change, &lab.cache, &crate::Local::default());
         assert_eq!(keys.iter().map(|key| format!("{key}")).collect::<Vec<_>>(), woken, "{status}");
     }
 }
@@ -109,7 +109,8 @@ fn a_driver_wakes_its_volumes_when_it_comes_or_goes_or_attaches_otherwise() {
         let spec = json!({ "attachRequired": required, "storageCapacity": capacity });
         Some(prove_lab::object(Kind::CSIDriver, json!({ "metadata": { "name": DRIVER }, "spec": spec })))
     };
-    let woken = |before, after| AttachDetach::wakes(&Change { before, after }, &lab.cache, &()).len();
+    let woken =
+        |before, after| AttachDetach::wakes(&Change { before, after }, &lab.cache, &crate::Local::default()).len();
     assert_eq!(woken(None, driver(Some(true), false)), VOLUMES);
     assert_eq!(woken(driver(None, false), None), VOLUMES);
     assert_eq!(woken(driver(Some(true), false), driver(Some(false), false)), VOLUMES);

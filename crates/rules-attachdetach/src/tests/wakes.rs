@@ -28,7 +28,7 @@ fn a_pod_wakes_its_volume_on_its_node_coming_and_going() {
     world.make("pod q claim=c");
     world.sync();
     assert!(woken(&world, None, Some(object(&world, Kind::Pod, "q"))).is_empty());
-    assert!(AttachDetach::keys(&world.cache, &()).is_empty());
+    assert!(AttachDetach::keys(&world.cache, &crate::Local::default()).is_empty());
 }
 
 // AD-11, AD-13: a claim that is bound later among them, so that nothing has to be looked at every three minutes.
