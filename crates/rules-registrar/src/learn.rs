@@ -74,8 +74,8 @@ fn take_name(local: &mut Local, at: &At) {
     if local.holder(&name).is_none()
         && let Some(socket) = local.sockets.get_mut(&at.path)
     {
-        // What it was told before does not count any more.
-        (socket.holds, socket.turned_away) = (Some(name), None);
+        // What it was told before does not count any more, and who had the name meanwhile may have changed the entry.
+        (socket.holds, socket.turned_away, socket.listed) = (Some(name), None, false);
     }
 }
 
