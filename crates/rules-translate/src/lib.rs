@@ -43,7 +43,7 @@ mod tests;
 
 pub use error::{Error, Lost, Translated};
 pub use gates::{GATE, GATE_COMPLETE, GateError, Migration, NodeSays, Phase, Served};
-pub use plugin::Plugin;
+pub use plugin::{Plugin, plugin_volume_name};
 
 use alloc::borrow::{Cow, ToOwned};
 use alloc::boxed::Box;

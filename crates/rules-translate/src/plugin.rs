@@ -1,3 +1,5 @@
+use alloc::format;
+use alloc::string::String;
 use core::fmt;
 
 use api::InTreeSource;
@@ -121,6 +123,23 @@ impl Plugin {
             InTreeSource::Several(_) => None,
         }
     }
+}
+
+/// The name under which a node whose plugin serves a volume reports it, as kubelets do; `None` if there is more than one
+/// source.
+pub fn plugin_volume_name(source: &InTreeSource) -> Option<String> {
+    let name = match source {
+        InTreeSource::AwsElasticBlockStore(disk) => disk.volume_id.clone(),
+        InTreeSource::GcePersistentDisk(disk) => disk.pd_name.clone(),
+        InTreeSource::AzureDisk(disk) => disk.disk_uri.clone(),
+        InTreeSource::AzureFile(share) => share.share_name.clone(),
+        InTreeSource::Cinder(disk) => disk.volume_id.clone(),
+        InTreeSource::VsphereVolume(disk) => disk.volume_path.clone(),
+        InTreeSource::PortworxVolume(disk) => disk.volume_id.clone(),
+        InTreeSource::Rbd(image) => format!("{}:{}", image.pool, image.image),
+        InTreeSource::Several(_) => return None,
+    };
+    Plugin::of(source).map(|plugin| format!("{}/{name}", plugin.name()))
 }
 
 impl fmt::Display for Plugin {

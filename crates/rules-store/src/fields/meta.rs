@@ -36,4 +36,7 @@ tables! {
     SECRET_OF = SECRET_REFERENCE {
         honoured name, namespace;
     }
+    LOCAL_SECRET = LOCAL_OBJECT_REFERENCE {
+        honoured name;
+    }
 }

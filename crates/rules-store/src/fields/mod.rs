@@ -9,6 +9,7 @@
 
 mod claim;
 mod container;
+mod in_tree;
 mod judge;
 mod meta;
 mod node;

@@ -2,7 +2,8 @@ use wire::messages::*;
 
 use super::claim::CLAIM_SPEC;
 use super::container::{AMOUNT, FIELD};
-use super::meta::META;
+use super::in_tree::{AZURE, EBS, GCE, POD_CINDER, POD_IMAGE, POD_SHARE, PORTWORX, VSPHERE};
+use super::meta::{LOCAL_SECRET, META};
 use super::tables;
 
 tables! {
@@ -18,8 +19,15 @@ tables! {
         honoured ephemeral: "A claim that is made for the pod and goes with it." => EPHEMERAL;
         honoured csi: "A volume that a CSI driver makes for this pod alone." => INLINE;
         refused image, gitRepo: "nothing is fetched from elsewhere here; use persistentVolumeClaim or emptyDir";
-        refused gcePersistentDisk, awsElasticBlockStore, nfs, iscsi, glusterfs, rbd, flexVolume, cinder, cephfs,
-            flocker, fc, azureFile, vsphereVolume, quobyte, azureDisk, photonPersistentDisk, portworxVolume, scaleIO,
+        honoured gcePersistentDisk: "A disk for driver pd.csi.storage.gke.io." => GCE;
+        honoured awsElasticBlockStore: "A disk for driver ebs.csi.aws.com." => EBS;
+        honoured azureDisk: "A disk for driver disk.csi.azure.com." => AZURE;
+        honoured azureFile: "A share for driver file.csi.azure.com." => POD_SHARE;
+        honoured cinder: "A volume for driver cinder.csi.openstack.org." => POD_CINDER;
+        honoured vsphereVolume: "A disk for driver csi.vsphere.vmware.com." => VSPHERE;
+        honoured portworxVolume: "A volume for driver pxd.portworx.com." => PORTWORX;
+        honoured rbd: "An image for driver rbd.csi.ceph.com, with the gate CSIMigrationRBD on." => POD_IMAGE;
+        refused nfs, iscsi, glusterfs, flexVolume, cephfs, flocker, fc, quobyte, photonPersistentDisk, scaleIO,
             storageos: "the node agent mounts volumes of CSI drivers alone; use persistentVolumeClaim";
     }
     POD_CLAIM = PERSISTENT_VOLUME_CLAIM_VOLUME_SOURCE {
@@ -31,10 +39,7 @@ tables! {
         honoured readOnly: "Whether no container may write.";
         honoured fsType: "The filesystem it gets.";
         honoured volumeAttributes: "What the driver is told.";
-        honoured nodePublishSecretRef: "Sent along when it is made; a secret in the pod's namespace." => SECRET_HERE;
-    }
-    SECRET_HERE = LOCAL_OBJECT_REFERENCE {
-        honoured name;
+        honoured nodePublishSecretRef: "Sent along when it is made; a secret in the pod's namespace." => LOCAL_SECRET;
     }
     MAP_FILES = CONFIG_MAP_VOLUME_SOURCE {
         honoured name, optional, defaultMode;

@@ -251,3 +251,48 @@ fn lines_tell_paths_and_what_passes() {
     assert_eq!(line("spec.nodeSelector").standing, FieldStanding::Honoured);
     assert!(!lines.iter().any(|line| line.path.starts_with("status") || line.path.contains("livenessProbe.grpc.")));
 }
+
+// S4-6: what a CSI driver has taken over is taken as it is, of volumes and of pods, and no warning says that it does not
+// work; a source that lacks its disk, or one of no driver, is not.
+#[test]
+fn s4_6_in_tree_sources_are_taken_as_they_are() {
+    let sources = [
+        json!({ "gcePersistentDisk": { "pdName": "d", "fsType": "ext4", "partition": 1, "readOnly": true } }),
+        json!({ "awsElasticBlockStore": { "volumeID": "vol-1" } }),
+        json!({ "azureDisk": { "diskName": "d", "diskURI": "/u/d", "kind": "Managed" } }),
+        json!({ "azureFile": { "secretName": "s", "shareName": "x" } }),
+        json!({ "cinder": { "volumeID": "c" } }),
+        json!({ "vsphereVolume": { "volumePath": "[d] v.vmdk" } }),
+        json!({ "portworxVolume": { "volumeID": "p" } }),
+        json!({ "rbd": { "image": "i", "pool": "p", "secretRef": { "name": "s" } } }),
+    ];
+    let mut store = store();
+    for (at, source) in sources.iter().enumerate() {
+        let (name, source) = (format!("v{at}"), source.as_object().unwrap());
+        let mut spec = json!({ "capacity": { "storage": "1Gi" }, "accessModes": ["ReadWriteOnce"] });
+        spec.as_object_mut().unwrap().extend(source.clone());
+        let volume = json!({ "metadata": { "name": name }, "spec": spec });
+        assert_eq!(create(&mut store, Kind::PersistentVolume, volume, JUDGED), Ok(vec![]), "{source:?}");
+        let mut held = json!({ "name": "data" });
+        held.as_object_mut().unwrap().extend(source.clone());
+        let spec = json!({ "containers": [{ "name": "c", "image": "host" }], "volumes": [held] });
+        let pod = json!({ "metadata": { "name": name }, "spec": spec });
+        assert_eq!(create(&mut store, Kind::Pod, pod, JUDGED), Ok(vec![]), "{source:?}");
+
+        let (plugin, _) = source.iter().next().unwrap();
+        let mut empty = json!({ "capacity": { "storage": "1Gi" }, "accessModes": ["ReadWriteOnce"] });
+        empty[plugin] = json!({});
+        let volume = json!({ "metadata": { "name": "empty" }, "spec": empty });
+        let failure = create(&mut store, Kind::PersistentVolume, volume, JUDGED).unwrap_err();
+        assert!(format!("{failure:?}").contains(&format!("spec.{plugin}.")), "{failure:?}");
+        let spec = json!({ "containers": [{ "name": "c", "image": "host" }], "volumes": [{ "name": "v", plugin: {} }] });
+        let pod = json!({ "metadata": { "name": "empty" }, "spec": spec });
+        assert!(create(&mut store, Kind::Pod, pod, JUDGED).is_err(), "{plugin}");
+    }
+    // What the driver cannot be told is said.
+    let spec = json!({ "capacity": { "storage": "1Gi" }, "accessModes": ["ReadWriteOnce"],
+        "rbd": { "image": "i", "keyring": "k" } });
+    let volume = json!({ "metadata": { "name": "w" }, "spec": spec });
+    let warnings = create(&mut store, Kind::PersistentVolume, volume, JUDGED).unwrap();
+    assert!(warnings.len() == 1 && warnings[0].starts_with("spec.rbd.keyring"), "{warnings:?}");
+}

@@ -1,5 +1,6 @@
 use wire::messages::*;
 
+use super::in_tree::{AZURE, CINDER, EBS, GCE, IMAGE, PORTWORX, SHARE, VSPHERE};
 use super::meta::{META, OBJECT, SECRET_OF};
 use super::tables;
 
@@ -21,8 +22,15 @@ tables! {
         honoured nodeAffinity: "The nodes that can reach it." => REACH;
         honoured volumeAttributesClassName: "The VolumeAttributesClass whose parameters it has.";
         honoured csi: "The volume of a CSI driver." => CSI;
-        warned gcePersistentDisk, awsElasticBlockStore, hostPath, glusterfs, nfs, rbd, iscsi, cinder, cephfs, fc,
-            flocker, flexVolume, azureFile, vsphereVolume, quobyte, azureDisk, photonPersistentDisk, portworxVolume,
+        honoured gcePersistentDisk: "A disk for driver pd.csi.storage.gke.io." => GCE;
+        honoured awsElasticBlockStore: "A disk for driver ebs.csi.aws.com." => EBS;
+        honoured azureDisk: "A disk for driver disk.csi.azure.com." => AZURE;
+        honoured azureFile: "A share for driver file.csi.azure.com." => SHARE;
+        honoured cinder: "A volume for driver cinder.csi.openstack.org." => CINDER;
+        honoured vsphereVolume: "A disk for driver csi.vsphere.vmware.com." => VSPHERE;
+        honoured portworxVolume: "A volume for driver pxd.portworx.com." => PORTWORX;
+        honoured rbd: "An image for driver rbd.csi.ceph.com, with the gate CSIMigrationRBD on." => IMAGE;
+        warned hostPath, glusterfs, nfs, iscsi, cephfs, fc, flocker, flexVolume, quobyte, photonPersistentDisk,
             scaleIO, local, storageos: "the node agent mounts volumes of CSI drivers alone, so a pod that uses this \
             one waits; use csi";
     }

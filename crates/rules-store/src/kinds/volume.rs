@@ -4,7 +4,7 @@ use api::{Time, names};
 use serde_json::Value;
 
 use super::claim::VOLUME_MODES;
-use super::{KindRules, default};
+use super::{KindRules, default, pod};
 use crate::table::{AGE, NAME, access_modes, class_name, or, phase, show, text, wide};
 use crate::validate::{Report, check_access_modes};
 use crate::{FieldProblem, meta};
@@ -84,6 +84,7 @@ fn validate(report: &mut Report, object: &Value) {
         report.driver(&object["spec"]["csi"]["driver"], "spec.csi.driver");
         report.need(object, "spec.csi.volumeHandle");
     }
+    pod::in_tree(report, "spec", &object["spec"]);
     if object["spec"]["local"].is_object() && !object["spec"]["nodeAffinity"].is_object() {
         report.required("spec.nodeAffinity", "a local volume must say which node it is on");
     }

@@ -6,7 +6,7 @@ use api::{PersistentVolume, Value, names};
 use serde_json::json;
 
 use super::{inline, lost, sentence, volume};
-use crate::{Error, Plugin, as_csi, inline_to_csi, inline_to_in_tree, repair_handle, same_volume};
+use crate::{Error, Plugin, as_csi, inline_to_csi, inline_to_in_tree, plugin_volume_name, repair_handle, same_volume};
 use crate::{volume_to_csi, volume_to_in_tree};
 
 fn pv(source: Value) -> PersistentVolume {
@@ -57,6 +57,25 @@ fn there_and_back_is_the_same() {
         let again = volume_to_in_tree(&seen.object).unwrap();
         assert_eq!((again.object, again.lost.len()), (there, 0), "{source}");
     }
+}
+
+// S4-33: the names that nodes report for volumes that their plugins serve are those of kubelets.
+#[test]
+fn plugins_have_names_of_their_own_for_volumes() {
+    let name = |source: Value| plugin_volume_name(pv(source).spec.in_tree.as_deref().unwrap());
+    for (source, expected) in [
+        (json!({ "awsElasticBlockStore": { "volumeID": "aws://z/vol-1" } }), "kubernetes.io/aws-ebs/aws://z/vol-1"),
+        (json!({ "gcePersistentDisk": { "pdName": "d" } }), "kubernetes.io/gce-pd/d"),
+        (json!({ "azureDisk": { "diskName": "d", "diskURI": "/u/d" } }), "kubernetes.io/azure-disk//u/d"),
+        (json!({ "azureFile": { "secretName": "s", "shareName": "x" } }), "kubernetes.io/azure-file/x"),
+        (json!({ "cinder": { "volumeID": "c" } }), "kubernetes.io/cinder/c"),
+        (json!({ "vsphereVolume": { "volumePath": "p" } }), "kubernetes.io/vsphere-volume/p"),
+        (json!({ "portworxVolume": { "volumeID": "p" } }), "kubernetes.io/portworx-volume/p"),
+        (json!({ "rbd": { "image": "i", "pool": "p" } }), "kubernetes.io/rbd/p:i"),
+    ] {
+        assert_eq!(name(source).as_deref(), Some(expected));
+    }
+    assert_eq!(name(json!({ "cinder": { "volumeID": "c" }, "rbd": { "image": "i" } })), None);
 }
 
 // S4-13: handles are the same every time, and another volume has another one.

@@ -7,6 +7,8 @@ mod table;
 mod tolerate;
 mod validate;
 
+pub(super) use sources::in_tree;
+
 use serde_json::Value;
 
 use super::{KindRules, default};

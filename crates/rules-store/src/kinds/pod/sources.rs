@@ -23,6 +23,7 @@ const OF_VARIABLES: [&str; 6] =
 pub(super) fn volume(report: &mut Report, path: &str, volume: &Value) {
     named(report, &format!("{path}.configMap"), &volume["configMap"], "name");
     named(report, &format!("{path}.secret"), &volume["secret"], "secretName");
+    in_tree(report, path, volume);
     for source in ["configMap", "secret"] {
         files(report, &format!("{path}.{source}"), &volume[source]);
     }
@@ -50,6 +51,24 @@ pub(super) fn volume(report: &mut Report, path: &str, volume: &Value) {
     {
         let message = "SizeLimit field must be a valid resource quantity";
         report.add(format!("{path}.emptyDir.sizeLimit"), FieldProblem::Forbidden, message);
+    }
+}
+
+/// What a source of an in-tree plugin must say, in a volume and in a pod alike.
+pub(crate) fn in_tree(report: &mut Report, path: &str, volume: &Value) {
+    for (source, field) in [
+        ("gcePersistentDisk", "pdName"),
+        ("awsElasticBlockStore", "volumeID"),
+        ("azureDisk", "diskName"),
+        ("azureDisk", "diskURI"),
+        ("azureFile", "secretName"),
+        ("azureFile", "shareName"),
+        ("cinder", "volumeID"),
+        ("vsphereVolume", "volumePath"),
+        ("portworxVolume", "volumeID"),
+        ("rbd", "image"),
+    ] {
+        named(report, &format!("{path}.{source}"), &volume[source], field);
     }
 }
 
