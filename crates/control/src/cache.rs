@@ -5,7 +5,7 @@ use core::hash::{Hash, Hasher};
 
 use api::{Kind, Object, ObjectKey};
 
-use crate::index::{Index, each_term};
+use crate::index::{HandleOf, Index, each_term};
 use crate::reads::Reads;
 use crate::shelf::Shelf;
 use crate::{Fold, Rules};
@@ -29,6 +29,8 @@ pub struct Cache {
     /// moment must not bring them back (reliability 104).
     gone: BTreeMap<(Kind, ObjectKey), String>,
     reads: Reads,
+    /// Under which `driver^handle` a volume without a CSI source is found.
+    handle_of: Option<HandleOf>,
 }
 
 /// Caches are the same if they hold the same, wherever they hold it.
@@ -69,6 +71,26 @@ impl Change {
 }
 
 impl Cache {
+    /// An empty cache for these rules.
+    pub fn of<R: Rules>() -> Cache {
+        Cache { handle_of: R::HANDLE_OF, ..Cache::default() }
+    }
+
+    /// Finds volumes of in-tree plugins by their translated handles from now on, those that it holds already too
+    /// (S4-13).
+    pub fn translate(&mut self, handle_of: HandleOf) {
+        if self.handle_of.replace(handle_of).is_some() {
+            return; // All rules that translate do it alike.
+        }
+        for (_, place) in self.places.get(&Kind::PersistentVolume).into_iter().flatten() {
+            if let Some(volume) = self.shelf.get(*place) {
+                each_term(&volume, Some(handle_of), |index, term| {
+                    self.index.insert((index, term.hash(), *place));
+                });
+            }
+        }
+    }
+
     /// A watch says the object is now like this.
     pub fn set(&mut self, object: Object) -> Option<Change> {
         let version = object.meta().version();
@@ -152,7 +174,7 @@ impl Cache {
         }
         let before = held.and_then(|held| self.take(&key, held).before);
         let place = self.shelf.put(object.clone());
-        each_term(&object, |index, term| {
+        each_term(&object, self.handle_of, |index, term| {
             self.index.insert((index, term.hash(), place));
         });
         self.places.entry(kind).or_default().insert(key, place);
@@ -163,7 +185,7 @@ impl Cache {
     fn take(&mut self, key: &ObjectKey, held: Object) -> Change {
         if let Some(place) = self.places.get_mut(&held.kind()).and_then(|places| places.remove(key)) {
             self.shelf.free(place);
-            each_term(&held, |index, term| {
+            each_term(&held, self.handle_of, |index, term| {
                 self.index.remove(&(index, term.hash(), place));
             });
         }
@@ -213,7 +235,7 @@ impl Cache {
         let found = self.index.range((index, hash, 0)..=(index, hash, u32::MAX));
         let objects = found.filter_map(|(_, _, place)| self.look(*place));
         // Another term may have the same hash.
-        let mut meant: Vec<Object> = objects.filter(|object| index.lists(object, term)).collect();
+        let mut meant: Vec<Object> = objects.filter(|object| index.lists(object, term, self.handle_of)).collect();
         sort_by_key(&mut meant);
         meant.into_iter()
     }
@@ -367,6 +389,41 @@ mod tests {
         cache.set(volume("b", 2));
         assert_eq!(cache.volumes_by_claim("n/a").count(), 0);
         assert_eq!(cache.volumes_by_claim("n/b").count(), 1);
+    }
+
+    // S4-13: a volume of an in-tree plugin is found by the handle that its driver knows it by, and only where somebody
+    // translates; one that cannot be translated is found by no handle.
+    #[test]
+    fn volumes_are_found_by_their_translated_handles() {
+        let volume = |name: &str, disk: &str, version: u64| -> Object {
+            let metadata = Meta { resource_version: ResourceVersion(alloc::format!("{version}")), ..Meta::named(name) };
+            let mut volume = PersistentVolume { metadata, ..Default::default() };
+            let disk = api::GcePersistentDisk { pd_name: disk.into(), ..Default::default() };
+            volume.spec.in_tree = Some(alloc::boxed::Box::new(api::InTreeSource::GcePersistentDisk(disk)));
+            volume.into()
+        };
+        fn handle_of(volume: &PersistentVolume) -> Option<String> {
+            match volume.spec.in_tree.as_deref() {
+                Some(api::InTreeSource::GcePersistentDisk(disk)) if !disk.pd_name.is_empty() => {
+                    Some(alloc::format!("d^{}", disk.pd_name))
+                }
+                Some(_) | None => None,
+            }
+        }
+        let found = |cache: &Cache, handle: &str| -> Vec<String> {
+            cache.volumes_by_handle(handle).map(|volume| volume.metadata.name.clone()).collect()
+        };
+        let mut cache = Cache::default();
+        cache.set(volume("a", "disk-1", 1));
+        assert!(found(&cache, "d^disk-1").is_empty());
+        cache.translate(handle_of);
+        cache.set(volume("b", "", 2));
+        cache.set(volume("c", "disk-1", 3));
+        assert_eq!(found(&cache, "d^disk-1"), ["a", "c"]);
+        cache.set(volume("a", "disk-2", 4));
+        assert_eq!((found(&cache, "d^disk-1"), found(&cache, "d^disk-2")), (["c".into()].into(), ["a".into()].into()));
+        cache.remove(&volume("c", "disk-1", 5));
+        assert!(found(&cache, "d^disk-1").is_empty());
     }
 
     // A volume's nodes are found without looking through all of them, whichever list of their status names it.

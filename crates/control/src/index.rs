@@ -11,6 +11,9 @@ use api::{
 
 use crate::Cache;
 
+/// The `driver^handle` of a volume of an in-tree plugin, as its CSI driver knows it; `None` if it has none.
+pub type HandleOf = fn(&PersistentVolume) -> Option<String>;
+
 /// A way to look objects up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Index {
@@ -34,7 +37,7 @@ pub enum Index {
     FreeVolumeByClass,
     /// Volumes that are not bound or are being deleted, by class.
     LooseVolumeByClass,
-    /// Volumes by `driver^handle`.
+    /// Volumes by `driver^handle`, those of in-tree plugins by their translated one.
     VolumeByHandle,
     /// Attachments by volume.
     AttachmentByVolume,
@@ -63,9 +66,9 @@ impl Index {
     }
 
     /// It lists this object under this term.
-    pub(crate) fn lists(self, object: &Object, term: &str) -> bool {
+    pub(crate) fn lists(self, object: &Object, term: &str, handle_of: Option<HandleOf>) -> bool {
         let mut listed = false;
-        each_term(object, |by, found| listed |= by == self && found.is(term));
+        each_term(object, handle_of, |by, found| listed |= by == self && found.is(term));
         listed
     }
 }
@@ -170,7 +173,7 @@ impl Term<'_> {
 }
 
 /// Every way an object is found, told one by one: most changes change none of them, so that nothing is made for them.
-pub(crate) fn each_term(object: &Object, mut tell: impl FnMut(Index, &Term<'_>)) {
+pub(crate) fn each_term(object: &Object, handle_of: Option<HandleOf>, mut tell: impl FnMut(Index, &Term<'_>)) {
     match object {
         Object::Pod(pod) => {
             for claim in pod.claim_names() {
@@ -202,6 +205,8 @@ pub(crate) fn each_term(object: &Object, mut tell: impl FnMut(Index, &Term<'_>))
             }
             if let Some(csi) = &volume.spec.csi {
                 tell(Index::VolumeByHandle, &Term(&[&csi.driver, "^", &csi.volume_handle]));
+            } else if let Some(handle) = volume.spec.in_tree.as_ref().and(handle_of).and_then(|handle| handle(volume)) {
+                tell(Index::VolumeByHandle, &Term(&[&handle]));
             }
         }
         Object::VolumeAttachment(attachment) => {

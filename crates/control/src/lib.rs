@@ -44,7 +44,7 @@ pub use effect::{Effect, Endpoint, Outcome, Refusal, Reply, TokenWish};
 pub use election::{Election, ElectionStep, LeaseConfig, LeaseRead};
 pub use engine::{Doing, Ended, Engine, Explanation, Fold, Next, Verdict};
 pub use failed_secrets::FailedSecrets;
-pub use index::Index;
+pub use index::{HandleOf, Index};
 pub use pulse::{Pulse, PulseVerdict};
 pub use queue::{BEGUN, Queue};
 pub use reason::Reason;

@@ -6,7 +6,7 @@ use core::hash::Hash;
 use api::{Kind, ObjectRef};
 
 use crate::route::{self, Kinds, Route};
-use crate::{Attempt, BackOff, Cache, Change, Decision, Effect, Lane, Outcome, Reason, Timestamp, Why};
+use crate::{Attempt, BackOff, Cache, Change, Decision, Effect, HandleOf, Lane, Outcome, Reason, Timestamp, Why};
 
 /// A controller, as pure functions.
 ///
@@ -67,6 +67,9 @@ pub trait Rules: Sized + 'static {
     fn back_off(_local: &Self::Local) -> BackOff {
         BackOff::default()
     }
+
+    /// How it finds volumes of in-tree plugins by a driver's handle, if it does; all rules that do it do it alike.
+    const HANDLE_OF: Option<HandleOf> = None;
 
     /// The object a key is about.
     fn object(key: &Self::Key) -> ObjectRef;

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 use std::sync::{PoisonError, RwLock, Weak};
 
 use api::{Kind, Object, ObjectKey};
-use control::{Cache, Change, Fold};
+use control::{Cache, Change, Fold, Rules};
 use tokio::sync::Notify;
 
 /// The API objects this process has seen, and the controllers that hear of changes.
@@ -20,6 +20,13 @@ pub trait Listener: Send + Sync {
 }
 
 impl SharedCache {
+    /// Finds volumes as these rules do.
+    pub fn read_as<R: Rules>(&self) {
+        if let Some(handle_of) = R::HANDLE_OF {
+            self.cache.write().unwrap_or_else(PoisonError::into_inner).translate(handle_of);
+        }
+    }
+
     /// Tells `listener` of every change from now on, until its last owner drops it.
     pub fn listen(&self, listener: Weak<dyn Listener>) {
         let mut listeners = self.listeners.write().unwrap_or_else(PoisonError::into_inner);

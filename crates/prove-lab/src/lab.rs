@@ -59,7 +59,7 @@ impl<R: Rules> Lab<R> {
     pub fn new(namespace: &'static str, local: R::Local) -> Lab<R> {
         let mut lab = Lab {
             store: Store::new(),
-            cache: Cache::default(),
+            cache: Cache::of::<R>(),
             engine: Engine::new(local),
             now: Timestamp(1_900_000_000_000),
             namespace,
@@ -230,7 +230,7 @@ impl<R: Rules> Lab<R> {
         let under_way = self.engine.under_way().map(|(_, doing)| doing.action.effect());
         self.late.extend(under_way.filter(|effect| matches!(effect, Effect::Write(_) | Effect::Call { .. })));
         self.engine = Engine::new(local);
-        self.cache = Cache::default();
+        self.cache = Cache::of::<R>();
         self.sync();
         self.cache.checked::<R, _>(|cache| self.engine.wake_all(self.now, cache));
     }

@@ -300,7 +300,7 @@ impl<R: Rules> Member for Instance<R> {
 
     fn restart(&mut self, cluster: &Cluster, truth: &Truth) {
         self.held.clear();
-        let mut cache = Cache::default();
+        let mut cache = Cache::of::<R>();
         let mut pieces = BTreeMap::new();
         for kind in R::watches() {
             let objects: Vec<_> = cluster.all(*kind).map(|held| held.object.clone()).collect();

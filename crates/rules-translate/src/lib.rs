@@ -219,6 +219,14 @@ pub fn same_volume(driver: &str, one: &str, other: &str) -> bool {
     one == other || (driver == Plugin::GcePd.driver() && gce_pd::same_disk(one, other))
 }
 
+/// `driver^handle` of a volume of an in-tree plugin, as its driver knows it, whether or not the plugin is left to the
+/// driver; `None` of all others, and of one that cannot be translated (S4-13).
+pub fn handle_of(volume: &PersistentVolume) -> Option<String> {
+    volume.spec.in_tree.as_ref()?;
+    let csi = volume_to_csi(volume).ok()?.object.spec.csi?;
+    Some(format!("{}^{}", csi.driver, csi.volume_handle))
+}
+
 /// The plugin a volume belongs to.
 pub fn plugin_of(volume: &PersistentVolume) -> Option<Plugin> {
     volume.spec.in_tree.as_deref().and_then(Plugin::of)

@@ -102,6 +102,7 @@ impl<'a, R: Narrate> Addition<'a, R> {
     pub fn start(mut self) -> Arc<Controller<R>> {
         let needed = self.watch();
         let manager = self.manager;
+        manager.cache.read_as::<R>();
         let hands = SharedHands {
             kube: self.kube,
             drivers: manager.drivers.clone(),
