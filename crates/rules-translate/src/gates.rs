@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use api::PersistentVolume;
+use api::{CSINode, PersistentVolume, names};
 
 use crate::{Error, Plugin};
 
@@ -236,8 +236,15 @@ pub enum NodeSays<'a> {
     Annotation(Option<&'a str>),
 }
 
-impl NodeSays<'_> {
-    fn leaves_to_csi(self, plugin: Plugin) -> bool {
+impl<'a> NodeSays<'a> {
+    /// What the node's CSINode says, if there is one.
+    pub fn of(csi_node: Option<&'a CSINode>) -> NodeSays<'a> {
+        csi_node
+            .map_or(NodeSays::Nothing, |node| NodeSays::Annotation(node.metadata.annotation(names::MIGRATED_PLUGINS)))
+    }
+
+    /// Its volumes of this plugin are for the CSI driver.
+    pub fn leaves_to_csi(self, plugin: Plugin) -> bool {
         match self {
             NodeSays::Nothing | NodeSays::Annotation(None) => false,
             NodeSays::Annotation(Some(list)) => list.split(',').any(|name| name.trim() == plugin.name()),
