@@ -2,7 +2,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use api::{AttachedVolume, Kind, Object, ObjectRef, Seen, Value, Write, names};
+use api::{AttachedVolume, AttachmentSource, Kind, Object, ObjectRef, Seen, Value, Write, names};
 use control::{Attempt, Effect, News, Outcome, Permission, Reply};
 use serde_json::json;
 
@@ -17,8 +17,8 @@ pub enum Action {
         attachment: String,
         /// The driver that attaches.
         driver: String,
-        /// The PersistentVolume's name.
-        volume: String,
+        /// The PersistentVolume's name, or the volume itself.
+        source: AttachmentSource,
         /// The node's name.
         node: String,
     },
@@ -39,8 +39,8 @@ pub enum Action {
         node: Seen,
         /// The whole list as it will be.
         list: Vec<AttachedVolume>,
-        /// The name under which the node reports the volume.
-        unique_name: String,
+        /// The names under which the node may report the volume.
+        names: Vec<String>,
         /// The attachments the answer may be a proof for.
         attachments: Vec<Seen>,
     },
@@ -49,8 +49,8 @@ pub enum Action {
     Fence {
         /// The node as it was seen.
         node: Seen,
-        /// The name under which the node reports the volume.
-        unique_name: String,
+        /// The names under which the node may report the volume.
+        names: Vec<String>,
         /// The attachments the answer may be a proof for.
         attachments: Vec<Seen>,
     },
@@ -72,8 +72,8 @@ pub enum Action {
         used: Vec<String>,
         /// The PersistentVolume's name.
         volume: String,
-        /// The name under which the node reports the volume.
-        unique_name: String,
+        /// The names under which the node may report the volume.
+        names: Vec<String>,
         /// The attachments the answer may be a proof for.
         attachments: Vec<Seen>,
         /// Somebody has said that the node is out of service; if not, its time is up.
@@ -109,8 +109,8 @@ impl control::Action for Action {
 
     fn effect(&self) -> Effect {
         match self {
-            Action::Create { attachment, driver, volume, node } => {
-                Effect::Write(create(attachment, driver, volume, node))
+            Action::Create { attachment, driver, source, node } => {
+                Effect::Write(create(attachment, driver, source, node))
             }
             Action::Adopt(attachment) => Effect::Write(mark(attachment, names::ATTACHMENT_ADOPTED)),
             Action::Report { node, list, .. } | Action::Unreport { node, list, .. } => {
@@ -161,7 +161,7 @@ impl control::Action for Action {
     }
 }
 
-fn create(attachment: &str, driver: &str, volume: &str, node: &str) -> Write {
+fn create(attachment: &str, driver: &str, source: &AttachmentSource, node: &str) -> Write {
     let kind = Kind::VolumeAttachment;
     Write::Create {
         target: ObjectRef::cluster(kind, attachment),
@@ -169,7 +169,7 @@ fn create(attachment: &str, driver: &str, volume: &str, node: &str) -> Write {
             "apiVersion": kind.api_version(),
             "kind": kind.name(),
             "metadata": { "name": attachment },
-            "spec": { "attacher": driver, "nodeName": node, "source": { "persistentVolumeName": volume } },
+            "spec": { "attacher": driver, "nodeName": node, "source": source },
         }),
     }
 }

@@ -4,9 +4,10 @@ use alloc::vec::Vec;
 
 use api::{AttachedVolume, ObjectKey};
 use control::{Decision, Timestamp, Why};
+use rules_translate::Plugin;
 
 use crate::detach::{unreport, unwanted};
-use crate::{Action, Attachment, HolderEvidence, Memory, NodeFacts, Pair, Reason, Rival, Unwanted, View, Want};
+use crate::{Action, Attachment, HolderEvidence, Key, Memory, NodeFacts, Pair, Reason, Rival, Unwanted, View, Want};
 
 pub(crate) fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
     match view {
@@ -24,6 +25,14 @@ pub(crate) fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<A
         View::NotCsi(key) => {
             Decision::Rest(Why::settled(Reason::NotCsi, format!("volume {} has no CSI driver", key.volume)))
         }
+        View::Unattachable { key, problem, wanted: true } => {
+            waiting(Reason::Unattachable, format!("volume {} cannot be attached: {problem}", key.volume))
+        }
+        View::Unattachable { key, wanted: false, .. } => Decision::Rest(Why::settled(
+            Reason::NotWanted,
+            format!("no pod on node {} uses volume {}", key.node, key.volume),
+        )),
+        View::ServedByPlugin(key, plugin) => Decision::Rest(by_plugin(key, *plugin)),
         View::Pair(pair) => plan(now, pair, memory),
     }
 }
@@ -31,7 +40,8 @@ pub(crate) fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<A
 fn plan(now: Timestamp, pair: &Pair, memory: &Memory) -> Decision<Action, Reason> {
     match (&pair.want, &pair.node) {
         (Want::Wanted(pod), Some(node)) => wanted(pair, node, pod, memory),
-        (Want::Wanted(_), None) => unwanted(now, pair, Unwanted::NodeGone, memory),
+        (Want::Disputed(_, plugin), Some(node)) => disputed(pair, node, *plugin),
+        (Want::Wanted(_) | Want::Disputed(..), None) => unwanted(now, pair, Unwanted::NodeGone, memory),
         (Want::Unwanted(reason), _) => unwanted(now, pair, *reason, memory),
     }
 }
@@ -50,6 +60,15 @@ fn wanted(pair: &Pair, node: &NodeFacts, pod: &ObjectKey, memory: &Memory) -> De
     // While a proof is held a deletion may be on its way. Adopting stops it and drops the proof.
     if let (Some(_), Some(attachment)) = (&memory.proof, pair.attachments.first()) {
         return adopt(attachment);
+    }
+    if node.held_by_plugin && !pair.is_reported() {
+        return waiting(
+            Reason::PluginHolds,
+            format!(
+                "node {} still uses volume {} by its in-tree plugin, and leaves the plugin to driver {}: drain the node",
+                key.node, key.volume, pair.driver
+            ),
+        );
     }
     let Some(proper) = pair.proper() else {
         return not_reported(pair, node, || create(pair, node, pod));
@@ -73,6 +92,29 @@ fn wanted(pair: &Pair, node: &NodeFacts, pod: &ObjectKey, memory: &Memory) -> De
             ),
         ),
     }
+}
+
+/// S4-33: the plugin cares for the volume here. Whatever attaches it is not this controller.
+pub(crate) fn by_plugin(key: &Key, plugin: Plugin) -> Why<Reason> {
+    Why::settled(Reason::ServedByPlugin, format!("{plugin} serves volume {} on node {}", key.volume, key.node))
+}
+
+/// S4-32, the row of errors: nobody attaches the volume until the user decides. What is attached already stays.
+fn disputed(pair: &Pair, node: &NodeFacts, plugin: Plugin) -> Decision<Action, Reason> {
+    let (key, gate) = (&pair.key, plugin.gate());
+    if pair.is_reported() && pair.proper().is_some_and(|proper| proper.attached && !proper.deleting) {
+        return Decision::Rest(Why::settled(Reason::Attached, format!("{key} is attached and reported to the node")));
+    }
+    not_reported(pair, node, || {
+        waiting(
+            Reason::Disputed,
+            format!(
+                "nobody attaches volume {}: node {} leaves volumes of {plugin} to driver {}, and the controllers have \
+                 {gate} off; switch it on for the controllers, or drain the node and switch it off there",
+                key.volume, key.node, pair.driver
+            ),
+        )
+    })
 }
 
 /// Takes a report back that should not be there, and goes on once it is not.
@@ -102,7 +144,7 @@ fn create(pair: &Pair, node: &NodeFacts, pod: &ObjectKey) -> Decision<Action, Re
         Action::Create {
             attachment: pair.attachment_name.clone(),
             driver: pair.driver.clone(),
-            volume: key.volume.clone(),
+            source: pair.source.clone(),
             node: key.node.clone(),
         },
         Why::waiting(

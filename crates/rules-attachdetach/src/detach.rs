@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use api::{AttachedVolume, Seen};
 use control::{Decision, Pulse, PulseVerdict, Timestamp, Why};
 
-use crate::decide::waiting;
+use crate::decide::{by_plugin, waiting};
 use crate::force::{self, ForcePolicy};
 use crate::{Action, Attachment, Memory, NodeFacts, Pair, Reason, Unwanted};
 
@@ -29,11 +29,7 @@ pub(crate) fn unwanted(now: Timestamp, pair: &Pair, reason: Unwanted, memory: &M
         (Some(node), Some(attachment)) => match memory.allows(Some(node.seen.uid.as_str()), attachment) {
             true => delete(pair, attachment),
             false => Decision::Do(
-                Action::Fence {
-                    node: node.seen.clone(),
-                    unique_name: pair.unique_name.clone(),
-                    attachments: pair.staying(),
-                },
+                Action::Fence { node: node.seen.clone(), names: pair.names(), attachments: pair.staying() },
                 Why::waiting(
                     Reason::Fencing,
                     format!("making sure that node {} does not use volume {}", pair.key.node, pair.key.volume),
@@ -90,9 +86,9 @@ fn force(now: Timestamp, pair: &Pair, node: &NodeFacts, memory: &Memory) -> Deci
             Action::ForceRelease {
                 node: node.seen.clone(),
                 list: without(node, &pair.unique_name),
-                used: node.used.iter().filter(|used| **used != pair.unique_name).cloned().collect(),
+                used: node.used.iter().filter(|used| !pair.names().contains(used)).cloned().collect(),
                 volume: volume.clone(),
-                unique_name: pair.unique_name.clone(),
+                names: pair.names(),
                 attachments: pair.staying(),
                 out_of_service: pair.force == ForcePolicy::OutOfService,
                 evidence: evidence(),
@@ -130,6 +126,7 @@ fn nothing_to_ask_for(pair: &Pair, reason: Unwanted) -> Decision<Action, Reason>
             Why::settled(Reason::NoAttachRequired, format!("driver {} needs no attachments", pair.driver))
         }
         Unwanted::NodeGone => Why::settled(Reason::NodeGone, format!("node {} does not exist", key.node)),
+        Unwanted::ServedByPlugin(plugin) => by_plugin(key, plugin),
         Unwanted::VolumeGone => Why::settled(Reason::VolumeGone, format!("volume {} does not exist", key.volume)),
     })
 }
@@ -139,7 +136,7 @@ pub(crate) fn unreport(pair: &Pair, node: &NodeFacts) -> Decision<Action, Reason
         Action::Unreport {
             node: node.seen.clone(),
             list: without(node, &pair.unique_name),
-            unique_name: pair.unique_name.clone(),
+            names: pair.names(),
             attachments: pair.staying(),
         },
         Why::waiting(

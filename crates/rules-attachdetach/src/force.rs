@@ -6,6 +6,7 @@ use alloc::string::String;
 
 use api::{Node, ObjectKey, names};
 use control::{Cache, Pulse};
+use rules_translate::Migration;
 
 /// Whether a volume may be taken from a node without the node's word.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -26,6 +27,8 @@ pub struct Local {
     /// Volumes whose class says nothing about it may leave a dead node that has shown no sign of life for so many
     /// milliseconds; never without.
     pub force_after: Option<u64>,
+    /// How far the migration of each in-tree plugin has come.
+    pub migration: Migration,
 }
 
 /// What may be done about the volumes of a class on a node.

@@ -6,8 +6,8 @@
 //!
 //! Owns: VolumeAttachment objects (creation, deletion, the adoption mark) and `status.volumesAttached` of nodes.
 //! Writes: those, and one annotation on nodes that serves as a fence.
-//! Only reads: pods, claims, volumes, classes, drivers, Leases and taints of nodes, and `status.volumesInUse` of
-//! nodes, but for that of a dead one.
+//! Only reads: pods, claims, volumes, classes, drivers, CSINodes, Leases and taints of nodes, and
+//! `status.volumesInUse` of nodes, but for that of a dead one.
 //!
 //! Laws (the numbers are those of the reliability reference, each has a test):
 //! - an attachment is deleted only after a write of this controller to the node was answered with a node that has the
@@ -21,7 +21,9 @@
 //!   way can no longer succeed;
 //! - a volume for one node only gets no second attachment while any other node has one, in whatever state, or holds
 //!   the volume (24, 34); waiting nodes go in the order of their names, so that two of them never block each other;
-//! - time alone detaches nothing (27).
+//! - time alone detaches nothing (27);
+//! - a volume of an in-tree plugin is attached only where its driver serves it, and never to a node that says that it
+//!   uses it by its plugin; what was attached for it is detached wherever it is not wanted (S4-15, S4-32, S4-33).
 //!
 //! Does not know: drivers' sockets, CSI calls, how a volume is mounted, attach limits, what time it is.
 #![no_std]
@@ -34,6 +36,7 @@ mod build;
 mod decide;
 mod detach;
 mod force;
+mod inline;
 mod lost;
 mod memory;
 mod news;
@@ -54,7 +57,7 @@ pub use view::{Attachment, HolderEvidence, Key, NodeFacts, Pair, Rival, Unwanted
 use alloc::vec::Vec;
 
 use api::{Kind, ObjectKey, ObjectRef};
-use control::{Cache, Decision, EventType, Narrate, Outcome, Route, Rules, Timestamp, Why};
+use control::{Cache, Decision, EventType, HandleOf, Narrate, Outcome, Route, Rules, Timestamp, Why};
 
 /// The attach/detach controller.
 pub struct AttachDetach;
@@ -70,6 +73,7 @@ impl Rules for AttachDetach {
     type Memory = Memory;
 
     const ROUTES: &'static [Route<Self>] = wakes::ROUTES;
+    const HANDLE_OF: Option<HandleOf> = Some(rules_translate::handle_of);
 
     fn keys(cache: &Cache, _local: &Local) -> Vec<Key> {
         wakes::keys(cache)

@@ -5,11 +5,11 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use api::{Node, ObjectKey, names};
+use api::{AttachmentSource, Node, ObjectKey, names};
 use control::Cache;
 
 use crate::ForcePolicy;
-use crate::build::{attachment_facts, attachments, node_facts};
+use crate::build::{attachment_facts, node_facts};
 use crate::{Attachment, Key, Pair, Unwanted, View, Want};
 
 /// The key of a report of a volume that nobody knows: its name in the node's status, which no object can have.
@@ -38,7 +38,8 @@ pub(crate) fn view(key: &Key, cache: &Cache) -> View {
 /// An attachment that names a volume that is gone. If the node's status names a volume that an attachment of this name
 /// would be for, it is that one; if not, the node neither was told of it nor uses it.
 fn without_volume(key: &Key, cache: &Cache) -> View {
-    let attachments = attachments(key, cache);
+    let here = cache.attachments_by_volume(&key.volume).filter(|attachment| attachment.spec.node_name == key.node);
+    let attachments: Vec<Attachment> = here.map(|attachment| attachment_facts(&attachment)).collect();
     let Some(one) = attachments.first().map(|attachment| String::from(attachment.seen.name())) else {
         return View::VolumeMissing { key: key.clone(), attachment: None };
     };
@@ -69,12 +70,14 @@ fn named(node: &Node, attachment: &str) -> Option<String> {
 }
 
 fn pair(key: &Key, cache: &Cache, driver: &str, unique_name: &str, attachments: Vec<Attachment>) -> Pair {
-    let node = node_facts(cache, &key.node, unique_name);
+    let node = node_facts(cache, &key.node, unique_name, None);
     let attachment_name = attachments.first().map(|attachment| attachment.seen.name().into()).unwrap_or_default();
     Pair {
         key: key.clone(),
         driver: driver.into(),
         unique_name: unique_name.into(),
+        plugin_name: None,
+        source: AttachmentSource::default(),
         attachment_name,
         want: Want::Unwanted(Unwanted::VolumeGone),
         node,

@@ -49,13 +49,13 @@ pub(crate) fn remember(now: Timestamp, memory: Memory, did: &Action, got: &Outco
             }
         }
         Action::Report { .. } => proof = None,
-        Action::Unreport { unique_name, attachments, .. } | Action::Fence { unique_name, attachments, .. } => {
+        Action::Unreport { names, attachments, .. } | Action::Fence { names, attachments, .. } => {
             safe.clear();
-            proof = proof_from_answer(got, unique_name, attachments);
+            proof = proof_from_answer(got, names, attachments);
         }
-        Action::ForceRelease { unique_name, attachments, .. } => {
+        Action::ForceRelease { names, attachments, .. } => {
             safe.clear();
-            proof = proof_from_answer(got, unique_name, attachments);
+            proof = proof_from_answer(got, names, attachments);
             // Somebody has written to the node, perhaps the node itself: its Lease is read again.
             if !matches!(got, Outcome::Done(_)) {
                 pulse =
@@ -79,9 +79,10 @@ pub(crate) fn remember(now: Timestamp, memory: Memory, did: &Action, got: &Outco
     Memory { safe, proof, pulse }
 }
 
-fn proof_from_answer(got: &Outcome, unique_name: &str, attachments: &[Seen]) -> Option<Proof> {
+fn proof_from_answer(got: &Outcome, names: &[String], attachments: &[Seen]) -> Option<Proof> {
     let Outcome::Done(Reply::Object(Object::Node(node))) = got else { return None };
     let node: &Node = node;
-    let free = !attachments.is_empty() && !node.reports_attached(unique_name) && !node.reports_in_use(unique_name);
+    let named = |name: &String| node.reports_attached(name) || node.reports_in_use(name);
+    let free = !attachments.is_empty() && !names.iter().any(named);
     free.then(|| Proof { node: Some(node.metadata.uid.clone()), attachments: attachments.to_vec() })
 }

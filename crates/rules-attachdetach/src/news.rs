@@ -41,7 +41,10 @@ pub(crate) fn rest_event(why: &Why<Reason>) -> Option<(EventType, &'static str)>
         | Reason::AttachedElsewhere
         | Reason::ReportedElsewhere
         | Reason::InUseElsewhere
-        | Reason::WantedElsewhere => Some((EventType::Warning, ATTACH_FAILED)),
+        | Reason::WantedElsewhere
+        | Reason::Unattachable
+        | Reason::Disputed
+        | Reason::PluginHolds => Some((EventType::Warning, ATTACH_FAILED)),
         // Whoever waits for the volume elsewhere is told as well; this is for the volume and the node.
         Reason::DetachFailing => Some((EventType::Warning, DETACH_FAILED)),
         _ => None,

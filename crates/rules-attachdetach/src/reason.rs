@@ -7,6 +7,14 @@ control::reasons! {
         VolumeMissing,
         /// The volume has no CSI driver.
         NotCsi,
+        /// The volume cannot be attached as it is written; the text says what to correct.
+        Unattachable,
+        /// The in-tree plugin of the volume serves it on the node.
+        ServedByPlugin,
+        /// The node expects the driver that has taken the plugin over, and here the migration is off.
+        Disputed,
+        /// The node still uses the volume by its in-tree plugin.
+        PluginHolds,
         /// No pod on the node uses the volume.
         NotWanted,
         /// The driver's volumes need no attachment.

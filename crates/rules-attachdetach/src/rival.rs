@@ -2,21 +2,21 @@
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
+use alloc::sync::Arc;
 
-use api::{Node, ObjectKey, PersistentVolume, VolumeAttachment};
+use api::{Node, ObjectKey, Pod, VolumeAttachment};
 use control::Cache;
 
-use crate::build::{Known, attachment_facts, is_managed, is_running, users};
+use crate::build::{Disk, attachment_facts, is_managed, is_running};
 use crate::{HolderEvidence, Pair, Rival, Want};
 
 /// What stands in the way of the next step towards this node, where the answer decides something.
-pub(crate) fn rival(pair: &Pair, known: Known<'_>, volume: &PersistentVolume) -> Option<Rival> {
-    let (cache, _) = known;
+pub(crate) fn rival(pair: &Pair, cache: &Cache, disk: &Disk<'_>) -> Option<Rival> {
     let wanted = matches!(pair.want, Want::Wanted(_));
-    let others = || cache.attachments_by_volume(&pair.key.volume).filter(|other| other.spec.node_name != pair.key.node);
+    let others = || disk.attachments.iter().filter(|other| other.spec.node_name != pair.key.node);
     match pair.proper() {
-        None if wanted => others().next().map(|other| rival_attachment(&other)).or_else(|| {
-            let waiting = Waiting::of(known, volume);
+        None if wanted => others().next().map(|other| rival_attachment(other)).or_else(|| {
+            let waiting = Waiting::of(&disk.users);
             let held_here = pair.node.is_some() && waiting.holds(cache, &pair.key.node, &pair.unique_name);
             waiting.holder_elsewhere(pair, cache).or_else(|| match held_here {
                 true => None,
@@ -26,10 +26,10 @@ pub(crate) fn rival(pair: &Pair, known: Known<'_>, volume: &PersistentVolume) ->
         // Two attachments at once are not of our making, but a creation that was long on its way can lead to them.
         // The attacher lets one of them through; here it is made sure that only one is reported.
         Some(proper) if wanted && proper.attached && !pair.is_reported() => {
-            Waiting::of(known, volume).holder_elsewhere(pair, cache).or_else(|| {
+            Waiting::of(&disk.users).holder_elsewhere(pair, cache).or_else(|| {
                 let mut earlier =
                     others().filter(|other| other.status.attached && other.spec.node_name < pair.key.node);
-                earlier.next().map(|other| rival_attachment(&other))
+                earlier.next().map(|other| rival_attachment(other))
             })
         }
         None | Some(_) => None,
@@ -46,10 +46,10 @@ fn rival_attachment(other: &VolumeAttachment) -> Rival {
 struct Waiting(BTreeMap<String, bool>);
 
 impl Waiting {
-    fn of(known: Known<'_>, volume: &PersistentVolume) -> Waiting {
+    fn of(users: &[Arc<Pod>]) -> Waiting {
         let mut nodes = BTreeMap::new();
-        for pod in users(known, volume) {
-            *nodes.entry(pod.spec.node_name.clone()).or_insert(false) |= is_running(&pod);
+        for pod in users {
+            *nodes.entry(pod.spec.node_name.clone()).or_insert(false) |= is_running(pod);
         }
         Waiting(nodes)
     }
@@ -73,10 +73,15 @@ impl Waiting {
     }
 
     fn holder_elsewhere(&self, pair: &Pair, cache: &Cache) -> Option<Rival> {
-        let mut others = cache.nodes_by_volume(&pair.unique_name).filter(|node| node.metadata.name != pair.key.node);
-        others.find_map(|node| {
+        let others = |name: &str| cache.nodes_by_volume(name).filter(|node| node.metadata.name != pair.key.node);
+        let held = others(&pair.unique_name).find_map(|node| {
             let holder = self.holder(&node, &pair.unique_name)?;
             Some(Rival::Holder { node: node.metadata.name.clone(), holder })
+        });
+        // A plugin waits for no word from here, so what its node says it uses it may have mounted (S4-33).
+        held.or_else(|| {
+            let node = others(pair.plugin_name.as_deref()?).next()?;
+            Some(Rival::Holder { node: node.metadata.name.clone(), holder: HolderEvidence::InUse })
         })
     }
 

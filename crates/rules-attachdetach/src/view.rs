@@ -2,14 +2,16 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use api::{AttachedVolume, ObjectKey, Seen};
+use api::{AttachedVolume, AttachmentSource, ObjectKey, Seen};
+use rules_translate::Plugin;
 
 use crate::ForcePolicy;
 
 /// One volume on one node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// The PersistentVolume's name; of one that is gone and reported all the same, the name in the node's status.
+    /// The PersistentVolume's name; of a volume that a pod holds itself, and of one that is gone and reported all the
+    /// same, the name in the node's status.
     pub volume: String,
     /// The node's name.
     pub node: String,
@@ -48,6 +50,17 @@ pub enum View {
     },
     /// The volume does not belong to a CSI driver.
     NotCsi(Key),
+    /// The volume cannot be attached as it is written.
+    Unattachable {
+        /// The volume and the node.
+        key: Key,
+        /// What is wrong, and what to do.
+        problem: String,
+        /// A pod on the node waits for it.
+        wanted: bool,
+    },
+    /// No CSI driver can tell the volume's name, and on this node it need not.
+    ServedByPlugin(Key, Plugin),
     /// The volume and the node, as far as they concern each other.
     Pair(Pair),
 }
@@ -61,6 +74,10 @@ pub struct Pair {
     pub driver: String,
     /// The name under which nodes report the volume.
     pub unique_name: String,
+    /// The name under which nodes report it that their in-tree plugin serves it on.
+    pub plugin_name: Option<String>,
+    /// What an attachment says of the volume.
+    pub source: AttachmentSource,
     /// The name the attachment has or should have.
     pub attachment_name: String,
     /// Whether the volume should be attached here.
@@ -84,6 +101,8 @@ pub struct Pair {
 pub enum Want {
     /// This pod uses it.
     Wanted(ObjectKey),
+    /// This pod uses it, and the node expects the driver that has taken over this plugin, whose migration is off here.
+    Disputed(ObjectKey, Plugin),
     /// It should not.
     Unwanted(Unwanted),
 }
@@ -99,6 +118,8 @@ pub enum Unwanted {
     NodeGone,
     /// The volume does not exist any more.
     VolumeGone,
+    /// This in-tree plugin serves it on the node.
+    ServedByPlugin(Plugin),
 }
 
 /// What matters about a node.
@@ -112,8 +133,10 @@ pub struct NodeFacts {
     pub reported: Vec<AttachedVolume>,
     /// All that it reports as in use.
     pub used: Vec<String>,
-    /// The node reports this volume as in use.
+    /// The node reports this volume as in use, under whichever name.
     pub in_use: bool,
+    /// The node reports it under its in-tree plugin's name.
+    pub held_by_plugin: bool,
     /// Its condition Ready is Unknown: somebody has noticed that it is not heard of any more.
     pub unheard: bool,
 }
@@ -179,6 +202,11 @@ impl Pair {
     /// The node's status reports the volume as attached.
     pub fn is_reported(&self) -> bool {
         self.node.as_ref().is_some_and(|node| node.reported.iter().any(|volume| volume.name == self.unique_name))
+    }
+
+    /// The names under which a node may report the volume.
+    pub fn names(&self) -> Vec<String> {
+        self.plugin_name.iter().chain([&self.unique_name]).cloned().collect()
     }
 
     /// The attachment that carries the proper name.

@@ -6,12 +6,14 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{
-    CSIDriver, Node, ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass, VolumeAttachment, names,
+    CSIDriver, CSINode, CsiSource, InTreeSource, Node, ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod,
+    PodVolume, StorageClass, VolumeAttachment, names,
 };
 use control::{Cache, Route, Sides, routes};
+use rules_translate::{Plugin, plugin_volume_name};
 
 use crate::build::{is_managed, nodes_of};
-use crate::{AttachDetach, Key, force, lost};
+use crate::{AttachDetach, Key, force, inline, lost};
 
 type Woken<'a> = control::Woken<'a, AttachDetach>;
 
@@ -22,6 +24,7 @@ pub(crate) const ROUTES: &[Route<AttachDetach>] = routes![
     VolumeAttachment => each(attachment_wakes),
     Node => both(node_wakes),
     CSIDriver => both(driver_wakes),
+    CSINode => both(csi_node_wakes),
     StorageClass => both(class_wakes),
 ];
 
@@ -48,6 +51,7 @@ fn volume_wakes(volume: Sides<'_, PersistentVolume>, woken: &mut Woken<'_>) {
 fn attachment_wakes(attachment: &VolumeAttachment, woken: &mut Woken<'_>) {
     woken.wake_all(Keys::of(woken.cache, |keys| {
         keys.attachment(attachment);
+        inline::of_attachment(attachment).into_iter().for_each(|name| keys.inline(&name));
         attachment.volume().into_iter().for_each(|volume| keys.everywhere(volume));
     }));
 }
@@ -75,6 +79,22 @@ fn driver_wakes(driver: Sides<'_, CSIDriver>, woken: &mut Woken<'_>) {
     }
     let Some(name) = driver.iter().next().map(|driver| driver.metadata.name.clone()) else { return };
     woken.wake_all(Keys::of(woken.cache, |keys| keys.driver(&name)));
+}
+
+/// What the node says of in-tree plugins decides who attaches their volumes there, and nowhere else.
+fn csi_node_wakes(node: Sides<'_, CSINode>, woken: &mut Woken<'_>) {
+    let says =
+        |node: Option<&CSINode>| node.map(|node| node.metadata.annotation(names::MIGRATED_PLUGINS).map(String::from));
+    if says(node.before) == says(node.after) {
+        return;
+    }
+    let Some(name) = node.iter().next().map(|node| node.metadata.name.clone()) else { return };
+    woken.wake_all(Keys::of(woken.cache, |keys| {
+        keys.alone = true;
+        let cache = keys.cache;
+        cache.attachments_by_node(&name).for_each(|attachment| keys.attachment(&attachment));
+        cache.pods_by_node(&name).for_each(|pod| keys.pod(&pod));
+    }));
 }
 
 /// A class matters for what it says of dead nodes alone.
@@ -172,11 +192,28 @@ impl<'a> Keys<'a> {
                 self.found.insert(Key::new(volume, pod.spec.node_name.clone()));
             }
         }
+        for (name, _) in inline::of_pod(pod) {
+            self.found.insert(Key::new(name.clone(), pod.spec.node_name.clone()));
+            self.inline(&name);
+        }
+    }
+
+    /// A pod's own volume on every node it has something to do with.
+    fn inline(&mut self, name: &str) {
+        if self.alone {
+            return;
+        }
+        let attached = self.cache.attachments().filter(|one| inline::of_attachment(one).as_deref() == Some(name));
+        self.found.extend(attached.map(|one| Key::new(name, one.spec.node_name.clone())));
+        self.found.extend(inline::keys(self.cache, |_| true).into_iter().filter(|key| key.volume == name));
     }
 
     fn attachment(&mut self, attachment: &VolumeAttachment) {
         if let Some(volume) = attachment.volume() {
             self.found.insert(Key::new(volume, attachment.spec.node_name.clone()));
+        }
+        if let Some(name) = inline::of_attachment(attachment) {
+            self.found.insert(Key::new(name, attachment.spec.node_name.clone()));
         }
     }
 
@@ -196,7 +233,7 @@ impl<'a> Keys<'a> {
 
     /// A volume that a node's status names.
     fn reported(&mut self, name: &str, node: &str) {
-        let Some((driver, handle)) = names::split_unique_volume_name(name) else { return };
+        let Some((driver, handle)) = names::split_unique_volume_name(name) else { return self.plugins(name) };
         let mut known = false;
         for volume in self.cache.volumes_by_handle(&format!("{driver}^{handle}")) {
             known = true;
@@ -205,14 +242,30 @@ impl<'a> Keys<'a> {
         }
         if !known {
             self.found.insert(lost::key(name, node));
+            if Plugin::of_driver(driver).is_some() {
+                self.inline(name);
+            }
         }
+    }
+
+    /// A volume that a node's status names by its in-tree plugin. There are few of them, so there is no index.
+    fn plugins(&mut self, name: &str) {
+        if !Plugin::ALL.iter().any(|plugin| name.starts_with(plugin.name())) || self.alone {
+            return;
+        }
+        let meant = |source: Option<&InTreeSource>| source.and_then(plugin_volume_name).as_deref() == Some(name);
+        for volume in self.cache.volumes().filter(|volume| meant(volume.spec.in_tree.as_deref())) {
+            self.everywhere(&volume.metadata.name);
+        }
+        self.found.extend(inline::keys(self.cache, |volume| meant(volume.in_tree.as_deref())));
     }
 
     /// A volume that is new to us may be named in the status of nodes we have known for long, and so may one that is
     /// gone.
     fn reports_of(&mut self, volume: &PersistentVolume) {
-        let Some(csi) = &volume.spec.csi else { return };
-        let name = names::unique_volume_name(&csi.driver, &csi.volume_handle);
+        let of_driver = |csi: &CsiSource| format!("{}^{}", csi.driver, csi.volume_handle);
+        let handle = volume.spec.csi.as_ref().map(of_driver).or_else(|| rules_translate::handle_of(volume));
+        let Some(name) = handle.map(|handle| format!("{}/{handle}", names::CSI_PLUGIN)) else { return };
         for node in self.cache.nodes_by_volume(&name) {
             self.found.insert(Key::new(volume.metadata.name.clone(), node.metadata.name.clone()));
             self.found.insert(lost::key(&name, &node.metadata.name));
@@ -220,9 +273,16 @@ impl<'a> Keys<'a> {
     }
 
     fn driver(&mut self, name: &str) {
-        let volumes = self.cache.volumes().filter(|v| v.spec.csi.as_ref().is_some_and(|csi| csi.driver == name));
-        for volume in volumes {
-            self.everywhere(&volume.metadata.name);
+        let serves = |plugin: Option<Plugin>| plugin.is_some_and(|plugin| plugin.driver() == name);
+        let owns = |csi: &CsiSource| csi.driver == name;
+        for volume in self.cache.volumes() {
+            if volume.spec.csi.as_ref().is_some_and(owns) || serves(rules_translate::plugin_of(&volume)) {
+                self.everywhere(&volume.metadata.name);
+            }
+        }
+        if Plugin::of_driver(name).is_some() {
+            let plugin = |volume: &PodVolume| volume.in_tree.as_deref().and_then(Plugin::of);
+            self.found.extend(inline::keys(self.cache, |volume| serves(plugin(volume))));
         }
     }
 }

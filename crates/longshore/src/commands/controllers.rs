@@ -158,8 +158,10 @@ pub async fn command(args: args::Controllers) -> Result<()> {
     let namespace = args.leader_elect_resource_namespace;
     let lease = args.leader_elect.then(|| elect(&manager, &namespace)).transpose()?;
     let binding = rules_binding::Local { tells_use: args.claim_usage, migration };
-    let told =
-        ClusterSettings { binding, attaching: rules_attachdetach::Local { force_after: args.force_detach_after } };
+    let told = ClusterSettings {
+        binding,
+        attaching: rules_attachdetach::Local { force_after: args.force_detach_after, migration },
+    };
     add(&manager, &chosen, lease.as_ref(), told);
     let roles = vec![Role::Provisioner, Role::Attacher, Role::Resizer];
     let flags =

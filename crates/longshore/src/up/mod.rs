@@ -81,8 +81,10 @@ pub async fn command(args: args::Up) -> Result<()> {
         Manager::new(kube.clone(), kube, Arc::default(), Some(machine::workers_for_controllers(host.clone())));
     let _ = started.set(manager.clone());
     let binding = rules_binding::Local { tells_use: args.claim_usage, migration };
-    let told =
-        ClusterSettings { binding, attaching: rules_attachdetach::Local { force_after: args.force_detach_after } };
+    let told = ClusterSettings {
+        binding,
+        attaching: rules_attachdetach::Local { force_after: args.force_detach_after, migration },
+    };
     controllers::add(&manager, &ClusterController::ALL.into(), None, told);
     let agent = NodeAgent::start(&manager, &host, &layout, &node, args.node_lease_duration, migration)?;
     let _ = measures.set(VolumeStats::new(manager.clone(), agent.node.clone(), &node));

@@ -3,6 +3,7 @@ mod force;
 mod laws;
 mod lives;
 mod lost;
+mod migration;
 mod news;
 mod path;
 mod restart;

@@ -3,9 +3,10 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use api::{AttachedVolume, Kind, ObjectKey, ObjectRef, Seen};
+use api::{AttachedVolume, AttachmentSource, Kind, ObjectKey, ObjectRef, Seen};
 use control::{Outcome, Pulse, Reply, Rules, Timestamp};
 use prove_lab::{Choices, check_table, verdict};
+use rules_translate::Plugin;
 
 use crate::{
     Action, AttachDetach, Attachment, ForcePolicy, HolderEvidence, Key, Memory, NodeFacts, Pair, Proof, Rival,
@@ -18,8 +19,11 @@ fn seen(kind: Kind, name: &str, version: &str) -> Seen {
     Seen { object: ObjectRef::cluster(kind, name), uid: name.into(), version: version.into() }
 }
 
+fn reports(name: &str) -> AttachedVolume {
+    AttachedVolume { name: name.into(), ..AttachedVolume::default() }
+}
+
 fn node(choices: &mut Choices) -> Option<NodeFacts> {
-    let reports = |name: &str| AttachedVolume { name: name.into(), ..AttachedVolume::default() };
     if !choices.flag("node") {
         return None;
     }
@@ -29,7 +33,15 @@ fn node(choices: &mut Choices) -> Option<NodeFacts> {
     }
     let (in_use, managed) = (choices.flag("in-use"), choices.flag("managed"));
     let used = if in_use { vec!["other".into(), "v".into()] } else { vec![] };
-    Some(NodeFacts { seen: seen(Kind::Node, "a", "1"), managed, reported, used, in_use, unheard: false })
+    Some(NodeFacts {
+        seen: seen(Kind::Node, "a", "1"),
+        managed,
+        reported,
+        used,
+        in_use,
+        held_by_plugin: false,
+        unheard: false,
+    })
 }
 
 fn attachment(choices: &mut Choices, name: &str) -> Attachment {
@@ -128,6 +140,8 @@ fn every_shape_of_a_volume_on_a_node() {
             key: Key::new("v", "a"),
             driver: "d".into(),
             unique_name: "v".into(),
+            plugin_name: None,
+            source: AttachmentSource::default(),
             attachment_name: "va".into(),
             want,
             node,
@@ -152,10 +166,17 @@ fn every_shape_of_a_node_that_may_be_dead() {
         ];
         let want = Want::Unwanted(choices.one_of("why-not", &unwanted));
         let (force, pulse) = force(choices);
-        let reports = |name: &str| AttachedVolume { name: name.into(), ..AttachedVolume::default() };
         let (unheard, used) = (choices.flag("unheard-of"), vec!["v".into()]);
         let reported = if choices.flag("reported") { vec![reports("v")] } else { vec![] };
-        let node = NodeFacts { seen: seen(Kind::Node, "a", "1"), managed: true, reported, used, in_use: true, unheard };
+        let node = NodeFacts {
+            seen: seen(Kind::Node, "a", "1"),
+            managed: true,
+            reported,
+            used,
+            in_use: true,
+            held_by_plugin: false,
+            unheard,
+        };
         let attachment = |deleting| Attachment {
             seen: seen(Kind::VolumeAttachment, "va", "1"),
             deleting,
@@ -167,6 +188,8 @@ fn every_shape_of_a_node_that_may_be_dead() {
             key: Key::new("v", "a"),
             driver: "d".into(),
             unique_name: "v".into(),
+            plugin_name: None,
+            source: AttachmentSource::default(),
             attachment_name: "va".into(),
             want,
             node: Some(node),
@@ -181,13 +204,55 @@ fn every_shape_of_a_node_that_may_be_dead() {
     });
 }
 
+// S4-32, S4-33: a volume of an in-tree plugin that a driver serves, that nobody may, and that the plugin does.
+#[test]
+fn every_shape_of_a_volume_of_a_plugin() {
+    check_table(env!("CARGO_MANIFEST_DIR"), "plugins", |choices| {
+        let wants = [
+            ("Wanted", Want::Wanted(ObjectKey::new("n", "p"))),
+            ("Disputed", Want::Disputed(ObjectKey::new("n", "p"), Plugin::GcePd)),
+            ("ServedByPlugin", Want::Unwanted(Unwanted::ServedByPlugin(Plugin::GcePd))),
+        ];
+        let want = choices.one_of("want", &wants);
+        let holds = choices.word("node-holds-it", &["not", "by-driver", "by-plugin"]);
+        let reported = if choices.flag("reported") { vec![reports("v")] } else { vec![] };
+        let node = choices.flag("node").then(|| NodeFacts {
+            seen: seen(Kind::Node, "a", "1"),
+            managed: true,
+            reported,
+            used: vec![],
+            in_use: holds != "not",
+            held_by_plugin: holds == "by-plugin",
+            unheard: false,
+        });
+        let pair = Pair {
+            key: Key::new("v", "a"),
+            driver: "d".into(),
+            unique_name: "v".into(),
+            plugin_name: Some("kubernetes.io/gce-pd/v".into()),
+            source: AttachmentSource::default(),
+            attachment_name: "va".into(),
+            want,
+            node,
+            attachments: if choices.flag("attachment") { vec![attachment(choices, "va")] } else { vec![] },
+            rival: None,
+            rival_pods: vec![],
+            driver_known: true,
+            force: ForcePolicy::Never(None),
+        };
+        verdict(&AttachDetach::decide(NOW, &View::Pair(pair), &Memory::default()))
+    });
+}
+
 #[test]
 fn every_other_shape() {
     check_table(env!("CARGO_MANIFEST_DIR"), "others", |choices| {
         let key = Key::new("v", "a");
-        let view = match choices.word("view", &["VolumeMissing", "Known", "NotCsi"]) {
+        let view = match choices.word("view", &["VolumeMissing", "Known", "NotCsi", "Unattachable", "ServedByPlugin"]) {
             "NotCsi" => View::NotCsi(key),
             "Known" => View::Known { key, by: "w".into() },
+            "Unattachable" => View::Unattachable { key, problem: "no".into(), wanted: choices.flag("wanted") },
+            "ServedByPlugin" => View::ServedByPlugin(key, Plugin::GcePd),
             _missing => View::VolumeMissing { key, attachment: choices.flag("attachment").then(|| "va".into()) },
         };
         verdict(&AttachDetach::decide(Timestamp(0), &view, &Memory::default()))
@@ -198,7 +263,7 @@ fn every_other_shape() {
 #[test]
 fn an_answer_about_no_attachment_is_no_proof() {
     let node = seen(Kind::Node, "a", "1");
-    let did = Action::Fence { node, unique_name: "v".into(), attachments: vec![] };
+    let did = Action::Fence { node, names: vec!["v".into()], attachments: vec![] };
     let got = Outcome::Done(Reply::Object(api::Node::default().into()));
     assert_eq!(AttachDetach::remember(Timestamp(0), Memory::default(), &did, &got), Memory::default());
 }

@@ -73,7 +73,7 @@ pub struct ByName;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Wrong {
     Real(Action),
-    Read { node: Seen, unique_name: String, attachments: Vec<Seen> },
+    Read { node: Seen, names: Vec<String>, attachments: Vec<Seen> },
     Delete(Seen),
 }
 
@@ -112,13 +112,12 @@ pub trait Mistake: 'static {
 impl Mistake for ReadsFresh {
     fn instead(memory: &Memory, act: Action) -> Wrong {
         match act {
-            Action::Unreport { node, unique_name, attachments, .. }
-            | Action::Fence { node, unique_name, attachments }
+            Action::Unreport { node, names, attachments, .. } | Action::Fence { node, names, attachments }
                 if !attachments.is_empty() =>
             {
                 match &memory.proof {
                     Some(_) => Wrong::Real(Action::Delete(attachments[0].clone())),
-                    None => Wrong::Read { node, unique_name, attachments },
+                    None => Wrong::Read { node, names, attachments },
                 }
             }
             act => Wrong::Real(act),
@@ -128,8 +127,8 @@ impl Mistake for ReadsFresh {
     fn remember(now: Timestamp, mut memory: Memory, did: &Wrong, got: &Outcome) -> Memory {
         match (did, got) {
             (Wrong::Real(act), _) => AttachDetach::remember(now, memory, act, got),
-            (Wrong::Read { unique_name, attachments, .. }, Outcome::Done(Reply::Object(Object::Node(node)))) => {
-                let free = !node.reports_in_use(unique_name);
+            (Wrong::Read { names, attachments, .. }, Outcome::Done(Reply::Object(Object::Node(node)))) => {
+                let free = !names.iter().any(|name| node.reports_in_use(name));
                 let proof = Proof { node: Some(node.metadata.uid.clone()), attachments: attachments.clone() };
                 memory.proof = free.then_some(proof);
                 memory

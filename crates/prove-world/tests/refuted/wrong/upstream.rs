@@ -9,7 +9,6 @@ use rules_provisioner::{Action, Provisioner, Reason, SourceKey, SourceView, Sour
 use super::Astray;
 
 /// Nothing is taken from nodes here.
-const NEVER: Local = Local { force_after: None };
 
 /// Knows of a detach under way only what it began in this incarnation: a volume whose detach failed before is taken for
 /// detached.
@@ -21,7 +20,7 @@ impl Astray for ForgetsDetaching {
     type Local = bool;
 
     fn real(_: &bool) -> &Local {
-        &NEVER
+        &Local::default()
     }
 
     fn view(key: &rules_attachdetach::Key, cache: &Cache, began: &bool) -> View {
@@ -84,7 +83,7 @@ impl Astray for EmptyCache {
     type Local = bool;
 
     fn real(_: &bool) -> &Local {
-        &NEVER
+        &Local::default()
     }
 
     fn view(key: &rules_attachdetach::Key, cache: &Cache, full: &bool) -> View {
