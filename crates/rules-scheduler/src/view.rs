@@ -8,6 +8,7 @@ use api::{
     VolumeNodeAffinity,
 };
 use control::Timestamp;
+use rules_translate::Plugin;
 
 use crate::NodeObstacle;
 
@@ -112,6 +113,8 @@ pub enum ClaimState {
 pub struct Reach {
     /// The nodes that reach it; `None` means all.
     pub affinity: Option<VolumeNodeAffinity>,
+    /// The same of a volume of an in-tree plugin, on nodes that leave the plugin to its driver (SC-13).
+    pub translated: Option<(Plugin, Option<VolumeNodeAffinity>)>,
     /// Its zone and region labels, with the values of which a node must have one (SC-21).
     pub zones: Vec<(String, BTreeSet<String>)>,
 }
@@ -154,6 +157,8 @@ pub struct NodeView {
     pub lacks: Vec<String>,
     /// The drivers of the pod's volumes there.
     pub drivers: Vec<DriverRoom>,
+    /// The in-tree plugins whose volumes it leaves to CSI drivers.
+    pub left_to_drivers: Vec<Plugin>,
     /// How many pods it has that have not ended.
     pub pods: usize,
 }

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use api::{
     CSIDriver, CSINode, CSIStorageCapacity, ClaimPhase, Node, ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod,
-    ResourceList, StorageClass, Taint, VolumeAttachment,
+    ResourceList, StorageClass, Taint, VolumeAttachment, names,
 };
 use control::{Cache, Route, Sides, routes};
 
@@ -58,9 +58,12 @@ fn wake_class(class: &str, woken: &mut Woken<'_>) {
     claims.for_each(|claim| wake_users(&claim.metadata.key(), woken));
 }
 
-/// SC-12, SC-18: a driver has come to a node, or the node takes more of its volumes than before.
+/// SC-12, SC-18: a driver has come to a node, or the node takes more of its volumes than before, or leaves another
+/// in-tree plugin to its driver.
 fn csi_node_wakes(node: Sides<'_, CSINode>, woken: &mut Woken<'_>) {
-    let [before, after] = [node.before, node.after].map(|node| node.map(|node| &node.spec.drivers));
+    let plugins = |node: &CSINode| node.metadata.annotation(names::MIGRATED_PLUGINS).map(String::from);
+    let bearing = |node: Option<&CSINode>| node.map(|node| (node.spec.drivers.clone(), plugins(node)));
+    let [before, after] = [node.before, node.after].map(bearing);
     if before != after {
         wake_waiting(woken);
     }

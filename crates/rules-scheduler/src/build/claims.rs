@@ -79,7 +79,12 @@ fn reach(volume: &PersistentVolume) -> Reach {
         Some((label.to_string(), values.split("__").map(String::from).collect()))
     };
     let zones = ZONES.iter().filter_map(|label| zone(label)).collect();
-    Reach { affinity: volume.spec.node_affinity.clone(), zones }
+    // SC-13.
+    let translated = rules_translate::plugin_of(volume).and_then(|plugin| {
+        let seen = rules_translate::volume_to_csi(volume).ok()?;
+        Some((plugin, seen.object.spec.node_affinity))
+    });
+    Reach { affinity: volume.spec.node_affinity.clone(), translated, zones }
 }
 
 fn unbound(claim: &Arc<PersistentVolumeClaim>, node: Option<&str>, cache: &Cache) -> ClaimState {

@@ -3,8 +3,9 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use api::{Node, Pod, Taint};
+use api::{Node, ObjectKey, Pod, Taint};
 use control::Cache;
+use rules_translate::{NodeSays, Plugin};
 
 use super::{limits, resources};
 use crate::{NodeObstacle, NodeView};
@@ -20,12 +21,19 @@ pub(super) fn nodes(pod: &Pod, cache: &Cache) -> Vec<NodeView> {
             closed: closed(&node, pod),
             lacks: resources::lacks(&needs, &node, &pods),
             drivers: limits::rooms(&volumes, &node.metadata.name, &pods, cache),
+            left_to_drivers: left_to_drivers(&node.metadata.name, cache),
             pods: pods.len(),
             name: node.metadata.name.clone(),
             labels: node.metadata.labels.clone(),
         }
     };
     cache.nodes().map(view).collect()
+}
+
+fn left_to_drivers(node: &str, cache: &Cache) -> Vec<Plugin> {
+    let csi_node = cache.csi_node(&ObjectKey::cluster(node));
+    let says = NodeSays::of(csi_node.as_deref());
+    Plugin::ALL.into_iter().filter(|plugin| says.leaves_to_csi(*plugin)).collect()
 }
 
 fn closed(node: &Node, pod: &Pod) -> Option<NodeObstacle> {

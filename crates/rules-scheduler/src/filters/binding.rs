@@ -33,7 +33,11 @@ pub(super) fn filter(pod: &PendingPod, node: &NodeView) -> Vec<NodeObstacle> {
 fn unreachable(claim: &str, state: &ClaimState, node: &NodeView) -> Option<NodeObstacle> {
     match state {
         ClaimState::Bound { reach, .. } | ClaimState::Reserved { reach, .. } => {
-            let admits = reach.affinity.as_ref().is_none_or(|affinity| affinity.admits(&node.name, &node.labels));
+            let affinity = match &reach.translated {
+                Some((plugin, affinity)) if node.left_to_drivers.contains(plugin) => affinity,
+                Some(_) | None => &reach.affinity,
+            };
+            let admits = affinity.as_ref().is_none_or(|affinity| affinity.admits(&node.name, &node.labels));
             (!admits).then(|| NodeObstacle::OutOfReach(claim.into()))
         }
         ClaimState::NodeSelected { node: selected, in_the_making: true, .. } => {

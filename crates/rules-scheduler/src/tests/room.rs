@@ -150,3 +150,68 @@ fn sc_19_a_claim_for_one_pod_is_told_with_the_pod_that_has_it() {
          access mode (claim c, pod q). preemption: no pod is ended for another here; delete pod q to free the claim",
     );
 }
+
+impl Scene {
+    /// Driver `ebs.csi.aws.com` takes one volume on a node, which leaves these plugins to their drivers.
+    fn takes_one(self, node: &str, plugins: &str) -> Scene {
+        let driver = json!({ "name": "ebs.csi.aws.com", "nodeID": node, "allocatable": { "count": 1 } });
+        let metadata = json!({ "name": node, "annotations": { names::MIGRATED_PLUGINS: plugins } });
+        self.with(Kind::CSINode, json!({ "metadata": metadata, "spec": { "drivers": [driver] } }))
+    }
+
+    /// A claim that is bound to a volume of the plugin.
+    fn bound_in_tree(self, name: &str, labels: Value) -> Scene {
+        let disk = json!({ "volumeID": format!("vol-{name}") });
+        let holder = json!({ "namespace": "n", "name": name, "uid": format!("u-{name}") });
+        let metadata = json!({ "name": format!("v-{name}"), "labels": labels });
+        self.claim(name, "", "Bound", json!({})).with(
+            Kind::PersistentVolume,
+            json!({ "metadata": metadata, "spec": { "awsElasticBlockStore": disk, "claimRef": holder } }),
+        )
+    }
+}
+
+// S4-25, SC-15, SC-16: a volume of an in-tree plugin counts for the driver where the node leaves the plugin to it:
+// bound ones, those still to be made, those that pods hold themselves, and those that are attached.
+#[test]
+fn s4_25_in_tree_volumes_count_for_the_driver_that_serves_them() {
+    for (plugins, fits) in [("kubernetes.io/aws-ebs", false), ("kubernetes.io/gce-pd", true), ("", true)] {
+        let scene = || {
+            let scene = Scene::default().node("a").takes_one("a", plugins);
+            scene.bound_in_tree("one", json!({})).bound_in_tree("two", json!({}))
+        };
+        let told = |scene: Scene| match fits {
+            true => scene.check("Bind(n/p to a)"),
+            false => assert!(scene.decide().why().text.contains("ebs.csi.aws.com"), "it should be full"),
+        };
+        told(scene().pod("q", &["one"], "a", "Running").pod("p", &["two"], "", "Pending"));
+        // A volume that is there already takes no more room.
+        scene().pod("q", &["one"], "a", "Running").pod("p", &["one"], "", "Pending").check("Bind(n/p to a)");
+        let held = |id: &str| json!([{ "name": "d", "awsElasticBlockStore": { "volumeID": id } }]);
+        told(scene().pod("q", &["one"], "a", "Running").pod_like(json!({ "volumes": held("vol-own") })));
+        scene()
+            .pod("q", &["one"], "a", "Running")
+            .pod_like(json!({ "volumes": held("vol-one") }))
+            .check("Bind(n/p to a)");
+        let attached = scene().attached("v-one", "a").pod("p", &["two"], "", "Pending");
+        told(attached);
+    }
+}
+
+// SC-13, S4-39: where such a volume can be used is said in the driver's words on a node that leaves the plugin to it, and
+// in the plugin's words elsewhere.
+#[test]
+fn sc_13_a_translated_volume_is_used_where_its_driver_reaches_it() {
+    let zone = "topology.ebs.csi.aws.com/zone";
+    let scene = |plugins: &str, label: &str| {
+        let status = json!({ "conditions": [{ "type": "Ready", "status": "True" }] });
+        let metadata = json!({ "name": "a", "labels": { zone: label } });
+        let node = json!({ "metadata": metadata, "status": status });
+        let scene = Scene::default().with(Kind::Node, node).takes_one("a", plugins);
+        scene.bound_in_tree("one", json!({ names::ZONE: "z" })).pod("p", &["one"], "", "Pending")
+    };
+    scene("kubernetes.io/aws-ebs", "z").check("Bind(n/p to a)");
+    scene("kubernetes.io/aws-ebs", "y")
+        .check_text("0/1 nodes are available: 1 node(s) didn't match PersistentVolume's node affinity (claim one: a)");
+    scene("", "y").check("Bind(n/p to a)");
+}

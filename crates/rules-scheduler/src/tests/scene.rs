@@ -78,7 +78,7 @@ impl Scene {
         )
     }
 
-    fn decide(&self) -> Decision<Action, Reason> {
+    pub(crate) fn decide(&self) -> Decision<Action, Reason> {
         let view = Scheduler::view(&ObjectKey::new("n", "p"), &self.cache, &());
         Scheduler::decide(Timestamp(0), &view, &Memory::default())
     }

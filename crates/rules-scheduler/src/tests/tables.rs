@@ -47,6 +47,7 @@ fn only_on(node: &str) -> Option<VolumeNodeAffinity> {
 
 fn node(name: &str, closed: Option<NodeObstacle>, pods: usize) -> NodeView {
     NodeView {
+        left_to_drivers: vec![],
         name: name.into(),
         labels: [("host".into(), name.into())].into(),
         closed,
@@ -71,7 +72,7 @@ fn state(choices: &mut Choices, name: &str, field: &'static str) -> ClaimState {
         node: node.into(),
         in_the_making,
     };
-    let reach = |affinity| Reach { affinity, zones: vec![] };
+    let reach = |affinity| Reach { affinity, ..Reach::default() };
     let bound =
         |affinity, node: Option<&str>| ClaimState::Bound { reach: reach(affinity), node: node.map(String::from) };
     choices.one_of(
@@ -205,7 +206,7 @@ fn every_filter() {
         );
         let bound = |affinity, zone: &str| {
             let zones = vec![(api::names::ZONE.into(), [zone.into()].into())];
-            ClaimState::Bound { reach: Reach { affinity, zones }, node: None }
+            ClaimState::Bound { reach: Reach { affinity, zones, ..Reach::default() }, node: None }
         };
         let state = choices.one_of(
             "volume",
@@ -228,7 +229,7 @@ fn sc_6_nodes_are_counted_and_some_are_named() {
     nodes.push(node("t", Some(NodeObstacle::Tainted { key: "a".into(), value: "b".into() }), 0));
     nodes.push(node("z", Some(NodeObstacle::NotSelected), 0));
     nodes.push(node("x", None, 0));
-    let reach = Reach { affinity: only_on("b"), zones: vec![] };
+    let reach = Reach { affinity: only_on("b"), ..Reach::default() };
     let claims = vec![("data".into(), ClaimState::Bound { reach, node: None })];
     let decision =
         Scheduler::decide(Timestamp(9_000), &View::Pending(pending(claims, nodes, false)), &Memory::default());
