@@ -9,6 +9,7 @@ use api::fit::{Fit, capacity, requested};
 use api::names;
 use api::{ObjectKey, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumePhase};
 use control::Cache;
+use rules_translate::Plugin;
 
 use crate::{
     BindingState, Candidate, ClaimFacts, ClaimView, Local, NamedVolume, Prospect, VolumeFacts, VolumeOwner, VolumeView,
@@ -24,11 +25,23 @@ pub(crate) fn claim(key: &ObjectKey, cache: &Cache, local: &Local) -> ClaimView 
     ClaimView::Here(ClaimFacts {
         used: local.tells_use.then(|| pods.iter().any(|pod| users::uses(pod, &claim))),
         holders: holders.map(|pod| pod.metadata.name.clone()).collect(),
-        mark: local.mark(&claim.metadata, provisioner),
+        mark: local.mark(&claim.metadata, provisioner.map(|named| asked_for(&claim, named, cache))),
         grown_by: grown_by(&claim, cache, local),
         standing: standing(&claim, cache, local),
         claim,
     })
+}
+
+/// Q-4, S4-42: what a claim asked for whose provisioner is named. Of a class of a plugin that a driver has taken over
+/// the driver is named, and the claim is the plugin's all the same. If the class is gone, the claim's mark tells.
+fn asked_for<'a>(claim: &PersistentVolumeClaim, named: &'a str, cache: &Cache) -> &'a str {
+    let Some(plugin) = Plugin::of_driver(named) else { return named };
+    let class = claim.class().and_then(|class| cache.class(&ObjectKey::cluster(class)));
+    let plugins = match class {
+        Some(class) => class.provisioner == plugin.name(),
+        None => claim.metadata.annotation(names::MIGRATED_TO) == Some(named),
+    };
+    if plugins { plugin.name() } else { named }
 }
 
 /// Growing is the work of the driver's resizer, if it has one, and of the node.

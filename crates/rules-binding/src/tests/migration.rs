@@ -58,7 +58,7 @@ fn pv_48_what_is_no_longer_true_is_taken_back() {
     assert_eq!(said(&world.volume("by-hand")), "somebody");
 }
 
-// PV-50, PV-51: in one write, what a driver has taken over is no longer held for a plugin; other finalizers stay.
+// S4-26: the protection stays. PV-50, PV-51: in one write, what a driver has taken over is no longer held for a plugin; other finalizers stay.
 #[test]
 fn pv_50_a_volume_that_is_taken_over_is_not_held_for_its_plugin() {
     let held = |annotations: Value| {
@@ -88,12 +88,40 @@ fn pv_36_a_class_of_a_plugin_that_is_taken_over_asks_the_driver() {
     let annotations = world.claim("data")["metadata"]["annotations"].clone();
     assert_eq!(annotations[names::STORAGE_PROVISIONER], DRIVER);
     assert_eq!(annotations[names::STORAGE_PROVISIONER_BETA], DRIVER);
+    // S4-41, S4-42, Q-4: and the claim says so, for as long as it is true, also when its class is gone.
+    assert_eq!(said(&world.claim("data")), DRIVER);
     assert_eq!(world.why_claim("data"), "ExternalProvisioning");
+    world.delete(Kind::StorageClass, "old");
+    world.settle();
+    assert_eq!(said(&world.claim("data")), DRIVER);
+    world.restart(off());
+    world.settle();
+    assert!(said(&world.claim("data")).is_null());
+
+    // The driver's own class is no plugin's.
+    let class = || World::new().class("new", DRIVER, json!({})).with_claim("data", Some("new"), "1Gi", json!({}));
+    let mut world = class();
+    world.settle();
+    assert!(said(&world.claim("data")).is_null());
 
     let mut world = start();
     world.restart(off());
     world.settle();
     assert_eq!(world.why_claim("data"), "ProvisionerNotSupported");
+}
+
+// EX-7, S4-20, S4-40: the driver that has taken over is named as the one that grows, and the user is told that it will.
+#[test]
+fn s4_40_a_volume_of_a_plugin_that_is_taken_over_is_grown_by_the_driver() {
+    let disk = json!({ "spec": { "csi": null, "awsElasticBlockStore": { "volumeID": "vol-1" } } });
+    let mut world = World::new().class("fast", EBS, json!({ "allowVolumeExpansion": true }));
+    world = world.with_volume("v", "fast", "1Gi", disk).with_claim("data", Some("fast"), "1Gi", json!({}));
+    world.settle();
+    let more = json!({ "spec": { "resources": { "requests": { "storage": "2Gi" } } } });
+    world.patch(Kind::PersistentVolumeClaim, "data", more);
+    world.settle();
+    assert_eq!(world.claim("data")["metadata"]["annotations"][names::STORAGE_RESIZER], DRIVER);
+    assert_eq!(world.why_claim("data"), "ExternalExpanding");
 }
 
 // EX-7: a plugin that is not taken over names no driver to grow its volumes.
