@@ -11,6 +11,7 @@ use api::{
 use control::Cache;
 use csi::v1::volume_content_source::{SnapshotSource, Type, VolumeSource};
 use csi::v1::{self};
+use rules_translate::Migration;
 use serde::{Deserialize, Serialize};
 
 use crate::{Local, Obstacle, Reason};
@@ -135,7 +136,7 @@ pub(crate) fn content_source(
         }
         ("PersistentVolumeClaim", _) => {
             need(local.abilities.clones, local, "copy volumes")?;
-            clone(claim, &key, class, bytes, cache).map(Some)
+            clone(claim, &key, class, bytes, cache, local).map(Some)
         }
         // P74: somebody else fills such volumes.
         (kind, _) => {
@@ -285,6 +286,7 @@ fn clone(
     class: &StorageClass,
     bytes: i64,
     cache: &Cache,
+    local: &Local,
 ) -> Result<ContentSource, Obstacle> {
     let source = cache.claim(key).ok_or_else(|| wrong(Reason::SourceMissing, format!("claim {key} does not exist")))?;
     if source.status.phase != ClaimPhase::Bound {
@@ -298,7 +300,7 @@ fn clone(
     }
     large_enough(bytes, source.requested(), Reason::SmallerThanSource, "the source")?;
     let volume = volume_of(&source, key, cache)?;
-    let handle = copyable(&volume, &source, class)?;
+    let handle = copyable(&volume, &source, class, &local.settings.migration)?;
     if source.volume_mode() != claim.volume_mode() {
         let text = format!("claim {key} is {} and the copy is to be {}", source.volume_mode(), claim.volume_mode());
         return Err(wrong(Reason::SourceModeDiffers, text));
@@ -323,9 +325,10 @@ fn copyable(
     volume: &PersistentVolume,
     source: &PersistentVolumeClaim,
     class: &StorageClass,
+    migration: &Migration,
 ) -> Result<String, Obstacle> {
     let name = &volume.metadata.name;
-    let seen = rules_translate::as_csi(volume).ok();
+    let seen = migration.as_csi(volume).ok();
     let Some(csi) = seen.as_ref().and_then(|volume| volume.spec.csi.as_ref()) else {
         return Err(wrong(Reason::SourceNotCsi, format!("volume {name} was made by no CSI driver")));
     };

@@ -242,6 +242,34 @@ fn an_in_tree_volume_can_be_copied() {
     assert_eq!(source.volume_id, id_of(&name));
 }
 
+// S4-5, S4-9: what a volume is copied from is read by the gates that were given, not by those of today's Kubernetes.
+#[test]
+fn s4_9_a_copy_reads_its_source_by_the_gates_given() {
+    let rbd = Migration::OFF.with(Plugin::Rbd, Phase::On);
+    for (migration, expected) in [(Migration::OFF, "SourceNotCsi"), (Migration::default(), "SourceNotCsi"), (rbd, "")] {
+        let (driver_name, image) = ("rbd.csi.ceph.com", json!({ "rbd": { "image": "i", "pool": "p" } }));
+        let mut world = driver(driver_name).able().with(|settings| settings.topology = false);
+        world = world.with(|settings| settings.migration = migration);
+        world = world.class("fast", driver_name, json!({})).with_claim("source", asked(driver_name, json!({})));
+        let mut old = old_volume(json!({}), image);
+        let claim = world.claim("source");
+        old["spec"]["claimRef"] =
+            json!({ "namespace": claim["metadata"]["namespace"], "name": "source", "uid": claim["metadata"]["uid"] });
+        world.create(VOLUME, old);
+        world.patch(CLAIM, "source", json!({ "spec": { "volumeName": "old" } }));
+        world.patch_status(CLAIM, "source", json!({ "phase": "Bound" }));
+        world.patch_status(VOLUME, "old", json!({ "phase": "Bound" }));
+        let mut copy = asked(driver_name, json!({}));
+        copy["spec"] = json!({ "dataSource": { "kind": "PersistentVolumeClaim", "name": "source" } });
+        world = world.with_claim("data", copy);
+        world.run();
+        match expected {
+            "" => assert_ne!(world.why_claim(), "SourceNotCsi", "{:?}", world.log),
+            expected => assert_eq!(world.why_claim(), expected, "{:?}", world.log),
+        }
+    }
+}
+
 // S4-1, S4-2: with the gate off the plugin's claims and volumes are left to it, whatever they say.
 #[test]
 fn a_plugin_that_serves_its_volumes_makes_and_deletes_them() {
