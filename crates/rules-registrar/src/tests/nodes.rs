@@ -26,7 +26,7 @@ fn a_node_introduces_itself_and_rests() {
     assert!(world.why(&Key::SelfNode("n".into())).settled);
 }
 
-// KL-24.
+// KL-24, S4-28.
 #[test]
 fn a_node_is_not_ready_before_its_csinode_is_there() {
     let mut world = World::new();

@@ -225,7 +225,7 @@ fn a_driver_that_was_turned_away_is_asked_again() {
     assert_eq!(world.local().drivers()[NAME].socket, ENDPOINT);
 }
 
-// KL-14, KL-17, KL-22: a driver that stays away leaves the objects, and only that one.
+// KL-14, KL-17, KL-22, S4-29: a driver that stays away leaves the objects, and only that one.
 #[test]
 fn a_driver_that_is_gone_leaves_the_node() {
     let mut world = registered();

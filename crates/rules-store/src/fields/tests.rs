@@ -285,7 +285,8 @@ fn s4_6_in_tree_sources_are_taken_as_they_are() {
         let volume = json!({ "metadata": { "name": "empty" }, "spec": empty });
         let failure = create(&mut store, Kind::PersistentVolume, volume, JUDGED).unwrap_err();
         assert!(format!("{failure:?}").contains(&format!("spec.{plugin}.")), "{failure:?}");
-        let spec = json!({ "containers": [{ "name": "c", "image": "host" }], "volumes": [{ "name": "v", plugin: {} }] });
+        let spec =
+            json!({ "containers": [{ "name": "c", "image": "host" }], "volumes": [{ "name": "v", plugin: {} }] });
         let pod = json!({ "metadata": { "name": "empty" }, "spec": spec });
         assert!(create(&mut store, Kind::Pod, pod, JUDGED).is_err(), "{plugin}");
     }

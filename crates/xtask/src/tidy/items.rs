@@ -17,18 +17,14 @@ pub struct Items {
     pub told_alone: &'static [u32],
 }
 
-/// Kubelet, binding and protection, attaching, growing, scheduling.
-pub const ALL: [Items; 5] = [
+/// Kubelet, binding and protection, attaching, growing, scheduling, migration.
+pub const ALL: [Items; 6] = [
     Items { prefix: "KL", numbers: 1..=106, documents: &["docs/node.md"], told_alone: &[4] },
     Items { prefix: "PV", numbers: 1..=61, documents: &["docs/controllers/binding.md"], told_alone: &[34, 39, 41] },
-    Items {
-        prefix: "AD",
-        numbers: 1..=51,
-        documents: &["docs/controllers/attachdetach.md"],
-        told_alone: &[35, 46, 47],
-    },
+    Items { prefix: "AD", numbers: 1..=51, documents: &["docs/controllers/attachdetach.md"], told_alone: &[35] },
     Items { prefix: "EX", numbers: 1..=21, documents: &["docs/controllers/growing.md"], told_alone: &[] },
-    Items { prefix: "SC", numbers: 1..=21, documents: &["docs/controllers/scheduling.md"], told_alone: &[13, 20] },
+    Items { prefix: "SC", numbers: 1..=21, documents: &["docs/controllers/scheduling.md"], told_alone: &[20] },
+    Items { prefix: "S4", numbers: 1..=50, documents: &["docs/migration.md"], told_alone: &[4, 7, 23, 24, 47, 49] },
 ];
 
 impl Items {
