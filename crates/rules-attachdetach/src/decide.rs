@@ -65,7 +65,7 @@ fn wanted(pair: &Pair, node: &NodeFacts, pod: &ObjectKey, memory: &Memory) -> De
         return waiting(
             Reason::PluginHolds,
             format!(
-                "node {} still uses volume {} by its in-tree plugin, and leaves the plugin to driver {}: drain the node",
+                "node {} still uses volume {} by its in-tree plugin, which it leaves to driver {}: drain the node",
                 key.node, key.volume, pair.driver
             ),
         );

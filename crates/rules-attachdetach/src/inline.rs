@@ -1,8 +1,9 @@
 //! Volumes of in-tree plugins that pods hold themselves (S4-16, S4-17).
 //!
-//! The key of one is the name under which nodes report it: driver and handle are those of its translation, so that every
-//! pod with the disk has the same, and the attachment, which holds the translated volume itself, tells it again when the
-//! pods are gone and the controller was started anew. Few pods have such volumes, so there is no index of them.
+//! The key of one is the name under which nodes report it: driver and handle are those of its translation, so that
+//! every pod with the disk has the same, and the attachment, which holds the translated volume itself, tells it again
+//! when the pods are gone and the controller was started anew. Few pods have such volumes, so there is no index of
+//! them.
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;

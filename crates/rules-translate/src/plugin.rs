@@ -125,8 +125,8 @@ impl Plugin {
     }
 }
 
-/// The name under which a node whose plugin serves a volume reports it, as kubelets do; `None` if there is more than one
-/// source.
+/// The name under which a node whose plugin serves a volume reports it, as kubelets do; `None` if there is more than
+/// one source.
 pub fn plugin_volume_name(source: &InTreeSource) -> Option<String> {
     let name = match source {
         InTreeSource::AwsElasticBlockStore(disk) => disk.volume_id.clone(),

@@ -145,8 +145,8 @@ fn s4_32_who_attaches_is_decided_by_the_node_and_the_gate() {
     }
 }
 
-// S4-12, S4-17, S4-39: the attachment is the driver's, under the translated name, and names the volume as it is; the node
-// is told the driver's name for the volume.
+// S4-12, S4-17, S4-39: the attachment is the driver's, under the translated name, and names the volume as it is; the
+// node is told the driver's name for the volume.
 #[test]
 fn s4_39_what_is_wanted_is_the_translated_volume() {
     let world = World::served();
@@ -208,8 +208,8 @@ fn s4_15_what_migration_attached_is_detached() {
     }
 }
 
-// S4-33, S4-34: a node that was switched without being drained is not attached to by the driver while its plugin has the
-// volume, and no other node is.
+// S4-33, S4-34: a node that was switched without being drained is not attached to by the driver while its plugin has
+// the volume, and no other node is.
 #[test]
 fn s4_33_a_volume_that_a_plugin_holds_is_left_to_it() {
     let by_plugin = format!("{PLUGIN}/disk-1");

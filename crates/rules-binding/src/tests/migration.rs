@@ -58,7 +58,8 @@ fn pv_48_what_is_no_longer_true_is_taken_back() {
     assert_eq!(said(&world.volume("by-hand")), "somebody");
 }
 
-// S4-26: the protection stays. PV-50, PV-51: in one write, what a driver has taken over is no longer held for a plugin; other finalizers stay.
+// S4-26: the protection stays.
+// PV-50, PV-51: in one write, what a driver has taken over is no longer held for a plugin; other finalizers stay.
 #[test]
 fn pv_50_a_volume_that_is_taken_over_is_not_held_for_its_plugin() {
     let held = |annotations: Value| {

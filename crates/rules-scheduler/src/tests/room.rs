@@ -198,8 +198,8 @@ fn s4_25_in_tree_volumes_count_for_the_driver_that_serves_them() {
     }
 }
 
-// SC-13, S4-39: where such a volume can be used is said in the driver's words on a node that leaves the plugin to it, and
-// in the plugin's words elsewhere.
+// SC-13, S4-39: where such a volume can be used is said in the driver's words on a node that leaves the plugin to it,
+// and in the plugin's words elsewhere.
 #[test]
 fn sc_13_a_translated_volume_is_used_where_its_driver_reaches_it() {
     let zone = "topology.ebs.csi.aws.com/zone";

@@ -252,8 +252,8 @@ fn lines_tell_paths_and_what_passes() {
     assert!(!lines.iter().any(|line| line.path.starts_with("status") || line.path.contains("livenessProbe.grpc.")));
 }
 
-// S4-6: what a CSI driver has taken over is taken as it is, of volumes and of pods, and no warning says that it does not
-// work; a source that lacks its disk, or one of no driver, is not.
+// S4-6: what a CSI driver has taken over is taken as it is, of volumes and of pods, and no warning says that it does
+// not work; a source that lacks its disk, or one of no driver, is not.
 #[test]
 fn s4_6_in_tree_sources_are_taken_as_they_are() {
     let sources = [
