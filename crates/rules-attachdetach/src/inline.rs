@@ -46,8 +46,20 @@ pub(crate) fn of_attachment(attachment: &VolumeAttachment) -> Option<String> {
     ours.then(|| names::unique_volume_name(&csi.driver, &csi.volume_handle))
 }
 
+/// The name is one that a pod's own volume has in keys. Those of PersistentVolumes that are gone are looked at as well,
+/// and must not cost a look at every pod.
+fn is_name(name: &str) -> bool {
+    match names::split_unique_volume_name(name) {
+        Some((driver, _)) => Plugin::of_driver(driver).is_some(),
+        None => name.contains('/'),
+    }
+}
+
 /// The pods, on any node, that hold the volume of this key themselves.
 pub(crate) fn users(key: &Key, known: Known<'_>) -> Vec<Arc<Pod>> {
+    if !is_name(&key.volume) {
+        return Vec::new();
+    }
     let holds = |pod: &Pod| of_pod(pod).any(|(name, _)| name == key.volume);
     known.0.pods().filter(|pod| holds(pod) && needs_volumes(pod, known, "")).collect()
 }
@@ -59,6 +71,9 @@ pub(crate) fn view(key: &Key, known: Known<'_>) -> Option<View> {
     let Some((driver, handle)) = names::split_unique_volume_name(&key.volume) else {
         return untranslatable(key, known, &users);
     };
+    if !is_name(&key.volume) {
+        return None;
+    }
     let attachments: Vec<_> =
         cache.attachments().filter(|attachment| of_attachment(attachment).as_ref() == Some(&key.volume)).collect();
     let held = users.iter().find_map(|pod| {
