@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 use api::{Container, EmptyDir, ObjectKey, PersistentVolume, Pod, PodVolume, Quantity, names};
 use control::host::{HostPathKind, ProcessState};
 use control::{Cache, Timestamp};
+use rules_translate::Plugin;
 
 use crate::checks::{self, CheckKey, CheckView, ContainerHealth};
 use crate::group::{self, Grouped};
@@ -17,6 +18,8 @@ use crate::growth::Growth;
 use crate::inline;
 use crate::local::Local;
 use crate::paths::{self, Paths, ProcessName};
+use crate::record::Record;
+use crate::served::{self, Served};
 use crate::spec::{self, VolumeSpec};
 use crate::uses::ContainerUses;
 use crate::view::{
@@ -30,16 +33,17 @@ pub fn volume(name: &str, cache: &Cache, local: &Local) -> View {
     let users = users(name, driver, handle, cache, local);
     let wanted = users.values().any(|user| user.standing == UserState::Wanted);
     let (attachment, spec) =
-        if wanted { spec(driver, handle, cache, local) } else { (unwanted(driver, handle, cache), None) };
+        if wanted { spec(driver, handle, cache, local) } else { (unwanted(driver, handle, cache, local), None) };
     let recorded = local.records.get(name);
     // What the filesystem of a volume has here is told also when its last pod is gone.
-    let of_record = |volume: &Arc<PersistentVolume>| recorded.is_some_and(|r| r.volume == volume.metadata.name);
-    let grown = wanted_volume(driver, handle, cache, local).or_else(|| volumes(driver, handle, cache).find(of_record));
-    let growth = grown.and_then(|volume| growth(name, &volume, cache, local));
+    let of_record = |one: &Served| recorded.is_some_and(|r| r.volume == one.volume.metadata.name);
+    let all = || served::of_handle(driver, handle, cache, local).into_iter();
+    let grown = wanted_volume(driver, handle, cache, local).or_else(|| all().find(of_record));
+    let growth = grown.and_then(|one| growth(name, &one.volume, cache, local));
     let ephemeral = match (recorded, &spec) {
         (Some(record), _) => record.is_ephemeral(),
         (None, Some(spec)) => spec.ephemeral,
-        (None, None) => inline::is_handle(handle) && volumes(driver, handle, cache).next().is_none(),
+        (None, None) => inline::is_handle(handle) && all().next().is_none(),
     };
     let block = match (recorded, &spec) {
         (Some(record), _) => record.block.then_some(&record.volume),
@@ -76,10 +80,24 @@ pub fn volume(name: &str, cache: &Cache, local: &Local) -> View {
         users,
         growth,
         out_of_reach: wanted_volume(driver, handle, cache, local)
-            .and_then(|volume| spec::out_of_reach(&volume, cache, local)),
+            .and_then(|one| spec::out_of_reach(&one.volume, cache, local)),
+        undrained: recorded.and_then(|record| undrained(record, local)),
         clearing: local.clearing.get(name).copied(),
         paths,
     }))
+}
+
+/// S4-34: the plugin's migration was switched off here while its driver had the volume mounted.
+fn undrained(record: &Record, local: &Local) -> Option<String> {
+    let plugin = Plugin::of_driver(&record.driver).filter(|plugin| !local.migration.is_migrated(*plugin));
+    let (plugin, node) = (plugin.filter(|_| record.migrated)?, &local.node);
+    Some(format!(
+        "driver {} mounted volume {} on node {node} and takes it away, although {} was switched off there since; drain \
+         the node before plugin {plugin} serves",
+        record.driver,
+        record.volume,
+        plugin.gate()
+    ))
 }
 
 /// What the claim of a volume says about its growth.
@@ -103,9 +121,10 @@ fn is_growing(pod: &Pod, name: &str, volume: &PersistentVolume, cache: &Cache, l
 /// What the driver is told of a volume that some pod wants, and how it is attached.
 fn spec(driver: &str, handle: &str, cache: &Cache, local: &Local) -> (AttachmentState, Option<VolumeSpec>) {
     let (object, facts) = (driver_object(driver, cache), local.drivers.get(driver));
-    if let Some(volume) = wanted_volume(driver, handle, cache, local) {
-        let (attachment, publish_context) = attachment(driver, &volume, cache, local);
-        let spec = VolumeSpec { publish_context, ..VolumeSpec::of(&volume, facts) };
+    if let Some(one) = wanted_volume(driver, handle, cache, local) {
+        let (attachment, publish_context) = attachment(&one, cache, local);
+        let migrated = one.plugin.is_some();
+        let spec = VolumeSpec { publish_context, migrated, ..VolumeSpec::of(&one.volume, facts) };
         return (attachment, Some(spec.by(object.as_deref())));
     }
     let inline = inline::find(driver, handle, cache, local);
@@ -117,23 +136,19 @@ fn spec(driver: &str, handle: &str, cache: &Cache, local: &Local) -> (Attachment
 }
 
 /// How a volume is attached that no pod wants: whoever reports it must not prove less than it will need.
-fn unwanted(driver: &str, handle: &str, cache: &Cache) -> AttachmentState {
+fn unwanted(driver: &str, handle: &str, cache: &Cache, local: &Local) -> AttachmentState {
     let needed = driver_object(driver, cache).is_none_or(|driver| driver.attach_required());
-    let inline = inline::is_handle(handle) && volumes(driver, handle, cache).next().is_none();
+    let inline = inline::is_handle(handle) && served::of_handle(driver, handle, cache, local).is_empty();
     match needed && !inline {
         true => AttachmentState::Waiting(String::from("no pod on this node wants the volume")),
         false => AttachmentState::NotNeeded,
     }
 }
 
-/// The PersistentVolume of a handle that some pod wants.
-fn wanted_volume(driver: &str, handle: &str, cache: &Cache, local: &Local) -> Option<Arc<PersistentVolume>> {
-    volumes(driver, handle, cache).find(|volume| !wanting_pods(volume, cache, local).is_empty())
-}
-
-/// The PersistentVolumes of a handle: one, unless somebody made several by hand.
-fn volumes<'a>(driver: &str, handle: &str, cache: &'a Cache) -> impl Iterator<Item = Arc<PersistentVolume>> + 'a {
-    cache.volumes_by_handle(&format!("{driver}^{handle}")).collect::<Vec<_>>().into_iter()
+/// The volume of a handle that some pod wants.
+fn wanted_volume(driver: &str, handle: &str, cache: &Cache, local: &Local) -> Option<Served> {
+    let mut all = served::of_handle(driver, handle, cache, local).into_iter();
+    all.find(|one| !wanting_pods(one, cache, local).is_empty())
 }
 
 /// The volume a claim is bound to, if both say so; otherwise a clause that says what is missing (KL-31).
@@ -205,10 +220,10 @@ fn users(name: &str, driver: &str, handle: &str, cache: &Cache, local: &Local) -
         user.mount_group = group::for_driver(pod, facts).filter(|_| !volume.block);
         user.group = group::change(pod, &volume, object.as_deref(), facts);
     };
-    for volume in volumes(driver, handle, cache) {
-        for pod in wanting_pods(&volume, cache, local) {
-            let grouped = Grouped::of(&volume, read_only(&pod, &volume));
-            let (uid, name) = (&pod.metadata.uid, &volume.metadata.name);
+    for one in served::of_handle(driver, handle, cache, local) {
+        for pod in wanting_pods(&one, cache, local) {
+            let grouped = Grouped::of(&one.volume, read_only(&pod, &one));
+            let (uid, name) = (&pod.metadata.uid, &one.volume.metadata.name);
             let target = match grouped.block {
                 true => paths::block_target(&local.root, uid, name),
                 false => paths::target_path(&local.root, uid, name),
@@ -225,8 +240,20 @@ fn users(name: &str, driver: &str, handle: &str, cache: &Cache, local: &Local) -
     users
 }
 
-/// Live pods of this node that use the claim a volume is bound to.
-fn wanting_pods(volume: &PersistentVolume, cache: &Cache, local: &Local) -> Vec<Arc<Pod>> {
+/// Live pods of this node that use the claim a volume is bound to, or hold the volume themselves, and for which its
+/// driver may serve it.
+fn wanting_pods(one: &Served, cache: &Cache, local: &Local) -> Vec<Arc<Pod>> {
+    let mut pods = match one.held {
+        true => {
+            cache.pods_by_node(&local.node).filter(|pod| is_alive(pod, local) && served::is_held_by(pod, one)).collect()
+        }
+        false => claiming_pods(&one.volume, cache, local),
+    };
+    pods.retain(|pod| one.refusal(pod, local).is_none());
+    pods
+}
+
+fn claiming_pods(volume: &PersistentVolume, cache: &Cache, local: &Local) -> Vec<Arc<Pod>> {
     let Some(claim) = &volume.spec.claim_ref else { return Vec::new() };
     let bound = volume_of_claim(&claim.namespace, &claim.name, cache);
     if bound.is_ok_and(|bound| bound.metadata.name == volume.metadata.name) {
@@ -242,9 +269,13 @@ fn wanting_pods(volume: &PersistentVolume, cache: &Cache, local: &Local) -> Vec<
     }
 }
 
-/// Read-only if every use in the pod is (KL-71). That the volume itself says so counts when it is attached (KL-72).
-fn read_only(pod: &Pod, volume: &PersistentVolume) -> bool {
-    let claim = volume.spec.claim_ref.as_ref().map(|claim| claim.name.as_str()).unwrap_or_default();
+/// Read-only if every use in the pod is (KL-71). That the volume itself says so counts when it is attached (KL-72), but
+/// for one that pods hold: what it says is their use.
+fn read_only(pod: &Pod, one: &Served) -> bool {
+    if one.held {
+        return one.csi().read_only;
+    }
+    let claim = one.volume.spec.claim_ref.as_ref().map(|claim| claim.name.as_str()).unwrap_or_default();
     let mut uses = pod.spec.volumes.iter().filter_map(|v| v.persistent_volume_claim.as_ref());
     !pod.templates_claim(claim) && uses.all(|used| used.claim_name != claim || used.read_only)
 }
@@ -263,19 +294,22 @@ fn driver_object(driver: &str, cache: &Cache) -> Option<Arc<api::CSIDriver>> {
     cache.driver(&ObjectKey::cluster(driver))
 }
 
-fn attachment(
-    driver: &str,
-    volume: &PersistentVolume,
-    cache: &Cache,
-    local: &Local,
-) -> (AttachmentState, BTreeMap<String, String>) {
-    if !driver_object(driver, cache).is_none_or(|driver| driver.attach_required()) {
+fn attachment(one: &Served, cache: &Cache, local: &Local) -> (AttachmentState, BTreeMap<String, String>) {
+    let (csi, name) = (one.csi(), one.volume.metadata.name.as_str());
+    if !driver_object(&csi.driver, cache).is_none_or(|driver| driver.attach_required()) {
         return (AttachmentState::NotNeeded, BTreeMap::new());
     }
-    let name = volume.metadata.name.as_str();
     let mut here = cache.attachments_by_volume(name).filter(|attachment| attachment.spec.node_name == local.node);
+    // S4-17: that of a volume without an object is found by the name that follows from its source.
+    let found = match one.held {
+        true => {
+            let named = names::attachment_name(&csi.volume_handle, &csi.driver, &local.node);
+            cache.attachment(&ObjectKey::cluster(named))
+        }
+        false => here.next(),
+    };
     let waiting = |text: String| (AttachmentState::Waiting(text), BTreeMap::new());
-    match here.next() {
+    match found {
         None => waiting(format!("there is no VolumeAttachment of volume {name} to node {} yet", local.node)),
         Some(found) if found.metadata.is_deleting() => {
             waiting(format!("VolumeAttachment {} is being deleted", found.metadata.name))
@@ -318,7 +352,7 @@ fn stray(
     if staged == MountState::Yes {
         return Some(paths.staging.clone());
     }
-    volumes(driver, handle, cache).find_map(|volume| {
+    served::of_handle(driver, handle, cache, local).into_iter().find_map(|Served { volume, .. }| {
         let end = paths::target_path("", "", &volume.metadata.name);
         let end = end.strip_prefix("/pods/").unwrap_or(&end);
         let devices = format!("{}/", paths::block_publish_dir(&local.root, &volume.metadata.name));
@@ -428,6 +462,7 @@ fn pod_volumes(pod: &Arc<Pod>, cache: &Cache, local: &Local) -> Vec<(String, Pod
         (None, Some(csi), _) => inline_volume(pod, &volume.name, csi, cache, local),
         (None, None, Some(empty)) => empty_dir(pod, &volume.name, empty, local),
         (None, None, None) if volume.ephemeral.is_some() => ephemeral_volume(pod, &volume.name, cache, local),
+        (None, None, None) if volume.in_tree.is_some() => held_volume(pod, volume, cache, local),
         (None, None, None) => made_volume(pod, volume, local),
     };
     let used = pod.spec.volumes.iter().filter(|volume| ContainerUses::of(pod, &volume.name).any());
@@ -504,19 +539,40 @@ fn claim_volume(pod: &Pod, name: &str, claim: &api::PodClaim, cache: &Cache, loc
         Ok(volume) => volume,
         Err(missing) => return PodVolumeView::Waiting(missing),
     };
-    let Some(csi) = &volume.spec.csi else {
-        let name = &volume.metadata.name;
-        return PodVolumeView::Impossible(format!("volume {name} is not of a CSI driver; use one that is"));
-    };
+    let read_only = claim.read_only;
+    Served::of(volume)
+        .map_or_else(PodVolumeView::Impossible, |one| served_volume(pod, name, &one, read_only, cache, local))
+}
+
+/// S4-18: a volume of an in-tree plugin in the pod's own spec.
+fn held_volume(pod: &Pod, volume: &PodVolume, cache: &Cache, local: &Local) -> PodVolumeView {
+    Served::held(pod, volume).map_or_else(PodVolumeView::Impossible, |one| {
+        served_volume(pod, &volume.name, &one, one.csi().read_only, cache, local)
+    })
+}
+
+/// A volume that a driver serves, or is to serve, for a pod.
+fn served_volume(
+    pod: &Pod,
+    name: &str,
+    one: &Served,
+    use_read_only: bool,
+    cache: &Cache,
+    local: &Local,
+) -> PodVolumeView {
+    let volume = &one.volume;
+    if let Some(refusal) = one.refusal(pod, local) {
+        return PodVolumeView::Impossible(refusal);
+    }
     if let Err(wrong) = ContainerUses::of(pod, name).check(&volume.metadata.name, volume.volume_mode()) {
         return PodVolumeView::Impossible(wrong);
     }
-    let grouped = Grouped::of(&volume, read_only(pod, &volume));
+    let grouped = Grouped::of(volume, read_only(pod, one));
+    let csi = one.csi();
     let place = Published { driver: &csi.driver, handle: &csi.volume_handle, volume: &volume.metadata.name, grouped };
-    let unique = names::unique_volume_name(&csi.driver, &csi.volume_handle);
-    match place.view(pod, claim.read_only, cache, local) {
+    match place.view(pod, use_read_only, cache, local) {
         PodVolumeView::Ready { .. } | PodVolumeView::Device { .. }
-            if !grouped.read_only && is_growing(pod, &unique, &volume, cache, local) =>
+            if !grouped.read_only && is_growing(pod, &one.unique_name(), volume, cache, local) =>
         {
             PodVolumeView::Waiting(format!("the filesystem of volume {} is being grown", volume.metadata.name))
         }

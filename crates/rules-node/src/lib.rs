@@ -53,6 +53,7 @@ mod publishing;
 mod reason;
 mod record;
 mod sandbox;
+mod served;
 mod spec;
 mod stats;
 mod status;
@@ -91,7 +92,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use api::{Kind, ObjectKey, ObjectRef};
-use control::{Cache, Decision, EventType, Narrate, Outcome, Route, Rules, Timestamp, Why};
+use control::{Cache, Decision, EventType, HandleOf, Narrate, Outcome, Route, Rules, Timestamp, Why};
 
 use crate::action::{Publishing, There};
 
@@ -138,6 +139,7 @@ impl Rules for Node {
     type Memory = Memory;
 
     const ROUTES: &'static [Route<Self>] = wakes::ROUTES;
+    const HANDLE_OF: Option<HandleOf> = Some(rules_translate::handle_of);
 
     fn keys(cache: &Cache, local: &Local) -> Vec<Key> {
         wakes::keys(cache, local)
@@ -277,6 +279,7 @@ impl Narrate for Node {
             | Reason::RecordUnreadable
             | Reason::VolumeContentsMissing
             | Reason::VolumeMountUnknown => Some((EventType::Warning, "FailedMount")),
+            Reason::NodeNotDrained => Some((EventType::Warning, "NodeNotDrained")),
             Reason::ResizeReadOnly | Reason::ResizeNeedsRestart | Reason::ResizeUnsupported => {
                 Some((EventType::Warning, "FileSystemResizeFailed"))
             }

@@ -3,6 +3,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use control::host::ProcessState;
+use rules_translate::Migration;
 
 use crate::checks::{CheckKind, Checked};
 use crate::health::VolumeAilments;
@@ -20,6 +21,8 @@ pub struct Local {
     pub incarnation: String,
     /// The directory everything is under.
     pub root: String,
+    /// Which plugins this node leaves to their drivers.
+    pub migration: Migration,
     /// Registered drivers by name.
     pub drivers: BTreeMap<String, DriverFacts>,
     /// Records by unique volume name.

@@ -67,6 +67,8 @@ control::reasons! {
         GroupNotSet,
         /// The volume is mounted for the pods that want it.
         Mounted,
+        /// A driver serves the volume of a plugin that was taken from it since.
+        NodeNotDrained,
         /// A pod that does not want the volume any more has not ended.
         PodNotEnded,
         /// The driver has not unpublished the volume for a pod that has ended.

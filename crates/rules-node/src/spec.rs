@@ -53,7 +53,6 @@ impl VolumeSpec {
                 &csi.fs_type,
                 &volume.spec.mount_options,
             ),
-            migrated: volume.metadata.migrated_to().is_some(),
             one_pod: volume.spec.access_modes == ["ReadWriteOncePod"],
             volume_context: csi.volume_attributes,
             stage_secret: csi.node_stage_secret_ref,

@@ -8,6 +8,7 @@ use api::{ObjectKey, Pod};
 use control::Cache;
 
 use crate::local::Local;
+use crate::{paths, served};
 
 /// A volume that is published for a pod, and of which its driver can say how full it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,8 +79,9 @@ pub fn managed_volumes(cache: &Cache, local: &Local) -> BTreeMap<String, Managed
         for claim in pod.claim_names() {
             let claim = cache.claim(&ObjectKey::new(pod.metadata.namespace.clone(), claim));
             let volume = claim.and_then(|claim| cache.volume(&ObjectKey::cluster(claim.spec.volume_name.clone())));
-            if let Some(csi) = volume.as_ref().and_then(|volume| volume.spec.csi.as_ref()) {
-                all.entry(csi.driver.clone()).or_default().wanted += 1;
+            let name = volume.and_then(|volume| served::unique_name(&volume, local));
+            if let Some((driver, _)) = name.as_deref().and_then(paths::split_unique_name) {
+                all.entry(driver.into()).or_default().wanted += 1;
             }
         }
     }

@@ -70,6 +70,8 @@ pub struct VolumeView {
     pub users: BTreeMap<String, User>,
     /// Why the volume cannot be reached from this node, by its own node affinity.
     pub out_of_reach: Option<String>,
+    /// Why the node should be drained: who serves the plugin's volumes was switched while this one was mounted.
+    pub undrained: Option<String>,
     /// A mount of this volume that no record explains.
     pub stray: Option<String>,
     /// What its claim says about growth.

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use api::{CSIDriver, ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod, VolumeAttachment, names};
 use control::{Cache, Route, Sides, routes};
 
-use crate::{Key, Local, Node, build, checks, inline, orphans, paths};
+use crate::{Key, Local, Node, build, checks, inline, orphans, paths, served};
 
 type Woken<'a> = control::Woken<'a, Node>;
 
@@ -55,7 +55,7 @@ fn claim_wakes(claim: &PersistentVolumeClaim, woken: &mut Woken<'_>) {
 }
 
 fn volume_wakes(volume: &PersistentVolume, woken: &mut Woken<'_>) {
-    woken.wake_all(volume_key(volume));
+    woken.wake_all(volume_key(volume, woken.local));
     if let Some(claim) = &volume.spec.claim_ref {
         users_of_claim(&ObjectKey::new(claim.namespace.clone(), claim.name.clone()), woken);
     }
@@ -64,6 +64,8 @@ fn volume_wakes(volume: &PersistentVolume, woken: &mut Woken<'_>) {
 fn attachment_wakes(attachment: &VolumeAttachment, woken: &mut Woken<'_>) {
     if attachment.spec.node_name == woken.local.node {
         named_volume_wakes(attachment.volume().unwrap_or_default(), woken);
+        let held = attachment.spec.source.inline_volume_spec.as_ref().and_then(|spec| spec.csi.as_ref());
+        woken.wake_all(held.map(|csi| Key::Volume(names::unique_volume_name(&csi.driver, &csi.volume_handle))));
     }
 }
 
@@ -101,14 +103,15 @@ fn node_wakes(node: Sides<'_, api::Node>, woken: &mut Woken<'_>) {
 fn keys_of_pod(pod: &Pod, cache: &Cache, local: &Local) -> Vec<Key> {
     let claimed = pod.claim_names().filter_map(|claim| {
         let volume = build::volume_of_claim(&pod.metadata.namespace, &claim, cache).ok()?;
-        volume_key(&volume)
+        volume_key(&volume, local)
     });
+    let held = served::held_by(pod).into_iter().map(|(_, held)| Key::Volume(held.unique_name()));
     let inline = inline::of_pod(pod);
     let inline = inline.map(|(_, csi, handle)| Key::Volume(names::unique_volume_name(&csi.driver, &handle)));
     let recorded = local.records.iter().filter(|(_, record)| record.publishes.contains_key(&pod.metadata.uid));
     let recorded = recorded.map(|(name, _)| Key::Volume(name.clone()));
     let checks = checks::keys(pod).into_iter().map(Key::Check);
-    claimed.chain(inline).chain(recorded).chain(checks).chain([Key::Pod(pod.metadata.key())]).collect()
+    claimed.chain(held).chain(inline).chain(recorded).chain(checks).chain([Key::Pod(pod.metadata.key())]).collect()
 }
 
 fn users_of_claim(claim: &ObjectKey, woken: &mut Woken<'_>) {
@@ -117,7 +120,7 @@ fn users_of_claim(claim: &ObjectKey, woken: &mut Woken<'_>) {
 
 fn named_volume_wakes(name: &str, woken: &mut Woken<'_>) {
     let volume = woken.cache.volume(&ObjectKey::cluster(name));
-    woken.wake_all(volume.and_then(|volume| volume_key(&volume)));
+    woken.wake_all(volume.and_then(|volume| volume_key(&volume, woken.local)));
 }
 
 fn volume_keys(cache: &Cache, local: &Local) -> BTreeSet<Key> {
@@ -127,7 +130,6 @@ fn volume_keys(cache: &Cache, local: &Local) -> BTreeSet<Key> {
     ours.chain(local.records.keys()).chain(&local.maybe_recorded).map(|name| Key::Volume(name.clone())).collect()
 }
 
-fn volume_key(volume: &PersistentVolume) -> Option<Key> {
-    let csi = volume.spec.csi.as_ref()?;
-    Some(Key::Volume(names::unique_volume_name(&csi.driver, &csi.volume_handle)))
+fn volume_key(volume: &PersistentVolume, local: &Local) -> Option<Key> {
+    served::unique_name(volume, local).map(Key::Volume)
 }

@@ -68,7 +68,10 @@ fn with_record(now: Timestamp, view: &VolumeView, record: &Record, memory: &Memo
         };
     }
     if !view.users.is_empty() {
-        let resting = mount::rest(now, view, record, memory);
+        let resting = match &view.undrained {
+            Some(text) => Decision::Rest(Why::waiting(Reason::NodeNotDrained, text.clone())),
+            None => mount::rest(now, view, record, memory),
+        };
         return match mount::health(now, view, record, memory) {
             Some(health) => resting.or(health),
             None => resting,

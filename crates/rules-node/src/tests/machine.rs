@@ -6,7 +6,7 @@ use control::{Effect, Endpoint, Outcome, Refusal, Reply};
 use csi::{Call, Response, v1};
 use serde_json::json;
 
-use super::world::{DRIVER, Machine, World};
+use super::world::{Machine, World};
 use crate::Record;
 
 impl World {
@@ -16,7 +16,7 @@ impl World {
                 self.api(effect).unwrap()
             }
             Effect::Call { to, call } => {
-                assert_eq!(*to, Endpoint::Driver(DRIVER.into()));
+                assert_eq!(*to, Endpoint::Driver(self.served.0.into()));
                 self.call(call)
             }
             Effect::Host(op) => self.host(op),
@@ -46,9 +46,9 @@ impl World {
                 Response::NodeUnstageVolume(v1::NodeUnstageVolumeResponse {})
             }
             Call::NodePublishVolume(request) => {
-                let stages = self.local().drivers.get(DRIVER).is_some_and(|driver| driver.stages);
+                let stages = self.local().drivers.get(self.served.0).is_some_and(|driver| driver.stages);
                 let staging = &request.staging_target_path;
-                let ephemeral = super::world::is_inline(&request.volume_id);
+                let ephemeral = request.volume_id != self.served.1;
                 assert_eq!(ephemeral, staging.is_empty(), "103: what is in a pod's own spec is not staged");
                 assert!(ephemeral || !stages || self.machine.staged.contains(staging), "40: published without staging");
                 self.machine.published.insert(request.target_path.clone());

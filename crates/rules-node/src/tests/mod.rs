@@ -10,6 +10,7 @@ mod health;
 mod inline;
 mod lives;
 mod machine;
+mod migrated;
 mod modes;
 mod orphans;
 mod pods;

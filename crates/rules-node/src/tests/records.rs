@@ -34,14 +34,6 @@ fn the_file_says_whether_the_volume_was_migrated() {
     assert_eq!(Record::parse(&migrated.print()), Ok(migrated));
     json.as_object_mut().unwrap().remove("migratedVolume");
     assert_eq!(Record::parse(alloc::format!("{json}").as_bytes()), Ok(record()));
-    for (annotation, said) in [(None, false), (Some("d.example"), true)] {
-        let mut world = super::world::World::new();
-        let patch = json!({ "metadata": { "annotations": { api::names::MIGRATED_TO: annotation } } });
-        world.patch(api::Kind::PersistentVolume, "pv1", patch);
-        world.pod("a");
-        world.settle();
-        assert_eq!(world.local().records[&super::world::unique()].migrated, said);
-    }
 }
 
 // Reliability 48.

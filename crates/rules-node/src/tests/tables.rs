@@ -50,6 +50,7 @@ fn volume() -> VolumeView {
         staged_by_us: false,
         users: BTreeMap::new(),
         out_of_reach: None,
+        undrained: None,
         stray: None,
         growth: None,
         clearing: None,

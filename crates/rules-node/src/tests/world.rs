@@ -14,6 +14,8 @@ use crate::{DriverFacts, Key, Local, Node, ProcessName};
 
 pub const DRIVER: &str = "d.example";
 pub const HANDLE: &str = "h1";
+/// The driver that has taken over a plugin, and what it calls a disk of it.
+pub const MIGRATED: (&str, &str) = ("pd.csi.storage.gke.io", "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/disk-1");
 pub const ROOT: &str = "/r";
 
 /// What a key waits for that has nothing left to do: a restart, or another look after a while.
@@ -21,10 +23,6 @@ const RESTS: [&str; 4] = ["CrashLoopBackOff", "SourceNotRead", "TokenNotHad", "S
 
 pub fn unique() -> String {
     names::unique_volume_name(DRIVER, HANDLE)
-}
-
-pub fn is_inline(handle: &str) -> bool {
-    handle != HANDLE
 }
 
 /// What the machine really holds, and what the driver mounted on it.
@@ -56,6 +54,8 @@ impl DerefMut for Machine {
 pub struct World {
     lab: Lab<Node>,
     pub machine: Machine,
+    /// The driver of the volume and its handle there.
+    pub served: (&'static str, &'static str),
     /// Actions begun and not carried out yet: keys are looked at independently of each other.
     held: Vec<(Key, crate::Action, Effect)>,
 }
@@ -70,19 +70,33 @@ impl World {
 
     /// The same with a claim that asks for this size, and more said about the volume's source.
     pub fn asking(size: &str, source: &Value) -> World {
+        let mut world = World::bare((DRIVER, HANDLE));
+        world.volume(size, source);
+        world.attach();
+        world
+    }
+
+    /// The same with a volume of an in-tree plugin, which this source describes.
+    pub fn in_tree(size: &str, source: &Value) -> World {
+        let mut world = World::bare(MIGRATED);
+        world.volume_of(size, source);
+        world.attach();
+        world
+    }
+
+    /// A node with a registered driver, and no volume yet.
+    pub fn bare(served: (&'static str, &'static str)) -> World {
         let lab = Lab::new("ns", Local::new("n", "life-1", ROOT));
-        let mut world = World { lab, machine: Machine::default(), held: Vec::new() };
+        let mut world = World { lab, machine: Machine::default(), served, held: Vec::new() };
         let facts = DriverFacts { stages: true, expands: true, ..DriverFacts::default() };
         world.update_local(|local| {
-            local.drivers.insert(DRIVER.into(), facts);
+            local.drivers.insert(served.0.into(), facts);
         });
         world.create(
             Kind::Node,
             json!({ "metadata": { "name": "n", "annotations": { names::AGENT_INCARNATION: "life-1" } },
             "status": { "conditions": [{ "type": "Ready", "status": "True" }] } }),
         );
-        world.volume(size, source);
-        world.attach();
         world
     }
 
@@ -92,6 +106,10 @@ impl World {
         for (key, value) in source.as_object().unwrap() {
             csi[key] = value.clone();
         }
+        self.volume_of(size, &json!({ "csi": csi }));
+    }
+
+    fn volume_of(&mut self, size: &str, source: &Value) {
         self.create(
             Kind::PersistentVolumeClaim,
             json!({ "metadata": { "name": "data" }, "spec": {
@@ -99,21 +117,22 @@ impl World {
             "resources": { "requests": { "storage": size } } } }),
         );
         let uid = self.get(Kind::PersistentVolumeClaim, "data").unwrap()["metadata"]["uid"].clone();
-        self.create(
-            Kind::PersistentVolume,
-            json!({ "metadata": { "name": "pv1" }, "spec": {
+        let mut spec = json!({
             "capacity": { "storage": "1Gi" }, "accessModes": ["ReadWriteOnce"], "mountOptions": ["noatime"],
-            "claimRef": { "namespace": "ns", "name": "data", "uid": uid },
-            "csi": csi } }),
-        );
+            "claimRef": { "namespace": "ns", "name": "data", "uid": uid } });
+        for (key, value) in source.as_object().unwrap() {
+            spec[key] = value.clone();
+        }
+        self.create(Kind::PersistentVolume, json!({ "metadata": { "name": "pv1" }, "spec": spec }));
     }
 
     /// The volume is attached and reported.
     pub fn attach(&mut self) {
+        let attacher = self.served.0;
         self.create(
             Kind::VolumeAttachment,
             json!({ "metadata": { "name": "va" }, "spec": {
-            "attacher": DRIVER, "nodeName": "n", "source": { "persistentVolumeName": "pv1" } } }),
+            "attacher": attacher, "nodeName": "n", "source": { "persistentVolumeName": "pv1" } } }),
         );
         let status = json!({ "attached": true, "attachmentMetadata": { "lun": "3" } });
         self.patch_status(Kind::VolumeAttachment, "va", status);
@@ -121,7 +140,7 @@ impl World {
     }
 
     pub fn report_attached(&mut self, attached: bool) {
-        let list = if attached { json!([{ "name": unique(), "devicePath": "" }]) } else { json!([]) };
+        let list = if attached { json!([{ "name": self.unique(), "devicePath": "" }]) } else { json!([]) };
         self.patch_status(Kind::Node, "n", json!({ "volumesAttached": list }));
     }
 
@@ -157,7 +176,7 @@ impl World {
 
     pub fn node_lists(&self, list: &str) -> bool {
         let node = self.get(Kind::Node, "n").unwrap();
-        let name = unique();
+        let name = self.unique();
         let lists = |entry: &Value| entry == &json!(name) || entry["name"] == json!(name);
         node["status"][list].as_array().is_some_and(|entries| entries.iter().any(lists))
     }
@@ -179,6 +198,11 @@ impl World {
 
     pub fn volume_key() -> Key {
         Key::Volume(unique())
+    }
+
+    /// The unique name of its volume.
+    pub fn unique(&self) -> String {
+        names::unique_volume_name(self.served.0, self.served.1)
     }
 
     /// Takes one step for a key; the action's name if there was one.
@@ -274,13 +298,14 @@ impl World {
         }
         let mut local = Local::new("n", incarnation, ROOT);
         local.drivers = self.local().drivers.clone();
+        local.migration = self.local().migration;
         for (path, bytes) in self.machine.files.iter() {
             let _ = local.load_record(path, Ok(bytes.clone()));
         }
         local.mounts = self.machine.staged.union(&self.machine.published).cloned().collect();
         local.mounts.extend(self.machine.memory.iter().cloned());
         self.engine = Engine::new(local);
-        self.cache = Cache::default();
+        self.cache = Cache::of::<Node>();
         self.watch_processes();
         self.thaw();
         self.patch(
