@@ -15,9 +15,13 @@ use crate::{CallLabels, Metrics};
 pub struct Drivers {
     metrics: Arc<Metrics>,
     calls: Arc<CallCounts>,
+    migrated: Arc<OnceLock<IsMigrated>>,
     known: Mutex<BTreeMap<String, Arc<DriverLine>>>,
     sockets: Mutex<BTreeMap<String, String>>,
 }
+
+/// Whether a driver has this volume, by its handle there, in the place of an in-tree plugin.
+type IsMigrated = Box<dyn Fn(&str, &str) -> bool + Send + Sync>;
 
 /// The way to one driver.
 pub struct DriverLine {
@@ -45,11 +49,22 @@ impl Drivers {
             return line.clone();
         }
         let name = Arc::<OnceLock<String>>::default();
-        let counting = Counting { metrics: self.metrics.clone(), calls: self.calls.clone(), driver: Arc::clone(&name) };
+        let counting = Counting {
+            metrics: self.metrics.clone(),
+            calls: self.calls.clone(),
+            migrated: self.migrated.clone(),
+            driver: Arc::clone(&name),
+        };
         let client = Arc::new(CsiClient::new().observed_by(Arc::new(counting)));
         let line = Arc::new(DriverLine { driver: Driver::new(client.clone(), socket), client, name });
         known.insert(socket.to_string(), line.clone());
         line
+    }
+
+    /// How metrics tell the volumes that a driver has in the place of an in-tree plugin; said once, before that no
+    /// volume counts as one.
+    pub fn tell_migrated(&self, is_migrated: impl Fn(&str, &str) -> bool + Send + Sync + 'static) {
+        let _ = self.migrated.set(Box::new(is_migrated));
     }
 
     /// The driver of this name is at this socket: calls by name go there from now on, and metrics use the name.
@@ -106,6 +121,7 @@ impl CallCounts {
 struct Counting {
     metrics: Arc<Metrics>,
     calls: Arc<CallCounts>,
+    migrated: Arc<OnceLock<IsMigrated>>,
     driver: Arc<OnceLock<String>>,
 }
 
@@ -117,7 +133,8 @@ impl Observe for Counting {
             method_name: call.method.path(),
             grpc_status_code: if call.code == csi::Code::Ok { "OK".into() } else { format!("{:?}", call.code) },
         };
-        self.metrics.called(call.method, &labels, call.took);
+        let migrated = self.migrated.get().is_some_and(|is_migrated| is_migrated(&labels.driver_name, call.volume));
+        self.metrics.called(call.method, &labels, migrated, call.took);
     }
 }
 

@@ -139,10 +139,10 @@ impl Metrics {
         registry.register("process_start_time_seconds", "when this process began, since 1970", started);
     }
 
-    /// A call to a driver has ended.
-    pub fn called(&self, method: csi::Method, labels: &CallLabels, took: Duration) {
+    /// A call to a driver has ended; `migrated` says that it has the volume in the place of an in-tree plugin.
+    pub fn called(&self, method: csi::Method, labels: &CallLabels, migrated: bool, took: Duration) {
         self.calls.get_or_create(labels).observe(took.as_secs_f64());
-        self.operations.called(method, labels, took);
+        self.operations.called(method, labels, migrated, took);
     }
 
     /// A claim has got the volume that was asked for, or a volume has gone; or an attempt at it failed (PV-46).
@@ -228,7 +228,7 @@ mod tests {
             method_name: "/csi.v1.Controller/CreateVolume",
             grpc_status_code: "OK".into(),
         };
-        metrics.called(csi::Method::CreateVolume, &labels, Duration::from_millis(200));
+        metrics.called(csi::Method::CreateVolume, &labels, false, Duration::from_millis(200));
         metrics.leads("the-lease", true);
         metrics.force_detached(true);
         metrics.force_detached(false);

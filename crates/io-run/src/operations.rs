@@ -11,9 +11,6 @@ use prometheus_client::registry::Registry;
 
 use crate::metrics::{CALL_BUCKETS, CallLabels, MakeHistogram};
 
-/// Volumes that a driver has in the place of an in-tree plugin are not told apart.
-const MIGRATED: &str = "false";
-
 /// A call as kubelet counts it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct NodeCallLabels {
@@ -102,17 +99,18 @@ impl OperationMetrics {
     }
 
     /// A call has ended.
-    pub fn called(&self, method: Method, labels: &CallLabels, took: Duration) {
+    pub fn called(&self, method: Method, labels: &CallLabels, migrated: bool, took: Duration) {
+        let migrated = if migrated { "true" } else { "false" };
         let seconds = took.as_secs_f64();
         if labels.method_name.starts_with("/csi.v1.Node/") {
             let CallLabels { driver_name, method_name, grpc_status_code } = labels.clone();
-            let labels = NodeCallLabels { driver_name, method_name, grpc_status_code, migrated: MIGRATED };
+            let labels = NodeCallLabels { driver_name, method_name, grpc_status_code, migrated };
             self.calls.get_or_create(&labels).observe(seconds);
         }
         if let Some(operation_name) = operation(method) {
             let status = if labels.grpc_status_code == "OK" { "success" } else { "fail-unknown" };
             let volume_plugin = format!("kubernetes.io/csi:{}", labels.driver_name);
-            let labels = OperationLabels { migrated: MIGRATED, operation_name, status, volume_plugin };
+            let labels = OperationLabels { migrated, operation_name, status, volume_plugin };
             self.operations.get_or_create(&labels).observe(seconds);
         }
     }
@@ -144,7 +142,18 @@ mod tests {
 
     fn call(metrics: &Metrics, method: Method, code: &str, millis: u64) {
         let labels = CallLabels { driver_name: "d".into(), method_name: method.path(), grpc_status_code: code.into() };
-        metrics.called(method, &labels, Duration::from_millis(millis));
+        metrics.called(method, &labels, false, Duration::from_millis(millis));
+    }
+
+    #[test]
+    fn calls_for_volumes_of_plugins_are_told_apart() {
+        let metrics = Metrics::default();
+        let path = Method::NodeStageVolume.path();
+        let labels = CallLabels { driver_name: "d".into(), method_name: path, grpc_status_code: "OK".into() };
+        metrics.called(Method::NodeStageVolume, &labels, true, Duration::ZERO);
+        let text = metrics.text();
+        let operation = "storage_operation_duration_seconds_count{migrated=\"true\",operation_name=\"volume_mount\"";
+        assert!(text.contains(operation) && !text.contains("migrated=\"false\""), "{text}");
     }
 
     #[test]

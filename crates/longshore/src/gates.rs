@@ -1,7 +1,13 @@
 //! `--feature-gates`: the switches of migration, as every component reads them.
 
+use std::sync::Arc;
+
+use api::names;
 use clap::Args;
-use rules_translate::Migration;
+use control::Cache;
+use io_run::{Controller, Manager};
+use rules_node::Node;
+use rules_translate::{Migration, Plugin};
 
 /// The flag, for commands that know no other gates than those of migration.
 #[derive(Args, Clone, Default)]
@@ -30,6 +36,23 @@ impl MigrationGates {
     }
 }
 
+/// Lets metrics tell the volumes that drivers have in the place of in-tree plugins: those of PersistentVolumes, and what
+/// the records of a node name.
+pub fn tell_migrated(manager: &Manager, node: Option<Arc<Controller<Node>>>) {
+    let cache = manager.cache().clone();
+    manager.drivers().tell_migrated(move |driver, handle| {
+        let name = names::unique_volume_name(driver, handle);
+        let recorded = |local: &rules_node::Local| local.records.get(&name).is_some_and(|record| record.migrated);
+        let handles = || rules_translate::open_handles(driver, handle).into_iter();
+        let listed = |handle: String| {
+            let volumes = |cache: &Cache| cache.volumes_by_handle(&format!("{driver}^{handle}")).collect::<Vec<_>>();
+            cache.look(volumes).iter().any(|volume| volume.spec.in_tree.is_some())
+        };
+        Plugin::of_driver(driver).is_some()
+            && (node.as_ref().is_some_and(|node| node.look_local(recorded)) || handles().any(listed))
+    });
+}
+
 /// MigrationGates by name, in the order they were given. An error is a sentence.
 pub fn pairs(given: &str) -> Result<Vec<(&str, bool)>, String> {
     let words = given.split(',').map(str::trim).filter(|word| !word.is_empty());
@@ -45,7 +68,7 @@ pub fn pairs(given: &str) -> Result<Vec<(&str, bool)>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rules_translate::{Phase, Plugin};
+    use rules_translate::Phase;
 
     fn gates(given: &[&str]) -> MigrationGates {
         MigrationGates { given: given.iter().map(|word| (*word).to_string()).collect() }

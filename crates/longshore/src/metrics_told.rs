@@ -13,7 +13,7 @@ pub fn served() -> BTreeSet<String> {
     let metrics = Metrics::default();
     for method in [csi::Method::CreateVolume, csi::Method::NodePublishVolume] {
         let labels = CallLabels { driver_name: "d".into(), method_name: method.path(), grpc_status_code: "OK".into() };
-        metrics.called(method, &labels, Duration::ZERO);
+        metrics.called(method, &labels, false, Duration::ZERO);
     }
     metrics.leads("l", true);
     metrics.force_detached(true);

@@ -44,8 +44,10 @@ impl NodeAgent {
         migration: Migration,
     ) -> Result<NodeAgent> {
         let incarnation = format!("{:x}", manager.clock().now().0);
-        let local = found(host, layout, name, &incarnation)?;
+        let mut local = found(host, layout, name, &incarnation)?;
+        local.migration = migration;
         let node = manager.add::<NodeRules>(GROUP, local).start();
+        crate::gates::tell_migrated(manager, Some(node.clone()));
         let mut registered = RegistrarLocal::new(name, incarnation).on(machine_facts(name));
         registered.migrated_plugins = migration.annotation();
         registered.looking_since = manager.clock().now();

@@ -144,6 +144,16 @@ pub(crate) fn repair(handle: &str, node_id: &str) -> Result<String, Error> {
     }
 }
 
+/// The same handle with less and less said.
+pub(crate) fn open_handles(handle: &str) -> Vec<String> {
+    let mut all = alloc::vec![handle.to_string()];
+    if let Ok([_, _, kind, place, _, disk]) = elements(handle) {
+        all.push(format!("projects/{UNSPECIFIED}/{kind}/{place}/disks/{disk}"));
+        all.push(format!("projects/{UNSPECIFIED}/{kind}/{UNSPECIFIED}/disks/{disk}"));
+    }
+    all
+}
+
 /// Two handles may mean the same disk: what one of them leaves open is what the other says.
 pub(crate) fn same_disk(one: &str, other: &str) -> bool {
     let (Ok(one), Ok(other)) = (elements(one), elements(other)) else { return false };

@@ -49,6 +49,7 @@ use alloc::borrow::{Cow, ToOwned};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use api::{CsiSource, InTreeSource, PersistentVolume, PodVolume, StorageClass, UnknownFields};
 
@@ -211,6 +212,15 @@ pub fn repair_handle(driver: &str, handle: &str, node_id: &str) -> Result<String
             | Plugin::Vsphere,
         ) => Ok(handle.into()),
         None => Err(Error::UnknownDriver(driver.into())),
+    }
+}
+
+/// The handles that a translation may have given for the volume of a driver's handle: that one, and those that leave
+/// open what it says.
+pub fn open_handles(driver: &str, handle: &str) -> Vec<String> {
+    match Plugin::of_driver(driver) {
+        Some(Plugin::GcePd) => gce_pd::open_handles(handle),
+        Some(_) | None => Vec::from([handle.into()]),
     }
 }
 

@@ -155,6 +155,7 @@ pub async fn command(args: args::Controllers) -> Result<()> {
     let sockets = args.csi_address.iter().map(|given| socket(given)).collect::<Result<Vec<String>>>()?;
     let migration = args.gates.migration().map_err(|sentence| anyhow!(sentence))?;
     let manager = super::manager(args.kubeconfig.as_deref(), None).await?;
+    crate::gates::tell_migrated(&manager, None);
     let namespace = args.leader_elect_resource_namespace;
     let lease = args.leader_elect.then(|| elect(&manager, &namespace)).transpose()?;
     let binding = rules_binding::Local { tells_use: args.claim_usage, migration };

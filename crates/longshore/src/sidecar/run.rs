@@ -132,6 +132,7 @@ async fn control(shared: &Arc<Shared>, kube: Kube, profile: &Profile, mut lives:
         None => kube.paced(),
     };
     let manager = Manager::new(limited, kube, shared.drivers.clone(), None);
+    crate::gates::tell_migrated(&manager, None);
     let _ = shared.manager.set(manager.clone());
     if let Some(capacities) = controllers::add(&manager, settings, profile).await? {
         let _ = shared.capacities.set(capacities);

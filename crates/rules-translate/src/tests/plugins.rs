@@ -359,3 +359,17 @@ fn sources_that_are_not_there_or_not_alone_are_refused() {
     assert!(matches!(as_csi(&other), Ok(alloc::borrow::Cow::Borrowed(_))));
     assert!(inline_to_csi(&inline(json!({ "name": "v", "emptyDir": {} })), "n").is_err());
 }
+
+// TR-23: what an attacher has filled in is still the volume whose translation left it open.
+#[test]
+fn a_handle_that_was_filled_in_is_among_those_that_leave_less_said() {
+    let driver = Plugin::GcePd.driver();
+    let node = "projects/p/zones/z/instances/i";
+    for open in ["projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d", "projects/UNSPECIFIED/zones/z/disks/d"] {
+        let repaired = crate::repair_handle(driver, open, node).unwrap();
+        assert_ne!(repaired, open);
+        assert!(crate::open_handles(driver, &repaired).iter().any(|handle| handle == open), "{repaired}");
+    }
+    assert_eq!(crate::open_handles("d.example", "a/b"), ["a/b"]);
+    assert_eq!(crate::open_handles(driver, "no-handle"), ["no-handle"]);
+}
