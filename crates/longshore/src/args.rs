@@ -301,6 +301,13 @@ pub(crate) struct Driver {
     /// Serve the node alone, and say that there is no controller
     #[arg(long)]
     pub no_controller: bool,
+    /// Answer as the CSI driver that has taken over this in-tree plugin (kubernetes.io/gce-pd), with volumes of this
+    /// machine: a rehearsal of its migration that needs no cloud (docs/migration.md)
+    #[arg(long, value_name = "PLUGIN", value_parser = crate::driver::in_place_of)]
+    pub in_place_of: Option<rules_translate::Plugin>,
+    /// A further node of this machine, whose node service runs in a process of its own on the same state
+    #[arg(long, value_name = "NODE")]
+    pub peer: Vec<String>,
     /// Leave features out: publish, stage, list, capacity, snapshots, clone, expand, get, health, modify, groups, ephemeral, stats, topology
     #[arg(long, value_name = "FEATURES", value_delimiter = ',', value_parser = feature)]
     pub without: Vec<rules_driver::Feature>,

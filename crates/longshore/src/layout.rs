@@ -68,12 +68,22 @@ impl Layout {
 
     /// The reference driver's socket.
     pub fn driver_socket(&self) -> PathBuf {
-        self.node().join("plugins").join(DRIVER).join("csi.sock")
+        self.socket_of(DRIVER)
+    }
+
+    /// The socket of a driver of this name.
+    pub fn socket_of(&self, driver: &str) -> PathBuf {
+        self.node().join("plugins").join(driver).join("csi.sock")
     }
 
     /// The reference driver's registration socket.
     pub fn registration_socket(&self) -> PathBuf {
-        self.registry().join(format!("{DRIVER}-reg.sock"))
+        self.registration_of(DRIVER)
+    }
+
+    /// The registration socket of a driver of this name.
+    pub fn registration_of(&self, driver: &str) -> PathBuf {
+        self.registry().join(format!("{driver}-reg.sock"))
     }
 
     /// The reference driver's volumes.

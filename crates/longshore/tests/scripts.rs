@@ -56,6 +56,8 @@ scripts! {
     translate "translate.txt";
     migrate_gates "migrate-gates.txt";
     migrate_plan "migrate-plan.txt";
+    in_tree_volumes "root-in-tree-volumes.txt";
+    migration_node_by_node "root-migration-node-by-node.txt";
     sidecar_on_a_node "sidecar-on-a-node.txt";
     sidecars_beside_a_driver "root-sidecars-beside-a-driver.txt";
     sidecar_publishes_capacity "sidecar-publishes-capacity.txt";

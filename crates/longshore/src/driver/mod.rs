@@ -1,5 +1,6 @@
 //! The reference driver at work: `rules-driver` decides, `io-host` acts, `io-csi` carries.
 
+mod in_place;
 mod kernel;
 mod records;
 mod setup;
@@ -18,8 +19,9 @@ use io_run::machine::{self, OpFailure};
 use rules_driver::{Config, Facts, METHODS, Run, Step, Trouble};
 
 use crate::args;
-use crate::layout::{DRIVER, text};
+use crate::layout::text;
 use crate::out;
+pub use in_place::plugin as in_place_of;
 use kernel::Kernel;
 use records::Records;
 pub use setup::Setup;
@@ -30,6 +32,8 @@ struct Driver {
     works: Arc<Works>,
     /// How long a caller waits for a snapshot before it is told that the copy goes on.
     copy_patience: Duration,
+    /// It is in the place of a plugin's driver, and speaks as that one.
+    in_place: bool,
 }
 
 /// What all calls share.
@@ -68,8 +72,8 @@ pub async fn command(args: args::Driver) -> Result<()> {
             tracing::warn!("cannot wait for signals: {error}");
         }
     };
-    let socket = setup.socket.clone();
-    let ready = || out::say(&format!("driver {DRIVER} at {}; Ctrl-C stops it, its volumes stay", socket.display()));
+    let (name, socket) = (setup.config.name.clone(), setup.socket.clone());
+    let ready = || out::say(&format!("driver {name} at {}; Ctrl-C stops it, its volumes stay", socket.display()));
     work(setup, host, ready, stop).await
 }
 
@@ -80,8 +84,9 @@ pub async fn serve(setup: Setup, host: Arc<Host>, stop: impl Future<Output = ()>
 
 /// Says that it is `ready` once anybody can call.
 async fn work(setup: Setup, host: Arc<Host>, ready: impl FnOnce(), stop: impl Future<Output = ()>) -> Result<()> {
-    let Setup { config, socket, registration, copy_patience, copy_rate: _ } = setup;
-    let driver = Driver { works: Arc::new(Works::start(config, host)?), copy_patience };
+    let Setup { config, socket, registration, copy_patience, copy_rate: _, in_place } = setup;
+    let name = config.name.clone();
+    let driver = Driver { works: Arc::new(Works::start(config, host)?), copy_patience, in_place };
     driver.resume();
     let (stopping, stopped) = tokio::sync::watch::channel(false);
     let told = |mut stopped: tokio::sync::watch::Receiver<bool>| async move {
@@ -90,7 +95,7 @@ async fn work(setup: Setup, host: Arc<Host>, ready: impl FnOnce(), stop: impl Fu
     let serving = listen(&socket, METHODS, driver, told(stopped.clone())).await?;
     let info = registration::PluginInfo {
         r#type: "CSIPlugin".into(),
-        name: DRIVER.into(),
+        name,
         endpoint: text(&socket),
         supported_versions: vec!["1.0.0".into()],
     };
@@ -121,6 +126,9 @@ async fn listen<A: Answers>(
 
 impl Answers for Driver {
     async fn answer(&self, call: Call) -> Result<Response, Status> {
+        if self.in_place {
+            return Ok(in_place::answered(self.works.answer(in_place::asked(call)?).await?));
+        }
         if !rules_driver::outlasts_callers(&call) {
             return self.works.answer(call).await;
         }

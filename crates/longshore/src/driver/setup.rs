@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use rules_driver::{Config, Kind, Services};
 
+use super::in_place;
 use crate::args;
 use crate::layout::{DRIVER, Layout, text};
 
@@ -27,6 +28,8 @@ pub struct Setup {
     pub copy_patience: Duration,
     /// How many bytes a second are copied, if not as many as can be.
     pub copy_rate: Option<NonZeroU64>,
+    /// It speaks as the driver that has taken over an in-tree plugin.
+    pub in_place: bool,
 }
 
 impl Setup {
@@ -37,9 +40,11 @@ impl Setup {
             Some(id) => id,
             None => crate::machine::host_name()?,
         };
-        let state_dir = match args.state_dir {
-            Some(dir) => Layout::new(Some(dir))?.root().to_path_buf(),
-            None => layout.driver(),
+        let name = args.in_place_of.map_or(DRIVER, |plugin| plugin.driver());
+        let state_dir = match (args.state_dir, args.in_place_of) {
+            (Some(dir), _) => Layout::new(Some(dir))?.root().to_path_buf(),
+            (None, None) => layout.driver(),
+            (None, Some(_)) => layout.root().join(name),
         };
         let services = match (args.controller_only, args.node_only, args.no_controller) {
             (true, _, _) => Services::Controller,
@@ -56,20 +61,28 @@ impl Setup {
             filesystem: args.filesystem,
             pool_bytes: args.pool_bytes,
             max_volumes_per_node: args.max_volumes,
+            peers: args.peer.into_iter().map(|node| (node, String::new())).collect(),
             ..usual(String::new(), String::new())
         };
-        let socket = args.endpoint.as_deref().map(endpoint).transpose()?.unwrap_or_else(|| layout.driver_socket());
+        let config = match args.in_place_of {
+            Some(plugin) => in_place::config(plugin, config),
+            None => config,
+        };
+        let socket = args.endpoint.as_deref().map(endpoint).transpose()?;
+        let socket = socket.unwrap_or_else(|| layout.socket_of(name));
         // A node agent talks to the node's service only.
-        let registration = (!args.no_registration && config.hosts()).then(|| layout.registration_socket());
+        let registration = (!args.no_registration && config.hosts()).then(|| layout.registration_of(name));
         let copy_patience = args.copy_patience_millis.map_or(COPY_PATIENCE, Duration::from_millis);
-        Ok(Setup { config, socket, registration, copy_patience, copy_rate: args.copy_bytes_per_second })
+        let (copy_rate, in_place) = (args.copy_bytes_per_second, args.in_place_of.is_some());
+        Ok(Setup { config, socket, registration, copy_patience, copy_rate, in_place })
     }
 
     /// The driver of `longshore up`.
     pub fn beside(layout: &Layout, node: String) -> Setup {
         let config = usual(node, text(&layout.driver()));
         let registration = Some(layout.registration_socket());
-        Setup { config, socket: layout.driver_socket(), registration, copy_patience: COPY_PATIENCE, copy_rate: None }
+        let (socket, copy_patience) = (layout.driver_socket(), COPY_PATIENCE);
+        Setup { config, socket, registration, copy_patience, copy_rate: None, in_place: false }
     }
 }
 
