@@ -19,14 +19,17 @@ pub(crate) fn decide(now: Timestamp, view: &PodStay, memory: &Memory) -> Decisio
         PodNode::None => Decision::Rest(Why::settled(Reason::NotPlaced, "the pod has no node yet")),
         PodNode::Missing(node) => orphan(now, view, node, memory),
         PodNode::There { .. } if view.deleting => ending(now, view, memory),
-        PodNode::There { .. } if view.over => Decision::Rest(Why::settled(Reason::PodEnded, "the pod has ended")),
         PodNode::There { name, taints, .. } => running(now, view, name, taints, memory),
     }
 }
 
-/// Taints may end it.
+/// Taints may end it. Of a pod that has ended the object goes: nobody looks after it on that node.
 fn running(now: Timestamp, view: &PodStay, node: &str, taints: &[Taint], memory: &Memory) -> Decision<Action, Reason> {
     match stay(now, taints, &view.tolerations, memory.noticed.as_ref()) {
+        Stay::Forever if view.over => {
+            let text = format!("the pod has ended, and no taint of node {node} takes it away");
+            Decision::Rest(Why::settled(Reason::PodEnded, text))
+        }
         Stay::Forever => Decision::Rest(Why::settled(Reason::MayStay, format!("no taint of node {node} ends the pod"))),
         Stay::No(taint) => evict(view, format!("node {node} has the taint {taint}, which the pod does not tolerate")),
         Stay::Until(until, taint) if now >= until => {
