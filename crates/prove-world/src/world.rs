@@ -60,10 +60,10 @@ pub struct World {
     pub(crate) behind: BTreeMap<(usize, Kind), Vec<Event>>,
     /// Effects nobody waits for any more, which may still come.
     pub(crate) late: Vec<Late>,
-    /// Agents that do not go on at once, one bit each.
-    pub(crate) dawdling: u8,
-    /// Agents whose Node does not carry their incarnation yet, one bit each.
-    pub(crate) unannounced: u8,
+    /// Agents that do not go on at once, one bit for each member.
+    pub(crate) dawdling: u16,
+    /// Agents whose Node does not carry their incarnation yet, one bit for each member.
+    pub(crate) unannounced: u16,
     /// Pods, by uid, that were put on a node when their claim was being deleted or gone: they do not hold it.
     pub(crate) unheld: BTreeSet<String>,
     /// Trouble still to come.
@@ -286,7 +286,7 @@ impl World {
         let outcome = match effect {
             Effect::Nothing => Outcome::Done(Reply::Nothing),
             Effect::Read(target) => {
-                self.renew(target);
+                events = self.renew(target);
                 match self.cluster.read(target) {
                     Some(found) => Outcome::Done(Reply::Object(found.object.clone())),
                     None => Outcome::Done(Reply::Gone),

@@ -4,7 +4,7 @@
 use prove_world::{Bounds, Budget, find, run, wander, worlds};
 
 /// What the tests explore. `make prove` goes further in each of these worlds.
-const TESTED: [(&str, Budget); 34] = [
+const TESTED: [(&str, Budget); 36] = [
     ("attach", Budget::troubled(1, 1, 0)),
     ("attach-reported", Budget::troubled(1, 0, 1)),
     ("attach-forced", Budget::calm(2)),
@@ -28,6 +28,8 @@ const TESTED: [(&str, Budget); 34] = [
     ("node-unreadable", Budget::troubled(1, 1, 1)),
     ("node-dead", Budget::calm(2)),
     ("node-back", Budget::calm(2)),
+    ("node-evicted", Budget::calm(2)),
+    ("node-evicted", Budget::troubled(1, 1, 0)),
     ("node-lost", Budget::troubled(2, 1, 1)),
     ("protect", Budget::troubled(3, 1, 1)),
     ("provision", Budget::troubled(1, 1, 1)),
@@ -153,6 +155,13 @@ fn a_volume_leaves_a_node_that_is_dead_and_no_other() {
     holds("node-back", Budget::calm(2));
 }
 
+// The same, and nobody says that the node is silent: the lifecycle controller finds it out, under any one fault.
+#[test]
+fn a_node_that_falls_silent_is_noticed_and_forgiven() {
+    holds("node-evicted", Budget::calm(2));
+    holds("node-evicted", Budget::troubled(1, 1, 0));
+}
+
 // Reliability 39 to 49: any one operation of the machine or of the driver fails, hangs or is cut short, or power is
 // lost, while two pods get one volume.
 #[test]
@@ -234,6 +243,7 @@ fn long_walks_with_much_trouble_keep_the_laws() {
     walks("node-secret", Budget::troubled(3, 3, 3), 20);
     walks("node-dead", Budget::troubled(4, 2, 0), 50);
     walks("node-back", Budget::troubled(3, 2, 0), 50);
+    walks("node-evicted", Budget::troubled(3, 2, 1), 50);
     walks("node-lost", Budget::troubled(2, 3, 3), 300);
     walks("register", Budget::troubled(4, 1, 3), 300);
     walks("register-in-use", Budget::troubled(4, 1, 3), 300);
@@ -255,6 +265,6 @@ fn a_world_nobody_knows_is_named_with_those_that_are_known() {
         "there is no world called nowhere; choose one of attach, attach-reported, attach-forced, copy, \
          copy-on-claim, life-one, life-running, life-placing, node, node-one-pod, node-block, node-secret, \
          node-inline, node-tidy, node-growth, node-growth-left, node-unreadable, node-dead, node-back, \
-         node-lost, protect, provision, provision-on-claim, register, register-in-use, resize, store"
+         node-evicted, node-lost, protect, provision, provision-on-claim, register, register-in-use, resize, store"
     );
 }

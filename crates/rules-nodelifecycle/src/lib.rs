@@ -14,8 +14,8 @@
 //!   counts, by our own clock, and a read past the cache found the same Lease;
 //! - a pod is removed by force only if its node is out of service, is not ready and its Lease shows that it is dead
 //!   ([`control::Pulse`]), or if a read past the cache shows that the node is gone, and it has no living Lease;
-//! - all else that ends a pod is an ordinary deletion, which waits for the node's word; of a pod that has ended that word
-//!   is in its phase, so that its object is gone at once;
+//! - all else that ends a pod is an ordinary deletion, which waits for the node's word; a pod that has ended has it in
+//!   its phase, so that its object is gone at once;
 //! - nobody is evicted while no other node is ready: then it may be us who hear nothing.
 //!
 //! Does not know: volumes and attachments, where a pod goes next, who makes its successor, what time it is.

@@ -1,6 +1,6 @@
 //! The laws of attaching: one node at a time, and attachments that say what is so.
 
-use api::{PersistentVolume, VolumeAttachment};
+use api::{Kind, Patch, PatchBody, PersistentVolume, VolumeAttachment, Write};
 
 use crate::laws::{Violation, handle};
 use crate::world::World;
@@ -32,6 +32,27 @@ pub(super) fn check_unpublish(world: &World, actor: &str, volume: &str, node: &s
         volume: volume.into(),
         node: node.into(),
     })
+}
+
+/// What somebody else says of a node, or does to its pods.
+pub(super) fn check_silent(world: &World, actor: &str, write: &Write) -> Option<Violation> {
+    let actor = || actor.to_string();
+    match write {
+        Write::Patch { target, patch: Patch { body: PatchBody::Merge(body), .. }, .. } if target.kind == Kind::Node => {
+            let mut conditions = body["status"]["conditions"].as_array().into_iter().flatten();
+            let unknown = conditions.any(|one| one["type"] == "Ready" && one["status"] == "Unknown");
+            let node = &target.key.name;
+            let wrong = unknown && !world.was_silent(node);
+            wrong.then(|| Violation::CallsUnknown { actor: actor(), node: node.clone() })
+        }
+        Write::Delete { target, .. } if target.kind == Kind::Pod => {
+            let pod = world.cluster.pods().find(|pod| pod.metadata.key() == target.key)?;
+            let node = &pod.spec.node_name;
+            let (pod, wrong) = (pod.metadata.name.clone(), !world.was_silent(node));
+            wrong.then(|| Violation::TakesPod { actor: actor(), pod, node: node.clone() })
+        }
+        _ => None,
+    }
 }
 
 pub(super) fn check_attachments(world: &World) -> Option<Violation> {

@@ -19,6 +19,8 @@ pub(crate) fn check_effect(world: &World, actor: &str, node: &str, effect: &Effe
         Effect::Call { call, .. } => check_call(world, actor, node, call),
         Effect::Host(Op::RemoveFile { path }) => node::check_remove_file(world, actor, node, path),
         Effect::Host(Op::WriteFile { path, bytes }) => node::check_write_file(world, actor, node, path, bytes),
+        // An agent speaks for its own node.
+        Effect::Write(write) if node.is_empty() => attach::check_silent(world, actor, write),
         Effect::Host(_)
         | Effect::Read(_)
         | Effect::List { .. }

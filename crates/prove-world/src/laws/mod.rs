@@ -115,6 +115,8 @@ laws! {
     EntryStaysInUse "entry-stays-in-use": "a driver's entry stays in CSINode while volumes of it are in use";
     /// Reliability 65.
     OneRegistered "one-registered": "one driver of a name is registered on a node at a time";
+    /// A node that lives is not called dead, and keeps its pods.
+    SilentFirst "silent-first": "a node is called Unknown, and pods are taken from it, only after it fell silent";
     /// Reliability 37, 49, 115: rest.
     AsAsked "as-asked": "at rest the world is as asked";
     /// Reliability 114.

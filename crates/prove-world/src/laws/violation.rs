@@ -152,7 +152,13 @@ violations! {
         RegisteredTwice { sockets: Vec<String> }
             "the drivers at {sockets:?} are of one name and were both told that they are registered";
     }
+    SilentFirst {
+        CallsUnknown { actor: String, node: String } "{actor} calls {node} Unknown, which never was silent";
+        TakesPod { actor: String, pod: String, node: String } "{actor} deletes {pod}, and {node} never was silent";
+    }
     AsAsked {
+        NodeNotNoticed { node: String } "{node} is silent, and is not called Unknown or keeps its pod";
+        NodeNotForgiven { node: String } "{node} is heard of, and is still called Unknown or tainted";
         NotRegistered { sockets: Vec<String>, wanted: Vec<String> }
             "the drivers at {sockets:?} are registered, not those at {wanted:?}";
         EntryUntrue { listed: Vec<String>, wanted: Vec<String> } "CSINode lists {listed:?}, not {wanted:?}";

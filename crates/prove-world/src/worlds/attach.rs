@@ -243,19 +243,27 @@ fn other(node: &str) -> &'static str {
     if node == NODES[0] { NODES[1] } else { NODES[0] }
 }
 
+fn free_name(world: &World) -> String {
+    let free = |name: &String| world.cluster.pods().all(|pod| pod.metadata.name != *name);
+    (0..).map(|n| format!("app-{n}")).find(free).unwrap_or_default()
+}
+
+fn create(name: &str, node: &str) -> Write {
+    let target = ObjectRef::namespaced(Kind::Pod, NAMESPACE, name);
+    Write::Create { target, body: pod_body(name, node) }
+}
+
+/// The user makes a pod under a name that is free.
+pub(crate) fn creation(world: &World, node: &str) -> UserMove {
+    let name = free_name(world);
+    UserMove { label: format!("create pod {name} on {node}"), writes: vec![create(&name, node)] }
+}
+
 /// The user moves the pod: the old one is deleted and, under another name and at the same time, a new one is made on
 /// the other node, as a deployment would do it. Or only deletes it, or makes one where there is none.
 pub fn user(world: &World) -> Vec<UserMove> {
-    let name =
-        (0..).map(|n| format!("app-{n}")).find(|name| world.cluster.pods().all(|pod| pod.metadata.name != *name));
-    let name = name.unwrap_or_default();
-    let create = |node: &str| Write::Create {
-        target: ObjectRef::namespaced(Kind::Pod, NAMESPACE, name.as_str()),
-        body: pod_body(&name, node),
-    };
-    let Some(pod) = live(world) else {
-        return vec![UserMove { label: format!("create pod {name} on {}", NODES[0]), writes: vec![create(NODES[0])] }];
-    };
+    let name = free_name(world);
+    let Some(pod) = live(world) else { return vec![creation(world, NODES[0])] };
     let delete = Write::Delete {
         target: ObjectRef { kind: Kind::Pod, key: pod.metadata.key() },
         only_if: Precondition::same(&pod.metadata),
@@ -265,7 +273,7 @@ pub fn user(world: &World) -> Vec<UserMove> {
     vec![
         UserMove {
             label: format!("delete pod {} and create {name} on {target}", pod.metadata.name),
-            writes: vec![delete.clone(), create(target)],
+            writes: vec![delete.clone(), create(&name, target)],
         },
         UserMove { label: format!("delete pod {}", pod.metadata.name), writes: vec![delete] },
     ]

@@ -22,7 +22,7 @@ use rules_attacher::Attacher;
 use rules_node::Node;
 use serde_json::json;
 
-use crate::cluster::{Cluster, NAMESPACE};
+use crate::cluster::{Cluster, Event, NAMESPACE};
 use crate::explore::Scenario;
 use crate::laws::Violation;
 use crate::member::{Actor, Instance, Member, Seat};
@@ -55,10 +55,10 @@ pub const BACK_AGAIN: Scenario = Scenario {
 };
 
 /// The moment at which a Lease is first read; the last renewal was then.
-const FIRST_READ: Timestamp = Timestamp(100_000);
-const RENEWALS: [&str; 2] = ["1970-01-01T00:01:40.000000Z", "1970-01-01T00:01:41.000000Z"];
+pub(crate) const FIRST_READ: Timestamp = Timestamp(100_000);
+pub(crate) const RENEWALS: [&str; 2] = ["1970-01-01T00:01:40.000000Z", "1970-01-01T00:01:41.000000Z"];
 /// Between two reads a Lease runs out that is not renewed.
-const BETWEEN_READS: u64 = 50_000;
+pub(crate) const BETWEEN_READS: u64 = 50_000;
 
 /// The attach/detach controller, for which time passes as it waits. Everywhere else pauses take none.
 pub struct Patient;
@@ -150,6 +150,18 @@ impl Rules for Patient {
 /// The world with other rules in the places of the attach/detach controller and the attacher, from the moment the pod
 /// runs.
 pub fn start<R: Actor, A: Actor>(detach: Seat<R>, attacher: Seat<A>) -> World {
+    let (mut cluster, truth) = furnished();
+    let taints = json!([{ "key": names::OUT_OF_SERVICE_TAINT, "value": "nodeshutdown", "effect": "NoExecute" }]);
+    let taint = patch(ObjectRef::cluster(Kind::Node, NODES[0]), None, json!({ "spec": { "taints": taints } }));
+    if let Err(refusal) = cluster.write("setup", &taint) {
+        unreachable!("a node takes a taint: {refusal}");
+    }
+    let members = attaching(detach, attacher, &cluster, &truth);
+    attach::running(World::of(cluster, truth, members))
+}
+
+/// Two nodes that renew their Leases, a bound volume, and a pod on the first node that uses it.
+pub(crate) fn furnished() -> (Cluster, Arc<Truth>) {
     let mut cluster = Cluster::new();
     attach::furnish(&mut cluster, &NODES);
     let target = ObjectRef::cluster(Kind::Namespace, names::NODE_LEASES);
@@ -161,20 +173,24 @@ pub fn start<R: Actor, A: Actor>(detach: Seat<R>, attacher: Seat<A>) -> World {
         let spec = json!({ "holderIdentity": node, "leaseDurationSeconds": 40, "renewTime": RENEWALS[0] });
         put(&mut cluster, lease(node), json!({ "metadata": {}, "spec": spec }));
     }
-    let taints = json!([{ "key": names::OUT_OF_SERVICE_TAINT, "value": "nodeshutdown", "effect": "NoExecute" }]);
-    let taint = patch(ObjectRef::cluster(Kind::Node, NODES[0]), None, json!({ "spec": { "taints": taints } }));
-    if let Err(refusal) = cluster.write("setup", &taint) {
-        unreachable!("a node takes a taint: {refusal}");
-    }
-    let truth = Arc::new(truth);
+    (cluster, Arc::new(truth))
+}
+
+/// Those that attach, and the agents of both nodes.
+pub(crate) fn attaching<R: Actor, A: Actor>(
+    detach: Seat<R>,
+    attacher: Seat<A>,
+    cluster: &Cluster,
+    truth: &Truth,
+) -> Vec<Arc<dyn Member>> {
     let mut members: Vec<Arc<dyn Member>> = vec![
-        Instance::start("attachdetach", "", detach, &cluster, &truth),
-        Instance::start("attacher", "", attacher, &cluster, &truth),
+        Instance::start("attachdetach", "", detach, cluster, truth),
+        Instance::start("attacher", "", attacher, cluster, truth),
     ];
     for node in NODES {
-        members.push(Instance::start(&format!("agent of {node}"), node, agent_seat::<Node>(), &cluster, &truth));
+        members.push(Instance::start(&format!("agent of {node}"), node, agent_seat::<Node>(), cluster, truth));
     }
-    attach::running(World::of(cluster, truth, members))
+    members
 }
 
 /// The world after the first node has fallen silent and somebody has noticed.
@@ -185,21 +201,21 @@ pub fn fallen_silent(world: World) -> World {
     world.take(step, &moves).world
 }
 
-fn lease(node: &str) -> ObjectRef {
+pub(crate) fn lease(node: &str) -> ObjectRef {
     ObjectRef::namespaced(Kind::Lease, names::NODE_LEASES, node)
 }
 
 /// What says that a node is silent, or was.
-fn mark(node: &str) -> ObjectRef {
+pub(crate) fn mark(node: &str) -> ObjectRef {
     ObjectRef::namespaced(Kind::Lease, NAMESPACE, format!("silence-of-{node}"))
 }
 
-fn patch(target: ObjectRef, subresource: Option<Subresource>, body: Value) -> Write {
+pub(crate) fn patch(target: ObjectRef, subresource: Option<Subresource>, body: Value) -> Write {
     Write::Patch { target, subresource, patch: Patch::merge(Precondition::default(), body) }
 }
 
-const SILENT: &str = "silent";
-const BACK: &str = "back";
+pub(crate) const SILENT: &str = "silent";
+pub(crate) const BACK: &str = "back";
 
 impl World {
     fn silence(&self, node: &str) -> Option<String> {
@@ -218,25 +234,37 @@ impl World {
     }
 
     /// A living node renews its Lease before anybody reads it again.
-    pub(crate) fn renew(&mut self, target: &ObjectRef) {
+    pub(crate) fn renew(&mut self, target: &ObjectRef) -> Vec<Event> {
         if target.kind != Kind::Lease || target.key.namespace != names::NODE_LEASES || self.is_silent(&target.key.name)
         {
-            return;
+            return Vec::new();
         }
-        let Some(held) = self.cluster.read(target) else { return };
-        let api::Object::Lease(before) = &held.object else { return };
+        let Some(renewal) = self.renewal(target) else { return Vec::new() };
+        match self.cluster.write("node", &renewal) {
+            Ok(committed) => committed.events,
+            Err(refusal) => unreachable!("a node may renew its Lease: {refusal}"),
+        }
+    }
+
+    /// What a node writes to renew its Lease.
+    pub(crate) fn renewal(&self, target: &ObjectRef) -> Option<Write> {
+        let api::Object::Lease(before) = &self.cluster.read(target)?.object else { return None };
         let first = before.spec.renew_time.as_ref().is_some_and(|at| at.0 == RENEWALS[0]);
-        let renewal = json!({ "spec": { "renewTime": RENEWALS[usize::from(first)] } });
-        if let Err(refusal) = self.cluster.write("node", &patch(target.clone(), None, renewal)) {
-            unreachable!("a node may renew its Lease: {refusal}");
-        }
+        Some(patch(target.clone(), None, json!({ "spec": { "renewTime": RENEWALS[usize::from(first)] } })))
     }
 }
 
+/// A node's own word, or what somebody says of it.
 fn ready(status: &str) -> Write {
     let conditions = json!([{ "type": "Ready", "status": status }]);
     let target = ObjectRef::cluster(Kind::Node, NODES[0]);
     patch(target, Some(Subresource::Status), json!({ "status": { "conditions": conditions } }))
+}
+
+pub(crate) fn falls_silent(node: &str) -> Write {
+    let meta = json!({ "name": mark(node).key.name, "namespace": NAMESPACE, "annotations": { "state": SILENT } });
+    let body = json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta });
+    Write::Create { target: mark(node), body }
 }
 
 /// The first node falls silent, noticed or not, and is heard again, once; the pod moves.
@@ -245,10 +273,7 @@ pub fn user(world: &World) -> Vec<UserMove> {
     let mut moves: Vec<UserMove> = attach::user(world).into_iter().take(1).collect();
     match world.silence(node).as_deref() {
         None => {
-            let meta =
-                json!({ "name": mark(node).key.name, "namespace": NAMESPACE, "annotations": { "state": SILENT } });
-            let body = json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta });
-            let falls = Write::Create { target: mark(node), body };
+            let falls = falls_silent(node);
             moves.push(UserMove { label: format!("{node} falls silent"), writes: vec![falls.clone()] });
             moves.push(UserMove {
                 label: format!("{node} falls silent and is said to be Unknown"),

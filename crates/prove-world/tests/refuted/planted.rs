@@ -9,13 +9,13 @@ use crate::wrong::{
     Greets, GrowsAnywhere, GrowsAtOnce, GrowsOnPaper, Habit, Led, LetsGoEarly, LetsWrite, Misled, Mistaken,
     NamesVolumes, NeverHolds, NodeIsSwift, ReadsFresh, ReadsNothing, ReleasesBound, SaysAttached, SaysDetached,
     Scribbles, Shares, Sleeps, SweepsNothing, TakesEarly, Tells, TellsPodsOnly, Tiny, Trespasses, Trusting,
-    TrustsCachedPods, Unguarded, UnknownIsNo, UnstagesFirst, Wavers,
+    TrustsCachedPods, TrustsWatch, Unguarded, UnknownIsNo, UnstagesFirst, Wavers,
 };
 use crate::wrong::{Crowds, Evicts, Flatters};
 use api::{Kind, ObjectRef, Precondition, Write};
 use prove_world::world::{UserMove, World};
 use prove_world::worlds::node::{self, ONE, Shape, TWO_PODS};
-use prove_world::worlds::{attach, copy, growth, protect, provision, register, resize, store};
+use prove_world::worlds::{attach, copy, growth, node_evicted, protect, provision, register, resize, store};
 use prove_world::{Bounds, Budget, Law, Report, Scenario, Seat, Violation, WrongStore, explore};
 use rules_attachdetach::AttachDetach;
 use rules_attacher::Attacher;
@@ -114,6 +114,9 @@ planted! {
     /// Reliability 21, H8: the cached pods are never enough.
     UsedClaimStays letting_a_claim_go_on_cached_pods_is_refuted
         => plant("protect, trusting cached pods", protect::SCENARIO, trusting_cached_pods, one_slow_watch());
+    /// A watch that does not tell of renewals makes no node Unknown.
+    SilentFirst calling_a_node_unknown_on_the_word_of_the_cache_is_refuted
+        => plant("node-evicted, trusting the watch", node_evicted::SCENARIO, trusting_the_watch, Budget::calm(0));
     /// Reliability 4, 16.
     OneToOne binding_a_volume_twice_is_refuted
         => plant("copy, binding twice", copy::SCENARIO, binding_twice, Budget::calm(0));
@@ -197,6 +200,10 @@ fn forgetting_a_growth_with_its_pod_is_refuted() {
     let report = explore(&Scenario { start, ..growth::LEFT }, &Bounds::of(Budget::calm(2)));
     let found = report.broken.as_ref().expect("the wrong rule is refuted");
     assert!(matches!(found.violation, Violation::NotGrown { .. }), "{report}");
+}
+
+fn trusting_the_watch() -> World {
+    node_evicted::start::<Led<TrustsWatch>>(none())
 }
 
 pub fn none<R: control::Rules<Local: Default>>() -> Seat<R> {

@@ -4,6 +4,7 @@ mod attacher;
 mod binding;
 mod detach;
 mod kubelet;
+mod lifecycle;
 mod node;
 mod provision;
 mod register;
@@ -22,6 +23,7 @@ pub use attacher::{SaysAttached, SaysDetached};
 pub use binding::{BindsTwice, ReleasesBound, TrustsCachedPods};
 pub use detach::{ByName, CachedInUse, Mistaken, ReadsFresh, TrustsTaint};
 pub use kubelet::{DropsRecord, ForgetsStaged, LeavesDirectories, TakesDownFirst};
+pub use lifecycle::TrustsWatch;
 pub use node::{
     Agent, DoesNotReport, DoesNotWait, ForgetsFirst, GrowsAnywhere, GrowsAtOnce, LetsWrite, Misled, NamesVolumes,
     ReadsNothing, Scribbles, Shares, SweepsNothing, TakesEarly, Tells, TellsPodsOnly, UnstagesFirst,
