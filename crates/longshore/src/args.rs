@@ -220,6 +220,9 @@ pub struct Controllers {
     /// Where Leases are: those of leaders, and the journals of drivers
     #[arg(long, default_value = "default", value_name = "NAMESPACE")]
     pub leader_elect_resource_namespace: String,
+    /// How leaders are found.
+    #[command(flatten)]
+    pub election: crate::election::LeaderElection,
     /// Let claims say in the condition `Unused` whether a pod uses them; each change is one more write
     #[arg(long)]
     pub claim_usage: bool,

@@ -9,6 +9,7 @@ mod commands;
 mod deploy;
 mod driver;
 mod dump;
+mod election;
 mod exec;
 mod explain;
 mod gates;

@@ -9,13 +9,14 @@ use api::names::NODE_LEASES;
 use api::{Kind, ObjectKey};
 use control::{LeaseConfig, Timestamp};
 use io_kube::{LeaderElector, Scope};
-use io_run::{Leadership, Manager, Observer};
+use io_run::{Clock, Leadership, Manager, Observer};
 use rules_attachdetach::{Action, AttachDetach};
 use rules_binding::{AttributesProtection, Binding, EndedWait, WaitTally};
 use rules_nodelifecycle::NodeLifecycle;
 use rules_scheduler::Scheduler;
 
 use crate::args;
+use crate::election::LeaderElection;
 use crate::out;
 use crate::registered::Serves;
 use crate::sidecar::Role;
@@ -154,10 +155,11 @@ pub async fn command(args: args::Controllers) -> Result<()> {
     }
     let sockets = args.csi_address.iter().map(|given| socket(given)).collect::<Result<Vec<String>>>()?;
     let migration = args.gates.migration().map_err(|sentence| anyhow!(sentence))?;
+    let candidate = args.leader_elect.then(|| candidate(args.election)).transpose()?;
     let manager = super::manager(args.kubeconfig.as_deref(), None).await?;
     crate::gates::tell_migrated(&manager, None);
     let namespace = args.leader_elect_resource_namespace;
-    let lease = args.leader_elect.then(|| elect(&manager, &namespace)).transpose()?;
+    let lease = candidate.map(|config| elect(&manager, &namespace, config));
     let binding = rules_binding::Local { tells_use: args.claim_usage, migration };
     let told = ClusterSettings {
         binding,
@@ -167,7 +169,8 @@ pub async fn command(args: args::Controllers) -> Result<()> {
     let roles = vec![Role::Provisioner, Role::Attacher, Role::Resizer];
     let flags =
         [format!("--leader-election={}", args.leader_elect), format!("--leader-election-namespace={namespace}")];
-    let serves = Arc::new(Serves::new(manager.clone(), roles, flags.into_iter().chain(args.gates.flags()).collect())?);
+    let flags = flags.into_iter().chain(args.election.flags()).chain(args.gates.flags()).collect();
+    let serves = Arc::new(Serves::new(manager.clone(), roles, flags)?);
     for socket in sockets {
         tokio::spawn(serves.clone().serve_socket(socket));
     }
@@ -185,12 +188,16 @@ fn socket(given: &str) -> Result<String> {
     Ok(path.into())
 }
 
+/// This process as a candidate, under a name that no other one has.
+fn candidate(times: LeaderElection) -> Result<LeaseConfig> {
+    let identity = format!("{}-{:x}", crate::machine::host_name()?, Clock::default().now().0);
+    times.config(identity).map_err(|sentence| anyhow!(sentence))
+}
+
 /// Takes part in the election of the controllers that work for no driver in particular.
-fn elect(manager: &Manager, namespace: &str) -> Result<Leadership> {
-    let identity = format!("{}-{:x}", crate::machine::host_name()?, manager.clock().now().0);
-    let config = LeaseConfig { identity, duration: 15_000, renew: 10_000, retry: 2_000 };
+fn elect(manager: &Manager, namespace: &str, config: LeaseConfig) -> Leadership {
     let lease = ObjectKey::new(namespace, CLUSTER);
-    Ok(manager.elect(CLUSTER, LeaderElector { lease, labels: Default::default(), config }))
+    manager.elect(CLUSTER, LeaderElector { lease, labels: Default::default(), config })
 }
 
 #[cfg(test)]

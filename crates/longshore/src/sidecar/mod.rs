@@ -19,7 +19,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::ExitCode;
 
-pub use flags::{boolean, gates, parse as parse_flags};
+pub use flags::{boolean, duration as parse_duration, gates, parse as parse_flags};
 pub use locals::resizes;
 pub use role::Role;
 use settings::{Settings, Surroundings};
