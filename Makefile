@@ -17,9 +17,11 @@ MUTANTS := 27.1.0
 # and the programs they run.
 export LONGSHORE_PEERS ?= $(HOME)/.cache/longshore/peers
 PEERS ?=
-INTEROP_FEATURES := prove-cluster/interop,longshore/interop,io-kube/interop,rules-translate/interop,tiny-driver/interop
-INTEROP_TESTS := --test control_plane --test peers --test interop --test sanity --test wire
-INTEROP_PEERS := etcd kube-apiserver kube-controller-manager kube-scheduler csi-provisioner csi-resizer csi-snapshotter snapshot-controller csi-sanity hostpathplugin record-translations
+# The images that tests look into.
+export LONGSHORE_IMAGES ?= $(CARGO_TARGET_DIR)/images-quick
+INTEROP_FEATURES := prove-cluster/interop,longshore/interop,io-kube/interop,rules-translate/interop,tiny-driver/interop,xtask/interop
+INTEROP_TESTS := --test control_plane --test peers --test interop --test sanity --test wire --test image
+INTEROP_PEERS := etcd kube-apiserver kube-controller-manager kube-scheduler csi-provisioner csi-resizer csi-snapshotter snapshot-controller csi-sanity hostpathplugin record-translations helm check-image
 
 .PHONY: help
 help: ## List the commands
@@ -38,6 +40,31 @@ release: toolchain ## Build the small, fast binary that is measured and shipped
 	@cargo build --release --locked --package longshore
 	@echo "$(LONGSHORE)"
 
+# Container images: a static binary for this machine's architecture, and what is in $(BINARIES), such as linux/arm64=FILE.
+PROFILE ?= release
+IMAGES ?= $(CARGO_TARGET_DIR)/images
+BINARIES ?=
+ARCHITECTURE := $(if $(filter aarch64 arm64,$(shell uname -m)),aarch64,x86_64)
+STATIC := $(CARGO_TARGET_DIR)/$(ARCHITECTURE)-unknown-linux-gnu
+PLATFORM := linux/$(if $(filter aarch64,$(ARCHITECTURE)),arm64,amd64)
+# The time of everything in images and charts is that of the commit.
+DATE = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null || echo 0))
+
+.PHONY: image
+image: toolchain packages ## Make the container images, without a daemon: layouts, archives, bills of materials (PROFILE=quick builds faster)
+	@RUSTFLAGS="-C target-feature=+crt-static --remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}=/cargo" \
+	  cargo build --profile $(PROFILE) --locked --package longshore --target $(ARCHITECTURE)-unknown-linux-gnu
+	@cargo run --quiet --locked --package xtask -- image --date $(DATE) --out $(IMAGES) \
+	  --binary $(PLATFORM)=$(STATIC)/$(PROFILE)/longshore $(foreach binary,$(BINARIES),--binary $(binary)) \
+	  --debian deploy/image/debian.list --cache $(HOME)/.cache/longshore/packages
+
+CHART = $(IMAGES)/longshore-$(shell sed -n 's/^version: //p' deploy/helm/longshore/Chart.yaml).tgz
+.PHONY: chart
+chart: ## Pack the Helm chart
+	@mkdir -p $(IMAGES)
+	@tar --sort=name --mtime=@$(DATE) --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX -C deploy/helm -c longshore | gzip -9n >$(CHART)
+	@echo "$(CHART)"
+
 .PHONY: test
 test: toolchain kubectl filesystem-tools ## Run every test
 	@cargo test --workspace --locked --no-run
@@ -50,6 +77,7 @@ peers: ## Build the real programs to test against, once (PEERS="etcd csi-sanity"
 .PHONY: interop
 interop: toolchain kubectl cluster-tools filesystem-tools ## Run the tests against real Kubernetes and CSI programs
 	@$(MAKE) --no-print-directory peers PEERS="$(INTEROP_PEERS)"
+	@$(MAKE) --no-print-directory image PROFILE=quick IMAGES=$(LONGSHORE_IMAGES)
 	@cargo test --workspace --locked --no-run --features $(INTEROP_FEATURES) $(INTEROP_TESTS)
 	cargo test --workspace --locked --quiet --features $(INTEROP_FEATURES) $(INTEROP_TESTS)
 
@@ -65,7 +93,7 @@ record-protos: ## Read the field numbers of the messages in our schema tables fr
 
 .PHONY: record
 record: toolchain kubectl filesystem-tools ## Write what is printed now into documents, golden files and tidy lists; read the difference like code
-	LONGSHORE_RECORD=1 cargo test --workspace --locked --quiet --no-fail-fast --lib --test scripts --test tidy
+	LONGSHORE_RECORD=1 cargo test --workspace --locked --quiet --no-fail-fast --lib --bin longshore --test scripts --test tidy
 
 .PHONY: lint
 lint: toolchain ## Check style and warnings
@@ -174,6 +202,10 @@ endef
 toolchain:
 	@command -v cargo >/dev/null || { echo "make: cargo is missing; install a Rust toolchain (1.90 or newer) with rustup first" >&2; exit 1; }
 	@command -v cc >/dev/null || { echo "make: a C compiler is missing (SQLite is compiled in); install it with: apt-get install gcc" >&2; exit 1; }
+
+.PHONY: packages
+packages:
+	@command -v apt-get dpkg-deb >/dev/null || { echo "make: apt-get and dpkg-deb are missing; the driver's image is made of Debian's packages, on Debian or Ubuntu" >&2; exit 1; }
 
 .PHONY: kubectl
 kubectl:

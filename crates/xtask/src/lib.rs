@@ -6,5 +6,6 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod bench;
+pub mod image;
 pub mod tidy;
 pub mod tree;

@@ -1,9 +1,9 @@
-//! Chores by name: `xtask bench BINARY`, and `bench-load`, `bench-pods` and so on.
+//! Chores by name: `xtask bench BINARY`, and `bench-load`, `bench-pods` and so on; `xtask image`.
 
 use std::io;
 use std::process::ExitCode;
 
-use xtask::bench;
+use xtask::{bench, image};
 
 const USAGE: &str = "usage: xtask bench BINARY
        xtask bench-load BINARY
@@ -14,7 +14,9 @@ const USAGE: &str = "usage: xtask bench BINARY
        xtask bench-sidecars BINARY [--quick] [--full] [--fast] [--only NAME] [--beside OTHER-BINARY] [--until OPERATION] [--volumes N] [--rounds N] [--json FILE] [--doc FILE]
        xtask bench-scale [--quick] [--volumes N] [--nodes N]
        xtask bench-controllers BINARY [--quick] [--full] [--no-growth] [--only NAME] [--claims N]
-             [--pods N] [--rounds N] [--json FILE] [--doc FILE]";
+             [--pods N] [--rounds N] [--json FILE] [--doc FILE]
+       xtask image --binary linux/amd64=FILE [--binary linux/arm64=FILE] --out FOLDER [--prefix PREFIX] [--date SECONDS]
+             [--debian LIST] [--cache FOLDER]";
 
 #[allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
 fn main() -> ExitCode {
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
             Some(settings) => bench::controllers::run(&settings),
             None => return usage(),
         },
+        ["image", ref options @ ..] => image::Settings::read(options).and_then(|settings| image::run(&settings)),
         _ => return usage(),
     };
     match done {

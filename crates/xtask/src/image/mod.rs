@@ -1,0 +1,410 @@
+//! `xtask image`: container images without a daemon.
+//!
+//! An image is a folder of JSON and archives (the OCI image layout). There are two: `longshore`, the static binary on
+//! an empty base, and `longshore-driver`, the same with the programs that make, check and grow filesystems.
+
+pub mod debian;
+pub mod layer;
+pub mod layout;
+pub mod sbom;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use serde_json::Value;
+
+use layer::{Entry, Layer, Packed};
+use layout::{Image, Name};
+
+/// The version of everything.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// Who needs no rights runs as this.
+const NOBODY: &str = "65532:65532";
+/// Users there are: programs ask for their own name.
+const PASSWD: &str = "root:x:0:0:root:/:/sbin/nologin\nlongshore:x:65532:65532:longshore:/:/sbin/nologin\n";
+const GROUP: &str = "root:x:0:\nlongshore:x:65532:\n";
+
+/// What a binary runs on, as `linux/amd64`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Platform {
+    pub os: String,
+    pub architecture: String,
+}
+
+impl Platform {
+    fn read(text: &str) -> io::Result<Platform> {
+        match text.split_once('/') {
+            Some((os @ "linux", architecture @ ("amd64" | "arm64"))) => {
+                Ok(Platform { os: os.into(), architecture: architecture.into() })
+            }
+            Some(_) | None => Err(io::Error::other(format!("{text:?} is not known; write linux/amd64 or linux/arm64"))),
+        }
+    }
+
+    /// As Debian calls the architecture.
+    fn debian(&self) -> &str {
+        &self.architecture
+    }
+
+    /// As Rust calls it.
+    fn rust(&self) -> &'static str {
+        if self.architecture == "arm64" { "aarch64" } else { "x86_64" }
+    }
+}
+
+/// What is to be made.
+pub struct Settings {
+    /// A static binary for each platform.
+    pub binaries: Vec<(Platform, PathBuf)>,
+    /// Where layouts, archives and bills go.
+    pub out: PathBuf,
+    /// Before the images' names.
+    pub prefix: String,
+    /// Every time in the images, in seconds since 1970.
+    pub date: u64,
+    /// The list of Debian's packages; without one there is no image of the driver.
+    pub debian: Option<PathBuf>,
+    /// Where packages are kept once they are fetched.
+    pub cache: PathBuf,
+}
+
+impl Settings {
+    /// From the command line.
+    pub fn read(options: &[&str]) -> io::Result<Settings> {
+        let mut settings = Settings {
+            binaries: Vec::new(),
+            out: PathBuf::new(),
+            prefix: "docker.io/library/".into(),
+            date: 0,
+            debian: None,
+            cache: std::env::temp_dir().join("longshore-packages"),
+        };
+        let mut options = options.iter();
+        while let Some(option) = options.next() {
+            let value = options.next().ok_or_else(|| io::Error::other(format!("{option} wants a value")))?;
+            match *option {
+                "--binary" => {
+                    let (platform, file) = value.split_once('=').ok_or_else(|| {
+                        io::Error::other(format!("--binary {value} names no platform; write linux/amd64=FILE"))
+                    })?;
+                    settings.binaries.push((Platform::read(platform)?, file.into()));
+                }
+                "--out" => settings.out = value.into(),
+                "--prefix" => settings.prefix = (*value).into(),
+                "--date" => {
+                    let wrong = |_| io::Error::other(format!("--date {value} is no number of seconds since 1970"));
+                    settings.date = value.parse().map_err(wrong)?;
+                }
+                "--debian" => settings.debian = Some(value.into()),
+                "--cache" => settings.cache = value.into(),
+                _ => return Err(io::Error::other(format!("there is no option {option}"))),
+            }
+        }
+        if settings.binaries.is_empty() || settings.out.as_os_str().is_empty() {
+            return Err(io::Error::other("name at least --binary linux/amd64=FILE and --out FOLDER"));
+        }
+        Ok(settings)
+    }
+
+    fn name(&self, image: &str) -> Name {
+        Name { repository: format!("{}{image}", self.prefix), tag: VERSION.into() }
+    }
+}
+
+/// Makes the images and returns what was made, with sizes.
+pub fn run(settings: &Settings) -> io::Result<String> {
+    let mut report = String::new();
+    let mut binaries = Vec::new();
+    for (platform, file) in &settings.binaries {
+        let binary = fs::read(file).map_err(|error| failed("read", file, error))?;
+        check_static(file, &binary)?;
+        binaries.push((platform, binary_layer(binary).pack(settings.date)?, sbom::crates(platform)?));
+    }
+    let sidecar = binaries.iter().map(|(platform, binary, crates)| {
+        let layers = vec![("the longshore binary", binary.clone())];
+        ((*platform).clone(), layers, crates.clone())
+    });
+    make(settings, "longshore", NOBODY, "The CSI sidecars as one process", sidecar.collect(), &mut report)?;
+    let Some(list) = &settings.debian else { return Ok(report) };
+    let text = fs::read_to_string(list).map_err(|error| failed("read", list, error))?;
+    let list = debian::list(&text)?;
+    let mut parts = Vec::new();
+    for (platform, binary, crates) in &binaries {
+        let (tools, taken, remarks) = debian::layer(&list, platform, &settings.cache)?;
+        for remark in remarks {
+            let _ = writeln!(report, "image: {remark}");
+        }
+        let layers = vec![
+            ("programs for filesystems, from Debian", tools.pack(settings.date)?),
+            ("the longshore binary", binary.clone()),
+        ];
+        let components = crates.iter().cloned().chain(taken.iter().map(sbom::package)).collect();
+        parts.push(((*platform).clone(), layers, components));
+    }
+    // It mounts.
+    make(
+        settings,
+        "longshore-driver",
+        "0:0",
+        "The reference CSI driver, with what makes filesystems",
+        parts,
+        &mut report,
+    )?;
+    Ok(report)
+}
+
+/// A platform, its layers with what each is, and what they are made of.
+type Part = (Platform, Vec<(&'static str, Packed)>, Vec<Value>);
+
+/// Writes the layout, the archive and the bill of one image.
+fn make(
+    settings: &Settings,
+    image: &str,
+    user: &'static str,
+    title: &str,
+    parts: Vec<Part>,
+    report: &mut String,
+) -> io::Result<()> {
+    let (name, created) = (settings.name(image), layout::time(settings.date));
+    let mut components: Vec<Value> = sbom::c_library().into_iter().collect();
+    let mut images = Vec::new();
+    for (platform, layers, made_of) in parts {
+        for one in made_of {
+            if !components.contains(&one) {
+                components.push(one);
+            }
+        }
+        let compressed: usize = layers.iter().map(|(_, layer)| layer.bytes.len()).sum();
+        let unpacked: u64 = layers.iter().map(|(_, layer)| layer.unpacked).sum();
+        let what = format!("{} {}/{}", name.full(), platform.os, platform.architecture);
+        let _ = writeln!(report, "{what}: {} to pull, {} unpacked", megabytes(compressed as u64), megabytes(unpacked));
+        let labels = BTreeMap::from([
+            ("org.opencontainers.image.title", image.to_string()),
+            ("org.opencontainers.image.description", title.to_string()),
+            ("org.opencontainers.image.version", VERSION.to_string()),
+            ("org.opencontainers.image.licenses", "Apache-2.0".to_string()),
+            ("org.opencontainers.image.created", created.clone()),
+        ]);
+        images.push(Image { platform, layers, user, labels });
+    }
+    let folder = settings.out.join(image);
+    layout::write(&folder, &name, &images, settings.date)?;
+    let archive = settings.out.join(format!("{image}.tar"));
+    layout::archive(&folder, &archive, settings.date)?;
+    let bill = settings.out.join(format!("{image}.cdx.json"));
+    let text = serde_json::to_string_pretty(&sbom::bill(&name.full(), VERSION, &created, &components))?;
+    fs::write(&bill, text + "\n").map_err(|error| failed("write", &bill, error))?;
+    for path in [&folder, &archive, &bill] {
+        let _ = writeln!(report, "  {}", path.display());
+    }
+    Ok(())
+}
+
+/// The binary, the users there are, and the places that a runtime mounts on.
+fn binary_layer(binary: Vec<u8>) -> Layer {
+    let mut layer = Layer::default();
+    for folder in ["dev", "proc", "sys", "tmp", "run", "etc"] {
+        layer.put(folder, Entry::Folder);
+    }
+    layer.put("etc/passwd", Entry::File { mode: 0o644, data: PASSWD.into() });
+    layer.put("etc/group", Entry::File { mode: 0o644, data: GROUP.into() });
+    layer.put("usr/bin/longshore", Entry::File { mode: 0o755, data: binary });
+    layer
+}
+
+/// A program that asks for an interpreter does not start on an empty base.
+fn check_static(file: &Path, binary: &[u8]) -> io::Result<()> {
+    const ELF64: &[u8] = b"\x7fELF\x02\x01";
+    const INTERPRETER: u32 = 3;
+    let wrong = |what: &str| Err(io::Error::other(format!("{} {what}", file.display())));
+    let number = |at: usize, size: usize| {
+        let bytes = binary.get(at..at + size)?;
+        Some(bytes.iter().rev().fold(0_u64, |all, byte| all << 8 | u64::from(*byte)) as usize)
+    };
+    let heads = || Some((number(32, 8)?, number(54, 2)?, number(56, 2)?));
+    let Some((start, size, count)) = binary.starts_with(ELF64).then(heads).flatten() else {
+        return wrong("is no program for a 64-bit Linux");
+    };
+    let asks = (0..count).any(|index| number(start + index * size, 4) == Some(INTERPRETER as usize));
+    if asks { wrong("is not static; build it with RUSTFLAGS='-C target-feature=+crt-static'") } else { Ok(()) }
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
+}
+
+fn failed(what: &str, path: &Path, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("cannot {what} {}: {error}", path.display()))
+}
+
+/// What a program said last, or how it ended.
+fn said(output: &Output) -> String {
+    let said = String::from_utf8_lossy(&output.stderr);
+    said.lines().map(str::trim).rfind(|line| !line.is_empty()).map_or_else(|| output.status.to_string(), String::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read as _;
+
+    /// The head of a program without anything in it, and with so many segments of a kind.
+    fn program(kind: u32) -> Vec<u8> {
+        let mut bytes = b"\x7fELF\x02\x01\x01".to_vec();
+        bytes.resize(120, 0);
+        bytes[32..40].copy_from_slice(&64_u64.to_le_bytes());
+        bytes[54..56].copy_from_slice(&56_u16.to_le_bytes());
+        bytes[56..58].copy_from_slice(&1_u16.to_le_bytes());
+        bytes[64..68].copy_from_slice(&kind.to_le_bytes());
+        bytes
+    }
+
+    fn made(place: &Path) -> String {
+        let binary = place.join("binary");
+        fs::create_dir_all(place).unwrap();
+        fs::write(&binary, program(1)).unwrap();
+        let binary = format!("linux/amd64={}", binary.display());
+        let out = place.join("out").display().to_string();
+        let words = ["--binary", &binary, "--out", &out, "--date", "1000000000"];
+        run(&Settings::read(&words).unwrap()).unwrap()
+    }
+
+    fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+        let mut found = BTreeMap::new();
+        let mut folders = vec![folder.to_path_buf()];
+        while let Some(next) = folders.pop() {
+            for entry in fs::read_dir(&next).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    let name = path.strip_prefix(folder).unwrap().display().to_string();
+                    found.insert(name, fs::read(&path).unwrap());
+                }
+            }
+        }
+        found
+    }
+
+    struct Place(PathBuf);
+
+    impl Place {
+        fn new(name: &str) -> Place {
+            Place(std::env::temp_dir().join(format!("longshore-image-{name}-{}", std::process::id())))
+        }
+    }
+
+    impl Drop for Place {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn an_image_made_twice_is_the_same_to_the_byte() {
+        let (one, two) = (Place::new("one"), Place::new("two"));
+        assert!(made(&one.0).contains("docker.io/library/longshore:0.1.0 linux/amd64"));
+        made(&two.0);
+        let (first, second) = (files(&one.0), files(&two.0));
+        assert!(first.len() > 8, "{:?}", first.keys());
+        for (name, bytes) in &first {
+            assert!(Some(bytes) == second.get(name), "{name}");
+        }
+        // Nothing of an image that was there before is left in it.
+        fs::write(one.0.join("out/longshore/blobs/sha256/old"), "x").unwrap();
+        made(&one.0);
+        assert_eq!(files(&one.0).keys().collect::<Vec<_>>(), first.keys().collect::<Vec<_>>());
+    }
+
+    /// As the image specification has it: from the index to the last layer, each is what its digest and size say.
+    #[test]
+    fn everything_that_is_referred_to_is_there() {
+        let place = Place::new("whole");
+        made(&place.0);
+        let folder = place.0.join("out/longshore");
+        let files = files(&folder);
+        let json = |bytes: &[u8]| -> Value { serde_json::from_slice(bytes).unwrap() };
+        let blob = |about: &Value| -> Vec<u8> {
+            let sum = about["digest"].as_str().unwrap();
+            let bytes = &files[&format!("blobs/{}", sum.replace(':', "/"))];
+            assert_eq!((layout::digest(bytes).as_str(), bytes.len() as u64), (sum, about["size"].as_u64().unwrap()));
+            bytes.clone()
+        };
+        assert_eq!(json(&files["oci-layout"])["imageLayoutVersion"], "1.0.0");
+        let top = json(&files["index.json"]);
+        let named = &top["manifests"][0];
+        assert_eq!(named["annotations"]["io.containerd.image.name"], "docker.io/library/longshore:0.1.0");
+        let manifest = json(&blob(named))["manifests"][0].clone();
+        assert_eq!(manifest["platform"]["architecture"], "amd64");
+        let manifest = json(&blob(&manifest));
+        let config = json(&blob(&manifest["config"]));
+        assert_eq!((&config["config"]["User"], &config["os"]), (&NOBODY.into(), &"linux".into()));
+        assert_eq!(config["created"], "2001-09-09T01:46:40Z");
+        let layers = manifest["layers"].as_array().unwrap();
+        assert_eq!(layers.len(), config["rootfs"]["diff_ids"].as_array().unwrap().len());
+        for (layer, diff) in layers.iter().zip(config["rootfs"]["diff_ids"].as_array().unwrap()) {
+            let mut plain = Vec::new();
+            flate2::read::GzDecoder::new(blob(layer).as_slice()).read_to_end(&mut plain).unwrap();
+            assert_eq!(*diff, layout::digest(&plain));
+        }
+        // And the archive holds the same files.
+        let mut archive = tar::Archive::new(fs::File::open(place.0.join("out/longshore.tar")).unwrap());
+        let mut inside = BTreeMap::new();
+        for entry in archive.entries().unwrap() {
+            let mut entry = entry.unwrap();
+            let mut bytes = Vec::new();
+            entry.read_to_end(&mut bytes).unwrap();
+            inside.insert(entry.path().unwrap().display().to_string(), bytes);
+        }
+        assert!(inside == files);
+        let bill = json(&fs::read(place.0.join("out/longshore.cdx.json")).unwrap());
+        let has = |purl: &str| {
+            bill["components"].as_array().unwrap().iter().any(|one| one["purl"].as_str().unwrap().starts_with(purl))
+        };
+        assert!(has("pkg:cargo/rustls@") && has("pkg:cargo/longshore@"));
+        assert!(!has("pkg:cargo/proptest@"), "what tests need is not in the image");
+    }
+
+    #[test]
+    fn the_index_names_each_platform_that_has_a_binary() {
+        let place = Place::new("platforms");
+        fs::create_dir_all(&place.0).unwrap();
+        let (binary, out) = (place.0.join("binary").display().to_string(), place.0.join("out").display().to_string());
+        fs::write(&binary, program(1)).unwrap();
+        let binaries = ["amd64", "arm64"].map(|architecture| format!("linux/{architecture}={binary}"));
+        let words = ["--binary", &binaries[0], "--binary", &binaries[1], "--out", &out];
+        run(&Settings::read(&words).unwrap()).unwrap();
+        let files = files(&place.0.join("out/longshore"));
+        let json = |name: &str| -> Value { serde_json::from_slice(&files[name]).unwrap() };
+        let index = json("index.json")["manifests"][0]["digest"].as_str().unwrap().replace(':', "/");
+        let index = json(&format!("blobs/{index}"));
+        let known: Vec<_> = index["manifests"].as_array().unwrap().iter().map(|one| &one["platform"]).collect();
+        assert_eq!(
+            known.iter().map(|one| one["architecture"].as_str().unwrap()).collect::<Vec<_>>(),
+            ["amd64", "arm64"]
+        );
+    }
+
+    #[test]
+    fn a_program_that_needs_an_interpreter_is_refused() {
+        let refused = |bytes: &[u8]| check_static(Path::new("x"), bytes).unwrap_err().to_string();
+        assert!(check_static(Path::new("x"), &program(1)).is_ok());
+        assert!(refused(&program(3)).contains("is not static"));
+        assert!(refused(b"#!/bin/sh\n").contains("is no program"));
+        assert!(refused(&program(1)[..20]).contains("is no program"));
+    }
+
+    #[test]
+    fn what_is_wrong_with_the_options_is_told() {
+        let wrong = |words: &[&str]| Settings::read(words).err().unwrap().to_string();
+        assert!(wrong(&[]).contains("--binary"));
+        assert!(wrong(&["--binary", "x"]).contains("linux/amd64=FILE"));
+        assert!(wrong(&["--binary", "plan9/mips=x"]).contains("is not known"));
+        assert!(wrong(&["--date", "soon"]).contains("seconds"));
+        assert!(wrong(&["--out"]).contains("wants a value"));
+    }
+}
