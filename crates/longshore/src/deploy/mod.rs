@@ -2,6 +2,8 @@
 //!
 //! What the sidecars may do is not written here: it is computed from what their rules watch and do (`rights`).
 
+#[cfg(test)]
+mod chart;
 mod check;
 mod monitoring;
 mod objects;
@@ -15,6 +17,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use crate::commands::controllers::ClusterController;
+use crate::layout::DRIVER;
 use crate::out;
 use crate::sidecar::{Role, gates};
 
@@ -22,6 +25,8 @@ use crate::sidecar::{Role, gates};
 const KUBELET_DIR: &str = "/var/lib/kubelet";
 /// Where a cluster's own parts live, privileged ones among them.
 const NAMESPACE: &str = "kube-system";
+/// The image of our own driver, which `make image` makes.
+const REFERENCE_IMAGE: &str = concat!("longshore-driver:", env!("CARGO_PKG_VERSION"));
 
 /// `longshore deploy`.
 #[derive(Args, Clone)]
@@ -30,6 +35,7 @@ const NAMESPACE: &str = "kube-system";
     after_help = "Examples:
   longshore deploy --driver-name=csi.example.com --driver-image=example/driver:1.2 --driver-arg='--endpoint=$(CSI_ENDPOINT)' | kubectl apply -f -
   longshore deploy --driver-name=csi.example.com --driver-image=example/driver:1.2 --all-in-one > base/driver.yaml
+  longshore deploy --reference-driver | kubectl apply -f -
   longshore deploy rbac --roles=attacher --driver-name=csi.example.com
 
 The driver's containers get CSI_ENDPOINT (where to listen) and NODE_NAME in their environment; its arguments may refer to
@@ -57,6 +63,10 @@ pub(crate) struct Driver {
     /// The driver's image
     #[arg(long, value_name = "IMAGE")]
     driver_image: Option<String>,
+    /// Longshore's own driver, whose volumes are files on the node that makes them: the same as its name, image and
+    /// arguments, --node-deployment, --wait-for-consumer, --capacity, --pod-info and --ephemeral
+    #[arg(long, conflicts_with_all = ["driver_name", "all_in_one", "attach_required"])]
+    reference_driver: bool,
     /// An argument of the driver, on controller and nodes (repeat for more)
     #[arg(long = "driver-arg", value_name = "ARG", allow_hyphen_values = true)]
     driver_args: Vec<String>,
@@ -186,6 +196,7 @@ pub struct Rbac {
 pub fn command(args: &Deploy) -> ExitCode {
     let text = match &args.part {
         Some(Part::Rbac(args)) => rbac(args),
+        None if args.driver.reference_driver => manifests(&reference(args.driver.clone())),
         None => manifests(&args.driver),
     };
     match text {
@@ -218,9 +229,37 @@ fn rbac(args: &Rbac) -> Result<String, String> {
     Ok(rbac::document(&holder, &rights::electing(&roles, extras), &rights, &secrets))
 }
 
+/// What is said of our own driver where nobody says it.
+fn reference(args: Driver) -> Driver {
+    let kubelet = args.kubelet_dir.trim_end_matches('/');
+    let own = [
+        "driver".to_string(),
+        "--endpoint=$(CSI_ENDPOINT)".into(),
+        "--node-id=$(NODE_NAME)".into(),
+        // The one folder that is there on the node, outlasts the pod and shares its mounts with the node.
+        format!("--state-dir={kubelet}/plugins/{DRIVER}/state"),
+        format!("--shared-dir={kubelet}/pods"),
+        "--no-registration".into(),
+        "--without=publish".into(),
+    ];
+    Driver {
+        driver_name: Some(DRIVER.into()),
+        driver_image: Some(args.driver_image.unwrap_or_else(|| REFERENCE_IMAGE.into())),
+        driver_args: own.into_iter().chain(args.driver_args).collect(),
+        uses: Uses { node_deployment: true, ..args.uses },
+        wait_for_consumer: true,
+        capacity: true,
+        pod_info: true,
+        ephemeral: true,
+        ..args
+    }
+}
+
 fn manifests(args: &Driver) -> Result<String, String> {
-    let name =
-        args.driver_name.as_deref().ok_or("--driver-name is missing; give the name the driver tells of itself")?;
+    let name = args
+        .driver_name
+        .as_deref()
+        .ok_or("--driver-name is missing; give the name the driver tells of itself, or --reference-driver for ours")?;
     let image = args.driver_image.as_deref().ok_or("--driver-image is missing; give the image the driver runs from")?;
     let attach_required = args.attach_required.unwrap_or(!args.uses.node_deployment);
     let roles = controller_roles(args, attach_required)?;

@@ -63,7 +63,8 @@ pub fn objects(plan: &Plan) -> String {
     )
 }
 
-fn dashboard(driver: &str) -> Value {
+/// The dashboard of one driver.
+pub fn dashboard(driver: &str) -> Value {
     let panel = |(at, (title, unit, query)): (usize, &Panel)| {
         json!({
             "id": at + 1, "type": "timeseries", "title": title,

@@ -103,7 +103,8 @@ fn binding(holder: &Holder, kind: &str, name: &str, place: Option<&str>) -> Stri
     )
 }
 
-fn rules(verbs: &Verbs) -> String {
+/// Rules, one for each resource.
+pub fn rules(verbs: &Verbs) -> String {
     let one = |((group, resource), verbs): (&(&'static str, String), &BTreeSet<&'static str>)| {
         rule(group, resource, None, &verbs.iter().copied().collect::<Vec<_>>())
     };

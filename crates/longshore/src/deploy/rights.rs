@@ -21,7 +21,7 @@ use crate::sidecar::Role;
 pub type Verbs = BTreeMap<(&'static str, String), BTreeSet<&'static str>>;
 
 /// What some roles may do.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rights {
     /// Everywhere.
     pub cluster: Verbs,
@@ -232,6 +232,19 @@ impl Rights {
             Reach::OwnNamespace => &mut self.own_namespace,
         };
         verbs.entry((kind.group(), resource)).or_default().insert(verb);
+    }
+}
+
+#[cfg(test)]
+impl Rights {
+    /// Takes over the verbs of others.
+    pub fn add(&mut self, other: &Rights) {
+        let ours = [(&mut self.cluster, &other.cluster), (&mut self.own_namespace, &other.own_namespace)];
+        for (mine, theirs) in ours {
+            for (resource, verbs) in theirs {
+                mine.entry(resource.clone()).or_default().extend(verbs);
+            }
+        }
     }
 }
 
