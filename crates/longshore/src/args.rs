@@ -58,6 +58,10 @@ pub enum Command {
     },
     /// Print everything a driver needs in a cluster, as YAML to apply
     Deploy(Box<crate::deploy::Deploy>),
+    /// Print what a shell needs to complete commands and flags
+    Completions(crate::commands::shell::Completions),
+    /// Print a manual page, to read with `longshore man deploy | man -l -`
+    Man(crate::commands::shell::Manual),
     /// Supervise one process of a pod (started by the node agent, never by hand)
     #[command(hide = true, name = "process-shim")]
     ProcessShim {

@@ -36,10 +36,11 @@ mod up;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::args::{Cli, Command};
+use crate::commands::shell;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os();
@@ -52,10 +53,16 @@ fn main() -> ExitCode {
     if std::env::args_os().skip(1).take(2).eq(["help", "sidecar"]) {
         return sidecar::command(vec!["--help".into()]);
     }
-    let cli = match Cli::try_parse() {
+    let called = shell::called(std::env::args_os().next().as_deref());
+    let parsed = Cli::command().bin_name(called).try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
-            let _ = error.print();
+            match (called, error.use_stderr()) {
+                ("longshore", _) => drop(error.print()),
+                (_, true) => out::complain_as_it_is(&shell::as_called(&error.render().to_string(), called)),
+                (_, false) => out::say(shell::as_called(&error.render().to_string(), called).trim_end()),
+            }
             // Help and version are not errors.
             return if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
         }
@@ -83,6 +90,11 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Prove(args) => prove(&args),
         Command::Sidecar { args } => Ok(sidecar::command(args)),
         Command::Deploy(args) => Ok(deploy::command(&args)),
+        Command::Completions(args) => {
+            shell::completions(&args);
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Man(args) => shell::manual(&args).map(|()| ExitCode::SUCCESS),
         Command::Sanity(args) => judging(sanity::command(args)),
         Command::Migrate(args) => judging(migrate::command(args)),
         Command::Translate(args) => Ok(translate::command(&args)),

@@ -8,6 +8,8 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry, fmt};
 
+use crate::commands::shell;
+
 /// Crates of ours begin with one of these. What libraries have to say below a warning is of no use to operators.
 const OURS: [&str; 3] = ["longshore", "io_", "prove_"];
 
@@ -29,9 +31,15 @@ pub fn say(text: &str) {
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
 }
 
-/// Prints to standard error, if somebody still reads it.
+/// Prints to standard error, if somebody still reads it, under the name we were called by.
 pub fn complain(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "longshore: {text}");
+    let called = shell::called(std::env::args_os().next().as_deref());
+    complain_as_it_is(&format!("{called}: {}\n", shell::as_called(text, called)));
+}
+
+/// Prints to standard error what says itself whose it is.
+pub fn complain_as_it_is(text: &str) {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
 /// An error and its causes, each told once, and what to do where that is known.

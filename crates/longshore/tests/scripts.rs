@@ -52,6 +52,7 @@ scripts! {
     claims_without_mounting "claims-without-mounting.txt";
     bad_input "bad-input.txt";
     deploys_a_driver "deploy.txt";
+    packaged "packaged.txt";
     sources_and_strangers "root-sources-and-strangers.txt";
     translate "translate.txt";
     migrate_gates "migrate-gates.txt";

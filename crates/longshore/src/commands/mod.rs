@@ -1,10 +1,12 @@
-//! The parts of `longshore up`, each as a process of its own: a composition, and nothing that decides.
+//! The parts of `longshore up`, each as a process of its own: a composition, and nothing that decides. And what shells
+//! and readers get.
 
 pub mod apiserver;
 pub mod controllers;
 pub mod down;
 pub mod fields;
 pub mod node;
+pub mod shell;
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
