@@ -5,6 +5,7 @@
 
 mod as_pod;
 mod backend;
+mod chart;
 mod controllers;
 mod deploy;
 mod handover;

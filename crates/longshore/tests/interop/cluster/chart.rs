@@ -1,0 +1,300 @@
+//! The Helm chart, by the real helm: it says what `longshore deploy` says, and comes and goes on the real API server.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use super::plane::turn;
+
+const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/helm/longshore");
+
+fn helm(words: &[&str], kubeconfig: Option<&Path>) -> Result<String, String> {
+    let home = std::env::temp_dir().join(format!("longshore-helm-{}", std::process::id()));
+    let mut command = Command::new(prove_cluster::peer("helm").unwrap());
+    command.args(words).env("HOME", &home).env_remove("KUBECONFIG");
+    for variable in ["HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"] {
+        command.env(variable, &home);
+    }
+    if let Some(file) = kubeconfig {
+        command.env("KUBECONFIG", file);
+    }
+    let output = command.output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+}
+
+fn rendered(values: &[&str]) -> Result<String, String> {
+    let set: Vec<String> = values.iter().map(|value| format!("--set={value}")).collect();
+    let words: Vec<&str> = ["template", "r", CHART, "--namespace=kube-system"].into_iter().collect();
+    helm(&words.into_iter().chain(set.iter().map(String::as_str)).collect::<Vec<_>>(), None)
+}
+
+fn printed(flags: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_longshore")).arg("deploy").args(flags).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Objects by what they are, and what they say however it is written.
+fn meant(text: &str) -> BTreeMap<String, Value> {
+    let objects: Vec<Value> = serde_saphyr::from_multiple(text).unwrap();
+    let mut found = BTreeMap::new();
+    for mut object in objects.into_iter().filter(|object| !object.is_null()) {
+        let name = format!("{} {} {}", object["kind"], object["metadata"]["namespace"], object["metadata"]["name"]);
+        if object["rules"].is_array() {
+            object["rules"] = rights(&object["rules"]);
+        }
+        if let Some(board) = object["data"]["longshore.json"].as_str() {
+            object["data"] = serde_json::from_str(board).unwrap();
+        }
+        assert!(found.insert(name.clone(), object).is_none(), "{name} is there twice");
+    }
+    found
+}
+
+/// Each right on its own, so that it does not matter which of them share a rule.
+fn rights(rules: &Value) -> Value {
+    let words = |value: &Value| -> Vec<String> {
+        value.as_array().unwrap().iter().map(|word| word.as_str().unwrap().to_string()).collect()
+    };
+    let mut all = BTreeSet::new();
+    for rule in rules.as_array().unwrap() {
+        let names = if rule["resourceNames"].is_null() { vec!["*".into()] } else { words(&rule["resourceNames"]) };
+        for group in words(&rule["apiGroups"]) {
+            for resource in words(&rule["resources"]) {
+                for name in &names {
+                    for verb in words(&rule["verbs"]) {
+                        all.insert(format!("{verb} {group}/{resource} {name}"));
+                    }
+                }
+            }
+        }
+    }
+    json!(all)
+}
+
+/// Flags, and the values that are to mean the same.
+const SAME: [(&[&str], &[&str]); 12] = [
+    (&["--reference-driver"], &[]),
+    (
+        &[
+            "--reference-driver",
+            "--roles=provisioner,resizer",
+            "--monitoring",
+            "--kubelet-dir=/var/k",
+            "--default-class",
+        ],
+        &[
+            "sidecar.roles={provisioner,resizer}",
+            "serviceMonitor.enabled=true",
+            "dashboard.enabled=true",
+            "kubeletDir=/var/k",
+            "storageClass.default=true",
+        ],
+    ),
+    (
+        &["--reference-driver", "--driver-image=r/d:2", "--driver-arg=--pool-bytes=5", "--image=r/l:2", "--name=disks"],
+        &[
+            "driver.name=local.csi.longshore",
+            "driver.image=r/d:2",
+            "driver.args={--pool-bytes=5}",
+            "image=r/l:2",
+            "name=disks",
+        ],
+    ),
+    (&[D, I], &[DV, IV]),
+    (
+        &[
+            D,
+            I,
+            "--driver-arg=--endpoint=$(CSI_ENDPOINT)",
+            "--controller-arg=-c",
+            "--node-arg=-n",
+            "--secret=default/b",
+            "--secret=default/a",
+            "--secret=other/a",
+        ],
+        &[
+            DV,
+            IV,
+            "driver.args={--endpoint=$(CSI_ENDPOINT)}",
+            "driver.controllerArgs={-c}",
+            "driver.nodeArgs={-n}",
+            "sidecar.secrets[0].namespace=default",
+            "sidecar.secrets[0].name=b",
+            "sidecar.secrets[1].namespace=default",
+            "sidecar.secrets[1].name=a",
+            "sidecar.secrets[2].namespace=other",
+            "sidecar.secrets[2].name=a",
+        ],
+    ),
+    (
+        &[D, I, "--all-in-one", "--controller-arg=-c", "--node-arg=-n", "--node-arg=-c", "--capacity", "--monitoring"],
+        &[
+            DV,
+            IV,
+            "layout=all-in-one",
+            "driver.controllerArgs={-c}",
+            "driver.nodeArgs={-n,-c}",
+            "sidecar.capacity=true",
+            "serviceMonitor.enabled=true",
+            "dashboard.enabled=true",
+        ],
+    ),
+    (
+        &[D, I, "--node-deployment", "--wait-for-consumer", "--capacity", "--snapshots=false"],
+        &[
+            DV,
+            IV,
+            "layout=node-deployment",
+            "storageClass.waitForConsumer=true",
+            "sidecar.capacity=true",
+            "driver.snapshots=false",
+        ],
+    ),
+    (
+        &[D, I, "--node-deployment", "--roles=provisioner,resizer", "--storage-class="],
+        &[DV, IV, "layout=node-deployment", "sidecar.roles={provisioner,resizer}", "storageClass.create=false"],
+    ),
+    (
+        &[
+            D,
+            I,
+            "--attach-required=false",
+            "--pod-info",
+            "--ephemeral",
+            "--fs-group-policy=None",
+            "--storage-class=gold",
+        ],
+        &[
+            DV,
+            IV,
+            "driver.attachRequired=false",
+            "driver.podInfo=true",
+            "driver.ephemeral=true",
+            "driver.fsGroupPolicy=None",
+            "storageClass.name=gold",
+        ],
+    ),
+    (
+        &[
+            D,
+            I,
+            "--feature-gates=CrossNamespaceVolumeDataSource=true,Topology=false,VolumeAttributesClass=false",
+            "--capacity",
+        ],
+        &[
+            DV,
+            IV,
+            "sidecar.featureGates.CrossNamespaceVolumeDataSource=true",
+            "sidecar.featureGates.Topology=false",
+            "sidecar.featureGates.VolumeAttributesClass=false",
+            "sidecar.capacity=true",
+        ],
+    ),
+    (&[D, I, "--roles=attacher"], &[DV, IV, "sidecar.roles={attacher}"]),
+    (
+        &[D, I, "--roles=resizer,provisioner", "--secret=default/a"],
+        &[
+            DV,
+            IV,
+            "sidecar.roles={resizer,provisioner}",
+            "sidecar.secrets[0].namespace=default",
+            "sidecar.secrets[0].name=a",
+        ],
+    ),
+];
+const D: &str = "--driver-name=csi.example.com";
+const I: &str = "--driver-image=example/driver:1.2";
+const DV: &str = "driver.name=csi.example.com";
+const IV: &str = "driver.image=example/driver:1.2";
+
+#[test]
+fn the_chart_says_what_deploy_says() {
+    for (flags, values) in SAME {
+        let (deployed, charted) = (meant(&printed(flags)), meant(&rendered(values).unwrap()));
+        assert_eq!(
+            charted.keys().collect::<Vec<_>>(),
+            deployed.keys().collect::<Vec<_>>(),
+            "other objects with {values:?}"
+        );
+        for (name, object) in &deployed {
+            assert_eq!(&charted[name], object, "{name} with {values:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_wrong_with_the_values_is_one_sentence() {
+    let wrong = |values: &[&str]| rendered(values).unwrap_err();
+    assert!(wrong(&["driver.image=x"]).contains("driver.name is empty; give the name"));
+    assert!(wrong(&[DV]).contains("driver.image is empty; give the image"));
+    assert!(wrong(&["layout=all-in-one"]).contains("leave layout empty"));
+    assert!(
+        wrong(&[DV, IV, "layout=node-deployment", "driver.attachRequired=true"]).contains("never leave their node")
+    );
+    assert!(wrong(&["storageClass.create=false", "storageClass.default=true"]).contains("needs a class"));
+    assert!(wrong(&[DV, IV, "sidecar.roles={attacher}", "sidecar.capacity=true"]).contains("told by the provisioner"));
+    // The schema's words.
+    assert!(wrong(&["driver.nam=x"]).contains("'nam' not allowed"));
+    assert!(wrong(&["sidecar.roles={registrar}"]).contains("/sidecar/roles/0"));
+    assert!(wrong(&["driver.name=Not A Name", IV]).contains("/driver/name"));
+}
+
+#[test]
+fn helm_finds_nothing_to_say_about_the_chart() {
+    helm(&["lint", "--strict", CHART], None).unwrap();
+}
+
+/// Installed, upgraded to what else it offers, and gone.
+#[test]
+fn the_chart_comes_changes_and_goes() {
+    let turn = turn();
+    let control = &turn.plane.control;
+    let run = |words: &[&str]| {
+        let all = [words, &["--namespace=kube-system"]].concat();
+        helm(&all, Some(control.kubeconfig())).unwrap_or_else(|error| panic!("{words:?}: {error}"))
+    };
+    let kinds = "csidriver,storageclass,clusterrole,clusterrolebinding,role,rolebinding,serviceaccount,statefulset,\
+                 daemonset,networkpolicy,poddisruptionbudget,configmap,secret";
+    let ours = || -> Vec<String> {
+        let all = control.kubectl(&["get", kinds, "--namespace=kube-system", "--output=name"]).unwrap();
+        let named = |line: &&str| ["csi-example-com", "csi.example.com", "helm"].iter().any(|name| line.contains(name));
+        all.lines().filter(named).map(String::from).collect()
+    };
+    assert_eq!(ours(), [""; 0]);
+    let set = [format!("--set={DV}"), format!("--set={IV}")];
+    let install = ["install", "r", CHART, &set[0], &set[1]];
+    let notes = run(&install);
+    assert!(notes.contains("rollout status -n kube-system daemonset/csi-example-com-node"), "{notes}");
+    let before = ours();
+    assert!(before.iter().any(|name| name == "statefulset.apps/csi-example-com-controller"), "{before:?}");
+    let options = [
+        "--set=networkPolicy.enabled=true",
+        "--set=podDisruptionBudget.enabled=true",
+        "--set=dashboard.enabled=true",
+        "--set=networkPolicy.from[0].podSelector.matchLabels.a=b",
+        "--set=driver.args={--more}",
+    ];
+    run(&[&["upgrade", "r", CHART, &set[0], &set[1]][..], &options].concat());
+    let more: Vec<String> =
+        ours().into_iter().filter(|name| !before.contains(name) && !name.contains("helm")).collect();
+    assert_eq!(
+        more,
+        [
+            "networkpolicy.networking.k8s.io/csi-example-com",
+            "poddisruptionbudget.policy/csi-example-com-controller",
+            "configmap/csi-example-com-dashboard",
+        ]
+    );
+    let node = control.kubectl(&["get", "daemonset/csi-example-com-node", "--namespace=kube-system", "--output=json"]);
+    assert!(node.unwrap().contains("--more"));
+    // Back to what was there, and away.
+    run(&["rollback", "r", "1"]);
+    let back: Vec<String> = ours().into_iter().filter(|name| !name.contains("helm")).collect();
+    assert_eq!(back, before.iter().filter(|name| !name.contains("helm")).cloned().collect::<Vec<_>>());
+    run(&["uninstall", "r", "--wait=watcher", "--timeout=60s"]);
+    assert_eq!(ours(), [""; 0]);
+}
