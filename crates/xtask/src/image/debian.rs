@@ -102,14 +102,14 @@ fn fetch(wanted: &Wanted, architecture: &str, cache: &Path) -> io::Result<PathBu
         .map(|entry| entry.path())
         .find(|path| path.extension().is_some_and(|extension| extension == "deb"));
     let Some(found) = found else {
-        let _ = fs::remove_dir_all(&place);
+        let _ = fs::remove_dir(&place);
         return Err(io::Error::other(format!(
             "apt-get gives out no {package} for {architecture}: {trouble}; run apt-get update, or mend the list"
         )));
     };
     let kept = cache.join(found.file_name().unwrap_or_default());
     fs::rename(&found, &kept).map_err(|error| failed("write", &kept, error))?;
-    let _ = fs::remove_dir_all(&place);
+    let _ = fs::remove_dir(&place);
     Ok(kept)
 }
 
@@ -126,7 +126,8 @@ fn unpack(file: &Path, wanted: &Wanted, layer: &mut Layer) -> io::Result<()> {
     if !output.status.success() {
         return Err(io::Error::other(format!("cannot unpack {}: {}", file.display(), said(&output))));
     }
-    for path in put(&output.stdout, wanted, layer)? {
+    let missing = put(&output.stdout, wanted, layer)?;
+    if let Some(path) = missing.first() {
         return Err(io::Error::other(format!(
             "there is no {path} in {} {}; mend the list of packages",
             wanted.package, wanted.version

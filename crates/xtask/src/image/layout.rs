@@ -67,13 +67,14 @@ impl Blobs<'_> {
     }
 }
 
-/// Writes the layout of one name into a folder that it replaces: an index of the platforms there are.
+/// Writes the layout of one name into a folder, in place of what was there: an index of the platforms there are.
 pub fn write(folder: &Path, name: &Name, images: &[Image], date: u64) -> io::Result<()> {
-    if folder.exists() {
-        fs::remove_dir_all(folder).map_err(|error| failed("replace", folder, error))?;
-    }
     let sums = folder.join("blobs/sha256");
     fs::create_dir_all(&sums).map_err(|error| failed("make", &sums, error))?;
+    for old in fs::read_dir(&sums).map_err(|error| failed("read", &sums, error))? {
+        let old = old?.path();
+        fs::remove_file(&old).map_err(|error| failed("remove", &old, error))?;
+    }
     let blobs = Blobs { folder };
     let mut manifests = Vec::new();
     // What `docker load` reads, which knows one platform.

@@ -299,6 +299,7 @@ mod tests {
     }
 
     impl Drop for Place {
+        #[allow(clippy::disallowed_methods, reason = "nothing is mounted in it")]
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
