@@ -1,5 +1,7 @@
 //! What the Go programs do, or did, where it matters.
 
+use std::sync::LazyLock;
+
 use api::{ObjectKey, names};
 use control::{Cache, Decision, Outcome, Rules, Timestamp, Why};
 use rules_attachdetach::{AttachDetach, Local, Rival, View, Want};
@@ -9,6 +11,7 @@ use rules_provisioner::{Action, Provisioner, Reason, SourceKey, SourceView, Sour
 use super::Astray;
 
 /// Nothing is taken from nodes here.
+static NEVER: LazyLock<Local> = LazyLock::new(Local::default);
 
 /// Knows of a detach under way only what it began in this incarnation: a volume whose detach failed before is taken for
 /// detached.
@@ -20,7 +23,7 @@ impl Astray for ForgetsDetaching {
     type Local = bool;
 
     fn real(_: &bool) -> &Local {
-        &Local::default()
+        &NEVER
     }
 
     fn view(key: &rules_attachdetach::Key, cache: &Cache, began: &bool) -> View {
@@ -69,7 +72,7 @@ impl Astray for DetachesOnTime {
             (Want::Unwanted(_), Some(attachment)) => {
                 Decision::Do(rules_attachdetach::Action::Delete(attachment.seen.clone()), decision.why().clone())
             }
-            (Want::Wanted(_) | Want::Unwanted(_), _) => decision,
+            (Want::Wanted(_) | Want::Disputed(..) | Want::Unwanted(_), _) => decision,
         }
     }
 }
@@ -83,7 +86,7 @@ impl Astray for EmptyCache {
     type Local = bool;
 
     fn real(_: &bool) -> &Local {
-        &Local::default()
+        &NEVER
     }
 
     fn view(key: &rules_attachdetach::Key, cache: &Cache, full: &bool) -> View {
@@ -111,7 +114,7 @@ impl Astray for EmptyCache {
             (Want::Unwanted(_), Some(attachment)) if unseen => {
                 Decision::Do(rules_attachdetach::Action::Delete(attachment.seen.clone()), decision.why().clone())
             }
-            (Want::Wanted(_) | Want::Unwanted(_), _) => decision,
+            (Want::Wanted(_) | Want::Disputed(..) | Want::Unwanted(_), _) => decision,
         }
     }
 
