@@ -19,9 +19,9 @@ export LONGSHORE_PEERS ?= $(HOME)/.cache/longshore/peers
 PEERS ?=
 # The images that tests look into.
 export LONGSHORE_IMAGES ?= $(CARGO_TARGET_DIR)/images-quick
-INTEROP_FEATURES := prove-cluster/interop,longshore/interop,io-kube/interop,rules-translate/interop,tiny-driver/interop,xtask/interop
-INTEROP_TESTS := --test control_plane --test peers --test interop --test sanity --test wire --test image
-INTEROP_PEERS := etcd kube-apiserver kube-controller-manager kube-scheduler csi-provisioner csi-resizer csi-snapshotter snapshot-controller csi-sanity hostpathplugin record-translations helm check-image
+INTEROP_FEATURES := prove-cluster/interop,longshore/interop,io-kube/interop,rules-translate/interop,tiny-driver/interop
+INTEROP_TESTS := --test control_plane --test peers --test interop --test sanity --test wire
+INTEROP_PEERS := etcd kube-apiserver kube-controller-manager kube-scheduler csi-provisioner csi-resizer csi-snapshotter snapshot-controller csi-sanity hostpathplugin record-translations helm
 
 .PHONY: help
 help: ## List the commands
@@ -77,9 +77,15 @@ peers: ## Build the real programs to test against, once (PEERS="etcd csi-sanity"
 .PHONY: interop
 interop: toolchain kubectl cluster-tools filesystem-tools ## Run the tests against real Kubernetes and CSI programs
 	@$(MAKE) --no-print-directory peers PEERS="$(INTEROP_PEERS)"
-	@$(MAKE) --no-print-directory image PROFILE=quick IMAGES=$(LONGSHORE_IMAGES)
 	@cargo test --workspace --locked --no-run --features $(INTEROP_FEATURES) $(INTEROP_TESTS)
 	cargo test --workspace --locked --quiet --features $(INTEROP_FEATURES) $(INTEROP_TESTS)
+
+# Not part of `interop`: the static binary is a second build of everything.
+.PHONY: interop-image
+interop-image: toolchain filesystem-tools ## Make the images in the quick profile and look into them: valid, complete, and the driver in one works
+	@$(MAKE) --no-print-directory peers PEERS=check-image
+	@$(MAKE) --no-print-directory image PROFILE=quick IMAGES=$(LONGSHORE_IMAGES)
+	cargo test --package xtask --locked --features xtask/interop --test image
 
 RECORD := $(CURDIR)/crates/rules-translate/src/tests/golden.jsonl
 PROTOS := $(CURDIR)/crates/rules-store/tests/protos.txt
@@ -98,7 +104,7 @@ record: toolchain kubectl filesystem-tools ## Write what is printed now into doc
 .PHONY: lint
 lint: toolchain ## Check style and warnings
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --features $(INTEROP_FEATURES) --locked --quiet -- --deny warnings
+	cargo clippy --workspace --all-targets --features $(INTEROP_FEATURES),xtask/interop --locked --quiet -- --deny warnings
 
 # The advisories are not in it: their database is fetched anew each time, and what it holds is not up to a change.
 .PHONY: deny
@@ -205,7 +211,7 @@ toolchain:
 
 .PHONY: packages
 packages:
-	@command -v apt-get dpkg-deb >/dev/null || { echo "make: apt-get and dpkg-deb are missing; the driver's image is made of Debian's packages, on Debian or Ubuntu" >&2; exit 1; }
+	@{ command -v apt-get && command -v dpkg-deb; } >/dev/null || { echo "make: apt-get and dpkg-deb are missing; the driver's image is made of Debian's packages, on Debian or Ubuntu" >&2; exit 1; }
 
 .PHONY: kubectl
 kubectl:

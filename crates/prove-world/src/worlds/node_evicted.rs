@@ -136,7 +136,7 @@ fn of(node: &str) -> Key {
 /// The world with other rules in the place of the node lifecycle controller, from the moment the pod runs.
 pub fn start<L: Actor>(lifecycle: Seat<L>) -> World {
     let (cluster, truth) = node_dead::furnished();
-    let detach = Seat::<Patient>::fixed(|_, _| Local { force_after: Some(FORCE_AFTER) });
+    let detach = Seat::<Patient>::fixed(|_, _| Local { force_after: Some(FORCE_AFTER), ..Local::default() });
     let attacher = Seat::<Attacher>::fixed(|_, _| attacher());
     let mut members = node_dead::attaching(detach, attacher, &cluster, &truth);
     members.push(Instance::start("nodelifecycle", "", lifecycle, &cluster, &truth));
