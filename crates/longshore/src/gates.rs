@@ -36,8 +36,8 @@ impl MigrationGates {
     }
 }
 
-/// Lets metrics tell the volumes that drivers have in the place of in-tree plugins: those of PersistentVolumes, and what
-/// the records of a node name.
+/// Lets metrics tell the volumes that drivers have in the place of in-tree plugins: those of PersistentVolumes, and
+/// what the records of a node name.
 pub fn tell_migrated(manager: &Manager, node: Option<Arc<Controller<Node>>>) {
     let cache = manager.cache().clone();
     manager.drivers().tell_migrated(move |driver, handle| {

@@ -10,7 +10,6 @@ use alloc::vec::Vec;
 use api::{Container, EmptyDir, ObjectKey, PersistentVolume, Pod, PodVolume, Quantity, names};
 use control::host::{HostPathKind, ProcessState};
 use control::{Cache, Timestamp};
-use rules_translate::Plugin;
 
 use crate::checks::{self, CheckKey, CheckView, ContainerHealth};
 use crate::group::{self, Grouped};
@@ -18,8 +17,7 @@ use crate::growth::Growth;
 use crate::inline;
 use crate::local::Local;
 use crate::paths::{self, Paths, ProcessName};
-use crate::record::Record;
-use crate::served::{self, Served};
+use crate::served::{self, CsiVolume, driver_object};
 use crate::spec::{self, VolumeSpec};
 use crate::uses::ContainerUses;
 use crate::view::{
@@ -32,11 +30,14 @@ pub fn volume(name: &str, cache: &Cache, local: &Local) -> View {
     let (driver, handle) = paths::split_unique_name(name).unwrap_or_default();
     let users = users(name, driver, handle, cache, local);
     let wanted = users.values().any(|user| user.standing == UserState::Wanted);
-    let (attachment, spec) =
-        if wanted { spec(driver, handle, cache, local) } else { (unwanted(driver, handle, cache, local), None) };
+    let (attachment, spec) = if wanted {
+        spec(driver, handle, cache, local)
+    } else {
+        (served::unwanted(driver, handle, cache, local), None)
+    };
     let recorded = local.records.get(name);
     // What the filesystem of a volume has here is told also when its last pod is gone.
-    let of_record = |one: &Served| recorded.is_some_and(|r| r.volume == one.volume.metadata.name);
+    let of_record = |one: &CsiVolume| recorded.is_some_and(|r| r.volume == one.volume.metadata.name);
     let all = || served::of_handle(driver, handle, cache, local).into_iter();
     let grown = wanted_volume(driver, handle, cache, local).or_else(|| all().find(of_record));
     let growth = grown.and_then(|one| growth(name, &one.volume, cache, local));
@@ -81,23 +82,10 @@ pub fn volume(name: &str, cache: &Cache, local: &Local) -> View {
         growth,
         out_of_reach: wanted_volume(driver, handle, cache, local)
             .and_then(|one| spec::out_of_reach(&one.volume, cache, local)),
-        undrained: recorded.and_then(|record| undrained(record, local)),
+        undrained: recorded.and_then(|record| served::undrained(record, local)),
         clearing: local.clearing.get(name).copied(),
         paths,
     }))
-}
-
-/// S4-34: the plugin's migration was switched off here while its driver had the volume mounted.
-fn undrained(record: &Record, local: &Local) -> Option<String> {
-    let plugin = Plugin::of_driver(&record.driver).filter(|plugin| !local.migration.is_migrated(*plugin));
-    let (plugin, node) = (plugin.filter(|_| record.migrated)?, &local.node);
-    Some(format!(
-        "driver {} mounted volume {} on node {node} and takes it away, although {} was switched off there since; drain \
-         the node before plugin {plugin} serves",
-        record.driver,
-        record.volume,
-        plugin.gate()
-    ))
 }
 
 /// What the claim of a volume says about its growth.
@@ -122,7 +110,7 @@ fn is_growing(pod: &Pod, name: &str, volume: &PersistentVolume, cache: &Cache, l
 fn spec(driver: &str, handle: &str, cache: &Cache, local: &Local) -> (AttachmentState, Option<VolumeSpec>) {
     let (object, facts) = (driver_object(driver, cache), local.drivers.get(driver));
     if let Some(one) = wanted_volume(driver, handle, cache, local) {
-        let (attachment, publish_context) = attachment(&one, cache, local);
+        let (attachment, publish_context) = served::attachment(&one, cache, local);
         let migrated = one.plugin.is_some();
         let spec = VolumeSpec { publish_context, migrated, ..VolumeSpec::of(&one.volume, facts) };
         return (attachment, Some(spec.by(object.as_deref())));
@@ -135,18 +123,8 @@ fn spec(driver: &str, handle: &str, cache: &Cache, local: &Local) -> (Attachment
     (AttachmentState::NotNeeded, spec)
 }
 
-/// How a volume is attached that no pod wants: whoever reports it must not prove less than it will need.
-fn unwanted(driver: &str, handle: &str, cache: &Cache, local: &Local) -> AttachmentState {
-    let needed = driver_object(driver, cache).is_none_or(|driver| driver.attach_required());
-    let inline = inline::is_handle(handle) && served::of_handle(driver, handle, cache, local).is_empty();
-    match needed && !inline {
-        true => AttachmentState::Waiting(String::from("no pod on this node wants the volume")),
-        false => AttachmentState::NotNeeded,
-    }
-}
-
 /// The volume of a handle that some pod wants.
-fn wanted_volume(driver: &str, handle: &str, cache: &Cache, local: &Local) -> Option<Served> {
+fn wanted_volume(driver: &str, handle: &str, cache: &Cache, local: &Local) -> Option<CsiVolume> {
     let mut all = served::of_handle(driver, handle, cache, local).into_iter();
     all.find(|one| !wanting_pods(one, cache, local).is_empty())
 }
@@ -242,7 +220,7 @@ fn users(name: &str, driver: &str, handle: &str, cache: &Cache, local: &Local) -
 
 /// Live pods of this node that use the claim a volume is bound to, or hold the volume themselves, and for which its
 /// driver may serve it.
-fn wanting_pods(one: &Served, cache: &Cache, local: &Local) -> Vec<Arc<Pod>> {
+fn wanting_pods(one: &CsiVolume, cache: &Cache, local: &Local) -> Vec<Arc<Pod>> {
     let mut pods = match one.held {
         true => {
             cache.pods_by_node(&local.node).filter(|pod| is_alive(pod, local) && served::is_held_by(pod, one)).collect()
@@ -271,7 +249,7 @@ fn claiming_pods(volume: &PersistentVolume, cache: &Cache, local: &Local) -> Vec
 
 /// Read-only if every use in the pod is (KL-71). That the volume itself says so counts when it is attached (KL-72), but
 /// for one that pods hold: what it says is their use.
-fn read_only(pod: &Pod, one: &Served) -> bool {
+fn read_only(pod: &Pod, one: &CsiVolume) -> bool {
     if one.held {
         return one.csi().read_only;
     }
@@ -288,38 +266,6 @@ fn is_used(pod: &Pod, claim: &str, volume: &PersistentVolume) -> bool {
     };
     let mut uses = pod.spec.volumes.iter().filter(of_claim).map(|volume| ContainerUses::of(pod, &volume.name));
     uses.any(|uses| uses.any() && uses.check("", volume.volume_mode()).is_ok())
-}
-
-fn driver_object(driver: &str, cache: &Cache) -> Option<Arc<api::CSIDriver>> {
-    cache.driver(&ObjectKey::cluster(driver))
-}
-
-fn attachment(one: &Served, cache: &Cache, local: &Local) -> (AttachmentState, BTreeMap<String, String>) {
-    let (csi, name) = (one.csi(), one.volume.metadata.name.as_str());
-    if !driver_object(&csi.driver, cache).is_none_or(|driver| driver.attach_required()) {
-        return (AttachmentState::NotNeeded, BTreeMap::new());
-    }
-    let mut here = cache.attachments_by_volume(name).filter(|attachment| attachment.spec.node_name == local.node);
-    // S4-17: that of a volume without an object is found by the name that follows from its source.
-    let found = match one.held {
-        true => {
-            let named = names::attachment_name(&csi.volume_handle, &csi.driver, &local.node);
-            cache.attachment(&ObjectKey::cluster(named))
-        }
-        false => here.next(),
-    };
-    let waiting = |text: String| (AttachmentState::Waiting(text), BTreeMap::new());
-    match found {
-        None => waiting(format!("there is no VolumeAttachment of volume {name} to node {} yet", local.node)),
-        Some(found) if found.metadata.is_deleting() => {
-            waiting(format!("VolumeAttachment {} is being deleted", found.metadata.name))
-        }
-        Some(found) if !found.status.attached => match &found.status.attach_error {
-            Some(error) => waiting(format!("attaching volume {name} fails: {}", error.message)),
-            None => waiting(format!("volume {name} is not attached to node {} yet", local.node)),
-        },
-        Some(found) => (AttachmentState::Attached, found.status.attachment_metadata.clone()),
-    }
 }
 
 fn node_side(name: &str, cache: &Cache, local: &Local) -> NodeSide {
@@ -352,7 +298,7 @@ fn stray(
     if staged == MountState::Yes {
         return Some(paths.staging.clone());
     }
-    served::of_handle(driver, handle, cache, local).into_iter().find_map(|Served { volume, .. }| {
+    served::of_handle(driver, handle, cache, local).into_iter().find_map(|CsiVolume { volume, .. }| {
         let end = paths::target_path("", "", &volume.metadata.name);
         let end = end.strip_prefix("/pods/").unwrap_or(&end);
         let devices = format!("{}/", paths::block_publish_dir(&local.root, &volume.metadata.name));
@@ -540,13 +486,13 @@ fn claim_volume(pod: &Pod, name: &str, claim: &api::PodClaim, cache: &Cache, loc
         Err(missing) => return PodVolumeView::Waiting(missing),
     };
     let read_only = claim.read_only;
-    Served::of(volume)
+    CsiVolume::of(volume)
         .map_or_else(PodVolumeView::Impossible, |one| served_volume(pod, name, &one, read_only, cache, local))
 }
 
 /// S4-18: a volume of an in-tree plugin in the pod's own spec.
 fn held_volume(pod: &Pod, volume: &PodVolume, cache: &Cache, local: &Local) -> PodVolumeView {
-    Served::held(pod, volume).map_or_else(PodVolumeView::Impossible, |one| {
+    CsiVolume::held(pod, volume).map_or_else(PodVolumeView::Impossible, |one| {
         served_volume(pod, &volume.name, &one, one.csi().read_only, cache, local)
     })
 }
@@ -555,7 +501,7 @@ fn held_volume(pod: &Pod, volume: &PodVolume, cache: &Cache, local: &Local) -> P
 fn served_volume(
     pod: &Pod,
     name: &str,
-    one: &Served,
+    one: &CsiVolume,
     use_read_only: bool,
     cache: &Cache,
     local: &Local,

@@ -1,21 +1,25 @@
 //! Volumes as the drivers see them that serve them here: those of in-tree plugins translated before anything is decided
 //! about them, under the names that they have in the books (S4-12, S4-23).
 
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use api::{CsiSource, PersistentVolume, Pod, PodVolume, names};
+use api::{CsiSource, ObjectKey, PersistentVolume, Pod, PodVolume, names};
 use control::Cache;
 use rules_translate::Plugin;
 
+use crate::inline;
 use crate::local::Local;
+use crate::record::Record;
 use crate::uses::ContainerUses;
+use crate::view::AttachmentState;
 
 /// A volume as its driver sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Served {
+pub struct CsiVolume {
     /// The volume, with its own name.
     pub volume: Arc<PersistentVolume>,
     /// The in-tree plugin it was made for.
@@ -24,11 +28,11 @@ pub struct Served {
     pub held: bool,
 }
 
-impl Served {
+impl CsiVolume {
     /// A PersistentVolume. Otherwise why no driver can serve it.
-    pub fn of(volume: Arc<PersistentVolume>) -> Result<Served, String> {
+    pub fn of(volume: Arc<PersistentVolume>) -> Result<CsiVolume, String> {
         if volume.spec.csi.is_some() && volume.spec.in_tree.is_none() {
-            return Ok(Served { volume, plugin: None, held: false });
+            return Ok(CsiVolume { volume, plugin: None, held: false });
         }
         if volume.spec.csi.is_none() && volume.spec.in_tree.is_none() {
             return Err(format!("volume {} is not of a CSI driver; use one that is", volume.metadata.name));
@@ -37,15 +41,15 @@ impl Served {
         let translated = rules_translate::volume_to_csi(&volume).map_err(|error| {
             format!("volume {} cannot be translated for a CSI driver: {error}", volume.metadata.name)
         })?;
-        Ok(Served { volume: Arc::new(translated.object), plugin, held: false })
+        Ok(CsiVolume { volume: Arc::new(translated.object), plugin, held: false })
     }
 
     /// A volume in a pod's own spec.
-    pub fn held(pod: &Pod, volume: &PodVolume) -> Result<Served, String> {
+    pub fn held(pod: &Pod, volume: &PodVolume) -> Result<CsiVolume, String> {
         let plugin = volume.in_tree.as_deref().and_then(Plugin::of);
         let translated = rules_translate::inline_to_csi(volume, &pod.metadata.namespace);
         let cannot = |error| format!("volume {} cannot be translated for a CSI driver: {error}", volume.name);
-        Ok(Served { volume: Arc::new(translated.map_err(cannot)?.object), plugin, held: true })
+        Ok(CsiVolume { volume: Arc::new(translated.map_err(cannot)?.object), plugin, held: true })
     }
 
     /// Its source, as the driver is told of it.
@@ -98,9 +102,9 @@ pub fn unique_name(volume: &PersistentVolume, local: &Local) -> Option<String> {
 }
 
 /// The volumes of a handle: one, unless somebody made several objects by hand. Those that pods hold count too.
-pub fn of_handle(driver: &str, handle: &str, cache: &Cache, local: &Local) -> Vec<Served> {
+pub fn of_handle(driver: &str, handle: &str, cache: &Cache, local: &Local) -> Vec<CsiVolume> {
     let objects = cache.volumes_by_handle(&format!("{driver}^{handle}"));
-    let mut all: Vec<Served> = objects.filter_map(|volume| Served::of(volume).ok()).collect();
+    let mut all: Vec<CsiVolume> = objects.filter_map(|volume| CsiVolume::of(volume).ok()).collect();
     if Plugin::of_driver(driver).is_some() {
         let pods = cache.pods_by_node(&local.node);
         all.extend(pods.flat_map(|pod| held_by(&pod)).find(|(_, held)| held.is(driver, handle)).map(|(_, held)| held));
@@ -109,15 +113,72 @@ pub fn of_handle(driver: &str, handle: &str, cache: &Cache, local: &Local) -> Ve
 }
 
 /// The in-tree volumes in a pod's own spec that some container uses, with what the pod calls them.
-pub fn held_by(pod: &Pod) -> Vec<(String, Served)> {
+pub fn held_by(pod: &Pod) -> Vec<(String, CsiVolume)> {
     let held = pod.spec.volumes.iter().filter(|volume| volume.in_tree.is_some());
     let used = held.filter(|volume| ContainerUses::of(pod, &volume.name).any());
-    used.filter_map(|volume| Some((volume.name.clone(), Served::held(pod, volume).ok()?))).collect()
+    used.filter_map(|volume| Some((volume.name.clone(), CsiVolume::held(pod, volume).ok()?))).collect()
 }
 
 /// Some container of the pod uses this volume, which pods hold, as what it is.
-pub fn is_held_by(pod: &Pod, held: &Served) -> bool {
+pub fn is_held_by(pod: &Pod, held: &CsiVolume) -> bool {
     let csi = held.csi();
     let usable = |name: &str| ContainerUses::of(pod, name).check("", held.volume.volume_mode()).is_ok();
     held_by(pod).iter().any(|(name, own)| own.is(&csi.driver, &csi.volume_handle) && usable(name))
+}
+
+/// S4-34: the plugin's migration was switched off here while its driver had the volume mounted.
+pub fn undrained(record: &Record, local: &Local) -> Option<String> {
+    let plugin = Plugin::of_driver(&record.driver).filter(|plugin| !local.migration.is_migrated(*plugin));
+    let (plugin, node) = (plugin.filter(|_| record.migrated)?, &local.node);
+    Some(format!(
+        "driver {} mounted volume {} on node {node} and takes it away, although {} was switched off there since; drain \
+         the node before plugin {plugin} serves",
+        record.driver,
+        record.volume,
+        plugin.gate()
+    ))
+}
+
+/// How a volume is attached that no pod wants: whoever reports it must not prove less than it will need.
+pub fn unwanted(driver: &str, handle: &str, cache: &Cache, local: &Local) -> AttachmentState {
+    let needed = driver_object(driver, cache).is_none_or(|driver| driver.attach_required());
+    let inline = inline::is_handle(handle) && of_handle(driver, handle, cache, local).is_empty();
+    match needed && !inline {
+        true => AttachmentState::Waiting(String::from("no pod on this node wants the volume")),
+        false => AttachmentState::NotNeeded,
+    }
+}
+
+/// How a volume that pods want is attached here, and what that told.
+pub fn attachment(one: &CsiVolume, cache: &Cache, local: &Local) -> (AttachmentState, BTreeMap<String, String>) {
+    let (csi, name) = (one.csi(), one.volume.metadata.name.as_str());
+    if !driver_object(&csi.driver, cache).is_none_or(|driver| driver.attach_required()) {
+        return (AttachmentState::NotNeeded, BTreeMap::new());
+    }
+    let mut here = cache.attachments_by_volume(name).filter(|attachment| attachment.spec.node_name == local.node);
+    // S4-17: that of a volume without an object is found by the name that follows from its source.
+    let found = match one.held {
+        true => {
+            let named = names::attachment_name(&csi.volume_handle, &csi.driver, &local.node);
+            cache.attachment(&ObjectKey::cluster(named))
+        }
+        false => here.next(),
+    };
+    let waiting = |text: String| (AttachmentState::Waiting(text), BTreeMap::new());
+    match found {
+        None => waiting(format!("there is no VolumeAttachment of volume {name} to node {} yet", local.node)),
+        Some(found) if found.metadata.is_deleting() => {
+            waiting(format!("VolumeAttachment {} is being deleted", found.metadata.name))
+        }
+        Some(found) if !found.status.attached => match &found.status.attach_error {
+            Some(error) => waiting(format!("attaching volume {name} fails: {}", error.message)),
+            None => waiting(format!("volume {name} is not attached to node {} yet", local.node)),
+        },
+        Some(found) => (AttachmentState::Attached, found.status.attachment_metadata.clone()),
+    }
+}
+
+/// What the cluster knows of a driver.
+pub fn driver_object(driver: &str, cache: &Cache) -> Option<Arc<api::CSIDriver>> {
+    cache.driver(&ObjectKey::cluster(driver))
 }

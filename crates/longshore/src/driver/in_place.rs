@@ -1,5 +1,5 @@
-//! The reference driver in the place of an in-tree plugin: it answers under the name of the plugin's CSI driver, and calls
-//! its volumes and nodes as that driver would, so that in-tree objects can be tried with real mounts and no cloud.
+//! The reference driver in the place of an in-tree plugin: it answers under the name of the plugin's CSI driver, and
+//! calls its volumes and nodes as that one would, so that in-tree objects can be tried with real mounts and no cloud.
 
 use csi::{Call, Code, Response, Status};
 use rules_driver::{Config, Feature};
