@@ -1,6 +1,7 @@
-//! A control plane to try things on by hand: prints its kubeconfig and runs until its input ends.
+//! A control plane to try things on by hand, with `--kubelet` a node too: prints its kubeconfig and runs until its input
+//! ends.
 
-use prove_cluster::{ControlPlane, Options};
+use prove_cluster::{Cluster, ControlPlane, Options};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -15,7 +16,17 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), Box<dyn std::error::Error>> {
-    let plane = ControlPlane::start(Options { controller_manager: true, scheduler: true, ..Options::default() })?;
+    let options = Options { controller_manager: true, scheduler: true, ..Options::default() };
+    if !std::env::args().any(|argument| argument == "--kubelet") {
+        let plane = ControlPlane::start(options)?;
+        return serve(&plane);
+    }
+    let cluster = Cluster::start(options)?;
+    writeln!(io::stdout(), "# the kubelet's directory is {}", cluster.kubelet_dir().display())?;
+    serve(cluster.plane())
+}
+
+fn serve(plane: &ControlPlane) -> Result<(), Box<dyn std::error::Error>> {
     let mut out = io::stdout().lock();
     writeln!(out, "export KUBECONFIG={}", plane.kubeconfig().display())?;
     for process in plane.processes() {
