@@ -19,6 +19,15 @@ pub struct Layout {
 /// The longest path a Unix socket can have.
 const SOCKET_PATH_LIMIT: usize = 107;
 
+/// A directory as everybody else names it: absolute and without links.
+pub fn place(given: &Path) -> Result<PathBuf> {
+    let place = without_links(&std::path::absolute(given)?);
+    if place.to_str().is_none() {
+        bail!("the data directory {} is not valid UTF-8; choose another with --data-dir", place.display());
+    }
+    Ok(place)
+}
+
 impl Layout {
     /// The layout of the directory given, or of the usual one.
     pub fn new(given: Option<PathBuf>) -> Result<Layout> {
@@ -26,7 +35,7 @@ impl Layout {
             Some(path) => path,
             None => default_root()?,
         };
-        let layout = Layout { root: without_links(&std::path::absolute(&root)?) };
+        let layout = Layout { root: place(&root)? };
         let longest = layout.registration_socket();
         if longest.as_os_str().len() > SOCKET_PATH_LIMIT {
             let room = SOCKET_PATH_LIMIT + layout.root.as_os_str().len() - longest.as_os_str().len();
@@ -34,9 +43,6 @@ impl Layout {
                 "the data directory {} is too long for the sockets in it; choose one of at most {room} characters with --data-dir",
                 layout.root.display()
             );
-        }
-        if layout.root.to_str().is_none() {
-            bail!("the data directory {} is not valid UTF-8; choose another with --data-dir", layout.root.display());
         }
         Ok(layout)
     }

@@ -42,7 +42,8 @@ impl Setup {
         };
         let name = args.in_place_of.map_or(DRIVER, |plugin| plugin.driver());
         let state_dir = match (args.state_dir, args.in_place_of) {
-            (Some(dir), _) => Layout::new(Some(dir))?.root().to_path_buf(),
+            // No socket is in it, so it may be as long as the kubelet's folders are.
+            (Some(dir), _) => crate::layout::place(&dir)?,
             (None, None) => layout.driver(),
             (None, Some(_)) => layout.root().join(name),
         };
