@@ -20,6 +20,8 @@ PEERS ?=
 # The images that tests look into.
 export LONGSHORE_IMAGES ?= $(CARGO_TARGET_DIR)/images-quick
 INTEROP_FEATURES := prove-cluster/interop,longshore/interop,io-kube/interop,rules-translate/interop,tiny-driver/interop
+# Tests with a target of their own.
+OTHER_FEATURES := xtask/interop,prove-cluster/kubelet,longshore/e2e
 INTEROP_TESTS := --test control_plane --test peers --test interop --test sanity --test wire
 INTEROP_PEERS := etcd kube-apiserver kube-controller-manager kube-scheduler csi-provisioner csi-resizer csi-snapshotter snapshot-controller csi-sanity hostpathplugin record-translations helm
 
@@ -87,6 +89,26 @@ interop-image: toolchain filesystem-tools ## Make the images in the quick profil
 	@$(MAKE) --no-print-directory image PROFILE=quick IMAGES=$(LONGSHORE_IMAGES)
 	cargo test --package xtask --locked --features xtask/interop --test image
 
+# What the tests on a real kubelet run.
+KUBELET_PEERS := etcd kube-apiserver kube-controller-manager kube-scheduler kubelet csi-provisioner csi-resizer csi-snapshotter snapshot-controller hostpathplugin
+KUBELET_TEST := cargo test --package longshore --locked --test kubelet --features
+
+.PHONY: interop-kubelet
+interop-kubelet: toolchain kubectl cluster-tools filesystem-tools node-tools ## Run our driver and sidecars as pods beneath a real kubelet, and mixed with the Go programs
+	@$(MAKE) --no-print-directory peers PEERS="$(KUBELET_PEERS)"
+	cargo test --package prove-cluster --locked --test node --features kubelet
+	$(KUBELET_TEST) kubelet -- --test-threads=1 --nocapture
+
+.PHONY: e2e
+e2e: toolchain kubectl cluster-tools filesystem-tools node-tools ## Run Kubernetes' own storage suite on our driver beside the Go hostpath driver (LONGSHORE_RECORD=1 keeps the table)
+	@$(MAKE) --no-print-directory peers PEERS="$(KUBELET_PEERS) e2e.test agnhost"
+	$(KUBELET_TEST) e2e -- suite --nocapture
+
+.PHONY: kubelet-cluster
+kubelet-cluster: toolchain kubectl cluster-tools node-tools ## Start a control plane with one real node to try things on; prints its KUBECONFIG, ends with its input
+	@$(MAKE) --no-print-directory peers PEERS="etcd kube-apiserver kube-controller-manager kube-scheduler kubelet"
+	@cargo run --package prove-cluster --features interop --locked --quiet -- --kubelet
+
 RECORD := $(CURDIR)/crates/rules-translate/src/tests/golden.jsonl
 PROTOS := $(CURDIR)/crates/rules-store/tests/protos.txt
 .PHONY: record-translations
@@ -104,7 +126,7 @@ record: toolchain kubectl filesystem-tools ## Write what is printed now into doc
 .PHONY: lint
 lint: toolchain ## Check style and warnings
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --features $(INTEROP_FEATURES),xtask/interop --locked --quiet -- --deny warnings
+	cargo clippy --workspace --all-targets --features $(INTEROP_FEATURES),$(OTHER_FEATURES) --locked --quiet -- --deny warnings
 
 # The advisories are not in it: their database is fetched anew each time, and what it holds is not up to a change.
 .PHONY: deny
@@ -232,3 +254,11 @@ filesystem-tools:
 cluster-tools:
 	@$(call install,openssl,openssl)
 	@command -v setpriv >/dev/null || { echo "make: setpriv is missing; install it with: apt-get install util-linux" >&2; exit 1; }
+
+.PHONY: node-tools
+node-tools:
+	@$(call install,containerd,containerd)
+	@$(call install,runc,runc)
+	@$(call install,busybox,busybox-static)
+	@$(call install,/usr/lib/cni/bridge,containernetworking-plugins)
+	@$(call install,ip,iproute2)

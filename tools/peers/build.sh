@@ -23,12 +23,12 @@ version_flags() { # module version
 }
 
 build() { # name folder module package version
-  local program=$3/$4
-  case $4 in .) program=$3 ;; ./) program=$4 ;; esac
+  local program=$3/$4 verb="build"
+  case $4 in .) program=$3 ;; ./) program=$4 ;; test:*) verb="test -c" program=$3/${4#test:} ;; esac
   made=$(mktemp "$target/.$1.XXXXXX")
   trap 'rm -f "$made"' EXIT # also when it is interrupted
   if ! (cd "$here/$2" && GOFLAGS="-trimpath -buildvcs=false -mod=readonly" CGO_ENABLED=0 \
-    nice -n 10 go build -ldflags="-s -w $(version_flags "$3" "$5")" -o "$made" "$program" >&2); then
+    nice -n 10 go $verb -ldflags="-s -w $(version_flags "$3" "$5")" -o "$made" "$program" >&2); then
     rm -f "$made"
     return 1
   fi

@@ -1,7 +1,7 @@
-//! A control plane to try things on by hand, with `--kubelet` a node too: prints its kubeconfig and runs until its input
-//! ends.
+//! A control plane to try things on by hand, with `--kubelet` a node too: prints its kubeconfig and runs until its
+//! input ends.
 
-use prove_cluster::{Cluster, ControlPlane, Options};
+use prove_cluster::{ControlPlane, Options, RealCluster};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -21,7 +21,7 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
         let plane = ControlPlane::start(options)?;
         return serve(&plane);
     }
-    let cluster = Cluster::start(options)?;
+    let cluster = RealCluster::start(options)?;
     writeln!(io::stdout(), "# the kubelet's directory is {}", cluster.kubelet_dir().display())?;
     serve(cluster.plane())
 }

@@ -15,12 +15,13 @@ const BUSYBOX: &str = "/bin/busybox";
 pub struct Image {
     scratch: Scratch,
     entrypoint: Vec<String>,
+    arguments: Vec<String>,
 }
 
 impl Image {
     /// One with nothing but empty directories.
     pub fn empty() -> Result<Image, Error> {
-        let image = Image { scratch: Scratch::new("image")?, entrypoint: Vec::new() };
+        let image = Image { scratch: Scratch::new("image")?, entrypoint: Vec::new(), arguments: Vec::new() };
         for (directory, mode) in [("tmp", 0o1777), ("etc", 0o755), ("root", 0o700), ("bin", 0o755)] {
             let path = image.root().join(directory);
             fs::create_dir_all(&path)
@@ -48,13 +49,14 @@ impl Image {
         }
         // Busybox' own does not know all that the tests of Kubernetes ask of it.
         image.program(Path::new("/bin/dd"), "/bin/dd")?;
-        Ok(image.run(&["sleep", "infinity"]))
+        Ok(image.run(&["sleep"], &["infinity"]))
     }
 
-    /// What is run where a pod names no command.
+    /// What is run where a pod names no command, and what it is told where a pod names no arguments.
     #[must_use]
-    pub fn run(self, entrypoint: &[&str]) -> Image {
-        Image { entrypoint: entrypoint.iter().map(|word| word.to_string()).collect(), ..self }
+    pub fn run(self, entrypoint: &[&str], arguments: &[&str]) -> Image {
+        let words = |words: &[&str]| words.iter().map(|word| word.to_string()).collect();
+        Image { entrypoint: words(entrypoint), arguments: words(arguments), ..self }
     }
 
     /// Puts a program into it, with the libraries it needs.
@@ -95,10 +97,11 @@ impl Image {
                 &config,
                 format!(
                     r#"{{"architecture": "{}", "os": "linux",
-"config": {{"Entrypoint": [{}], "Env": ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"]}},
+"config": {{"Entrypoint": [{}], "Cmd": [{}], "Env": ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"]}},
 "rootfs": {{"type": "layers", "diff_ids": ["sha256:{digest}"]}}}}"#,
                     architecture(),
                     quoted(&self.entrypoint),
+                    quoted(&self.arguments),
                 ),
             ),
             (

@@ -25,7 +25,7 @@ static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// A cluster of one node. Dropped, it is gone: containers, mounts, loop devices, network and control groups.
 #[derive(Debug)]
-pub struct Cluster {
+pub struct RealCluster {
     name: String,
     settings: Option<kubelet::Settings>,
     kubelet: Option<PeerProcess>,
@@ -34,12 +34,12 @@ pub struct Cluster {
     plane: ControlPlane,
 }
 
-impl Cluster {
+impl RealCluster {
     /// The name of its only node.
     pub const NODE: &str = "n1";
 
     /// Starts one and waits until its node is ready. It has the images `busybox` and `registry.k8s.io/pause:3.10`.
-    pub fn start(options: Options) -> Result<Cluster, Error> {
+    pub fn start(options: Options) -> Result<RealCluster, Error> {
         takedown::sweep(PREFIX, &env::temp_dir());
         let name = format!("{PREFIX}{}x{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let mut network = Network::make(&name)?;
@@ -47,7 +47,7 @@ impl Cluster {
         let plane = ControlPlane::start(with_node(options, &network))?;
         let port = plane.server().rsplit(':').next().and_then(|port| port.parse().ok()).unwrap_or_default();
         network.open(port)?;
-        let mut cluster = Cluster { name, settings: None, kubelet: None, runtime: None, network, plane };
+        let mut cluster = RealCluster { name, settings: None, kubelet: None, runtime: None, network, plane };
         cluster.join()?;
         Ok(cluster)
     }
@@ -82,12 +82,16 @@ impl Cluster {
         self.runtime.as_ref().map_or(Ok(()), |runtime| runtime.load_archive(archive))
     }
 
-    /// The kubelet ends without a word and starts again; its pods go on running.
+    /// The kubelet ends without a word and starts again; its pods go on running. Returns when it answers.
     pub fn restart_kubelet(&mut self) -> Result<(), Error> {
         if let Some(mut running) = self.kubelet.take() {
             running.kill()?;
         }
         self.kubelet = self.settings.as_ref().map(kubelet::Settings::start).transpose()?;
+        let health = format!("--raw=/api/v1/nodes/{}/proxy/healthz", Self::NODE);
+        eventually("the kubelet to answer again", PATIENCE, || {
+            self.plane.kubectl(&["get", &health]).map_err(|error| error.to_string())
+        })?;
         Ok(())
     }
 
@@ -137,7 +141,7 @@ impl Cluster {
     }
 }
 
-impl Drop for Cluster {
+impl Drop for RealCluster {
     fn drop(&mut self) {
         self.kubelet = None;
         self.runtime = None;

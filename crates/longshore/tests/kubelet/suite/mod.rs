@@ -1,0 +1,143 @@
+//! Kubernetes' own suite for external storage, `e2e.test`, on our driver and, as the baseline, on the Go hostpath
+//! driver in the same cluster at the same time. It takes long: `make e2e`. What it finds is kept in
+//! docs/conformance.md.
+
+mod images;
+mod report;
+
+use std::path::{Path, PathBuf};
+
+use prove_cluster::peer;
+
+use crate::scene::Scene;
+use crate::{install, mixed, objects};
+use report::Report;
+
+/// What the suite's README says to run, and what the machine cannot.
+const FOCUS: &str = "External.Storage";
+const SKIP: &str = r"\[Feature:|\[Disruptive\]|\[Serial\]|\[Slow\]";
+const HOSTPATH: &str = "hostpath.csi.k8s.io";
+
+#[test]
+fn kubernetes_own_storage_suite_finds_no_fault_in_our_driver() {
+    let mut scene = Scene::start();
+    images::load(&scene);
+    install::install(&mut scene);
+    let ours = definition(&scene, install::DRIVER, OURS);
+    scene.beside(
+        "our-snapshotter",
+        &peer("csi-snapshotter").unwrap(),
+        &[format!("--csi-address={}", install::socket(&scene))],
+    );
+    let socket = mixed::go_driver(&mut scene);
+    mixed::go_sidecars(&mut scene, &socket);
+    mixed::our_sidecar(&mut scene, HOSTPATH, &socket, "attacher,registrar");
+    mixed::snapshotter(&mut scene, &socket);
+    let theirs = definition(&scene, HOSTPATH, THEIRS);
+
+    let runs = [("ours", ours), ("hostpath", theirs)];
+    let reports: Vec<Report> = std::thread::scope(|scope| {
+        let started: Vec<_> = runs.iter().map(|(name, file)| (name, scope.spawn(|| run(&scene, name, file)))).collect();
+        started.into_iter().map(|(_, running)| running.join().unwrap()).collect()
+    });
+    let table = report::table(&reports[0], &reports[1]);
+    println!("{table}");
+    report::keep(&table);
+    assert_eq!(reports[0].failed(), Vec::<String>::new());
+    let missed = reports[1].passed().into_iter().filter(|name| !reports[0].passed().contains(name));
+    assert_eq!(missed.collect::<Vec<_>>(), Vec::<String>::new(), "the hostpath driver passes these and ours does not");
+}
+
+/// xfs, because ext4 cannot be grown under a pod on machines without CAP_SYS_RESOURCE.
+const OURS: &str = "
+  MaxFileSize: 104857600
+  SupportedSizeRange: {Min: 512Mi}
+  SupportedFsType: {'': {}, ext4: {}, xfs: {}}
+  TopologyKeys: [topology.local.csi.longshore/node]
+  Capabilities:
+    persistence: true
+    block: true
+    fsGroup: true
+    exec: true
+    snapshotDataSource: true
+    pvcDataSource: true
+    multipods: true
+    controllerExpansion: true
+    nodeExpansion: true
+    offlineExpansion: true
+    onlineExpansion: true
+    singleNodeVolume: true
+    topology: true
+    capacity: true
+    readWriteOncePod: true
+    multiplePVsSameID: true
+InlineVolumes:
+- Attributes: {size: 512Mi}
+";
+
+/// As the driver's own tests have it.
+const THEIRS: &str = "
+  MaxFileSize: 104857600
+  SupportedSizeRange: {Min: 1Mi}
+  SupportedFsType: {'': {}}
+  TopologyKeys: [topology.hostpath.csi/node]
+  Capabilities:
+    persistence: true
+    block: true
+    exec: true
+    snapshotDataSource: true
+    pvcDataSource: true
+    multipods: true
+    controllerExpansion: true
+    offlineExpansion: true
+    onlineExpansion: true
+    singleNodeVolume: true
+    topology: true
+    capacity: true
+    readWriteOncePod: true
+    multiplePVsSameID: true
+    FSResizeFromSourceNotSupported: true
+InlineVolumes:
+- Attributes: {}
+";
+
+/// Writes the file that tells the suite of a driver, and makes the class it copies: one that waits for a pod, which the
+/// capacity test wants.
+fn definition(scene: &Scene, driver: &str, more: &str) -> PathBuf {
+    let class = format!("suite-{}", driver.replace('.', "-"));
+    let filesystem = if driver == install::DRIVER { "parameters: {csi.storage.k8s.io/fstype: xfs}\n" } else { "" };
+    scene.apply(&objects::class(&class, driver, &format!("{filesystem}volumeBindingMode: WaitForFirstConsumer")));
+    let text = format!(
+        "StorageClass: {{FromExistingClassName: {class}}}\nSnapshotClass: {{FromName: true}}\n\
+         DriverInfo:\n  Name: {driver}{more}"
+    );
+    let file = scene.cluster.plane().directory().join(format!("{driver}.yaml"));
+    std::fs::write(&file, text).unwrap();
+    file
+}
+
+/// Runs the suite on one driver; the answers of the tests are in its report, and its words in a file beside it.
+fn run(scene: &Scene, name: &str, definition: &Path) -> Report {
+    let directory = report::folder();
+    std::fs::create_dir_all(&directory).unwrap();
+    let (answers, words) = (directory.join(format!("{name}.json")), directory.join(format!("{name}.log")));
+    let _ = std::fs::remove_file(&answers);
+    let output = std::fs::File::create(&words).unwrap();
+    let _failures_are_in_the_report = std::process::Command::new(peer("e2e.test").unwrap())
+        .arg(format!("--kubeconfig={}", scene.cluster.plane().kubeconfig().display()))
+        .arg(format!("--storage.testdriver={}", definition.display()))
+        .arg(format!("--ginkgo.focus={FOCUS}"))
+        .arg(format!("--ginkgo.skip={SKIP}"))
+        .arg(format!("--ginkgo.json-report={}", answers.display()))
+        .arg(format!("--ginkgo.timeout={}", std::env::var("LONGSHORE_E2E_TIMEOUT").unwrap_or("3h".into())))
+        .args(["--ginkgo.no-color", "--ginkgo.seed=1", "--provider=skeleton", "--num-nodes=1"])
+        .args(["--allowed-not-ready-nodes=0", "--delete-namespace-on-failure=true"])
+        .current_dir(&directory)
+        .stdin(std::process::Stdio::null())
+        .stdout(output.try_clone().unwrap())
+        .stderr(output)
+        .status()
+        .unwrap();
+    let text = std::fs::read_to_string(&answers);
+    Report::read(&text.unwrap_or_else(|error| panic!("no report, {error}; see {}", words.display())))
+}
