@@ -161,8 +161,7 @@ fn life(scene: &mut Scene, driver: &str, grows_files: bool) {
     scene.wait_for("pod/inline", "Ready");
     scene.inside("inline", "echo here > /data/word").unwrap();
 
-    // The Go driver cannot be put through it: a pod with an inline volume of it then stays for ever, although the
-    // volume is unpublished.
+    // With the Go driver, the pod with its inline volume was then not removed, although the volume was unpublished.
     if driver != HOSTPATH {
         scene.cluster.restart_kubelet().unwrap();
     }
