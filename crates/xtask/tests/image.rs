@@ -14,7 +14,8 @@ use serde_json::Value;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn layout(image: &str) -> PathBuf {
-    let images = std::env::var_os("LONGSHORE_IMAGES").expect("`make interop-image` makes the images and says where they are");
+    let images =
+        std::env::var_os("LONGSHORE_IMAGES").expect("`make interop-image` makes the images and says where they are");
     Path::new(&images).join(image)
 }
 

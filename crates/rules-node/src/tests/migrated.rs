@@ -271,6 +271,6 @@ fn a_driver_that_is_away_is_waited_for() {
     assert!(world.calls().is_empty());
     let why = world.why(&Key::Volume(world.unique()));
     assert_eq!(why.code, "DriverNotRegistered");
-    world.update_local(|local| drop(local.drivers.insert(MIGRATED.0.into(), facts)));
+    world.update_local(|local| local.drivers.extend([(MIGRATED.0.into(), facts)]));
     assert_eq!(names_of(&world.calls()), ["NodeStageVolume", "NodePublishVolume"]);
 }
