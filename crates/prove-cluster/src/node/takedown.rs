@@ -5,6 +5,7 @@ use crate::node::command::run;
 use crate::node::runtime::socket_in;
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -96,11 +97,32 @@ pub(crate) fn mounts(directory: &Path) -> Vec<String> {
     targets.filter(|target| Path::new(target).starts_with(directory)).map(String::from).collect()
 }
 
-/// The loop devices whose files are beneath the directory.
+/// The loop devices whose files are beneath the directory. Their paths do not tell: a driver in a container attached
+/// them by the paths it sees.
 pub(crate) fn loops(directory: &Path) -> Vec<String> {
-    let listed = run("losetup", &["--list", "--noheadings", "--raw", "--output", "NAME,BACK-FILE"]).unwrap_or_default();
-    let ours = listed.lines().filter_map(|line| line.split_once(' '));
-    ours.filter(|(_, file)| Path::new(file).starts_with(directory)).map(|(name, _)| name.to_string()).collect()
+    let listed = run("losetup", &["--list", "--noheadings", "--raw", "--output", "NAME,BACK-INO"]).unwrap_or_default();
+    let attached: Vec<(&str, &str)> = listed.lines().filter_map(|line| line.split_once(' ')).collect();
+    let numbers = if attached.is_empty() { BTreeSet::new() } else { inodes(directory) };
+    let ours =
+        attached.into_iter().filter(|(_, inode)| inode.trim().parse().is_ok_and(|inode| numbers.contains(&inode)));
+    ours.map(|(name, _)| name.to_string()).collect()
+}
+
+/// The numbers of the files of drivers beneath the directory, on its own filesystem.
+fn inodes(directory: &Path) -> BTreeSet<u64> {
+    let device = fs::metadata(directory).map(|found| found.dev()).unwrap_or_default();
+    let (mut found, mut folders) = (BTreeSet::new(), vec![directory.join("kubelet/plugins")]);
+    while let Some(folder) = folders.pop() {
+        for path in entries(&folder) {
+            let Ok(about) = fs::symlink_metadata(&path) else { continue };
+            if about.is_file() && about.dev() == device {
+                found.insert(about.ino());
+            } else if about.is_dir() && about.dev() == device {
+                folders.push(path);
+            }
+        }
+    }
+    found
 }
 
 fn remove_groups(folder: &Path) {
