@@ -18,7 +18,7 @@ const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
 
 /// What an image is on one platform.
-pub struct Image {
+pub struct PlatformImage {
     /// What it runs on.
     pub platform: Platform,
     /// From the lowest to the uppermost, each with a word on what it is.
@@ -68,7 +68,7 @@ impl Blobs<'_> {
 }
 
 /// Writes the layout of one name into a folder, in place of what was there: an index of the platforms there are.
-pub fn write(folder: &Path, name: &Name, images: &[Image], date: u64) -> io::Result<()> {
+pub fn write(folder: &Path, name: &Name, images: &[PlatformImage], date: u64) -> io::Result<()> {
     let sums = folder.join("blobs/sha256");
     fs::create_dir_all(&sums).map_err(|error| failed("make", &sums, error))?;
     for old in fs::read_dir(&sums).map_err(|error| failed("read", &sums, error))? {
@@ -107,7 +107,7 @@ pub fn write(folder: &Path, name: &Name, images: &[Image], date: u64) -> io::Res
 }
 
 /// The manifest of one platform, and the same for Docker.
-fn put_image(blobs: &Blobs<'_>, image: &Image, date: u64) -> io::Result<(Value, Value)> {
+fn put_image(blobs: &Blobs<'_>, image: &PlatformImage, date: u64) -> io::Result<(Value, Value)> {
     let mut layers = Vec::new();
     for (_, layer) in &image.layers {
         layers.push(blobs.put(LAYER, &layer.bytes)?);

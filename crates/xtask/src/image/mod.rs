@@ -18,7 +18,7 @@ use std::process::Output;
 use serde_json::Value;
 
 use layer::{Entry, Layer, Packed};
-use layout::{Image, Name};
+use layout::{Name, PlatformImage};
 
 /// The version of everything.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -189,7 +189,7 @@ fn make(
             ("org.opencontainers.image.licenses", "Apache-2.0".to_string()),
             ("org.opencontainers.image.created", created.clone()),
         ]);
-        images.push(Image { platform, layers, user, labels });
+        images.push(PlatformImage { platform, layers, user, labels });
     }
     let folder = settings.out.join(image);
     layout::write(&folder, &name, &images, settings.date)?;
