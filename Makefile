@@ -94,8 +94,9 @@ KUBELET_PEERS := etcd kube-apiserver kube-controller-manager kube-scheduler kube
 KUBELET_TEST := cargo test --package longshore --locked --test kubelet --features
 
 .PHONY: interop-kubelet
-interop-kubelet: toolchain kubectl cluster-tools filesystem-tools node-tools ## Run our driver and sidecars as pods beneath a real kubelet, and mixed with the Go programs
-	@$(MAKE) --no-print-directory peers PEERS="$(KUBELET_PEERS)"
+interop-kubelet: toolchain kubectl cluster-tools filesystem-tools node-tools ## Run our driver and sidecars as pods beneath a real kubelet: as deployed, by the images and the chart, mixed with the Go programs
+	@$(MAKE) --no-print-directory peers PEERS="$(KUBELET_PEERS) helm"
+	@$(MAKE) --no-print-directory image chart PROFILE=quick IMAGES=$(LONGSHORE_IMAGES)
 	cargo test --package prove-cluster --locked --test node --features kubelet
 	$(KUBELET_TEST) kubelet -- --test-threads=1 --nocapture
 

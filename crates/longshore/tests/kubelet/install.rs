@@ -1,5 +1,6 @@
 //! Our driver and sidecars as pods, as `longshore deploy` prints them.
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::objects;
@@ -57,4 +58,20 @@ pub fn classes() -> String {
     let kept = objects::class("kept", DRIVER, "reclaimPolicy: Retain");
     let late = objects::class("late", DRIVER, "volumeBindingMode: WaitForFirstConsumer");
     ["ext4", "xfs", "btrfs"].map(filesystem).concat() + &kept + &late + &objects::snapshot_class("snapshots", DRIVER)
+}
+
+/// The files of volumes that the driver keeps: nothing else in its state is as large.
+pub fn files(scene: &Scene) -> Vec<PathBuf> {
+    let mut files = walk(Path::new(&state(scene)));
+    files.retain(|path| path.metadata().unwrap().len() >= 64 << 20);
+    files
+}
+
+fn walk(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { found.extend(walk(&path)) } else { found.push(path) }
+    }
+    found
 }

@@ -1,9 +1,10 @@
 //! A real node: containerd and the kubelet beside the real control plane, with our driver and sidecars as pods on it,
-//! and mixed with the Go programs. Needs root, Debian's containerd and the programs of `make peers`:
-//! `make interop-kubelet`.
+//! as deployed and from the chart, and mixed with the Go programs. Needs root, Debian's containerd, the programs of
+//! `make peers` and what `make image chart` makes: `make interop-kubelet`.
 #![allow(clippy::unwrap_used)]
 #![allow(clippy::print_stdout, reason = "what was measured, and the table of the suite")]
 
+mod chart;
 mod install;
 mod mixed;
 mod objects;

@@ -261,18 +261,6 @@ fn what_uninstalling_leaves(scene: &mut Scene) {
     let left: Vec<&str> = left.lines().filter(|line| line.contains("longshore")).collect();
     assert!(left.is_empty(), "{left:?}");
     assert_eq!(scene.kubectl(&volumes).unwrap().trim(), kept);
-    let files: Vec<_> = walk(&std::path::PathBuf::from(install::state(scene)))
-        .into_iter()
-        .filter(|path| path.metadata().unwrap().len() >= 64 << 20)
-        .collect();
+    let files = install::files(scene);
     assert_eq!(files.len(), 1, "the kept volume's file alone: {files:?}");
-}
-
-fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() { found.extend(walk(&path)) } else { found.push(path) }
-    }
-    found
 }

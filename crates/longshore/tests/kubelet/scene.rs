@@ -9,7 +9,7 @@ use crate::objects;
 
 /// How long a state may take.
 pub const PATIENCE: Duration = Duration::from_secs(120);
-const PAUSE: Duration = Duration::from_millis(100);
+pub const PAUSE: Duration = Duration::from_millis(100);
 /// Our image, as pods name it: the program, and what makes filesystems.
 pub const IMAGE: &str = "docker.io/library/longshore:test";
 /// What the driver runs to make filesystems, look at them and grow them, besides the program itself.
@@ -27,8 +27,20 @@ fn found(name: &str) -> PathBuf {
 }
 
 impl Scene {
-    /// One with our image on its node.
+    /// One with an image on its node that is made of the program of this build.
     pub fn start() -> Scene {
+        let scene = Scene::bare();
+        let image = Image::empty().unwrap().run(&["/longshore"], &[]);
+        image.program(Path::new(env!("CARGO_BIN_EXE_longshore")), "/longshore").unwrap();
+        for tool in TOOLS {
+            image.program(&found(tool), &format!("/usr/bin/{tool}")).unwrap();
+        }
+        scene.cluster.load(&image, &[IMAGE]).unwrap();
+        scene
+    }
+
+    /// One without anything of ours.
+    pub fn bare() -> Scene {
         let cluster = RealCluster::start(Options::default()).unwrap();
         let mut scene = Scene { cluster };
         scene.apply(&objects::definitions());
@@ -37,12 +49,6 @@ impl Scene {
             scene.kubectl(&["wait", "--for=condition=Established", &name, "--timeout=60s"]).unwrap();
         }
         scene.beside("snapshot-controller", &peer("snapshot-controller").unwrap(), &["--http-endpoint=".into()]);
-        let image = Image::empty().unwrap().run(&["/longshore"], &[]);
-        image.program(Path::new(env!("CARGO_BIN_EXE_longshore")), "/longshore").unwrap();
-        for tool in TOOLS {
-            image.program(&found(tool), &format!("/usr/bin/{tool}")).unwrap();
-        }
-        scene.cluster.load(&image, &[IMAGE]).unwrap();
         scene
     }
 
