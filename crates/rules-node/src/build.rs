@@ -111,7 +111,7 @@ fn spec(driver: &str, handle: &str, cache: &Cache, local: &Local) -> (Attachment
     let (object, facts) = (driver_object(driver, cache), local.drivers.get(driver));
     if let Some(one) = wanted_volume(driver, handle, cache, local) {
         let (attachment, publish_context) = served::attachment(&one, cache, local);
-        let migrated = one.plugin.is_some();
+        let migrated = one.plugin.is_some() && one.kept_from.is_none();
         let spec = VolumeSpec { publish_context, migrated, ..VolumeSpec::of(&one.volume, facts) };
         return (attachment, Some(spec.by(object.as_deref())));
     }
@@ -204,6 +204,7 @@ fn users(name: &str, driver: &str, handle: &str, cache: &Cache, local: &Local) -
             let (uid, name) = (&pod.metadata.uid, &one.volume.metadata.name);
             let target = match grouped.block {
                 true => paths::block_target(&local.root, uid, name),
+                false if one.kept_from.is_some() => paths::plugin_target(&local.root, uid, driver, name),
                 false => paths::target_path(&local.root, uid, name),
             };
             want(&pod, target, grouped);
@@ -222,12 +223,13 @@ fn users(name: &str, driver: &str, handle: &str, cache: &Cache, local: &Local) -
 /// driver may serve it.
 fn wanting_pods(one: &CsiVolume, cache: &Cache, local: &Local) -> Vec<Arc<Pod>> {
     let mut pods = match one.held {
-        true => {
-            cache.pods_by_node(&local.node).filter(|pod| is_alive(pod, local) && served::is_held_by(pod, one)).collect()
-        }
+        true => cache
+            .pods_by_node(&local.node)
+            .filter(|pod| is_alive(pod, local) && served::is_held_by(pod, one, local))
+            .collect(),
         false => claiming_pods(&one.volume, cache, local),
     };
-    pods.retain(|pod| one.refusal(pod, local).is_none());
+    pods.retain(|pod| one.refusal(pod, local).or_else(|| one.awaited(pod, cache, local)).is_none());
     pods
 }
 
@@ -298,8 +300,11 @@ fn stray(
     if staged == MountState::Yes {
         return Some(paths.staging.clone());
     }
-    served::of_handle(driver, handle, cache, local).into_iter().find_map(|CsiVolume { volume, .. }| {
-        let end = paths::target_path("", "", &volume.metadata.name);
+    served::of_handle(driver, handle, cache, local).into_iter().find_map(|CsiVolume { volume, kept_from, .. }| {
+        let end = match kept_from {
+            Some(_) => paths::plugin_target("", "", driver, &volume.metadata.name),
+            None => paths::target_path("", "", &volume.metadata.name),
+        };
         let end = end.strip_prefix("/pods/").unwrap_or(&end);
         let devices = format!("{}/", paths::block_publish_dir(&local.root, &volume.metadata.name));
         local.mounts.iter().find(|mount| mount.ends_with(end) || mount.starts_with(&devices)).cloned()
@@ -486,13 +491,13 @@ fn claim_volume(pod: &Pod, name: &str, claim: &api::PodClaim, cache: &Cache, loc
         Err(missing) => return PodVolumeView::Waiting(missing),
     };
     let read_only = claim.read_only;
-    CsiVolume::of(volume)
+    CsiVolume::of(volume, local)
         .map_or_else(PodVolumeView::Impossible, |one| served_volume(pod, name, &one, read_only, cache, local))
 }
 
 /// S4-18: a volume of an in-tree plugin in the pod's own spec.
 fn held_volume(pod: &Pod, volume: &PodVolume, cache: &Cache, local: &Local) -> PodVolumeView {
-    CsiVolume::held(pod, volume).map_or_else(PodVolumeView::Impossible, |one| {
+    CsiVolume::held(pod, volume, local).map_or_else(PodVolumeView::Impossible, |one| {
         served_volume(pod, &volume.name, &one, one.csi().read_only, cache, local)
     })
 }
@@ -509,6 +514,9 @@ fn served_volume(
     let volume = &one.volume;
     if let Some(refusal) = one.refusal(pod, local) {
         return PodVolumeView::Impossible(refusal);
+    }
+    if let Some(awaited) = one.awaited(pod, cache, local) {
+        return PodVolumeView::Waiting(awaited);
     }
     if let Err(wrong) = ContainerUses::of(pod, name).check(&volume.metadata.name, volume.volume_mode()) {
         return PodVolumeView::Impossible(wrong);
@@ -548,7 +556,7 @@ impl Published<'_> {
     /// Reliability 41: ready only if the very target of this pod and volume is recorded and mounted, and its files are
     /// the pod's group's where they are to be.
     fn view(&self, pod: &Pod, read_only: bool, cache: &Cache, local: &Local) -> PodVolumeView {
-        let record = local.records.get(&names::unique_volume_name(self.driver, self.handle));
+        let record = local.records.get(&paths::unique_name(self.driver, self.handle));
         let publish = record.and_then(|record| record.publishes.get(&pod.metadata.uid));
         let Some(publish) = publish.filter(|publish| local.mounts.contains(&publish.target)) else {
             return PodVolumeView::Waiting(format!("volume {} is not mounted yet", self.volume));

@@ -75,7 +75,8 @@ pub use local::{DriverFacts, Local};
 pub use memory::{AttachProof, Memory};
 pub use orphans::{OrphanView, OrphansView, POD_DIR_DEPTH, PodDir, is_listed, unknown_pods};
 pub use paths::{
-    Paths, ProcessName, RECORD_FILE, pods_dir, process_name, record_path, staging_path, target_path, volumes_dir,
+    Paths, ProcessName, RECORD_FILE, plugin_dir, pods_dir, process_name, record_path, staging_path, target_path,
+    volumes_dir,
 };
 pub use reason::Reason;
 pub use record::{BadRecord, Publish, Record};
@@ -243,10 +244,12 @@ impl Rules for Node {
             Key::Orphans | Key::Orphan(_) => return alloc::vec![ObjectRef::cluster(Kind::Node, &*local.node)],
             Key::Pod(_) | Key::Check(_) => return alloc::vec![Self::object(key)],
         };
-        let handle = paths::split_unique_name(name).map(|(driver, handle)| alloc::format!("{driver}^{handle}"));
-        let volume = handle.and_then(|handle| cache.volumes_by_handle(&handle).next());
-        let volume = volume
-            .map_or_else(|| Self::object(key), |one| ObjectRef::cluster(Kind::PersistentVolume, &*one.metadata.name));
+        let (driver, handle) = paths::split_unique_name(name).unwrap_or_default();
+        let mut all = served::of_handle(driver, handle, cache, local).into_iter().filter(|one| !one.held);
+        let volume = all.next().map_or_else(
+            || Self::object(key),
+            |one| ObjectRef::cluster(Kind::PersistentVolume, &*one.volume.metadata.name),
+        );
         alloc::vec![volume, ObjectRef::cluster(Kind::Node, &*local.node)]
     }
 }

@@ -10,6 +10,7 @@ use crate::contents::{ReadSources, ReadTokens, SourceRead, TokenRead};
 use crate::expand::{self, ExpandMemory};
 use crate::health;
 use crate::local::Local;
+use crate::paths;
 use crate::tokens::HeldTokens;
 
 /// What is kept in mind about a volume or a pod. All of it can be found out again.
@@ -321,12 +322,12 @@ fn learn_done(local: &mut Local, did: &Action) {
         Action::Stage { path, driver, handle, .. } => {
             local.staged.insert(path.clone());
             local.mounts.insert(path.clone());
-            local.stuck.remove(&names::unique_volume_name(driver, handle));
+            local.stuck.remove(&paths::unique_name(driver, handle));
         }
         Action::Publish(Publishing { target, driver, handle, staging, .. }) => {
             local.mounts.insert(target.clone());
             if staging.is_none() {
-                local.stuck.remove(&names::unique_volume_name(driver, handle));
+                local.stuck.remove(&paths::unique_name(driver, handle));
             }
         }
         Action::SetGroup { target, .. } => {

@@ -5,6 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{ObjectKey, names};
+use rules_translate::Plugin;
 
 /// The longest name the machine takes for a process.
 const LONGEST_PROCESS_NAME: usize = 200;
@@ -34,7 +35,11 @@ impl Paths {
 
     /// The paths of a volume under a root directory.
     pub fn of(root: &str, driver: &str, handle: &str) -> Paths {
-        let dir = format!("{}/{driver}/{}", volumes_dir(root), names::staging_hash(handle));
+        let of_driver = match Plugin::named(driver) {
+            Some(plugin) => plugin_dir(root, plugin),
+            None => format!("{}/{driver}", volumes_dir(root)),
+        };
+        let dir = format!("{of_driver}/{}", names::staging_hash(handle));
         let (staging, record) = (format!("{dir}/globalmount"), format!("{dir}/{RECORD_FILE}"));
         Paths { staging, record, dir, published: String::new() }
     }
@@ -43,6 +48,11 @@ impl Paths {
 /// Where volumes have their directories, by driver and hash of the handle.
 pub fn volumes_dir(root: &str) -> String {
     format!("{root}/plugins/{}", names::CSI_PLUGIN)
+}
+
+/// Where volumes have their directories that an in-tree plugin serves, by hash of the disk's name.
+pub fn plugin_dir(root: &str, plugin: Plugin) -> String {
+    format!("{root}/plugins/{plugin}/mounts")
 }
 
 /// Where a volume is staged.
@@ -58,6 +68,11 @@ pub fn record_path(root: &str, driver: &str, handle: &str) -> String {
 /// Where a volume is published for a pod. `/` in the volume's name becomes `~` (KL-61).
 pub fn target_path(root: &str, pod_uid: &str, volume: &str) -> String {
     format!("{root}/pods/{pod_uid}/volumes/kubernetes.io~csi/{}/mount", volume.replace('/', "~"))
+}
+
+/// The same of a volume that an in-tree plugin serves.
+pub fn plugin_target(root: &str, pod_uid: &str, plugin: &str, volume: &str) -> String {
+    format!("{root}/pods/{pod_uid}/volumes/{}/{}", plugin.replace('/', "~"), volume.replace('/', "~"))
 }
 
 /// Where a raw block volume is staged. The volume's name is taken as it is (KL-61).
@@ -131,9 +146,19 @@ pub fn pod_dirs(root: &str, pod_uid: &str) -> Vec<String> {
     Vec::from([csi, format!("{pod}/volumes"), pod])
 }
 
-/// The driver and handle in a unique volume name.
+/// The name under which nodes report a volume, by whoever serves it: a driver, or an in-tree plugin under its own name.
+pub fn unique_name(driver: &str, handle: &str) -> String {
+    match Plugin::named(driver) {
+        Some(plugin) => format!("{plugin}/{handle}"),
+        None => names::unique_volume_name(driver, handle),
+    }
+}
+
+/// Who serves the volume of a unique name, and what it is called there.
 pub fn split_unique_name(name: &str) -> Option<(&str, &str)> {
-    name.strip_prefix(names::CSI_PLUGIN)?.strip_prefix('/')?.split_once('^')
+    let of_plugin =
+        |plugin: &Plugin| name.strip_prefix(plugin.name())?.strip_prefix('/').map(|disk| (plugin.name(), disk));
+    names::split_unique_volume_name(name).or_else(|| Plugin::ALL.iter().find_map(of_plugin))
 }
 
 /// What the name of a pod's process says. `_` parts the pieces, because no Kubernetes name contains it.

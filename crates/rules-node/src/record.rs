@@ -127,6 +127,6 @@ impl Record {
 
     /// The name under which nodes report the volume.
     pub fn unique_name(&self) -> String {
-        api::names::unique_volume_name(&self.driver, &self.handle)
+        crate::paths::unique_name(&self.driver, &self.handle)
     }
 }

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use api::{CSIDriver, ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod, VolumeAttachment, names};
 use control::{Cache, Route, Sides, routes};
+use rules_translate::Plugin;
 
 use crate::{Key, Local, Node, build, checks, inline, orphans, paths, served};
 
@@ -67,6 +68,11 @@ fn attachment_wakes(attachment: &VolumeAttachment, woken: &mut Woken<'_>) {
         let held = attachment.spec.source.inline_volume_spec.as_ref().and_then(|spec| spec.csi.as_ref());
         woken.wake_all(held.map(|csi| Key::Volume(names::unique_volume_name(&csi.driver, &csi.volume_handle))));
     }
+    // A plugin waits for attachments to any node, and with it the pods.
+    if woken.local.drivers.keys().any(|name| Plugin::named(name).is_some()) {
+        let pods: Vec<_> = woken.cache.pods_by_node(&woken.local.node).collect();
+        pods.iter().for_each(|pod| pod_wakes(pod, woken));
+    }
 }
 
 /// Its volumes, and the pods that use them: what a pod waits for may follow from the driver's policies.
@@ -105,7 +111,7 @@ fn keys_of_pod(pod: &Pod, cache: &Cache, local: &Local) -> Vec<Key> {
         let volume = build::volume_of_claim(&pod.metadata.namespace, &claim, cache).ok()?;
         volume_key(&volume, local)
     });
-    let held = served::held_by(pod).into_iter().map(|(_, held)| Key::Volume(held.unique_name()));
+    let held = served::held_by(pod, local).into_iter().map(|(_, held)| Key::Volume(held.unique_name()));
     let inline = inline::of_pod(pod);
     let inline = inline.map(|(_, csi, handle)| Key::Volume(names::unique_volume_name(&csi.driver, &handle)));
     let recorded = local.records.iter().filter(|(_, record)| record.publishes.contains_key(&pod.metadata.uid));

@@ -106,7 +106,7 @@ impl World {
             );
         }
         for (name, (state, sources)) in &machine.processes {
-            for source in sources.iter().filter(|source| source.ends_with("/mount")) {
+            for source in sources.iter().filter(|source| source.ends_with("/mount") || source.contains("~gce-pd/")) {
                 let runs = matches!(state, ProcessState::Running { .. });
                 assert!(!runs || machine.published.contains(source), "41: {name} runs without {source}, after {after}");
             }

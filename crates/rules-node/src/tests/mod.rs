@@ -15,6 +15,7 @@ mod modes;
 mod orphans;
 mod pods;
 mod records;
+mod rehearsed;
 mod requests;
 mod sandbox;
 mod scripts;

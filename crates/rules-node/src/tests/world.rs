@@ -8,14 +8,17 @@ use core::ops::{Deref, DerefMut};
 use api::{Kind, Object, ObjectKey, Value, names};
 use control::{Action as _, Cache, Decision, Effect, Engine, Outcome, Rules};
 use prove_lab::{Fault, Lab};
+use rules_translate::{Migration, Phase, Plugin};
 use serde_json::json;
 
-use crate::{DriverFacts, Key, Local, Node, ProcessName};
+use crate::{DriverFacts, Key, Local, Node, ProcessName, paths};
 
 pub const DRIVER: &str = "d.example";
 pub const HANDLE: &str = "h1";
 /// The driver that has taken over a plugin, and what it calls a disk of it.
 pub const MIGRATED: (&str, &str) = ("pd.csi.storage.gke.io", "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/disk-1");
+/// The plugin itself, at work on the node, and its disk.
+pub const PLUGIN: (&str, &str) = ("kubernetes.io/gce-pd", "disk-1");
 pub const ROOT: &str = "/r";
 
 /// What a key waits for that has nothing left to do: a restart, or another look after a while.
@@ -81,6 +84,17 @@ impl World {
         let mut world = World::bare(MIGRATED);
         world.volume_of(size, source);
         world.attach();
+        world
+    }
+
+    /// The same served by the plugin itself, which has its gate off and needs no attachment.
+    pub fn rehearsed(source: &Value) -> World {
+        let mut world = World::bare(PLUGIN);
+        world.update_local(|local| {
+            local.drivers.insert(PLUGIN.0.into(), DriverFacts { stages: true, ..DriverFacts::default() });
+            local.migration = Migration::default().with(Plugin::GcePd, Phase::Off);
+        });
+        world.volume_of("1Gi", source);
         world
     }
 
@@ -202,7 +216,7 @@ impl World {
 
     /// The unique name of its volume.
     pub fn unique(&self) -> String {
-        names::unique_volume_name(self.served.0, self.served.1)
+        paths::unique_name(self.served.0, self.served.1)
     }
 
     /// Takes one step for a key; the action's name if there was one.
