@@ -164,9 +164,11 @@ fn is_image(path: &str) -> bool {
 
 /// Where volumes are staged and published in a data directory.
 fn is_mount_point(path: &str) -> bool {
-    let staged = path.contains("/node/plugins/kubernetes.io/csi/") && path.ends_with("/globalmount");
-    let published = path.contains("/node/pods/") && path.contains("/volumes/kubernetes.io~csi/");
-    staged || (published && path.ends_with("/mount"))
+    let staged = path.contains("/node/plugins/kubernetes.io/") && path.ends_with("/globalmount");
+    let in_pod = path.contains("/node/pods/");
+    let published = in_pod && path.contains("/volumes/kubernetes.io~csi/") && path.ends_with("/mount");
+    // By an in-tree plugin that is rehearsed.
+    staged || published || in_pod && path.contains("/volumes/kubernetes.io~gce-pd/")
 }
 
 #[cfg(test)]
@@ -197,6 +199,8 @@ mod tests {
         assert!(!is_image("/home/me/disk.img") && !is_image("/d/driver/images/pvc-1.iso"));
         assert!(is_mount_point("/d/node/plugins/kubernetes.io/csi/local.csi.longshore/0a/globalmount"));
         assert!(is_mount_point("/d/node/pods/u/volumes/kubernetes.io~csi/pvc-1/mount"));
+        assert!(is_mount_point("/d/node/plugins/kubernetes.io/gce-pd/mounts/0a/globalmount"));
+        assert!(is_mount_point("/d/node/pods/u/volumes/kubernetes.io~gce-pd/pvc-1"));
         assert!(!is_mount_point("/mnt/mount") && !is_mount_point("/d/node/pods/u/volumes/kubernetes.io~csi/pvc-1"));
     }
 

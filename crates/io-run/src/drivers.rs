@@ -7,7 +7,7 @@ use control::Endpoint;
 use csi::Method;
 use io_csi::{CsiClient, Driver, Observation, Observe};
 
-use crate::{CallLabels, Metrics};
+use crate::{CallLabels, InTreePlugin, Metrics};
 
 /// The drivers of a process, by socket. All controllers of the process share the locks of a driver, so a second call
 /// for a volume waits here instead of being answered with ABORTED there.
@@ -18,6 +18,7 @@ pub struct Drivers {
     migrated: Arc<OnceLock<IsMigrated>>,
     known: Mutex<BTreeMap<String, Arc<DriverLine>>>,
     sockets: Mutex<BTreeMap<String, String>>,
+    plugins: Mutex<BTreeMap<String, Arc<dyn InTreePlugin>>>,
 }
 
 /// Whether a driver has this volume, by its handle there, in the place of an in-tree plugin.
@@ -84,6 +85,18 @@ impl Drivers {
                 Some(self.at(&socket))
             }
         }
+    }
+
+    /// An in-tree plugin is at work in this process: what is asked by its name goes to no driver.
+    pub fn in_tree(&self, name: &str, plugin: Arc<dyn InTreePlugin>) {
+        self.plugins.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_string(), plugin);
+    }
+
+    /// The in-tree plugin of a name.
+    pub fn plugin(&self, endpoint: &Endpoint) -> Option<(String, Arc<dyn InTreePlugin>)> {
+        let Endpoint::Driver(name) = endpoint else { return None };
+        let plugin = self.plugins.lock().unwrap_or_else(PoisonError::into_inner).get(name.as_str()).cloned()?;
+        Some((name.to_string(), plugin))
     }
 
     /// Forgets the driver at a socket, once nobody calls it any more. Calls by its name have nowhere to go until it is

@@ -3,17 +3,18 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use api::Kind;
 use control::{Effect, Endpoint, Outcome, Refusal, Reply, host};
-use csi::{Call, Code};
+use csi::{Call, Code, Status};
 use io_host::Workers;
 use io_kube::Kube;
 
 use crate::Hands;
 use crate::drivers::Drivers;
 use crate::machine::{self, OpFailure};
+use crate::plugins::{self, InTreePlugin};
 use crate::secret_poll::SecretPoll;
 
 /// The hands of one controller. All of a process share drivers, machine and Secrets.
@@ -63,6 +64,9 @@ fn deadline(method: csi::Method, longest: Duration) -> Duration {
 
 impl SharedHands {
     async fn call(&self, to: &Endpoint, call: Call) -> Outcome {
+        if let Some((name, plugin)) = self.drivers.plugin(to) {
+            return self.of_plugin(&name, &*plugin, call).await;
+        }
         let Some(line) = self.drivers.to(to) else {
             return Outcome::Refused(Refusal::Driver(Code::Unavailable, format!("driver {to} is not registered here")));
         };
@@ -70,6 +74,15 @@ impl SharedHands {
         let got = io_csi::outcome(method, line.driver.call(call, deadline(method, self.timeout)).await);
         self.secrets.answered(trace, &got);
         got
+    }
+
+    async fn of_plugin(&self, name: &str, plugin: &dyn InTreePlugin, call: Call) -> Outcome {
+        let (method, began) = (call.method(), Instant::now());
+        let longest = deadline(method, self.timeout);
+        let late = || Err(Status::local(Code::DeadlineExceeded, format!("plugin {name} has not ended and is at work")));
+        let answer = tokio::time::timeout(longest, plugins::perform(plugin, call)).await.unwrap_or_else(|_| late());
+        self.drivers.metrics().by_plugin(method, name, answer.is_ok(), began.elapsed());
+        io_csi::outcome(method, answer)
     }
 
     async fn on_machine(&self, op: host::Op) -> Outcome {

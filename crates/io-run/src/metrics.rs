@@ -145,6 +145,11 @@ impl Metrics {
         self.operations.called(method, labels, migrated, took);
     }
 
+    /// An in-tree plugin in this process has done what it was asked, or failed.
+    pub fn by_plugin(&self, method: csi::Method, plugin: &str, done: bool, took: Duration) {
+        self.operations.by_plugin(method, plugin, done, took);
+    }
+
     /// A claim has got the volume that was asked for, or a volume has gone; or an attempt at it failed (PV-46).
     pub fn waited(&self, operation: &'static str, plugin: &str, took: Option<Duration>) {
         self.operations.waited(operation, plugin, took);

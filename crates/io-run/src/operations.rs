@@ -107,9 +107,18 @@ impl OperationMetrics {
             let labels = NodeCallLabels { driver_name, method_name, grpc_status_code, migrated };
             self.calls.get_or_create(&labels).observe(seconds);
         }
+        let volume_plugin = format!("kubernetes.io/csi:{}", labels.driver_name);
+        self.ended(method, volume_plugin, migrated, labels.grpc_status_code == "OK", seconds);
+    }
+
+    /// An in-tree plugin has ended what it was asked for: no driver was called.
+    pub fn by_plugin(&self, method: Method, plugin: &str, done: bool, took: Duration) {
+        self.ended(method, plugin.into(), "false", done, took.as_secs_f64());
+    }
+
+    fn ended(&self, method: Method, volume_plugin: String, migrated: &'static str, done: bool, seconds: f64) {
         if let Some(operation_name) = operation(method) {
-            let status = if labels.grpc_status_code == "OK" { "success" } else { "fail-unknown" };
-            let volume_plugin = format!("kubernetes.io/csi:{}", labels.driver_name);
+            let status = if done { "success" } else { "fail-unknown" };
             let labels = OperationLabels { migrated, operation_name, status, volume_plugin };
             self.operations.get_or_create(&labels).observe(seconds);
         }
