@@ -136,6 +136,9 @@ pub struct Up {
     /// Gates of migration.
     #[command(flatten)]
     pub gates: crate::gates::MigrationGates,
+    /// A plugin that is there.
+    #[command(flatten)]
+    pub rehearsed: crate::driver::Rehearsed,
     /// Log more (twice: everything)
     #[arg(long, short, action = clap::ArgAction::Count)]
     pub verbose: u8,
@@ -276,6 +279,9 @@ pub struct RunNode {
     /// Gates of migration.
     #[command(flatten)]
     pub gates: crate::gates::MigrationGates,
+    /// A plugin that is there.
+    #[command(flatten)]
+    pub rehearsed: crate::driver::Rehearsed,
     /// Log more (twice: everything)
     #[arg(long, short, action = clap::ArgAction::Count)]
     pub verbose: u8,

@@ -12,9 +12,10 @@ use io_kube::Scope;
 use io_run::{Controller, Drivers, Manager};
 use rules_node::{DriverFacts, Local as NodeLocal, Node as NodeRules};
 use rules_registrar::{Local as RegistrarLocal, MachineFacts, NODE_LEASES, RegisteredDriver, Registrar};
-use rules_translate::Migration;
+use rules_translate::{Migration, Plugin};
 use tokio::sync::mpsc;
 
+use crate::driver::Rehearsal;
 use crate::layout::{Layout, text};
 use crate::mounts;
 use crate::pod_dirs;
@@ -32,20 +33,34 @@ pub struct NodeAgent {
     _processes: Watch,
 }
 
+/// What the node is told.
+pub struct NodeSettings {
+    /// For how long after each sign of life others may believe that it lives.
+    pub lease_seconds: u32,
+    /// Which plugins it leaves to their drivers.
+    pub migration: Migration,
+    /// The in-tree plugin that is there.
+    pub rehearsal: Option<Rehearsal>,
+}
+
 impl NodeAgent {
     /// Adds the node's controllers. They work below the layout's node directory, laid out as a kubelet's.
-    /// Others may believe for `lease_seconds` after each sign of life that the node lives.
     pub fn start(
         manager: &Arc<Manager>,
-        host: &Host,
+        host: &Arc<Host>,
         layout: &Layout,
         name: &str,
-        lease_seconds: u32,
-        migration: Migration,
+        told: NodeSettings,
     ) -> Result<NodeAgent> {
+        let NodeSettings { lease_seconds, migration, rehearsal } = told;
         let incarnation = format!("{:x}", manager.clock().now().0);
         let mut local = found(host, layout, name, &incarnation)?;
         local.migration = migration;
+        if let Some(rehearsal) = rehearsal {
+            manager.drivers().in_tree(rehearsal.plugin.name(), rehearsal.start(name, host.clone())?);
+            let facts = DriverFacts { stages: true, ..DriverFacts::default() };
+            local.drivers.insert(rehearsal.plugin.name().into(), facts);
+        }
         let node = manager.add::<NodeRules>(GROUP, local).start();
         crate::gates::tell_migrated(manager, Some(node.clone()));
         let mut registered = RegistrarLocal::new(name, incarnation).on(machine_facts(name));
@@ -110,9 +125,11 @@ fn found(host: &Host, layout: &Layout, node: &str, incarnation: &str) -> Result<
 /// Loads every record below the node's directory, and names those that cannot be used.
 fn load_records(local: &mut NodeLocal) -> Result<()> {
     let drivers = PathBuf::from(rules_node::volumes_dir(&local.root));
-    for driver in io_host::list_dir(&drivers)? {
-        for volume in io_host::list_dir(&drivers.join(&driver))? {
-            let path = drivers.join(&driver).join(volume).join(rules_node::RECORD_FILE);
+    let mut dirs: Vec<PathBuf> = io_host::list_dir(&drivers)?.into_iter().map(|driver| drivers.join(driver)).collect();
+    dirs.extend(Plugin::ALL.map(|plugin| PathBuf::from(rules_node::plugin_dir(&local.root, plugin))));
+    for dir in dirs {
+        for volume in io_host::list_dir(&dir)? {
+            let path = dir.join(volume).join(rules_node::RECORD_FILE);
             let Some(read) = io_host::read_file(&path).transpose() else { continue };
             if let Err(error) = local.load_record(&text(&path), read.map_err(|error| error.to_string())) {
                 tracing::warn!("{} is left alone with its volume: {error}", path.display());
@@ -152,7 +169,11 @@ async fn follow_drivers(
         if registered != known {
             registered.iter().for_each(|(name, driver)| drop(drivers.named(name, &driver.socket)));
             let facts = registered.iter().map(|(name, driver)| (name.clone(), facts_of(driver)));
-            node.update_local(|local| local.drivers = facts.collect());
+            node.update_local(|local| {
+                // A plugin registers with nobody.
+                local.drivers.retain(|name, _| Plugin::named(name).is_some());
+                local.drivers.extend(facts);
+            });
             known = registered;
         }
         if learned.changed().await.is_err() {

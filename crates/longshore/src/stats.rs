@@ -15,6 +15,7 @@ use control::Endpoint;
 use csi::{Call, v1};
 use io_run::{Controller, Drivers, Manager};
 use rules_node::{Node, PublishedVolume};
+use rules_translate::Plugin;
 use serde_json::{Value, json};
 
 /// How long a driver may take to say how full a volume is.
@@ -98,7 +99,8 @@ impl VolumeStats {
         for (driver, count) in all {
             let states = [("desired_state_of_world", count.wanted), ("actual_state_of_world", count.published)];
             for (state, count) in states {
-                let labels = format!("plugin_name=\"kubernetes.io/csi:{driver}\",state=\"{state}\"");
+                let of_csi = if Plugin::named(&driver).is_some() { "" } else { "kubernetes.io/csi:" };
+                let labels = format!("plugin_name=\"{of_csi}{driver}\",state=\"{state}\"");
                 let _ = writeln!(text, "{MANAGED}{{{labels}}} {count}");
             }
         }

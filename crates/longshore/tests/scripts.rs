@@ -59,6 +59,7 @@ scripts! {
     migrate_plan "migrate-plan.txt";
     in_tree_volumes "root-in-tree-volumes.txt";
     migration_node_by_node "root-migration-node-by-node.txt";
+    migration_rehearsed "root-migration-rehearsed.txt";
     sidecar_on_a_node "sidecar-on-a-node.txt";
     sidecars_beside_a_driver "root-sidecars-beside-a-driver.txt";
     sidecar_publishes_capacity "sidecar-publishes-capacity.txt";

@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use crate::args;
 use crate::driver::{self, Setup};
 use crate::layout::Layout;
-use crate::node::NodeAgent;
+use crate::node::{NodeAgent, NodeSettings};
 use crate::out;
 use crate::stats::VolumeStats;
 
@@ -21,6 +21,7 @@ use crate::stats::VolumeStats;
 pub async fn command(args: args::RunNode) -> Result<()> {
     let migration = args.gates.migration().map_err(|sentence| anyhow!(sentence))?;
     let layout = Layout::new(args.data_dir)?;
+    let rehearsal = args.rehearsed.of(migration, &layout)?;
     let name = match args.node_name {
         Some(name) => name,
         None => crate::machine::host_name()?,
@@ -31,7 +32,8 @@ pub async fn command(args: args::RunNode) -> Result<()> {
     let manager =
         super::manager(args.kubeconfig.as_deref(), Some(machine::workers_for_controllers(host.clone()))).await?;
     let _alone = lock(&layout)?;
-    let agent = NodeAgent::start(&manager, &host, &layout, &name, args.node_lease_duration, migration)?;
+    let told = NodeSettings { lease_seconds: args.node_lease_duration, migration, rehearsal };
+    let agent = NodeAgent::start(&manager, &host, &layout, &name, told)?;
     let (stopping, mut stopped) = watch::channel(false);
     let driving = args.driver_state.map(|state| {
         let setup = Setup::further(&layout, name.clone(), &state, args.zone.unwrap_or_default());

@@ -38,7 +38,9 @@ pub fn plugin(name: &str) -> Result<Plugin, String> {
 pub fn config(plugin: Plugin, config: Config) -> Config {
     let mut without = config.without;
     without.extend(WITHOUT);
-    let peers = config.peers.into_iter().map(|(node, zone)| (node_id(&node), zone)).collect();
+    // Never alone with its disks: the plugin, or its stand-in, may work on them too.
+    let own = (config.node_id.clone(), config.zone.clone());
+    let peers = config.peers.into_iter().chain([own]).map(|(node, zone)| (node_id(&node), zone)).collect();
     Config { name: plugin.driver().into(), node_id: node_id(&config.node_id), peers, without, ..config }
 }
 

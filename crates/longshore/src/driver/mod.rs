@@ -3,6 +3,7 @@
 mod in_place;
 mod kernel;
 mod records;
+mod rehearsal;
 mod setup;
 
 use std::future::Future;
@@ -24,6 +25,7 @@ use crate::out;
 pub use in_place::plugin as in_place_of;
 use kernel::Kernel;
 use records::Records;
+pub use rehearsal::{Rehearsal, Rehearsed};
 pub use setup::Setup;
 
 /// The driver behind its socket.
@@ -86,7 +88,8 @@ pub async fn serve(setup: Setup, host: Arc<Host>, stop: impl Future<Output = ()>
 async fn work(setup: Setup, host: Arc<Host>, ready: impl FnOnce(), stop: impl Future<Output = ()>) -> Result<()> {
     let Setup { config, socket, registration, copy_patience, copy_rate: _, in_place } = setup;
     let name = config.name.clone();
-    let driver = Driver { works: Arc::new(Works::start(config, host)?), copy_patience, in_place };
+    let clears = config.controls();
+    let driver = Driver { works: Arc::new(Works::start(config, host, clears)?), copy_patience, in_place };
     driver.resume();
     let (stopping, stopped) = tokio::sync::watch::channel(false);
     let told = |mut stopped: tokio::sync::watch::Receiver<bool>| async move {
@@ -166,13 +169,13 @@ impl Driver {
 }
 
 impl Works {
-    /// Loads everything. Nobody is answered before.
-    fn start(config: Config, host: Arc<Host>) -> Result<Works> {
+    /// Loads everything. Nobody is answered before. `clears` what an earlier life was cut off in.
+    fn start(config: Config, host: Arc<Host>, clears: bool) -> Result<Works> {
         for op in rules_driver::prepare(&config) {
             host.perform(&op).map_err(|error| anyhow!("cannot prepare {}: {error}", config.state_dir))?;
         }
         let records = Records::open(&config)?;
-        if config.controls() {
+        if clears {
             // A copy that was cut off may have left a filesystem standing still.
             for place in io_host::thaw_images_beneath(&config.images_dir())? {
                 tracing::warn!("{place} stood still since an earlier life of the driver and goes on now");

@@ -101,7 +101,8 @@ impl Setup {
     }
 }
 
-fn usual(node_id: String, state_dir: String) -> Config {
+/// The reference driver as it is where nobody says otherwise.
+pub fn usual(node_id: String, state_dir: String) -> Config {
     Config {
         name: DRIVER.into(),
         version: env!("CARGO_PKG_VERSION").into(),

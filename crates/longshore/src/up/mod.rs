@@ -20,7 +20,7 @@ use tokio::sync::{Notify, watch};
 use crate::args::{self, Output, Part};
 use crate::commands::controllers::{self, ClusterController, ClusterSettings};
 use crate::layout::{DRIVER, Layout, text};
-use crate::node::NodeAgent;
+use crate::node::{NodeAgent, NodeSettings};
 use crate::registered::Registered;
 use crate::sidecar::Role;
 use crate::stats::{self, VolumeStats};
@@ -36,6 +36,7 @@ pub async fn command(args: args::Up) -> Result<()> {
     let signalled = signals()?;
     let migration = args.gates.migration().map_err(|sentence| anyhow!(sentence))?;
     let layout = Layout::new(args.data_dir.clone())?;
+    let rehearsal = args.rehearsed.of(migration, &layout)?;
     let node = match &args.node_name {
         Some(name) => name.clone(),
         None => crate::machine::host_name()?,
@@ -86,7 +87,9 @@ pub async fn command(args: args::Up) -> Result<()> {
         attaching: rules_attachdetach::Local { force_after: args.force_detach_after, migration },
     };
     controllers::add(&manager, &ClusterController::ALL.into(), None, told);
-    let agent = NodeAgent::start(&manager, &host, &layout, &node, args.node_lease_duration, migration)?;
+    let handed_on = rehearsal.as_ref().map(driver::Rehearsal::flag);
+    let told = NodeSettings { lease_seconds: args.node_lease_duration, migration, rehearsal };
+    let agent = NodeAgent::start(&manager, &host, &layout, &node, told)?;
     let _ = measures.set(VolumeStats::new(manager.clone(), agent.node.clone(), &node));
     let mut roles = vec![Role::Provisioner, Role::Attacher, Role::Resizer];
     roles.retain(|role| !left_out(&args.without, *role));
@@ -106,7 +109,7 @@ pub async fn command(args: args::Up) -> Result<()> {
             ended = async { match &mut driving { Some(task) => task.await, None => std::future::pending().await } } => ended??,
         }
     }
-    let further = nodes::Further::start(&layout, others, driving.is_some(), &args)?;
+    let further = nodes::Further::start(&layout, others, driving.is_some(), handed_on, &args)?;
     welcome::print(&args, &layout, port, began.elapsed());
 
     signalled.await;

@@ -29,8 +29,14 @@ pub struct Further {
 }
 
 impl Further {
-    /// Starts them. `driver` says that they have the reference driver.
-    pub fn start(layout: &Layout, nodes: &[(String, String)], driver: bool, args: &Up) -> Result<Further> {
+    /// Starts them. `driver` says that they have the reference driver, `rehearsal` is the flag for a plugin.
+    pub fn start(
+        layout: &Layout,
+        nodes: &[(String, String)],
+        driver: bool,
+        rehearsal: Option<String>,
+        args: &Up,
+    ) -> Result<Further> {
         let program = std::env::current_exe().context("cannot find the program that runs")?;
         let mut running = BTreeMap::new();
         for (name, zone) in nodes {
@@ -42,7 +48,7 @@ impl Further {
             if driver {
                 command.arg("--driver-state").arg(layout.driver()).args(["--zone", zone]);
             }
-            command.args(args.gates.flags());
+            command.args(args.gates.flags()).args(&rehearsal);
             command.arg("--node-lease-duration").arg(args.node_lease_duration.to_string());
             command.args((0..args.verbose).map(|_| "-v"));
             // Whatever way this process ends, its end of the pipe is closed, and they end too.
