@@ -102,7 +102,7 @@ interop-kubelet: toolchain kubectl cluster-tools filesystem-tools node-tools ## 
 
 .PHONY: e2e
 e2e: toolchain kubectl cluster-tools filesystem-tools node-tools ## Run Kubernetes' own storage suite on our driver beside the Go hostpath driver (LONGSHORE_RECORD=1 keeps the table)
-	@$(MAKE) --no-print-directory peers PEERS="$(KUBELET_PEERS) e2e.test agnhost"
+	@$(MAKE) --no-print-directory peers PEERS="$(KUBELET_PEERS) e2e.test ginkgo agnhost"
 	$(KUBELET_TEST) e2e -- suite --nocapture
 
 .PHONY: kubelet-cluster

@@ -1,6 +1,7 @@
 //! Kubernetes' own suite for external storage, `e2e.test`, on our driver and, as the baseline, on the Go hostpath
 //! driver in the same cluster at the same time. It takes long: `make e2e`. What it finds is kept in
-//! docs/conformance.md.
+//! docs/conformance.md. `LONGSHORE_E2E_SKIP` takes another regular expression of what is left out,
+//! `LONGSHORE_E2E_TIMEOUT` another time than three hours.
 
 mod images;
 mod report;
@@ -16,6 +17,8 @@ use report::Report;
 /// What the suite's README says to run, and what the machine cannot.
 const FOCUS: &str = "External.Storage";
 const SKIP: &str = r"\[Feature:|\[Disruptive\]|\[Serial\]|\[Slow\]";
+/// In how many processes it runs for each driver.
+const PROCESSES: u32 = 3;
 const HOSTPATH: &str = "hostpath.csi.k8s.io";
 
 #[test]
@@ -116,23 +119,32 @@ fn definition(scene: &Scene, driver: &str, more: &str) -> PathBuf {
     file
 }
 
-/// Runs the suite on one driver; the answers of the tests are in its report, and its words in a file beside it.
+/// Runs the suite on one driver, in several processes, for its tests mostly wait; the answers of the tests are in its
+/// report, and its words in a file beside it.
 fn run(scene: &Scene, name: &str, definition: &Path) -> Report {
     let directory = report::folder();
     std::fs::create_dir_all(&directory).unwrap();
     let (answers, words) = (directory.join(format!("{name}.json")), directory.join(format!("{name}.log")));
     let _ = std::fs::remove_file(&answers);
+    // Ginkgo knows a built suite by how its name ends.
+    let suite = scene.cluster.plane().directory().join(format!("{name}.test"));
+    std::os::unix::fs::symlink(peer("e2e.test").unwrap(), &suite).unwrap();
     let output = std::fs::File::create(&words).unwrap();
-    let _failures_are_in_the_report = std::process::Command::new(peer("e2e.test").unwrap())
+    let _failures_are_in_the_report = std::process::Command::new(peer("ginkgo").unwrap())
+        .args(["run", "--no-color", "--seed=1"])
+        .arg(format!("--procs={PROCESSES}"))
+        .arg(format!("--focus={FOCUS}"))
+        .arg(format!("--skip={}", std::env::var("LONGSHORE_E2E_SKIP").unwrap_or(SKIP.into())))
+        .arg(format!("--timeout={}", std::env::var("LONGSHORE_E2E_TIMEOUT").unwrap_or("3h".into())))
+        .arg(format!("--output-dir={}", directory.display()))
+        .arg(format!("--json-report={name}.json"))
+        .arg(&suite)
+        .arg("--")
         .arg(format!("--kubeconfig={}", scene.cluster.plane().kubeconfig().display()))
         .arg(format!("--storage.testdriver={}", definition.display()))
-        .arg(format!("--ginkgo.focus={FOCUS}"))
-        .arg(format!("--ginkgo.skip={SKIP}"))
-        .arg(format!("--ginkgo.json-report={}", answers.display()))
-        .arg(format!("--ginkgo.timeout={}", std::env::var("LONGSHORE_E2E_TIMEOUT").unwrap_or("3h".into())))
-        .args(["--ginkgo.no-color", "--ginkgo.seed=1", "--provider=skeleton", "--num-nodes=1"])
+        .args(["--provider=skeleton", "--num-nodes=1"])
         .args(["--allowed-not-ready-nodes=0", "--delete-namespace-on-failure=true"])
-        .current_dir(&directory)
+        .current_dir(scene.cluster.plane().directory())
         .stdin(std::process::Stdio::null())
         .stdout(output.try_clone().unwrap())
         .stderr(output)
