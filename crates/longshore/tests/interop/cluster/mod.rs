@@ -10,6 +10,7 @@ mod controllers;
 mod deploy;
 mod handover;
 mod hostile;
+mod in_tree;
 mod life;
 mod metrics;
 mod node;

@@ -44,23 +44,29 @@ pub fn turn() -> Turn {
     Turn { _alone: TURN.lock().unwrap_or_else(PoisonError::into_inner), plane }
 }
 
+/// Waits for a turn on a control plane of its own, in which kube-controller-manager runs these controllers.
+pub fn turn_with(controllers: &str) -> Turn {
+    let alone = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    Turn { _alone: alone, plane: Arc::new(Plane::start(controllers)) }
+}
+
 fn shared() -> Arc<Plane> {
     let mut held = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(plane) = held.upgrade() {
         return plane;
     }
-    let plane = Arc::new(Plane::start());
+    let plane = Arc::new(Plane::start(CONTROLLERS));
     *held = Arc::downgrade(&plane);
     plane
 }
 
 impl Plane {
-    fn start() -> Plane {
+    fn start(controllers: &str) -> Plane {
         let policy = Scratch::new("audit").unwrap();
         let options = Options {
             controller_manager: true,
             scheduler: true,
-            controllers: CONTROLLERS.into(),
+            controllers: controllers.into(),
             apiserver_flags: audit_flags(policy.path()),
             ..Options::default()
         };

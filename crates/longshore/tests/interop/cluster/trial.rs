@@ -20,6 +20,8 @@ const PAUSE: Duration = Duration::from_millis(200);
 pub enum Driver {
     Ours,
     Go,
+    /// Ours in the place of an in-tree plugin, for classes of that plugin.
+    InPlace,
 }
 
 /// A driver, its sidecars, and a place to use them. Dropped, all of its processes end.
@@ -37,13 +39,21 @@ pub struct Trial {
 
 impl Trial {
     pub fn new(place: &'static str, driver: Driver, parameters: &[(&str, &str)]) -> Trial {
-        let turn = turn();
-        let (stand, driver) = match driver {
-            Driver::Ours => (Stand::ours(&[]), "local.csi.longshore"),
-            Driver::Go => (Stand::go(), "hostpath.csi.k8s.io"),
+        Trial::on(turn(), place, driver, parameters)
+    }
+
+    /// On this control plane.
+    pub fn on(turn: Turn, place: &'static str, driver: Driver, parameters: &[(&str, &str)]) -> Trial {
+        let (stand, driver, provisioner) = match driver {
+            Driver::Ours => (Stand::ours(&[]), "local.csi.longshore", "local.csi.longshore"),
+            Driver::Go => (Stand::go(), "hostpath.csi.k8s.io", "hostpath.csi.k8s.io"),
+            Driver::InPlace => {
+                let plugin = "kubernetes.io/gce-pd";
+                (Stand::ours(&["--in-place-of", plugin]), "pd.csi.storage.gke.io", plugin)
+            }
         };
         let trial = Trial { sidecars: Vec::new(), stand, place, driver, pod: None, node: None, turn };
-        trial.apply(&objects::place(place, driver, parameters));
+        trial.apply(&objects::place(place, provisioner, parameters));
         trial.wait_until("the namespace's service account", &["get", "serviceaccount", "default"], |said| {
             said.contains("default")
         });
@@ -86,6 +96,13 @@ impl Trial {
         flags.push("--kube-api-burst=1000".into());
         flags.extend(more.iter().map(|flag| flag.to_string()));
         self.start(program, &peer(program).unwrap(), &flags)
+    }
+
+    /// All of our controllers but the scheduler.
+    pub fn our_controllers(&mut self) -> usize {
+        let kubeconfig = format!("--kubeconfig={}", self.turn.plane.control.kubeconfig().display());
+        let words = ["controllers".to_string(), "--controllers=*,-scheduler".into(), kubeconfig, "-vv".into()];
+        self.start("controllers", Path::new(env!("CARGO_BIN_EXE_longshore")), &words)
     }
 
     fn common(&self, kubeconfig: Option<&Path>) -> Vec<String> {
@@ -174,7 +191,7 @@ impl Trial {
     }
 
     /// The names of the objects of a kind that have a value at a path.
-    fn listed(&self, kind: &str, path: &str, value: &str) -> Vec<String> {
+    pub fn listed(&self, kind: &str, path: &str, value: &str) -> Vec<String> {
         let line = format!("--output=jsonpath={{range .items[*]}}{path} {{.metadata.name}}{{\"\\n\"}}{{end}}");
         let said = self.kubectl(&["get", kind, &line]).unwrap();
         said.lines().filter_map(|line| line.strip_prefix(&format!("{value} "))).map(String::from).collect()
