@@ -204,8 +204,7 @@ fn users(name: &str, driver: &str, handle: &str, cache: &Cache, local: &Local) -
             let (uid, name) = (&pod.metadata.uid, &one.volume.metadata.name);
             let target = match grouped.block {
                 true => paths::block_target(&local.root, uid, name),
-                false if one.kept_from.is_some() => paths::plugin_target(&local.root, uid, driver, name),
-                false => paths::target_path(&local.root, uid, name),
+                false => one.target(&local.root, uid),
             };
             want(&pod, target, grouped);
         }
@@ -222,14 +221,12 @@ fn users(name: &str, driver: &str, handle: &str, cache: &Cache, local: &Local) -
 /// Live pods of this node that use the claim a volume is bound to, or hold the volume themselves, and for which its
 /// driver may serve it.
 fn wanting_pods(one: &CsiVolume, cache: &Cache, local: &Local) -> Vec<Arc<Pod>> {
+    let holds = |pod: &Arc<Pod>| is_alive(pod, local) && served::is_held_by(pod, one, local);
     let mut pods = match one.held {
-        true => cache
-            .pods_by_node(&local.node)
-            .filter(|pod| is_alive(pod, local) && served::is_held_by(pod, one, local))
-            .collect(),
+        true => cache.pods_by_node(&local.node).filter(holds).collect(),
         false => claiming_pods(&one.volume, cache, local),
     };
-    pods.retain(|pod| one.refusal(pod, local).or_else(|| one.awaited(pod, cache, local)).is_none());
+    pods.retain(|pod| one.hindered(pod, cache, local).is_none());
     pods
 }
 
@@ -300,13 +297,10 @@ fn stray(
     if staged == MountState::Yes {
         return Some(paths.staging.clone());
     }
-    served::of_handle(driver, handle, cache, local).into_iter().find_map(|CsiVolume { volume, kept_from, .. }| {
-        let end = match kept_from {
-            Some(_) => paths::plugin_target("", "", driver, &volume.metadata.name),
-            None => paths::target_path("", "", &volume.metadata.name),
-        };
+    served::of_handle(driver, handle, cache, local).into_iter().find_map(|one| {
+        let end = one.target("", "");
         let end = end.strip_prefix("/pods/").unwrap_or(&end);
-        let devices = format!("{}/", paths::block_publish_dir(&local.root, &volume.metadata.name));
+        let devices = format!("{}/", paths::block_publish_dir(&local.root, &one.volume.metadata.name));
         local.mounts.iter().find(|mount| mount.ends_with(end) || mount.starts_with(&devices)).cloned()
     })
 }
@@ -512,11 +506,8 @@ fn served_volume(
     local: &Local,
 ) -> PodVolumeView {
     let volume = &one.volume;
-    if let Some(refusal) = one.refusal(pod, local) {
-        return PodVolumeView::Impossible(refusal);
-    }
-    if let Some(awaited) = one.awaited(pod, cache, local) {
-        return PodVolumeView::Waiting(awaited);
+    if let Some(hindered) = one.hindered(pod, cache, local) {
+        return hindered;
     }
     if let Err(wrong) = ContainerUses::of(pod, name).check(&volume.metadata.name, volume.volume_mode()) {
         return PodVolumeView::Impossible(wrong);

@@ -71,8 +71,8 @@ pub fn target_path(root: &str, pod_uid: &str, volume: &str) -> String {
 }
 
 /// The same of a volume that an in-tree plugin serves.
-pub fn plugin_target(root: &str, pod_uid: &str, plugin: &str, volume: &str) -> String {
-    format!("{root}/pods/{pod_uid}/volumes/{}/{}", plugin.replace('/', "~"), volume.replace('/', "~"))
+pub fn plugin_target(root: &str, pod_uid: &str, plugin: Plugin, volume: &str) -> String {
+    format!("{root}/pods/{pod_uid}/volumes/{}/{}", plugin.name().replace('/', "~"), volume.replace('/', "~"))
 }
 
 /// Where a raw block volume is staged. The volume's name is taken as it is (KL-61).

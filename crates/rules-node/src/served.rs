@@ -1,7 +1,7 @@
 //! Volumes as the drivers see them that serve them here: those of in-tree plugins translated before anything is decided
-//! about them, under the names that they have in the books (S4-12, S4-23). Where a plugin is at work in this process, it
-//! serves them under its own name instead: whoever mounted a volume unmounts it (S4-33), and the gate decides about one
-//! that nobody has mounted.
+//! about them, under the names that they have in the books (S4-12, S4-23). Where a plugin is at work in this process,
+//! it serves them under its own name instead: whoever mounted a volume unmounts it (S4-33), and the gate decides about
+//! one that nobody has mounted.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -18,7 +18,7 @@ use crate::local::Local;
 use crate::paths::{self, Paths};
 use crate::record::Record;
 use crate::uses::ContainerUses;
-use crate::view::AttachmentState;
+use crate::view::{AttachmentState, PodVolumeView};
 
 /// A volume as whoever serves it here sees it: its driver, or the plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,9 +103,24 @@ impl CsiVolume {
         local.records.get(&self.unique_name()).is_some_and(|record| record.publishes.contains_key(&pod.metadata.uid))
     }
 
+    /// Where a pod has it, as a filesystem.
+    pub fn target(&self, root: &str, pod_uid: &str) -> String {
+        let name = &self.volume.metadata.name;
+        match self.plugin.filter(|_| self.kept_from.is_some()) {
+            Some(plugin) => paths::plugin_target(root, pod_uid, plugin, name),
+            None => paths::target_path(root, pod_uid, name),
+        }
+    }
+
+    /// What keeps it from being served for a pod.
+    pub fn hindered(&self, pod: &Pod, cache: &Cache, local: &Local) -> Option<PodVolumeView> {
+        let refused = self.refusal(pod, local).map(PodVolumeView::Impossible);
+        refused.or_else(|| self.awaited(pod, cache, local).map(PodVolumeView::Waiting))
+    }
+
     /// Why it may not be served for a pod. What was published already stays with whoever did that, whatever was
     /// switched since (S4-33).
-    pub fn refusal(&self, pod: &Pod, local: &Local) -> Option<String> {
+    fn refusal(&self, pod: &Pod, local: &Local) -> Option<String> {
         let plugin = self.plugin.filter(|_| self.is_left(local) == self.kept_from.is_some())?;
         let (node, name) = (&local.node, &self.volume.metadata.name);
         if self.is_published(pod, local) {
@@ -113,8 +128,8 @@ impl CsiVolume {
         }
         Some(match self.kept_from {
             None => format!(
-                "volume {name} is of plugin {plugin}, which node {node} does not leave to driver {}; drain the node and \
-                 switch {} on there",
+                "volume {name} is of plugin {plugin}, which node {node} does not leave to driver {}; drain the node \
+                 and switch {} on there",
                 plugin.driver(),
                 plugin.gate()
             ),
@@ -128,7 +143,7 @@ impl CsiVolume {
 
     /// Why the plugin does not serve it for a pod yet: wherever the driver has it attached, the driver may have it
     /// mounted.
-    pub fn awaited(&self, pod: &Pod, cache: &Cache, local: &Local) -> Option<String> {
+    fn awaited(&self, pod: &Pod, cache: &Cache, local: &Local) -> Option<String> {
         let (csi, name) = (self.kept_from.as_ref()?, &self.volume.metadata.name);
         if self.is_published(pod, local) {
             return None;
@@ -150,8 +165,8 @@ fn is_of(attachment: &VolumeAttachment, csi: &CsiSource, name: &str) -> bool {
     attachment.volume() == Some(name) || held.is_some_and(same)
 }
 
-/// The plugin serves the disk here: it has mounted it, or is at work in this process for one that nobody has mounted and
-/// that is not left to its driver.
+/// The plugin serves the disk here: it has mounted it, or is at work in this process for one that nobody has mounted
+/// and that is not left to its driver.
 fn is_with_plugin(plugin: &str, disk: &str, csi: &CsiSource, local: &Local) -> bool {
     let is_recorded = |driver: &str, handle: &str| {
         let name = paths::unique_name(driver, handle);
@@ -213,8 +228,8 @@ pub fn undrained(record: &Record, local: &Local) -> Option<String> {
     let switched = |plugin: Plugin, on: bool| local.migration.is_migrated(plugin) == on;
     if let Some(plugin) = Plugin::named(&record.driver).filter(|plugin| switched(*plugin, true)) {
         return Some(format!(
-            "plugin {plugin} mounted volume {volume} on node {node} and takes it away, although {} was switched on there \
-             since; drain the node before driver {} serves",
+            "plugin {plugin} mounted volume {volume} on node {node} and takes it away, although {} was switched on \
+             there since; drain the node before driver {} serves",
             plugin.gate(),
             plugin.driver()
         ));

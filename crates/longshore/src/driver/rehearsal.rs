@@ -20,8 +20,8 @@ use crate::layout::{Layout, text};
 #[derive(Args, Clone, Default)]
 pub struct Rehearsed {
     /// Serve volumes of this in-tree plugin (kubernetes.io/gce-pd) on nodes that do not leave it to its driver: a
-    /// stand-in for its code, on the disks of `driver --in-place-of`; DIR is that driver's --state-dir, unless it is the
-    /// usual one (docs/migration.md)
+    /// stand-in for its code, on the disks of `driver --in-place-of`; DIR is that driver's --state-dir, unless it is
+    /// the usual one (docs/migration.md)
     #[arg(long, value_name = "PLUGIN[=DIR]", value_parser = told)]
     rehearse: Option<Told>,
 }

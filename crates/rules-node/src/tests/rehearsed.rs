@@ -115,8 +115,8 @@ fn what_the_plugin_mounted_it_takes_away_although_the_gate_is_on() {
     assert!(world.calls().is_empty(), "a restart at rest does nothing");
     assert_eq!(world.status("a")["phase"], "Running");
     let why = world.why(&Key::Volume(world.unique()));
-    let said = "plugin kubernetes.io/gce-pd mounted volume pv1 on node n and takes it away, although CSIMigrationGCE was \
-                switched on there since; drain the node before driver pd.csi.storage.gke.io serves";
+    let said = "plugin kubernetes.io/gce-pd mounted volume pv1 on node n and takes it away, although CSIMigrationGCE \
+                was switched on there since; drain the node before driver pd.csi.storage.gke.io serves";
     assert_eq!((why.code, &*why.text), ("NodeNotDrained", said));
     world.pod("b");
     assert!(world.calls().is_empty());
