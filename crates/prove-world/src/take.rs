@@ -33,6 +33,10 @@ impl Stepped {
     pub(crate) fn begin(&mut self, member: usize, at: usize) -> usize {
         let intent = self.world.members[member].ready_intent(at).clone();
         self.guard(member, &intent.effect);
+        if self.violation.is_none() {
+            let actor = self.world.members[member].name();
+            self.violation = laws::check_decision(&self.world, actor, &intent.effect);
+        }
         self.world.edit(member, |member| member.begin(at));
         let same = |i: &usize| Arc::ptr_eq(self.world.members[member].held_intent(*i), &intent);
         (0..self.world.members[member].held()).find(same).unwrap_or(0)

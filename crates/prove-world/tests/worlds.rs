@@ -4,7 +4,7 @@
 use prove_world::{Bounds, Budget, find, run, wander, worlds};
 
 /// What the tests explore. `make prove` goes further in each of these worlds.
-const TESTED: [(&str, Budget); 36] = [
+const TESTED: [(&str, Budget); 40] = [
     ("attach", Budget::troubled(1, 1, 0)),
     ("attach-reported", Budget::troubled(1, 0, 1)),
     ("attach-forced", Budget::calm(2)),
@@ -30,6 +30,10 @@ const TESTED: [(&str, Budget); 36] = [
     ("node-back", Budget::calm(2)),
     ("node-evicted", Budget::calm(2)),
     ("node-evicted", Budget::troubled(1, 1, 0)),
+    ("node-gates", Budget::troubled(1, 1, 0)),
+    ("node-gates-held", Budget::troubled(1, 1, 0)),
+    ("node-gates-held", Budget::troubled(1, 0, 1)),
+    ("node-gates-switched", Budget::troubled(2, 0, 1)),
     ("node-lost", Budget::troubled(2, 1, 1)),
     ("protect", Budget::troubled(3, 1, 1)),
     ("provision", Budget::troubled(1, 1, 1)),
@@ -139,6 +143,20 @@ fn one_of_two_drivers_of_a_name_is_registered_whatever_is_late() {
 #[test]
 fn a_driver_in_use_stays_registered_under_any_one_fault() {
     holds("register-in-use", Budget::troubled(1, 1, 0));
+}
+
+// S4-33 to S4-36: a node is switched to its plugin and back, and a pod moves, under any one fault.
+#[test]
+fn a_volume_is_served_by_plugin_or_driver_under_any_one_fault() {
+    holds("node-gates", Budget::troubled(1, 1, 0));
+    holds("node-gates-held", Budget::troubled(1, 1, 0));
+}
+
+// S4-33: a node is switched and gets a pod, with any one stale cache or action held up.
+#[test]
+fn a_volume_is_served_by_plugin_or_driver_under_any_one_delay() {
+    holds("node-gates-held", Budget::troubled(1, 0, 1));
+    holds("node-gates-switched", Budget::troubled(2, 0, 1));
 }
 
 // Reliability 37.
@@ -265,6 +283,7 @@ fn a_world_nobody_knows_is_named_with_those_that_are_known() {
         "there is no world called nowhere; choose one of attach, attach-reported, attach-forced, copy, \
          copy-on-claim, life-one, life-running, life-placing, node, node-one-pod, node-block, node-secret, \
          node-inline, node-tidy, node-growth, node-growth-left, node-unreadable, node-dead, node-back, \
-         node-evicted, node-lost, protect, provision, provision-on-claim, register, register-in-use, resize, store"
+         node-evicted, node-gates, node-gates-held, node-gates-switched, node-lost, protect, provision, \
+         provision-on-claim, register, register-in-use, resize, store"
     );
 }

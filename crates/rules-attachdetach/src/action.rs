@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use api::{AttachedVolume, AttachmentSource, Kind, Object, ObjectRef, Seen, Value, Write, names};
 use control::{Attempt, Effect, News, Outcome, Permission, Reply};
+use rules_translate::{NodeSays, Plugin};
 use serde_json::json;
 
 use crate::news;
@@ -81,6 +82,15 @@ pub enum Action {
         /// What shows that the node is dead.
         evidence: String,
     },
+    /// Read past the cache whether the node leaves volumes of an in-tree plugin to the driver.
+    AskNode {
+        /// The node's name.
+        node: String,
+        /// The plugin that may serve there as well.
+        plugin: Plugin,
+        /// The uid of the pod that the answer is for.
+        pod: String,
+    },
     /// Make sure that a node is really gone.
     CheckNode {
         /// The node's name.
@@ -102,6 +112,7 @@ impl control::Action for Action {
             Action::Fence { .. } => "FenceNode",
             Action::ReadLease { .. } => "ReadLease",
             Action::ForceRelease { .. } => "ForceRelease",
+            Action::AskNode { .. } => "AskNode",
             Action::CheckNode { .. } => "CheckNode",
             Action::Delete(_) => "DeleteAttachment",
         }
@@ -121,6 +132,7 @@ impl control::Action for Action {
                 Effect::Read(ObjectRef::namespaced(Kind::Lease, names::NODE_LEASES, node.clone()))
             }
             Action::ForceRelease { node, list, used, .. } => Effect::Write(released(node, list, used)),
+            Action::AskNode { node, .. } => Effect::Read(ObjectRef::cluster(Kind::CSINode, node.clone())),
             Action::CheckNode { node, .. } => Effect::Read(ObjectRef::cluster(Kind::Node, node.clone())),
             Action::Delete(attachment) => Effect::Write(attachment.delete()),
         }
@@ -131,6 +143,10 @@ impl control::Action for Action {
             (Action::CheckNode { .. }, Outcome::Done(Reply::Gone)) => Attempt::Succeeded,
             // The cache has not seen the node yet. Looking again at once would find the same cache.
             (Action::CheckNode { .. }, Outcome::Done(_)) => Attempt::Outrun("the node is there".into()),
+            (Action::AskNode { node, plugin, .. }, Outcome::Done(reply)) if !leaves(reply, *plugin) => {
+                Attempt::Outrun(format!("{plugin} serves on node {node} again"))
+            }
+            (Action::AskNode { .. }, got) => Attempt::of_read(got),
             // Whoever said that volumes may be taken from the node is told that it lives.
             (Action::ReadLease { node, known: Some(known) }, Outcome::Done(Reply::Object(Object::Lease(lease))))
                 if lease.metadata.resource_version.0 != *known =>
@@ -148,16 +164,25 @@ impl control::Action for Action {
     }
 
     fn permissions() -> &'static [Permission] {
-        const ALL: [Permission; 7] = [
+        const ALL: [Permission; 8] = [
             Permission::new(Kind::VolumeAttachment, "", "create"),
             Permission::new(Kind::VolumeAttachment, "", "patch"),
             Permission::new(Kind::VolumeAttachment, "", "delete"),
             Permission::new(Kind::Node, "", "get"),
             Permission::new(Kind::Node, "", "patch"),
             Permission::new(Kind::Node, "status", "patch"),
+            Permission::new(Kind::CSINode, "", "get"),
             Permission::new(Kind::Lease, "", "get"),
         ];
         &ALL
+    }
+}
+
+/// What was read of a node's CSINode says that the node leaves volumes of the plugin to the driver.
+pub(crate) fn leaves(reply: &Reply, plugin: Plugin) -> bool {
+    match reply {
+        Reply::Object(Object::CSINode(node)) => NodeSays::of(Some(node)).leaves_to_csi(plugin),
+        _ => false,
     }
 }
 

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use api::{AttachmentSource, ClaimPhase, Node, ObjectKey, PersistentVolume, Pod, Seen, VolumeAttachment, names};
 use control::Cache;
-use rules_translate::{NodeSays, Plugin, Served, plugin_volume_name};
+use rules_translate::{NodeSays, Phase, Plugin, Served, plugin_volume_name};
 
 use crate::force::{self, ForcePolicy, Local};
 use crate::{Attachment, Key, NodeFacts, Pair, Unwanted, View, Want, inline, lost, rival};
@@ -99,6 +99,7 @@ pub(crate) fn pair(key: &Key, known: Known<'_>, disk: &Disk<'_>) -> View {
         attachment_name: names::attachment_name(&csi.volume_handle, &csi.driver, &key.node),
         unique_name,
         plugin_name,
+        asks: asks(key, local, disk),
         source: disk.source.clone(),
         want: want(key, known, disk, &csi.driver, node.is_some()),
         node,
@@ -161,7 +162,7 @@ pub(crate) fn attachment_facts(attachment: &VolumeAttachment) -> Attachment {
 }
 
 fn want(key: &Key, known: Known<'_>, disk: &Disk<'_>, driver: &str, node_exists: bool) -> Want {
-    let user = disk.users.iter().find(|pod| pod.spec.node_name == key.node);
+    let user = user(key, disk);
     let plugin = disk.plugin.as_ref().map(|(plugin, _)| *plugin);
     let served = served(plugin, &key.node, known);
     if let (Some(plugin), Served::ByPlugin, Some(_), true) = (plugin, served, user, node_exists) {
@@ -182,6 +183,18 @@ fn want(key: &Key, known: Known<'_>, disk: &Disk<'_>, driver: &str, node_exists:
             Want::Wanted(pod.metadata.key())
         }
     }
+}
+
+/// S4-32, S4-33: while plugin and driver serve side by side, the node's word decides who attaches.
+fn asks(key: &Key, local: &Local, disk: &Disk<'_>) -> Option<(Plugin, String)> {
+    let (plugin, _) = disk.plugin.as_ref().filter(|(plugin, _)| local.migration.phase(*plugin) == Phase::On)?;
+    let user = user(key, disk)?;
+    Some((*plugin, user.metadata.uid.clone()))
+}
+
+/// A pod on the node that uses the volume.
+fn user<'a>(key: &Key, disk: &'a Disk<'_>) -> Option<&'a Arc<Pod>> {
+    disk.users.iter().find(|pod| pod.spec.node_name == key.node)
 }
 
 /// The pods, on any node, that use the volume through the claim it is bound to (AD-9). A claim made from a pod's

@@ -71,7 +71,7 @@ fn wanted(pair: &Pair, node: &NodeFacts, pod: &ObjectKey, memory: &Memory) -> De
         );
     }
     let Some(proper) = pair.proper() else {
-        return not_reported(pair, node, || create(pair, node, pod));
+        return not_reported(pair, node, || create(pair, node, pod, memory));
     };
     if !proper.attached {
         return not_reported(pair, node, || not_attached(pair, proper));
@@ -129,7 +129,7 @@ fn not_reported(
     }
 }
 
-fn create(pair: &Pair, node: &NodeFacts, pod: &ObjectKey) -> Decision<Action, Reason> {
+fn create(pair: &Pair, node: &NodeFacts, pod: &ObjectKey, memory: &Memory) -> Decision<Action, Reason> {
     let key = &pair.key;
     if let Some(rival) = &pair.rival {
         return Decision::Rest(exclusive(pair, rival));
@@ -138,6 +138,16 @@ fn create(pair: &Pair, node: &NodeFacts, pod: &ObjectKey) -> Decision<Action, Re
         return waiting(
             Reason::NodeNotManaged,
             format!("node {} does not leave its attachments to the controller", key.node),
+        );
+    }
+    if let Some((plugin, user)) = pair.asks.as_ref().filter(|(_, user)| memory.asked_for.as_ref() != Some(user)) {
+        // What the cache says may be older than the pod: the node may have been switched in between.
+        return Decision::Do(
+            Action::AskNode { node: key.node.clone(), plugin: *plugin, pod: user.clone() },
+            Why::waiting(
+                Reason::AskingNode,
+                format!("making sure that node {} leaves volumes of {plugin} to driver {}", key.node, pair.driver),
+            ),
         );
     }
     Decision::Do(

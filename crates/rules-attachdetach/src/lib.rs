@@ -23,7 +23,8 @@
 //!   the volume (24, 34); waiting nodes go in the order of their names, so that two of them never block each other;
 //! - time alone detaches nothing (27);
 //! - a volume of an in-tree plugin is attached only where its driver serves it, and never to a node that says that it
-//!   uses it by its plugin; what was attached for it is detached wherever it is not wanted (S4-15, S4-32, S4-33).
+//!   uses it by its plugin; the node is asked past the cache first;
+//!   what was attached for it is detached wherever it is not wanted (S4-15, S4-32, S4-33).
 //!
 //! Does not know: drivers' sockets, CSI calls, how a volume is mounted, attach limits, what time it is.
 #![no_std]

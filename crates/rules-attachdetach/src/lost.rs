@@ -77,6 +77,7 @@ fn pair(key: &Key, cache: &Cache, driver: &str, unique_name: &str, attachments: 
         driver: driver.into(),
         unique_name: unique_name.into(),
         plugin_name: None,
+        asks: None,
         source: AttachmentSource::default(),
         attachment_name,
         want: Want::Unwanted(Unwanted::VolumeGone),

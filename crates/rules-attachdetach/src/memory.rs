@@ -6,6 +6,7 @@ use api::{Node, Object, Seen};
 use control::{Outcome, Pulse, Reply, Timestamp};
 
 use crate::Action;
+use crate::action::leaves;
 
 /// What was read so long ago is read again before anything is taken from a node.
 const STALE_MILLIS: u64 = 10_000;
@@ -20,6 +21,9 @@ pub struct Memory {
     pub proof: Option<Proof>,
     /// The last sign of life of the node, where the volume may be taken from a dead one.
     pub pulse: Option<Pulse>,
+    /// The pod, by uid, for which the node was asked who serves the volume, and left it to the driver. As long as
+    /// that pod is there the node is not drained, so it is not switched (S4-34).
+    pub asked_for: Option<String>,
 }
 
 /// A node object, read after the report was taken back, had the volume in neither list, or was gone.
@@ -33,8 +37,12 @@ pub struct Proof {
 
 /// What an action's outcome adds to or takes from memory.
 pub(crate) fn remember(now: Timestamp, memory: Memory, did: &Action, got: &Outcome) -> Memory {
-    let Memory { mut safe, mut proof, mut pulse } = memory;
+    let Memory { mut safe, mut proof, mut pulse, mut asked_for } = memory;
     match did {
+        Action::AskNode { plugin, pod, .. } => {
+            let left = matches!(got, Outcome::Done(reply) if leaves(reply, *plugin));
+            asked_for = left.then(|| pod.clone());
+        }
         Action::Create { .. } => {
             proof = None;
             if let Outcome::Done(Reply::Object(Object::VolumeAttachment(made))) = got {
@@ -70,13 +78,14 @@ pub(crate) fn remember(now: Timestamp, memory: Memory, did: &Action, got: &Outco
         }
         Action::Delete(attachment) => {
             safe.remove(&attachment.uid);
+            asked_for = None;
             // One proof serves every attachment of the pair, but an answer that is not plain voids it.
             if !matches!(got, Outcome::Done(_)) {
                 proof = None;
             }
         }
     }
-    Memory { safe, proof, pulse }
+    Memory { safe, proof, pulse, asked_for }
 }
 
 fn proof_from_answer(got: &Outcome, names: &[String], attachments: &[Seen]) -> Option<Proof> {

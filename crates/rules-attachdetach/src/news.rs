@@ -16,7 +16,7 @@ pub(crate) fn news(action: &Action) -> News {
             let text = format!("volume {volume} is attached to node {}", node.name());
             (ATTACH_FAILED, Some(("SuccessfulAttachVolume", text)))
         }
-        Action::Create { .. } | Action::Adopt(_) => (ATTACH_FAILED, None),
+        Action::AskNode { .. } | Action::Create { .. } | Action::Adopt(_) => (ATTACH_FAILED, None),
         Action::ForceRelease { node, volume, evidence, .. } => {
             let text = format!("volume {volume} is taken from node {} without its word: {evidence}", node.name());
             (DETACH_FAILED, Some(("ForceDetachVolume", text)))

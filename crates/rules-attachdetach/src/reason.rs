@@ -23,6 +23,8 @@ control::reasons! {
         NodeGone,
         /// The kubelet of the node attaches its volumes itself.
         NodeNotManaged,
+        /// The node is read past the cache: does it leave the plugin's volumes to the driver?
+        AskingNode,
         /// An attachment is about to be created.
         Attaching,
         /// The attacher has not attached the volume yet.

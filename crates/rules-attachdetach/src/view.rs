@@ -76,6 +76,9 @@ pub struct Pair {
     pub unique_name: String,
     /// The name under which nodes report it that their in-tree plugin serves it on.
     pub plugin_name: Option<String>,
+    /// The plugin, where plugin and driver serve side by side, and the uid of the pod that wants the volume: the node
+    /// decides between the two, and has to be asked itself.
+    pub asks: Option<(Plugin, String)>,
     /// What an attachment says of the volume.
     pub source: AttachmentSource,
     /// The name the attachment has or should have.

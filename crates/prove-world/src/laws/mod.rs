@@ -10,6 +10,7 @@ mod attach;
 mod binding;
 mod effects;
 mod machine;
+mod migrated;
 mod node;
 mod provision;
 mod register;
@@ -17,11 +18,12 @@ mod sizes;
 mod store;
 mod violation;
 
-use api::PersistentVolume;
+use api::{InTreeSource, PersistentVolume};
 use std::fmt;
 
 use crate::world::World;
 pub(crate) use effects::{check_effect, check_role};
+pub(crate) use migrated::check_decision;
 pub(crate) use provision::entries;
 pub(crate) use register::{check_entries, entry as register_entry, uses as register_uses};
 pub(crate) use store::{check_passage, check_write};
@@ -81,6 +83,8 @@ laws! {
     GrowsInPlace "grows-in-place": "a filesystem is grown only where its record says that it is staged and published";
     /// Reliability 59.
     ControllerFirst "controller-first": "a filesystem is grown only after its volume has";
+    /// S4-33: plugin and driver never serve one volume beside each other.
+    OneServer "one-server": "a volume is attached by the driver only where no plugin serves or holds it";
     /// Reliability 32.
     AttachedIsAttached "attached-is-attached": "an attachment that says attached is attached";
     /// Reliability 33.
@@ -157,7 +161,12 @@ pub(crate) fn check_state(world: &World) -> Option<Violation> {
         .or_else(|| register::check_one_registered(world))
 }
 
-/// The driver's id of a volume; empty if no driver made it.
+/// The driver's id of a volume; empty if no driver made it. The worlds have in-tree volumes of one plugin, whose driver
+/// calls them as it does.
 pub(crate) fn handle(volume: &PersistentVolume) -> &str {
-    volume.spec.csi.as_ref().map_or("", |csi| csi.volume_handle.as_str())
+    match (&volume.spec.csi, volume.spec.in_tree.as_deref()) {
+        (Some(csi), _) => &csi.volume_handle,
+        (None, Some(InTreeSource::AwsElasticBlockStore(disk))) => &disk.volume_id,
+        (None, _) => "",
+    }
 }

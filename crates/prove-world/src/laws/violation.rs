@@ -91,6 +91,12 @@ violations! {
         GrowsFirst { actor: String, volume: String, asked: i64, has: i64 }
             "{actor} grows the filesystem of {volume} to {asked} and the volume has {has}";
     }
+    OneServer {
+        AttachesForPlugin { actor: String, volume: String, node: String }
+            "{actor} attaches {volume} to {node}, which serves it by its plugin";
+        AttachesHeld { actor: String, volume: String, node: String, holder: String }
+            "{actor} attaches {volume} to {node}, and {holder} holds it by its plugin";
+    }
     AttachedIsAttached {
         SaysAttached { attachment: String, volume: String, node: String } "{attachment} says {volume} is attached to {node}";
     }

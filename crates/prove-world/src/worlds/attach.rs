@@ -119,7 +119,7 @@ pub(crate) fn furnish(cluster: &mut Cluster, nodes: &[&str]) {
     }
     let driver = json!({ "metadata": {}, "spec": { "attachRequired": true } });
     put(cluster, ObjectRef::cluster(Kind::CSIDriver, DRIVER), driver);
-    put_bound_volume(cluster);
+    put_bound(cluster, json!({ "csi": { "driver": DRIVER, "volumeHandle": HANDLE, "fsType": "ext4" } }));
     let first = ObjectRef::namespaced(Kind::Pod, NAMESPACE, "app-0");
     put(cluster, first, pod_body("app-0", NODES[0]));
 }
@@ -137,7 +137,8 @@ pub(crate) fn put_node(cluster: &mut Cluster, node: &str, incarnation: u64) {
     }
 }
 
-fn put_bound_volume(cluster: &mut Cluster) {
+/// A volume of this source, bound to its claim.
+pub(crate) fn put_bound(cluster: &mut Cluster, source: Value) {
     let size = json!({ "storage": "1Gi" });
     let claim = json!({
         "metadata": {},
@@ -149,17 +150,19 @@ fn put_bound_volume(cluster: &mut Cluster) {
     });
     put(cluster, ObjectRef::namespaced(Kind::PersistentVolumeClaim, NAMESPACE, CLAIM), claim);
     let uid = cluster.claims().next().map(|claim| claim.metadata.uid.clone()).unwrap_or_default();
-    let volume = json!({
+    let mut volume = json!({
         "metadata": {},
         "spec": {
             "capacity": size, "accessModes": ["ReadWriteOnce"], "persistentVolumeReclaimPolicy": "Retain",
             "claimRef": {
                 "kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": NAMESPACE, "name": CLAIM, "uid": uid,
             },
-            "csi": { "driver": DRIVER, "volumeHandle": HANDLE, "fsType": "ext4" },
         },
         "status": { "phase": "Bound" },
     });
+    for (kind, source) in source.as_object().into_iter().flatten() {
+        volume["spec"][kind] = source.clone();
+    }
     put(cluster, ObjectRef::cluster(Kind::PersistentVolume, VOLUME), volume);
 }
 
@@ -248,7 +251,7 @@ fn free_name(world: &World) -> String {
     (0..).map(|n| format!("app-{n}")).find(free).unwrap_or_default()
 }
 
-fn create(name: &str, node: &str) -> Write {
+pub(crate) fn create(name: &str, node: &str) -> Write {
     let target = ObjectRef::namespaced(Kind::Pod, NAMESPACE, name);
     Write::Create { target, body: pod_body(name, node) }
 }

@@ -22,6 +22,7 @@ pub mod life_rest;
 pub mod node;
 pub mod node_dead;
 pub mod node_evicted;
+pub mod node_gates;
 pub mod node_lost;
 pub mod node_part;
 pub mod protect;
@@ -35,7 +36,7 @@ const DRIVER: &str = "local.csi.longshore";
 
 /// Every world there is, with the bounds of `make prove`: larger than those of the tests, which take seconds.
 pub fn worlds() -> &'static [(Scenario, Bounds)] {
-    const ALL: [(Scenario, Bounds); 28] = [
+    const ALL: [(Scenario, Bounds); 31] = [
         (attach::SCENARIO, Bounds::of(Budget::troubled(2, 1, 0))),
         (attach::REPORTED, Bounds::of(Budget::troubled(2, 0, 1))),
         (attach::FORCED, Bounds::of(Budget::troubled(2, 0, 1))),
@@ -56,6 +57,9 @@ pub fn worlds() -> &'static [(Scenario, Bounds)] {
         (node_dead::SCENARIO, Bounds::of(Budget::troubled(2, 1, 0))),
         (node_dead::BACK_AGAIN, Bounds::of(Budget::troubled(2, 1, 0))),
         (node_evicted::SCENARIO, Bounds::of(Budget::troubled(2, 1, 0))),
+        (node_gates::SCENARIO, Bounds::of(Budget::troubled(2, 1, 0))),
+        (node_gates::BY_PLUGIN, Bounds::of(Budget::troubled(2, 1, 1))),
+        (node_gates::SWITCHED_EARLY, Bounds::of(Budget::troubled(2, 1, 1))),
         (node_lost::SCENARIO, Bounds::of(Budget::troubled(2, 2, 1))),
         (protect::SCENARIO, Bounds::of(Budget::troubled(3, 1, 2))),
         (provision::SCENARIO, Bounds::of(Budget::troubled(2, 1, 1))),

@@ -9,13 +9,15 @@ use crate::wrong::{
     Greets, GrowsAnywhere, GrowsAtOnce, GrowsOnPaper, Habit, Led, LetsGoEarly, LetsWrite, Misled, Mistaken,
     NamesVolumes, NeverHolds, NodeIsSwift, ReadsFresh, ReadsNothing, ReleasesBound, SaysAttached, SaysDetached,
     Scribbles, Shares, Sleeps, SweepsNothing, TakesEarly, Tells, TellsPodsOnly, Tiny, Trespasses, Trusting,
-    TrustsCachedPods, TrustsWatch, Unguarded, UnknownIsNo, UnstagesFirst, Wavers,
+    TrustsCachedPods, TrustsCsiNode, TrustsWatch, Unguarded, UnknownIsNo, UnstagesFirst, Wavers,
 };
 use crate::wrong::{Crowds, Evicts, Flatters};
 use api::{Kind, ObjectRef, Precondition, Write};
 use prove_world::world::{UserMove, World};
 use prove_world::worlds::node::{self, ONE, Shape, TWO_PODS};
-use prove_world::worlds::{attach, copy, growth, node_evicted, protect, provision, register, resize, store};
+use prove_world::worlds::{
+    attach, copy, growth, node_evicted, node_gates, protect, provision, register, resize, store,
+};
 use prove_world::{Bounds, Budget, Law, Report, Scenario, Seat, Violation, WrongStore, explore};
 use rules_attachdetach::AttachDetach;
 use rules_attacher::Attacher;
@@ -97,6 +99,13 @@ planted! {
     /// Reliability 59.
     ControllerFirst growing_the_filesystem_before_the_volume_is_refuted
         => growers::<GrowsAtOnce>("resize, growing at once");
+    /// S4-33: who serves a volume on a node is asked of the node.
+    OneServer attaching_on_a_cached_word_of_the_node_is_refuted => plant(
+        "node-gates, trusting the cache",
+        node_gates::SWITCHED_EARLY,
+        || node_gates::empty::<Led<TrustsCsiNode>>(node_gates::gate_on()),
+        Budget::troubled(2, 0, 1),
+    );
     /// Reliability 32.
     AttachedIsAttached saying_attached_without_asking_the_driver_is_refuted
         => plant("attach, saying attached", attach::SCENARIO, saying::<SaysAttached>, Budget::calm(0));

@@ -126,7 +126,7 @@ fn s4_32_who_attaches_is_decided_by_the_node_and_the_gate() {
         (Phase::On, None, "ServedByPlugin"),
         (Phase::On, Some(Value::Null), "ServedByPlugin"),
         (Phase::On, Some(json!("kubernetes.io/aws-ebs")), "ServedByPlugin"),
-        (Phase::On, Some(lists()), "Attaching"),
+        (Phase::On, Some(lists()), "AskingNode"),
         (Phase::Off, None, "ServedByPlugin"),
         (Phase::Off, Some(json!("kubernetes.io/aws-ebs")), "ServedByPlugin"),
         (Phase::Off, Some(lists()), "Disputed"),
@@ -141,8 +141,38 @@ fn s4_32_who_attaches_is_decided_by_the_node_and_the_gate() {
         world.sync();
         assert_eq!(world.code(&on("a")), expected, "{phase:?} {says:?}");
         world.run(&on("a"));
-        assert_eq!(world.attachments().len(), usize::from(expected == "Attaching"), "{phase:?} {says:?}");
+        let driver = matches!(expected, "Attaching" | "AskingNode");
+        assert_eq!(world.attachments().len(), usize::from(driver), "{phase:?} {says:?}");
     }
+}
+
+// S4-33: a node that was switched while the cache still tells what it said before is asked itself, for every pod that
+// comes, and nothing is attached to it by the driver.
+#[test]
+fn s4_33_a_node_is_asked_past_the_cache_before_the_driver_attaches() {
+    let mut world = World::new(Phase::On);
+    world.says("a", json!(PLUGIN));
+    world.pod("p", "a");
+    world.sync();
+    world.frozen.insert(Kind::CSINode);
+    world.says("a", json!(""));
+    assert_eq!(world.step(&on("a")), Some("AskNode"));
+    assert_eq!(world.code(&on("a")), "BackOff", "the cache is behind");
+    world.frozen.clear();
+    world.sync();
+    assert_eq!(world.code(&on("a")), "ServedByPlugin");
+    assert!(world.attachments().is_empty());
+
+    // The answer is for one pod: with another the node may have been drained and switched.
+    world.says("a", json!(PLUGIN));
+    world.sync();
+    world.pass(60_000);
+    assert_eq!(world.step(&on("a")), Some("AskNode"));
+    assert_eq!(world.code(&on("a")), "Attaching");
+    world.delete(Kind::Pod, "p");
+    world.pod("p", "a");
+    world.sync();
+    assert_eq!(world.code(&on("a")), "AskingNode");
 }
 
 // S4-12, S4-17, S4-39: the attachment is the driver's, under the translated name, and names the volume as it is; the
@@ -224,7 +254,7 @@ fn s4_33_a_volume_that_a_plugin_holds_is_left_to_it() {
         // Once it is let go, nobody has to look again by himself.
         let before = world.woken_by(Kind::Node, holder, |world| world.in_use(holder, &[]));
         assert!(before.contains(&on("a")), "{before:?}");
-        assert_eq!(world.run(&on("a")), ["CreateAttachment"]);
+        assert_eq!(world.run(&on("a")), ["AskNode", "CreateAttachment"]);
     }
 }
 
@@ -258,7 +288,7 @@ fn s4_16_a_pods_own_volume_is_attached_and_detached() {
     world.sync();
     let keys = AttachDetach::keys(&world.cache, &local(Phase::On));
     assert_eq!(keys, [own("a")]);
-    assert_eq!(world.run(&own("a")), ["CreateAttachment"]);
+    assert_eq!(world.run(&own("a")), ["AskNode", "CreateAttachment"]);
     let made = &world.attachments()[0];
     assert_eq!(made["metadata"]["name"], names::attachment_name(OWN, PD, "a"));
     let source = &made["spec"]["source"];
@@ -295,7 +325,7 @@ fn s4_16_a_pods_own_volume_is_for_one_node_and_one_server() {
     assert_eq!(world.code(&own("b")), "ServedByPlugin");
     world.says("b", json!(PLUGIN));
     world.sync();
-    assert_eq!(world.run(&own("a")), ["CreateAttachment"]);
+    assert_eq!(world.run(&own("a")), ["AskNode", "CreateAttachment"]);
     assert!(world.run(&own("b")).is_empty());
     assert_eq!(world.code(&own("b")), "AttachedElsewhere");
 
@@ -322,7 +352,7 @@ fn s4_16_a_disk_is_not_attached_under_two_names() {
     world.sync();
     assert_eq!(world.code(&own("a")), "Unattachable");
     assert!(world.text(&own("a")).contains("use a claim of volume v"), "{}", world.text(&own("a")));
-    assert_eq!(world.run(&on("a")), ["CreateAttachment"]);
+    assert_eq!(world.run(&on("a")), ["AskNode", "CreateAttachment"]);
 }
 
 // S4-35, S4-36: what the node says of its plugins wakes what is on it, and nothing else it says does.

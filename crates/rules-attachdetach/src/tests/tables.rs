@@ -95,7 +95,7 @@ fn memory(choices: &mut Choices) -> Memory {
         ],
     );
     let safe = choices.one_of("safe", &[("none", vec![]), ("proper", vec!["va"]), ("all", vec!["va", "odd"])]);
-    Memory { safe: safe.into_iter().map(Into::into).collect(), proof, pulse: None }
+    Memory { safe: safe.into_iter().map(Into::into).collect(), proof, ..Memory::default() }
 }
 
 /// Whether the volume may be taken from the node, and what its Lease said.
@@ -141,6 +141,7 @@ fn every_shape_of_a_volume_on_a_node() {
             driver: "d".into(),
             unique_name: "v".into(),
             plugin_name: None,
+            asks: None,
             source: AttachmentSource::default(),
             attachment_name: "va".into(),
             want,
@@ -189,6 +190,7 @@ fn every_shape_of_a_node_that_may_be_dead() {
             driver: "d".into(),
             unique_name: "v".into(),
             plugin_name: None,
+            asks: None,
             source: AttachmentSource::default(),
             attachment_name: "va".into(),
             want,
@@ -230,6 +232,7 @@ fn every_shape_of_a_volume_of_a_plugin() {
             driver: "d".into(),
             unique_name: "v".into(),
             plugin_name: Some("kubernetes.io/gce-pd/v".into()),
+            asks: None,
             source: AttachmentSource::default(),
             attachment_name: "va".into(),
             want,

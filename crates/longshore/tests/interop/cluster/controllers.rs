@@ -223,5 +223,7 @@ fn the_controllers_need_what_is_printed_for_them_on_a_real_cluster() {
     let mut spare: BTreeSet<Deed> = allowed_by(&scene.control, PLACE, &roles).difference(&granted).cloned().collect();
     // Words are counted on the event that says them already, when they are said again half a minute later.
     spare.remove(&("patch".into(), String::new(), "events".into()));
+    // A node's word is asked for where plugin and driver serve side by side, which here they never do.
+    spare.remove(&("get".into(), "storage.k8s.io".into(), "csinodes".into()));
     assert_eq!(spare, BTreeSet::new(), "rights that nobody used");
 }

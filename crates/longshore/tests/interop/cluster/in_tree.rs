@@ -171,7 +171,7 @@ fn our_attacher_attaches_in_tree_volumes_for_the_go_controllers() {
     attaches_and_detaches(&trial);
 }
 
-// S4-12, S4-17, S4-39, S4-42: ours make the same attachment under the same name, and mark the claim for the provisioner.
+// S4-12, S4-17, S4-39, S4-42: ours make the same attachment under the same name, and mark the claim.
 #[test]
 fn our_controllers_attach_in_tree_volumes_as_the_go_controllers_do() {
     let mut trial = Trial::on(turn_with(NO_VOLUMES), "in-tree-ours", Driver::InPlace, &[]);

@@ -17,6 +17,7 @@ fn sought(act: &Action) -> &[Seen] {
         | Action::Report { .. }
         | Action::ReadLease { .. }
         | Action::ForceRelease { .. }
+        | Action::AskNode { .. }
         | Action::CheckNode { .. }
         | Action::Delete(_) => &[],
     }
@@ -61,6 +62,26 @@ impl Astray for TrustsTaint {
             }
             other => other,
         }
+    }
+}
+
+/// Believes the cache about who serves a volume on a node.
+pub struct TrustsCsiNode;
+
+impl Astray for TrustsCsiNode {
+    type Real = AttachDetach;
+    type Local = Local;
+
+    fn real(local: &Local) -> &Local {
+        local
+    }
+
+    fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
+        let mut memory = memory.clone();
+        if let View::Pair(pair) = view {
+            memory.asked_for = pair.asks.as_ref().map(|(_, pod)| pod.clone());
+        }
+        AttachDetach::decide(now, view, &memory)
     }
 }
 
