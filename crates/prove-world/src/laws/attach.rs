@@ -45,8 +45,11 @@ pub(super) fn check_silent(world: &World, actor: &str, write: &Write) -> Option<
             let wrong = unknown && !world.was_silent(node);
             wrong.then(|| Violation::CallsUnknown { actor: actor(), node: node.clone() })
         }
-        Write::Delete { target, .. } if target.kind == Kind::Pod => {
-            let pod = world.cluster.pods().find(|pod| pod.metadata.key() == target.key)?;
+        Write::Delete { target, only_if, .. } if target.kind == Kind::Pod => {
+            // One that comes late is refused where another pod has the name by now.
+            let meant = |uid: &String| only_if.uid.as_ref().is_none_or(|wanted| wanted == uid);
+            let mut pods = world.cluster.pods().filter(|pod| meant(&pod.metadata.uid));
+            let pod = pods.find(|pod| pod.metadata.key() == target.key)?;
             let node = &pod.spec.node_name;
             let (pod, wrong) = (pod.metadata.name.clone(), !world.was_silent(node));
             wrong.then(|| Violation::TakesPod { actor: actor(), pod, node: node.clone() })
