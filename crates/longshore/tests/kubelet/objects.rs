@@ -62,6 +62,21 @@ deletionPolicy: Delete
     )
 }
 
+/// A class of what of a driver's volumes can be changed.
+#[cfg(feature = "e2e")]
+pub fn attributes_class(name: &str, driver: &str, parameters: &str) -> String {
+    format!(
+        "
+---
+apiVersion: storage.k8s.io/v1
+kind: VolumeAttributesClass
+metadata: {{name: {name}}}
+driverName: {driver}
+parameters: {{{parameters}}}
+"
+    )
+}
+
 /// A claim; `more` are further fields of its `spec`, in flow style: `volumeMode: Block, …`.
 pub fn claim(name: &str, class: &str, size: &str, mode: &str, more: &str) -> String {
     format!(

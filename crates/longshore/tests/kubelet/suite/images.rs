@@ -7,8 +7,9 @@ use crate::scene::Scene;
 /// By the names of its manifest in the version that tools/peers pins.
 const BUSYBOX: &str = "registry.k8s.io/e2e-test-images/busybox:1.37.0-2";
 const AGNHOST: &str = "registry.k8s.io/e2e-test-images/agnhost:2.66.1";
-/// Run for its shell alone.
+/// Run for their shells alone.
 const NGINX: &str = "registry.k8s.io/e2e-test-images/nginx:1.27.0-2";
+const GLIBC: &str = "registry.k8s.io/e2e-test-images/glibc-dns-testing:2.1.1";
 const PAUSE: &str = "registry.k8s.io/pause:3.10.2";
 
 /// The suite enters the mounts of the node's first process, and looks below the usual folder of kubelets. Where that
@@ -26,7 +27,7 @@ exec busybox nsenter --mount=${{process%/cmdline}}/ns/mnt -- sh -c \"$command\"
 
 pub fn load(scene: &Scene) {
     let busybox = Image::busybox().unwrap();
-    scene.cluster.load(&busybox, &[BUSYBOX, NGINX, PAUSE]).unwrap();
+    scene.cluster.load(&busybox, &[BUSYBOX, NGINX, GLIBC, PAUSE]).unwrap();
     let agnhost = Image::busybox().unwrap().run(&["/agnhost"], &["pause"]);
     agnhost.program(&peer("agnhost").unwrap(), "/agnhost").unwrap();
     let kubelet = scene.cluster.kubelet_dir().display().to_string();

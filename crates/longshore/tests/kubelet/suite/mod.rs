@@ -1,7 +1,7 @@
 //! Kubernetes' own suite for external storage, `e2e.test`, on our driver and, as the baseline, on the Go hostpath
 //! driver in the same cluster at the same time. It takes long: `make e2e`. What it finds is kept in
-//! docs/conformance.md. `LONGSHORE_E2E_SKIP` takes another regular expression of what is left out,
-//! `LONGSHORE_E2E_TIMEOUT` another time than three hours.
+//! docs/conformance.md. `LONGSHORE_E2E_FOCUS` and `LONGSHORE_E2E_SKIP` take other regular expressions of what is run
+//! and what of it is left out, `LONGSHORE_E2E_TIMEOUT` another time than three hours.
 
 mod images;
 mod report;
@@ -26,6 +26,7 @@ fn kubernetes_own_storage_suite_finds_no_fault_in_our_driver() {
     let mut scene = Scene::start();
     images::load(&scene);
     install::install(&mut scene);
+    scene.apply(&objects::attributes_class("read-ahead", install::DRIVER, "readAheadKiB: '256'"));
     let ours = definition(&scene, install::DRIVER, OURS);
     scene.beside(
         "our-snapshotter",
@@ -74,6 +75,7 @@ const OURS: &str = "
     capacity: true
     readWriteOncePod: true
     multiplePVsSameID: true
+VolumeAttributesClass: {FromExistingClassName: read-ahead}
 InlineVolumes:
 - Attributes: {size: 512Mi}
 ";
@@ -130,12 +132,13 @@ fn run(scene: &Scene, name: &str, definition: &Path) -> Report {
     let suite = scene.cluster.plane().directory().join(format!("{name}.test"));
     std::os::unix::fs::symlink(peer("e2e.test").unwrap(), &suite).unwrap();
     let output = std::fs::File::create(&words).unwrap();
+    let or = |variable: &str, usual: &str| std::env::var(variable).unwrap_or(usual.to_string());
     let _failures_are_in_the_report = std::process::Command::new(peer("ginkgo").unwrap())
         .args(["run", "--no-color", "--seed=1"])
         .arg(format!("--procs={PROCESSES}"))
-        .arg(format!("--focus={FOCUS}"))
-        .arg(format!("--skip={}", std::env::var("LONGSHORE_E2E_SKIP").unwrap_or(SKIP.into())))
-        .arg(format!("--timeout={}", std::env::var("LONGSHORE_E2E_TIMEOUT").unwrap_or("3h".into())))
+        .arg(format!("--focus={}", or("LONGSHORE_E2E_FOCUS", FOCUS)))
+        .arg(format!("--skip={}", or("LONGSHORE_E2E_SKIP", SKIP)))
+        .arg(format!("--timeout={}", or("LONGSHORE_E2E_TIMEOUT", "3h")))
         .arg(format!("--output-dir={}", directory.display()))
         .arg(format!("--json-report={name}.json"))
         .arg(&suite)
