@@ -1,5 +1,7 @@
 //! The images that the suite's pods name, made from programs of this machine.
 
+use std::path::Path;
+
 use prove_cluster::{Image, peer};
 
 use crate::scene::Scene;
@@ -7,8 +9,9 @@ use crate::scene::Scene;
 /// By the names of its manifest in the version that tools/peers pins.
 const BUSYBOX: &str = "registry.k8s.io/e2e-test-images/busybox:1.37.0-2";
 const AGNHOST: &str = "registry.k8s.io/e2e-test-images/agnhost:2.66.1";
-/// Run for their shells alone.
+/// Run for its shell alone.
 const NGINX: &str = "registry.k8s.io/e2e-test-images/nginx:1.27.0-2";
+/// Run for a shell that leaves `dd` to coreutils'; that of busybox prefers its own.
 const GLIBC: &str = "registry.k8s.io/e2e-test-images/glibc-dns-testing:2.1.1";
 const PAUSE: &str = "registry.k8s.io/pause:3.10.2";
 
@@ -27,7 +30,9 @@ exec busybox nsenter --mount=${{process%/cmdline}}/ns/mnt -- sh -c \"$command\"
 
 pub fn load(scene: &Scene) {
     let busybox = Image::busybox().unwrap();
-    scene.cluster.load(&busybox, &[BUSYBOX, NGINX, GLIBC, PAUSE]).unwrap();
+    scene.cluster.load(&busybox, &[BUSYBOX, NGINX, PAUSE]).unwrap();
+    busybox.program(Path::new("/bin/dash"), "/bin/sh").unwrap();
+    scene.cluster.load(&busybox, &[GLIBC]).unwrap();
     let agnhost = Image::busybox().unwrap().run(&["/agnhost"], &["pause"]);
     agnhost.program(&peer("agnhost").unwrap(), "/agnhost").unwrap();
     let kubelet = scene.cluster.kubelet_dir().display().to_string();
