@@ -204,6 +204,13 @@ bench-controllers: bench-build kubectl cluster-tools ## Measure the controllers 
 bench-scale: bench-build ## Measure a restart, memory and events in a cluster of 150,000 volumes and 5,000 nodes, without a server
 	@$(XTASK) bench-scale $(ARGS)
 
+# Of our side only the library is built in release.
+.PHONY: bench-translate
+bench-translate: toolchain ## Measure the translation library beside Kubernetes' own, in turn on one core (DOC=docs/benchmarks.md, ARGS=--quick)
+	@$(MAKE) --no-print-directory peers PEERS=bench-translations
+	@cargo bench --quiet --locked --package rules-translate --benches --no-run
+	@cargo run --quiet --locked --package xtask -- bench-translate $(if $(DOC),--doc $(DOC)) $(ARGS)
+
 # In one build, so that both have the same dependencies.
 .PHONY: bench-build
 bench-build: toolchain

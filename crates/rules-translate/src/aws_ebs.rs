@@ -80,17 +80,17 @@ pub(crate) fn to_in_tree(source: &CsiSource, volume: &mut PersistentVolume) -> R
 /// Attributes that have their place in the in-tree form.
 pub(crate) const ATTRIBUTES: [&str; 2] = [partition::KEY, names::PROVISIONER_IDENTITY];
 
-fn region(zones: &[String]) -> Result<String, Error> {
+fn region(zones: &[&str]) -> Result<String, Error> {
     topology::one_region(ME, zones, region_of)
 }
 
 /// TR-16: us-west-2a is in us-west-2; the local zone us-west-2-lax-1a and the wavelength zone us-east-1-wl1-bos-wlz-1 are
 /// named after the region in front.
-fn region_of(zone: &str) -> Option<String> {
-    let fields: alloc::vec::Vec<&str> = zone.split('-').collect();
-    match (fields.len(), fields.last()) {
-        (3 | 4, Some(last)) if last.len() == 2 => zone.get(..zone.len() - 1).map(String::from),
-        (5 | 7, Some(_)) => Some(fields[..3].join("-")),
-        (_, Some(_) | None) => None,
+fn region_of(zone: &str) -> Option<&str> {
+    let last = zone.rsplit('-').next()?;
+    match zone.split('-').count() {
+        3 | 4 if last.len() == 2 => zone.get(..zone.len().checked_sub(1)?),
+        5 | 7 => zone.match_indices('-').nth(2).and_then(|(third, _)| zone.get(..third)),
+        _other => None,
     }
 }

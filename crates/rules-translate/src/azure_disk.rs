@@ -61,7 +61,7 @@ pub(crate) fn to_csi(disk: &AzureDisk, losses: &mut Losses) -> Result<CsiSource,
         source.volume_attributes.insert(CACHING.into(), mode.clone());
     }
     // The name comes back from the handle.
-    losses.note_if(disk_name(&disk.disk_uri).as_deref() != Ok(disk.disk_name.as_str()), "azureDisk.diskName");
+    losses.note_if(name_in(&disk.disk_uri) != Some(&disk.disk_name), "azureDisk.diskName");
     Ok(source)
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn inline(disk: &AzureDisk) -> Result<PersistentVolume, Error> {
 /// TR-28.
 pub(crate) fn to_in_tree(source: &CsiSource) -> Result<InTreeSource, Error> {
     let attribute = |wanted: &str| {
-        let mut found = source.volume_attributes.iter().filter(|(key, _)| key.to_lowercase() == wanted);
+        let mut found = source.volume_attributes.iter().filter(|(key, _)| class::is(key, wanted));
         found.next().map(|(_, value)| value.clone()).filter(|value| !value.is_empty())
     };
     Ok(InTreeSource::AzureDisk(AzureDisk {
@@ -95,10 +95,13 @@ pub(crate) fn to_in_tree(source: &CsiSource) -> Result<InTreeSource, Error> {
 pub(crate) const ATTRIBUTES: [&str; 4] = [KIND, CACHING, FSTYPE, names::PROVISIONER_IDENTITY];
 
 fn disk_name(uri: &str) -> Result<String, Error> {
-    let http = uri.len() > 4 && uri.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("http"));
-    let found = if http { unmanaged(uri) } else { managed(uri) };
     let bad = || Error::Malformed { plugin: ME, field: "disk", value: uri.to_string(), want: WANT };
-    found.map(String::from).ok_or_else(bad)
+    name_in(uri).map(String::from).ok_or_else(bad)
+}
+
+fn name_in(uri: &str) -> Option<&str> {
+    let http = uri.len() > 4 && uri.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("http"));
+    if http { unmanaged(uri) } else { managed(uri) }
 }
 
 fn managed(uri: &str) -> Option<&str> {
@@ -115,6 +118,14 @@ fn unmanaged(uri: &str) -> Option<&str> {
 
 /// Around the last mark that something follows.
 fn last<'a>(text: &'a str, mark: &str) -> Option<(&'a str, &'a str)> {
-    let mut marks = text.rmatch_indices(mark).map(|(at, _)| (&text[..at], &text[at + mark.len()..]));
-    marks.find(|(_, after)| !after.is_empty())
+    match text.rsplit_once(mark)? {
+        // The mark is the end: the one before it, which may reach into this one.
+        (_, "") => {
+            let mut marks = text
+                .rmatch_indices(mark)
+                .filter_map(|(at, mark)| Some((text.get(..at)?, text.get(at..)?.strip_prefix(mark)?)));
+            marks.find(|(_, after)| !after.is_empty())
+        }
+        found => Some(found),
+    }
 }

@@ -6,7 +6,7 @@ use alloc::string::{String, ToString};
 use api::{AzureFile, CsiSource, InTreeSource, PersistentVolume, SecretReference, names};
 
 use crate::inline::{RWX, named};
-use crate::{Error, Losses, Plugin};
+use crate::{Error, Losses, Plugin, class};
 
 const ME: Plugin = Plugin::AzureFile;
 const SHARE: &str = "sharename";
@@ -56,7 +56,7 @@ pub(crate) fn inline(name: &str, share: &AzureFile, pod_namespace: &str, losses:
 /// TR-34.
 pub(crate) fn to_in_tree(source: &CsiSource, volume: &mut PersistentVolume) -> Result<InTreeSource, Error> {
     let attribute = |wanted: &str| {
-        let mut found = source.volume_attributes.iter().filter(|(key, _)| key.to_lowercase() == wanted);
+        let mut found = source.volume_attributes.iter().filter(|(key, _)| class::is(key, wanted));
         found.next().map(|(_, value)| value.clone())
     };
     let mut share = AzureFile {

@@ -10,14 +10,8 @@ const KEY: &str = "topology.cinder.csi.openstack.org/zone";
 
 /// TR-36: `availability` stays a parameter.
 pub(crate) fn class_to_csi(class: &mut StorageClass) -> Result<(), Error> {
-    let mut parameters = class::Parameters::new();
-    for (lower, name, value) in class::take(class)? {
-        let key = if lower == class::FSTYPE { names::FSTYPE_PARAMETER } else { name.as_str() };
-        if parameters.insert(key.into(), value).is_some() {
-            return Err(class::twice(class, "its filesystem type, as fstype and under its CSI name"));
-        }
-    }
-    class.parameters = parameters;
+    class::each_once(class)?;
+    class::rename_fstype(class)?;
     topology::allowed_to_csi(&mut class.allowed_topologies, KEY);
     Ok(())
 }

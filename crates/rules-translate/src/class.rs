@@ -1,7 +1,7 @@
 //! Parameters of classes.
 
-use alloc::collections::BTreeMap;
-use alloc::string::{String, ToString};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{StorageClass, TopologyRequirement, TopologySelectorTerm, names};
@@ -12,18 +12,39 @@ pub(crate) const FSTYPE: &str = "fstype";
 const ZONE: &str = "zone";
 const ZONES: &str = "zones";
 
+/// So many names are compared with each other; of more, copies are put in order.
+const FEW: usize = 32;
+
 pub(crate) type Parameters = BTreeMap<String, String>;
 
-/// Takes every parameter out of the class, by its name in lower case. Two spellings of one name would leave it to chance
-/// which of them counts.
-pub(crate) fn take(class: &mut StorageClass) -> Result<Vec<(String, String, String)>, Error> {
-    let mut seen = BTreeMap::new();
-    for (key, value) in core::mem::take(&mut class.parameters) {
-        if seen.insert(key.to_lowercase(), (key, value)).is_some() {
-            return Err(twice(class, "one of its parameters, in different spellings"));
+/// Two spellings of one parameter would leave it to chance which of them counts.
+pub(crate) fn each_once(class: &StorageClass) -> Result<(), Error> {
+    let names = || class.parameters.keys();
+    let again = if names().len() <= FEW && names().all(|name| name.is_ascii()) {
+        let capital = |name: &&String| name.bytes().any(|byte| byte.is_ascii_uppercase());
+        let spelt = |name: &String| names().filter(|other| other.eq_ignore_ascii_case(name)).count();
+        names().filter(capital).any(|name| spelt(name) > 1)
+    } else {
+        let different: BTreeSet<String> = names().map(|name| name.to_lowercase()).collect();
+        different.len() < names().len()
+    };
+    if again { Err(twice(class, "one of its parameters, in different spellings")) } else { Ok(()) }
+}
+
+/// A parameter's name is this word, which is in lower case, in whatever spelling.
+pub(crate) fn is(name: &str, word: &str) -> bool {
+    name.eq_ignore_ascii_case(word) || (!name.is_ascii() && name.to_lowercase() == word)
+}
+
+/// Takes a parameter out, however its name is spelt.
+pub(crate) fn remove(parameters: &mut Parameters, word: &str) -> Option<String> {
+    match parameters.remove(word) {
+        None => {
+            let name = parameters.keys().find(|name| is(name, word))?.clone();
+            parameters.remove(&name)
         }
+        found => found,
     }
-    Ok(seen.into_iter().map(|(lower, (key, value))| (lower, key, value)).collect())
 }
 
 pub(crate) fn twice(class: &StorageClass, what: &'static str) -> Error {
@@ -33,25 +54,15 @@ pub(crate) fn twice(class: &StorageClass, what: &'static str) -> Error {
 /// TR-11, TR-12: the filesystem type gets the name CSI has for it, zones become places the class allows, and the rest
 /// stays. Azure's disks keep their filesystem type among the driver's own parameters.
 pub(crate) fn to_csi(class: &mut StorageClass, key: &str, renames_fstype: bool) -> Result<(), Error> {
-    let mut parameters = Parameters::new();
-    let mut zones: Option<Vec<String>> = None;
-    for (lower, name, value) in take(class)? {
-        let named: Vec<String> = match lower.as_str() {
-            FSTYPE if renames_fstype => {
-                put(&mut parameters, class, names::FSTYPE_PARAMETER, value)?;
-                continue;
-            }
-            ZONE => alloc::vec![value],
-            ZONES => value.split(',').map(String::from).collect(),
-            _other => {
-                put(&mut parameters, class, &name, value)?;
-                continue;
-            }
-        };
-        if zones.replace(named).is_some() {
-            return Err(twice(class, "which zones it is for, as zone and as zones"));
-        }
+    each_once(class)?;
+    if renames_fstype {
+        rename_fstype(class)?;
     }
+    let zones: Option<Vec<String>> = match (remove(&mut class.parameters, ZONE), remove(&mut class.parameters, ZONES)) {
+        (Some(_), Some(_)) => return Err(twice(class, "which zones it is for, as zone and as zones")),
+        (Some(zone), None) => Some(alloc::vec![zone]),
+        (None, zones) => zones.map(|zones| zones.split(',').map(String::from).collect()),
+    };
     match zones {
         Some(_) if !class.allowed_topologies.is_empty() => {
             return Err(twice(class, "which zones it is for, as a parameter and in allowedTopologies"));
@@ -63,12 +74,13 @@ pub(crate) fn to_csi(class: &mut StorageClass, key: &str, renames_fstype: bool) 
         }
         None => topology::allowed_to_csi(&mut class.allowed_topologies, key),
     }
-    class.parameters = parameters;
     Ok(())
 }
 
-fn put(parameters: &mut Parameters, class: &StorageClass, key: &str, value: String) -> Result<(), Error> {
-    match parameters.insert(key.to_string(), value) {
+/// The filesystem type gets the name CSI has for it.
+pub(crate) fn rename_fstype(class: &mut StorageClass) -> Result<(), Error> {
+    let Some(value) = remove(&mut class.parameters, FSTYPE) else { return Ok(()) };
+    match class.parameters.insert(names::FSTYPE_PARAMETER.into(), value) {
         None => Ok(()),
         Some(_) => Err(twice(class, "its filesystem type, as fstype and under its CSI name")),
     }

@@ -47,7 +47,7 @@ fn handle(volume: &PersistentVolume, disk: &str) -> Result<String, Error> {
         let (value, want) = (zones.clone(), "the name of a zone, such as us-central1-a");
         return Err(Error::Malformed { plugin: ME, field: "zone label", value, want });
     }
-    let zones: Vec<String> = zones.split(topology::BETWEEN_ZONES).map(String::from).collect();
+    let zones: Vec<&str> = zones.split(topology::BETWEEN_ZONES).collect();
     match &zones[..] {
         [zone] => Ok(format!("projects/{UNSPECIFIED}/zones/{zone}/disks/{disk}")),
         several => Ok(format!("projects/{UNSPECIFIED}/regions/{}/disks/{disk}", region(several)?)),
@@ -80,14 +80,14 @@ pub(crate) fn inline(disk: &GcePersistentDisk) -> PersistentVolume {
 }
 
 pub(crate) fn to_in_tree(source: &CsiSource, volume: &mut PersistentVolume) -> Result<InTreeSource, Error> {
-    let elements = elements(&source.volume_handle)?;
+    let [.., disk] = elements(&source.volume_handle)?;
     let partition = match source.volume_attributes.get(partition::KEY).filter(|text| !text.is_empty()) {
         Some(text) => partition::read(ME, text)?,
         None => 0,
     };
     topology::to_in_tree(volume, KEY, Some(region))?;
     Ok(InTreeSource::GcePersistentDisk(GcePersistentDisk {
-        pd_name: elements[5].into(),
+        pd_name: disk.into(),
         fs_type: source.fs_type.clone(),
         partition,
         read_only: source.read_only,
@@ -112,17 +112,14 @@ fn six<'a>(path: &'a str, field: &'static str, want: &'static str) -> Result<[&'
     }
 }
 
-fn region(zones: &[String]) -> Result<String, Error> {
+fn region(zones: &[&str]) -> Result<String, Error> {
     topology::one_region(ME, zones, region_of)
 }
 
 /// us-central1-a is in us-central1.
-fn region_of(zone: &str) -> Option<String> {
-    let fields: Vec<&str> = zone.split('-').collect();
-    match &fields[..] {
-        [continent, area, _letter] => Some(format!("{continent}-{area}")),
-        _other => None,
-    }
+fn region_of(zone: &str) -> Option<&str> {
+    let (region, _letter) = zone.rsplit_once('-')?;
+    (region.matches('-').count() == 1).then_some(region)
 }
 
 /// TR-23: the node's id tells the project and the zone that a handle leaves open.
@@ -136,7 +133,7 @@ pub(crate) fn repair(handle: &str, node_id: &str) -> Result<String, Error> {
     match kind {
         "zones" => Ok(format!("projects/{project}/zones/{}/disks/{disk}", if open { zone } else { place })),
         "regions" if open => {
-            let region = region(&[zone.to_string()])?;
+            let region = region(&[zone])?;
             Ok(format!("projects/{project}/regions/{region}/disks/{disk}"))
         }
         "regions" => Ok(format!("projects/{project}/regions/{place}/disks/{disk}")),

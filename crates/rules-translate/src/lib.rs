@@ -18,6 +18,19 @@
 //!
 //! Does not know: objects' histories, which controller asks, files and formats, time.
 #![no_std]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unreachable,
+        clippy::indexing_slicing,
+        clippy::string_slice,
+        clippy::arithmetic_side_effects,
+        reason = "no input makes it panic"
+    )
+)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 extern crate alloc;
@@ -27,6 +40,7 @@ mod azure_disk;
 mod azure_file;
 mod cinder;
 mod class;
+mod copy;
 mod error;
 mod gates;
 mod gce_pd;
@@ -40,6 +54,11 @@ mod vsphere;
 
 #[cfg(test)]
 mod tests;
+
+/// The example of the README, run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
 
 pub use error::{Error, Lost, Translated};
 pub use gates::{GATE, GATE_COMPLETE, GateError, Migration, NodeSays, Phase, Served};
@@ -55,19 +74,37 @@ use api::{CsiSource, InTreeSource, PersistentVolume, PodVolume, StorageClass, Un
 
 use crate::error::Losses;
 
-/// A PersistentVolume with an in-tree source, as its CSI driver sees it.
+/// A PersistentVolume with an in-tree source, as its CSI driver sees it. The volume stays as it is;
+/// [`volume_into_csi`] is for one that is not needed any more.
 pub fn volume_to_csi(volume: &PersistentVolume) -> Result<Translated<PersistentVolume>, Error> {
-    let what = || format!("volume {}", volume.metadata.name);
-    let source = match (&volume.spec.in_tree, &volume.spec.csi) {
-        (Some(_), Some(_)) => return Err(Error::Ambiguous(what())),
-        (None, Some(_) | None) => return Err(Error::NotInTree(what())),
-        (Some(source), None) => source,
-    };
+    match (&volume.spec.in_tree, &volume.spec.csi) {
+        (Some(source), None) => with_csi(copy::without_source(volume), source),
+        (in_tree, _) => Err(no_in_tree(volume, in_tree.is_some())),
+    }
+}
+
+/// A PersistentVolume with an in-tree source, as its CSI driver sees it: the same volume, of which nothing is copied.
+pub fn volume_into_csi(mut volume: PersistentVolume) -> Result<Translated<PersistentVolume>, Error> {
+    match (volume.spec.in_tree.take(), &volume.spec.csi) {
+        (Some(source), None) => with_csi(volume, &source),
+        (in_tree, _) => Err(no_in_tree(&volume, in_tree.is_some())),
+    }
+}
+
+fn no_in_tree(volume: &PersistentVolume, has_one: bool) -> Error {
+    let what = what(volume);
+    if has_one { Error::Ambiguous(what) } else { Error::NotInTree(what) }
+}
+
+fn what(volume: &PersistentVolume) -> String {
+    format!("volume {}", volume.metadata.name)
+}
+
+/// The volume, which has no source, with the source that CSI has for this one.
+fn with_csi(mut object: PersistentVolume, source: &InTreeSource) -> Result<Translated<PersistentVolume>, Error> {
     let mut losses = Losses::default();
     note_unknown(source, &mut losses);
-    let mut object = volume.clone();
-    object.spec.in_tree = None;
-    let csi = match &**source {
+    let csi = match source {
         InTreeSource::AwsElasticBlockStore(disk) => aws_ebs::to_csi(disk, &mut object)?,
         InTreeSource::GcePersistentDisk(disk) => gce_pd::to_csi(disk, &mut object)?,
         InTreeSource::AzureDisk(disk) => azure_disk::to_csi(disk, &mut losses)?,
@@ -76,7 +113,7 @@ pub fn volume_to_csi(volume: &PersistentVolume) -> Result<Translated<PersistentV
         InTreeSource::VsphereVolume(disk) => vsphere::to_csi(disk, &mut object, &mut losses),
         InTreeSource::PortworxVolume(disk) => portworx::to_csi(disk, &object, &mut losses),
         InTreeSource::Rbd(image) => rbd::to_csi(image, &mut object, &mut losses),
-        InTreeSource::Several(_) => return Err(Error::Ambiguous(what())),
+        InTreeSource::Several(_) => return Err(Error::Ambiguous(what(&object))),
     };
     object.spec.csi = Some(csi);
     Ok(losses.with(object))
@@ -88,19 +125,34 @@ pub fn as_csi(volume: &PersistentVolume) -> Result<Cow<'_, PersistentVolume>, Er
     Migration::default().as_csi(volume)
 }
 
-/// A PersistentVolume with a CSI source, as the in-tree plugin of its driver would have written it.
+/// A PersistentVolume with a CSI source, as the in-tree plugin of its driver would have written it. The volume stays as
+/// it is; [`volume_into_in_tree`] is for one that is not needed any more.
 pub fn volume_to_in_tree(volume: &PersistentVolume) -> Result<Translated<PersistentVolume>, Error> {
-    let what = || format!("volume {}", volume.metadata.name);
-    let csi = match (&volume.spec.csi, &volume.spec.in_tree) {
-        (Some(_), Some(_)) => return Err(Error::Ambiguous(what())),
-        (None, Some(_) | None) => return Err(Error::NotCsi(what())),
-        (Some(csi), None) => csi,
-    };
+    match (&volume.spec.csi, &volume.spec.in_tree) {
+        (Some(csi), None) => with_in_tree(copy::without_source(volume), csi),
+        (csi, _) => Err(no_csi(volume, csi.is_some())),
+    }
+}
+
+/// A PersistentVolume with a CSI source, as the in-tree plugin of its driver would have written it: the same volume, of
+/// which nothing is copied.
+pub fn volume_into_in_tree(mut volume: PersistentVolume) -> Result<Translated<PersistentVolume>, Error> {
+    match (volume.spec.csi.take(), &volume.spec.in_tree) {
+        (Some(csi), None) => with_in_tree(volume, &csi),
+        (csi, _) => Err(no_csi(&volume, csi.is_some())),
+    }
+}
+
+fn no_csi(volume: &PersistentVolume, has_one: bool) -> Error {
+    let what = what(volume);
+    if has_one { Error::Ambiguous(what) } else { Error::NotCsi(what) }
+}
+
+/// The volume, which has no source, with the source that the driver's plugin has for this one.
+fn with_in_tree(mut object: PersistentVolume, csi: &CsiSource) -> Result<Translated<PersistentVolume>, Error> {
     let plugin = Plugin::of_driver(&csi.driver).ok_or_else(|| Error::UnknownDriver(csi.driver.clone()))?;
     let mut losses = Losses::default();
     note_csi_only(plugin, csi, &mut losses);
-    let mut object = volume.clone();
-    object.spec.csi = None;
     let source = match plugin {
         Plugin::AwsEbs => aws_ebs::to_in_tree(csi, &mut object)?,
         Plugin::GcePd => gce_pd::to_in_tree(csi, &mut object)?,
@@ -163,8 +215,13 @@ pub fn inline_to_in_tree(name: &str, volume: &PersistentVolume) -> Result<Transl
 
 /// A class of an in-tree plugin, as its CSI driver's provisioner reads it. The provisioner is the driver.
 pub fn class_to_csi(class: &StorageClass) -> Result<Translated<StorageClass>, Error> {
-    let plugin = Plugin::named(&class.provisioner).ok_or_else(|| Error::UnknownPlugin(class.provisioner.clone()))?;
-    let (mut object, mut losses) = (class.clone(), Losses::default());
+    class_into_csi(class.clone())
+}
+
+/// The same for a class that is not needed any more: nothing of it is copied.
+pub fn class_into_csi(mut object: StorageClass) -> Result<Translated<StorageClass>, Error> {
+    let plugin = Plugin::named(&object.provisioner).ok_or_else(|| Error::UnknownPlugin(object.provisioner.clone()))?;
+    let mut losses = Losses::default();
     match plugin {
         Plugin::AwsEbs => aws_ebs::class_to_csi(&mut object)?,
         Plugin::GcePd => gce_pd::class_to_csi(&mut object)?,
@@ -175,15 +232,20 @@ pub fn class_to_csi(class: &StorageClass) -> Result<Translated<StorageClass>, Er
         Plugin::Portworx => portworx::class_to_csi(&mut object)?,
         Plugin::Rbd => rbd::class_to_csi(&mut object, &mut losses)?,
     }
-    object.provisioner = plugin.driver().into();
+    topology::set(&mut object.provisioner, plugin.driver());
     Ok(losses.with(object))
 }
 
 /// A class of a CSI driver, as a class of the in-tree plugin it has taken over.
 pub fn class_to_in_tree(class: &StorageClass) -> Result<Translated<StorageClass>, Error> {
+    class_into_in_tree(class.clone())
+}
+
+/// The same for a class that is not needed any more: nothing of it is copied.
+pub fn class_into_in_tree(mut object: StorageClass) -> Result<Translated<StorageClass>, Error> {
     let plugin =
-        Plugin::of_driver(&class.provisioner).ok_or_else(|| Error::UnknownDriver(class.provisioner.clone()))?;
-    let (mut object, mut losses) = (class.clone(), Losses::default());
+        Plugin::of_driver(&object.provisioner).ok_or_else(|| Error::UnknownDriver(object.provisioner.clone()))?;
+    let mut losses = Losses::default();
     match plugin {
         Plugin::AwsEbs => aws_ebs::class_to_in_tree(&mut object)?,
         Plugin::GcePd => gce_pd::class_to_in_tree(&mut object)?,
@@ -194,7 +256,7 @@ pub fn class_to_in_tree(class: &StorageClass) -> Result<Translated<StorageClass>
         Plugin::Portworx => portworx::class_to_in_tree(&mut object)?,
         Plugin::Rbd => rbd::class_to_in_tree(&mut object, &mut losses)?,
     }
-    object.provisioner = plugin.name().into();
+    topology::set(&mut object.provisioner, plugin.name());
     Ok(losses.with(object))
 }
 

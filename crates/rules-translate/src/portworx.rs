@@ -16,18 +16,12 @@ const PARTS: [(&str, &str); 2] =
 
 /// TR-43: the one secret of the plugin goes with every call of the driver.
 pub(crate) fn class_to_csi(class: &mut StorageClass) -> Result<(), Error> {
-    let mut parameters = class::Parameters::new();
-    for (lower, name, value) in class::take(class)? {
-        match PARTS.iter().find(|(key, _)| *key == lower) {
-            Some((_, part)) => {
-                parameters.extend(CALLS.iter().map(|call| (parameter(call, part), value.clone())));
-            }
-            None => {
-                parameters.insert(name, value);
-            }
+    class::each_once(class)?;
+    for (key, part) in PARTS {
+        if let Some(value) = class::remove(&mut class.parameters, key) {
+            class.parameters.extend(CALLS.iter().map(|call| (parameter(call, part), value.clone())));
         }
     }
-    class.parameters = parameters;
     Ok(())
 }
 

@@ -38,8 +38,9 @@ pub(crate) fn class_to_csi(class: &mut StorageClass, losses: &mut Losses) -> Res
     parameters.insert(MIGRATION.into(), "true".into());
     parameters.insert(POOL.into(), DEFAULT_POOL.into());
     parameters.extend(CALLS.map(|call| (secret_parameter(call, "namespace"), "default".to_string())));
-    for (lower, name, value) in class::take(class)? {
-        let key = match lower.as_str() {
+    class::each_once(class)?;
+    for (name, value) in core::mem::take(&mut class.parameters) {
+        let key = match name.to_lowercase().as_str() {
             class::FSTYPE => names::FSTYPE_PARAMETER,
             "imagefeatures" => FEATURES,
             "imageformat" => FORMAT,
@@ -65,7 +66,7 @@ pub(crate) fn class_to_csi(class: &mut StorageClass, losses: &mut Losses) -> Res
         parameters.insert(key.into(), value);
     }
     let lacks = |key: &str| parameters.get(key).is_none_or(String::is_empty);
-    if lacks(&secret_parameter(CALLS[0], "name")) {
+    if lacks(&secret_parameter("provisioner", "name")) {
         return Err(Error::Missing { plugin: ME, what: "the class's parameter adminSecretName" });
     }
     if lacks(MONITORS) {
@@ -120,7 +121,7 @@ pub(crate) fn to_csi(image: &Rbd, volume: &mut PersistentVolume, losses: &mut Lo
         (OTHER_MOUNTERS.into(), "true".into()),
     ]
     .into();
-    if attributes[FEATURES].is_empty() {
+    if attributes.get(FEATURES).is_none_or(String::is_empty) {
         attributes.insert(FEATURES.into(), "layering".into());
     }
     let known = text(names::RBD_VOLUME_HANDLE);

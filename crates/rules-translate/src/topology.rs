@@ -12,7 +12,7 @@ use crate::{Error, Plugin};
 pub(crate) const BETWEEN_ZONES: &str = "__";
 
 /// Tells the region of zones by their names.
-pub(crate) type RegionOf = fn(&[String]) -> Result<String, Error>;
+pub(crate) type RegionOf = fn(&[&str]) -> Result<String, Error>;
 
 /// TR-7: which generation of labels a volume uses, zone and region.
 pub(crate) fn generation(volume: &PersistentVolume) -> (&'static str, &'static str) {
@@ -46,15 +46,28 @@ fn has_key(volume: &PersistentVolume, key: &str) -> bool {
 }
 
 /// The values a key may have in any place, in order and none twice.
-pub(crate) fn values(volume: &PersistentVolume, key: &str) -> Vec<String> {
-    let found: BTreeSet<&String> = expressions(volume, key).flat_map(|wanted| &wanted.values).collect();
-    found.into_iter().cloned().collect()
+pub(crate) fn values<'a>(volume: &'a PersistentVolume, key: &str) -> Vec<&'a str> {
+    let mut found: Vec<&str> = expressions(volume, key).flat_map(|wanted| &wanted.values).map(String::as_str).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// Some place asks for the key with a value.
+pub(crate) fn has_values(volume: &PersistentVolume, key: &str) -> bool {
+    expressions(volume, key).any(|wanted| !wanted.values.is_empty())
+}
+
+/// Writes another text into the place of one.
+pub(crate) fn set(text: &mut String, to: &str) {
+    text.clear();
+    text.push_str(to);
 }
 
 pub(crate) fn rename(volume: &mut PersistentVolume, from: &str, to: &str) {
     let all = terms_mut(volume).flat_map(|term| term.match_expressions.iter_mut());
     for wanted in all.filter(|wanted| wanted.key == from) {
-        wanted.key = to.to_string();
+        set(&mut wanted.key, to);
     }
 }
 
@@ -80,13 +93,13 @@ pub(crate) fn add<'a>(volume: &mut PersistentVolume, key: &str, values: impl Ite
 /// TR-8.
 pub(crate) fn to_csi(volume: &mut PersistentVolume, key: &str) {
     let (zone, region) = generation(volume);
-    if !values(volume, zone).is_empty() {
+    if has_values(volume, zone) {
         rename(volume, zone, key);
     } else if let Some(label) = volume.metadata.labels.get(zone).cloned() {
         add(volume, key, label.split(BETWEEN_ZONES));
     }
     // New nodes carry today's region label alone.
-    if region == names::REGION_BETA && !values(volume, region).is_empty() {
+    if region == names::REGION_BETA && has_values(volume, region) {
         rename(volume, region, names::REGION);
     }
 }
@@ -98,9 +111,8 @@ pub(crate) fn to_in_tree(volume: &mut PersistentVolume, key: &str, region_of: Op
     if let Some(region_of) = region_of {
         add_regions(volume, region_of)?;
     }
-    let zones = values(volume, zone);
-    if !zones.is_empty() {
-        label(volume, zone, zones.join(BETWEEN_ZONES));
+    if has_values(volume, zone) {
+        label(volume, zone, |volume| values(volume, zone).join(BETWEEN_ZONES));
     }
     Ok(())
 }
@@ -113,32 +125,38 @@ fn add_regions(volume: &mut PersistentVolume, region_of: RegionOf) -> Result<(),
             continue;
         }
         let here = term.match_expressions.iter().filter(|wanted| wanted.key == zone);
-        let zones: Vec<String> = here.flat_map(|wanted| wanted.values.iter().cloned()).collect();
-        term.match_expressions.push(NodeRequirement::is(region, region_of(&zones)?));
+        let zones: Vec<&str> = here.flat_map(|wanted| &wanted.values).map(String::as_str).collect();
+        let found = region_of(&zones)?;
+        term.match_expressions.push(NodeRequirement::is(region, found));
     }
-    if let [only] = &values(volume, region)[..] {
-        label(volume, region, only.clone());
+    if let [only] = values(volume, region)[..] {
+        let only = only.to_string();
+        label(volume, region, |_| only);
     }
     Ok(())
 }
 
 /// A label that is there already has the last word.
-pub(crate) fn label(volume: &mut PersistentVolume, key: &str, value: String) {
-    volume.metadata.labels.entry(key.into()).or_insert(value);
+pub(crate) fn label(volume: &mut PersistentVolume, key: &str, value: impl FnOnce(&PersistentVolume) -> String) {
+    if !volume.metadata.labels.contains_key(key) {
+        let value = value(volume);
+        volume.metadata.labels.insert(key.into(), value);
+    }
 }
 
 /// The one region all zones are in.
 pub(crate) fn one_region(
     plugin: Plugin,
-    zones: &[String],
-    region: impl Fn(&str) -> Option<String>,
+    zones: &[&str],
+    region: impl Fn(&str) -> Option<&str>,
 ) -> Result<String, Error> {
-    let none = || Error::NoRegion { plugin, zones: zones.to_vec() };
-    let found: Option<BTreeSet<String>> = zones.iter().map(|zone| region(zone)).collect();
-    let mut found = found.ok_or_else(none)?;
-    match (found.pop_first(), found.is_empty()) {
-        (Some(region), true) => Ok(region),
-        (Some(_) | None, true | false) => Err(none()),
+    let mut found = zones.iter().map(|zone| region(zone));
+    match found.next().flatten() {
+        Some(first) if found.all(|other| other == Some(first)) => Ok(first.into()),
+        Some(_) | None => {
+            let zones = zones.iter().copied().map(String::from).collect();
+            Err(Error::NoRegion { plugin, zones })
+        }
     }
 }
 
@@ -146,7 +164,7 @@ pub(crate) fn one_region(
 pub(crate) fn allowed_to_csi(terms: &mut [TopologySelectorTerm], key: &str) {
     for wanted in terms.iter_mut().flat_map(|term| term.match_label_expressions.iter_mut()) {
         if wanted.key == names::ZONE || wanted.key == names::ZONE_BETA {
-            wanted.key = key.to_string();
+            set(&mut wanted.key, key);
         }
     }
 }
@@ -155,7 +173,7 @@ pub(crate) fn allowed_to_csi(terms: &mut [TopologySelectorTerm], key: &str) {
 pub(crate) fn allowed_to_in_tree(terms: &mut [TopologySelectorTerm], key: &str) {
     for wanted in terms.iter_mut().flat_map(|term| term.match_label_expressions.iter_mut()) {
         if wanted.key == key {
-            wanted.key = names::ZONE.to_string();
+            set(&mut wanted.key, names::ZONE);
         }
     }
 }

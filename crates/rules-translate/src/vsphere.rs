@@ -31,13 +31,15 @@ const KNOWN: [&str; 8] = [
 
 /// TR-39.
 pub(crate) fn class_to_csi(class: &mut StorageClass, losses: &mut Losses) -> Result<(), Error> {
+    class::each_once(class)?;
     let mut parameters = class::Parameters::new();
-    for (lower, name, value) in class::take(class)? {
-        let key: String = match lower.as_str() {
-            class::FSTYPE => names::FSTYPE_PARAMETER.into(),
-            POLICY => POLICY.into(),
-            known if KNOWN.contains(&known) => format!("{known}{SUFFIX}"),
-            _unknown => {
+    for (name, value) in core::mem::take(&mut class.parameters) {
+        let known = [class::FSTYPE, POLICY].into_iter().chain(KNOWN).find(|word| class::is(&name, word));
+        let key: String = match known {
+            Some(class::FSTYPE) => names::FSTYPE_PARAMETER.into(),
+            Some(POLICY) => POLICY.into(),
+            Some(known) => format!("{known}{SUFFIX}"),
+            None => {
                 losses.note(format!("parameter {name}"));
                 continue;
             }
@@ -79,7 +81,7 @@ fn source(disk: &VsphereVolume, losses: &mut Losses) -> CsiSource {
 pub(crate) fn to_csi(disk: &VsphereVolume, volume: &mut PersistentVolume, losses: &mut Losses) -> CsiSource {
     let (zone, region) = topology::generation(volume);
     for (label, key) in [(zone, ZONE_KEY), (region, REGION_KEY)] {
-        if !topology::values(volume, label).is_empty() {
+        if topology::has_values(volume, label) {
             topology::rename(volume, label, key);
         } else if let Some(value) = volume.metadata.labels.get(label).cloned() {
             topology::add(volume, key, core::iter::once(value.as_str()));
@@ -99,8 +101,8 @@ pub(crate) fn to_in_tree(source: &CsiSource, volume: &mut PersistentVolume, loss
     topology::rename(volume, ZONE_KEY, zone);
     topology::rename(volume, REGION_KEY, region);
     for label in [zone, region] {
-        if let Some(first) = topology::values(volume, label).into_iter().next() {
-            topology::label(volume, label, first);
+        if let Some(first) = topology::values(volume, label).first().map(|first| String::from(*first)) {
+            topology::label(volume, label, |_| first);
         }
     }
     losses.note_if(source.volume_attributes.contains_key(POLICY), "attribute storagepolicyname");

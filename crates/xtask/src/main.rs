@@ -15,6 +15,7 @@ const USAGE: &str = "usage: xtask bench BINARY
        xtask bench-scale [--quick] [--volumes N] [--nodes N]
        xtask bench-controllers BINARY [--quick] [--full] [--no-growth] [--only NAME] [--claims N]
              [--pods N] [--rounds N] [--json FILE] [--doc FILE]
+       xtask bench-translate [--quick] [--doc FILE]
        xtask image --binary linux/amd64=FILE [--binary linux/arm64=FILE] --out FOLDER [--prefix PREFIX] [--date SECONDS]
              [--debian LIST] [--cache FOLDER]";
 
@@ -41,6 +42,10 @@ fn main() -> ExitCode {
         },
         ["bench-controllers", binary, ref options @ ..] => match bench::controllers::Settings::read(binary, options) {
             Some(settings) => bench::controllers::run(&settings),
+            None => return usage(),
+        },
+        ["bench-translate", ref options @ ..] => match bench::translate::Settings::read(options) {
+            Some(settings) => bench::translate::run(&settings),
             None => return usage(),
         },
         ["image", ref options @ ..] => image::Settings::read(options).and_then(|settings| image::run(&settings)),
