@@ -12,6 +12,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use prove_conformance::{Progress, Restart, Suite, SuiteOptions};
+use rules_translate::Plugin;
 
 use crate::args::Output;
 
@@ -45,6 +46,10 @@ pub struct Sanity {
     /// Mutable parameters the driver understands; without them no modification is judged
     #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',')]
     pub mutable_parameters: Vec<String>,
+    /// Judge instead whether the driver serves what the in-tree plugin served (kubernetes.io/gce-pd, for example):
+    /// classes, volumes and pods' own volumes of the plugin, translated; --parameters are then those of its classes
+    #[arg(long, value_name = "PLUGIN", value_parser = plugin)]
+    pub in_place_of: Option<Plugin>,
     /// Only cases whose name contains this; * stands for anything
     #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
     pub only: Vec<String>,
@@ -73,13 +78,23 @@ pub struct Sanity {
 
 /// Judges, prints, and says by its code whether the driver holds.
 pub async fn command(args: Sanity) -> Result<ExitCode> {
-    let cases = prove_conformance::cases::all();
+    let cases = match args.in_place_of {
+        Some(plugin) => prove_conformance::cases::in_tree::of(plugin),
+        None => prove_conformance::cases::all(),
+    };
     if args.list {
         let lines: Vec<String> = cases.iter().map(|case| format!("{}: {}\n", case.name, case.why)).collect();
         print(&lines.concat());
         return Ok(ExitCode::SUCCESS);
     }
     let suite = Suite::meet(options(&args)?).await.map_err(|error| anyhow!(error))?;
+    if let Some(plugin) = args.in_place_of.filter(|plugin| plugin.driver() != suite.driver.name) {
+        let found = &suite.driver.name;
+        bail!(
+            "the driver that took over {plugin} is called {}; the one at the socket says that it is {found:?}",
+            plugin.driver()
+        );
+    }
     let show = std::io::stderr().is_terminal();
     let report = prove_conformance::run(Arc::new(suite), &cases, interrupted(), |progress| {
         if show {
@@ -111,6 +126,7 @@ fn options(args: &Sanity) -> Result<SuiteOptions> {
         controller_endpoint: args.controller_endpoint.clone(),
         staging_dir: args.staging_dir.clone().unwrap_or_else(|| scratch.with_extension("staging")),
         target_dir: args.target_dir.clone().unwrap_or_else(|| scratch.with_extension("target")),
+        in_place_of: args.in_place_of,
         restart: args.restart_command.clone().map(restart),
         secrets: secrets(args)?,
         parameters: pairs(&args.parameters)?,
@@ -123,6 +139,11 @@ fn options(args: &Sanity) -> Result<SuiteOptions> {
         root: std::fs::metadata("/proc/self").is_ok_and(|me| me.uid() == 0),
         ..SuiteOptions::new(args.endpoint.clone())
     })
+}
+
+fn plugin(name: &str) -> Result<Plugin, String> {
+    let known = Plugin::ALL.map(Plugin::name).join(", ");
+    Plugin::named(name).ok_or_else(|| format!("no CSI driver has taken over a plugin of this name; there are {known}"))
 }
 
 fn pairs(list: &[String]) -> Result<BTreeMap<String, String>> {

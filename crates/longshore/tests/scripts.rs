@@ -60,6 +60,7 @@ scripts! {
     in_tree_volumes "root-in-tree-volumes.txt";
     migration_node_by_node "root-migration-node-by-node.txt";
     migration_rehearsed "root-migration-rehearsed.txt";
+    parity "root-parity.txt";
     sidecar_on_a_node "sidecar-on-a-node.txt";
     sidecars_beside_a_driver "root-sidecars-beside-a-driver.txt";
     sidecar_publishes_capacity "sidecar-publishes-capacity.txt";

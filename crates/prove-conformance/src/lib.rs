@@ -1,4 +1,6 @@
-//! A conformance suite for CSI drivers. It knows of a driver nothing but its socket and what the specification promises.
+//! A conformance suite for CSI drivers. It knows of a driver nothing but its socket and what the specification promises;
+//! and of one that took over an in-tree plugin, what the plugin offered and how its objects are translated
+//! ([`cases::in_tree`]).
 //!
 //! It owns the cases ([`cases`]), the list of everything they created, and the report. It writes only below the staging and
 //! target directories it is given, and through the driver; it reads the mount table.

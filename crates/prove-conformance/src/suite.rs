@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use csi::{Call, Capabilities, PluginService, Response, Service, Status, v1};
 use io_csi::CsiClient;
+use rules_translate::Plugin;
 
 use crate::ask::Ask;
 
@@ -32,7 +33,9 @@ pub struct SuiteOptions {
     pub restart: Option<Restart>,
     /// Secrets, by method name; those under the empty name go to every method.
     pub secrets: BTreeMap<String, BTreeMap<String, String>>,
-    /// Parameters for CreateVolume.
+    /// The in-tree plugin in whose place the driver is judged.
+    pub in_place_of: Option<Plugin>,
+    /// Parameters for CreateVolume; of a driver in the place of a plugin, of its classes, in the plugin's words.
     pub parameters: BTreeMap<String, String>,
     /// Mutable parameters the driver understands.
     pub mutable_parameters: BTreeMap<String, String>,
@@ -62,6 +65,7 @@ impl SuiteOptions {
             target_dir: std::env::temp_dir().join("csi-target"),
             restart: None,
             secrets: BTreeMap::new(),
+            in_place_of: None,
             parameters: BTreeMap::new(),
             mutable_parameters: BTreeMap::new(),
             size: 64 << 20,

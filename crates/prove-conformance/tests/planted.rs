@@ -2,8 +2,9 @@
 
 mod evil;
 
-use evil::{Defect, judge};
+use evil::{Defect, judge, judge_in_place_of};
 use prove_conformance::CaseVerdict;
+use rules_translate::Plugin;
 
 #[tokio::test]
 async fn a_driver_that_keeps_its_promises_passes() {
@@ -65,6 +66,33 @@ async fn each_broken_promise_is_found_by_its_case() {
         }
     }
     assert!(missed.is_empty(), "\n{}", missed.join("\n"));
+}
+
+/// The defects of a driver in the place of Amazon's plugin, the case that has to find each, and what it says.
+const PLANTED_IN_PLACE: &[(Defect, &str, &str)] = &[
+    (Defect::NeedsItsContext, "in-tree/volume/its-whole-life", "the shelf is not told"),
+    (Defect::CallsDisksByUrl, "in-tree/volume/found-by-its-record", "cannot be translated"),
+    (Defect::KnowsFewParameters, "in-tree/class/encrypted=true", "unknown parameter encrypted"),
+    (Defect::KeepsDeleted, "in-tree/volume/its-whole-life", "is still there"),
+    (Defect::IgnoresReadOnly, "in-tree/volume/read-only", "a file was written"),
+    (Defect::PublishesUnstaged, "in-tree/class/fstype=xfs", "only plain files"),
+];
+
+// S4-47: a driver has parity when it serves what the plugin served; what it serves otherwise is found.
+#[tokio::test]
+async fn a_driver_that_does_not_serve_what_the_plugin_served_is_found() {
+    let plain = ["volume/its-whole-life", "volume/found", "volume/read-only", "class/encrypted", "class/iopsPerGB"];
+    let report = judge_in_place_of(Plugin::AwsEbs, Defect::NoneAtAll, &plain).await;
+    assert!(report.holds() && report.count().passed >= 5, "{}", report.text(false));
+    for (defect, case, words) in PLANTED_IN_PLACE {
+        let report = judge_in_place_of(Plugin::AwsEbs, *defect, &[case]).await;
+        match report.verdict(case) {
+            Some(CaseVerdict::Failed(why)) => assert!(why.contains(words), "{defect:?}: {why}"),
+            // Without root nobody can look into a mount, and the report says so.
+            Some(CaseVerdict::Skipped(why)) if why.contains("root") => {}
+            other => panic!("{defect:?}: {case} was {other:?}"),
+        }
+    }
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ mod expand;
 mod group;
 mod hostile;
 mod identity;
+pub mod in_tree;
 mod list;
 mod modify;
 mod node;
@@ -20,7 +21,7 @@ mod secrets;
 mod snapshots;
 mod topology;
 
-/// All of them, in the order they are reported.
+/// All that judge any driver, in the order they are reported.
 pub fn all() -> Vec<&'static Case> {
     let files = [
         identity::CASES,

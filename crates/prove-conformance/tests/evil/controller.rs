@@ -167,6 +167,9 @@ impl Evil {
                 _ => return no(Code::InvalidArgument, "only plain files for one writing node are offered"),
             }
         }
+        if self.has(Defect::KnowsFewParameters) && r.parameters.contains_key("encrypted") {
+            return no(Code::InvalidArgument, "unknown parameter encrypted");
+        }
         if !r.mutable_parameters.keys().all(|key| key == "speed") {
             return no(Code::InvalidArgument, "unknown mutable parameter");
         }
@@ -216,7 +219,7 @@ impl Evil {
                 true => Some(v.volume_id.clone()),
             },
         };
-        let id = self.next("vol");
+        let id = self.next(if self.has(Defect::CallsDisksByUrl) { "aws://z1/disks/vol" } else { "vol" });
         self.copy(from.as_deref(), &id);
         let made = if self.has(Defect::MakesTooSmall) { size / 2 } else { size };
         let volume = Volume { request: r, size: made, ..Default::default() };
@@ -244,6 +247,9 @@ impl Evil {
         if self.has(Defect::SecretsInContext) {
             volume_context.clone_from(&v.request.secrets);
         }
+        if self.has(Defect::NeedsItsContext) {
+            volume_context.insert("shelf".into(), "7".into());
+        }
         v1::Volume {
             capacity_bytes: v.size,
             volume_id: id.into(),
@@ -253,7 +259,10 @@ impl Evil {
             } else {
                 v.request.volume_content_source.clone()
             },
-            accessible_topology: vec![place(if self.has(Defect::ElsewherePlaced) { "z2" } else { "z1" })],
+            accessible_topology: match self.placed {
+                true => vec![place(if self.has(Defect::ElsewherePlaced) { "z2" } else { "z1" })],
+                false => Vec::new(),
+            },
         }
     }
 
@@ -267,6 +276,9 @@ impl Evil {
         }
         if self.has(Defect::DeletesByPath) {
             let _ = std::fs::remove_file(Path::new(&self.folder).join(id).join("alive"));
+        }
+        if self.has(Defect::KeepsDeleted) {
+            return Ok(Response::DeleteVolume(v1::DeleteVolumeResponse {}));
         }
         let known = self.state().volumes.get(id).cloned();
         let Some(v) = known else { return Ok(Response::DeleteVolume(v1::DeleteVolumeResponse {})) };

@@ -13,6 +13,7 @@ use std::time::Duration;
 use csi::{Call, Code, Method, Response, Status, v1};
 use io_csi::Answers;
 use prove_conformance::{Restart, Suite, SuiteOptions, SuiteReport};
+use rules_translate::Plugin;
 use tokio::sync::oneshot;
 
 /// A promise to break.
@@ -47,6 +48,10 @@ pub enum Defect {
     PublishesUnstaged,
     AttachesUnknownNode,
     DiesOfNegativePages,
+    NeedsItsContext,
+    CallsDisksByUrl,
+    KnowsFewParameters,
+    KeepsDeleted,
 }
 
 #[derive(Clone, Default)]
@@ -71,6 +76,8 @@ pub struct Evil {
     pub defect: Defect,
     pub folder: PathBuf,
     pub root: bool,
+    /// It says where its volumes are, by a label that no plugin knows.
+    pub placed: bool,
     state: Arc<Mutex<State>>,
 }
 
@@ -126,12 +133,26 @@ pub async fn judge(defect: Defect, only: &[&str]) -> SuiteReport {
     judge_until(defect, only, Duration::from_secs(3600)).await.0
 }
 
+/// The cases for a driver in the place of a plugin, with one defect.
+pub async fn judge_in_place_of(plugin: Plugin, defect: Defect, only: &[&str]) -> SuiteReport {
+    judge_as(Some(plugin), defect, only, Duration::from_secs(3600)).await.0
+}
+
 /// The same, interrupted after a while; also says how many volumes and snapshots are left.
 pub async fn judge_until(defect: Defect, only: &[&str], after: Duration) -> (SuiteReport, (usize, usize)) {
+    judge_as(None, defect, only, after).await
+}
+
+async fn judge_as(
+    in_place_of: Option<Plugin>,
+    defect: Defect,
+    only: &[&str],
+    after: Duration,
+) -> (SuiteReport, (usize, usize)) {
     let folder = tempfile::tempdir().unwrap();
     let root = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap()) == 0;
     let state = Arc::new(Mutex::new(State::default()));
-    let evil = Evil { defect, folder: folder.path().join("volumes"), root, state };
+    let evil = Evil { defect, folder: folder.path().join("volumes"), root, placed: in_place_of.is_none(), state };
     std::fs::create_dir_all(evil.folder.join("shared")).unwrap();
     let socket = folder.path().join("run/csi.sock");
     let running = Arc::new(tokio::sync::Mutex::new(start(&socket, &evil).await));
@@ -154,6 +175,7 @@ pub async fn judge_until(defect: Defect, only: &[&str], after: Duration) -> (Sui
     let options = SuiteOptions {
         staging_dir: folder.path().join("staging"),
         target_dir: folder.path().join("target"),
+        in_place_of,
         restart: Some(restart),
         mutable_parameters: [("speed".to_string(), "1".to_string())].into(),
         size: 1 << 20,
@@ -164,7 +186,7 @@ pub async fn judge_until(defect: Defect, only: &[&str], after: Duration) -> (Sui
         ..SuiteOptions::new(socket.to_str().unwrap())
     };
     let suite = Suite::meet(options).await.unwrap();
-    let cases = prove_conformance::cases::all();
+    let cases = in_place_of.map_or_else(prove_conformance::cases::all, prove_conformance::cases::in_tree::of);
     let report = prove_conformance::run(Arc::new(suite), &cases, tokio::time::sleep(after), |_| {}).await;
     stop(running.lock().await.take()).await;
     let state = evil.state();

@@ -66,6 +66,9 @@ impl Evil {
         if !matches!(capability.access_type, Some(AccessType::Mount(_))) {
             return no(Code::AlreadyExists, "only files are offered");
         }
+        if self.has(Defect::NeedsItsContext) && !r.volume_context.contains_key("shelf") {
+            return no(Code::InvalidArgument, "the shelf is not told");
+        }
         v.staged.insert(r.staging_target_path.clone(), capability.clone());
         Ok(Response::NodeStageVolume(v1::NodeStageVolumeResponse {}))
     }

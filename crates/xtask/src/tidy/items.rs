@@ -24,7 +24,7 @@ pub const ALL: [Items; 6] = [
     Items { prefix: "AD", numbers: 1..=51, documents: &["docs/controllers/attachdetach.md"], told_alone: &[35] },
     Items { prefix: "EX", numbers: 1..=21, documents: &["docs/controllers/growing.md"], told_alone: &[] },
     Items { prefix: "SC", numbers: 1..=21, documents: &["docs/controllers/scheduling.md"], told_alone: &[20] },
-    Items { prefix: "S4", numbers: 1..=50, documents: &["docs/migration.md"], told_alone: &[4, 7, 47, 49] },
+    Items { prefix: "S4", numbers: 1..=50, documents: &["docs/migration.md"], told_alone: &[4, 7, 49] },
 ];
 
 impl Items {
