@@ -188,6 +188,19 @@ fn to_in_tree(volume: &PersistentVolume) -> Option<Translated<PersistentVolume>>
     the_same(volume_to_in_tree(volume), volume_to_in_tree(volume), volume_into_in_tree(volume.clone()))
 }
 
+/// With something in the fields that no recorded case has.
+fn full(mut volume: PersistentVolume) -> PersistentVolume {
+    let spec = &mut volume.spec;
+    spec.mount_options.push("noatime".into());
+    spec.storage_class_name.push_str("class");
+    spec.persistent_volume_reclaim_policy.push_str("Retain");
+    spec.volume_attributes_class_name.get_or_insert_with(|| "gold".into());
+    spec.capacity.entry("storage".into()).or_insert_with(|| api::Quantity("1Gi".into()));
+    volume.status.reason.push_str("because");
+    volume.metadata.finalizers.push("kubernetes.io/pv-protection".into());
+    volume
+}
+
 /// What a translation leaves alone.
 fn kept(volume: &PersistentVolume) -> impl PartialEq + std::fmt::Debug + use<> {
     let (meta, spec) = (&volume.metadata, &volume.spec);
@@ -199,6 +212,7 @@ fn kept(volume: &PersistentVolume) -> impl PartialEq + std::fmt::Debug + use<> {
 #[test]
 fn volumes_of_plugins() {
     fuzz("volumes of plugins", &["pv_to_csi"], |_, volume: PersistentVolume| {
+        let volume = full(volume);
         let before = volume.clone();
         let _ = (as_csi(&volume), plugin_of(&volume));
         let seen = to_csi(&volume);
@@ -233,6 +247,7 @@ fn volumes_of_plugins() {
 #[test]
 fn volumes_of_drivers() {
     fuzz("volumes of drivers", &["pv_to_in_tree"], |_, volume: PersistentVolume| {
+        let volume = full(volume);
         let before = volume.clone();
         let seen = to_in_tree(&volume);
         let _ = inline_to_in_tree("v", &volume);
