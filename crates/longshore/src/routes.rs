@@ -19,6 +19,9 @@ use crate::sidecar::http;
 use crate::stats::VolumeStats;
 use crate::status;
 
+/// Where requests are counted.
+pub const COUNTS: &str = "/longshore/v1/counts";
+
 /// How a text of metrics ends.
 const END: &str = "# EOF\n";
 
@@ -37,10 +40,7 @@ pub fn router(manager: Arc<OnceLock<Arc<Manager>>>) -> Router {
     Router::new()
         .route(explain::PATH, get(move |about: Query<About>| async move { explained(manager.get(), &about).await }))
         .route(status::PATH, get(move || async move { axum::Json(showing.get().map(|one| status::report(one))) }))
-        .route(
-            "/longshore/v1/counts",
-            get(move || async move { counting.get().map(|manager| counts(manager)).unwrap_or_default() }),
-        )
+        .route(COUNTS, get(move || async move { counting.get().map(|manager| counts(manager)).unwrap_or_default() }))
         .route("/longshore/v1/healthz", get(move || async move { health(well.get()) }))
 }
 
@@ -100,7 +100,7 @@ async fn explained(manager: Option<&Arc<Manager>>, about: &About) -> Response {
 }
 
 /// Requests made so far, one a line: what a volume's life costs can be read off two of these.
-fn counts(manager: &Manager) -> String {
+pub fn counts(manager: &Manager) -> String {
     let mut text = String::new();
     for ((verb, kind, subresource), count) in manager.kube().counts().all() {
         let slash = if subresource.is_empty() { "" } else { "/" };

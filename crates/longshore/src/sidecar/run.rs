@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use super::controllers::Capacities;
 use super::settings::Settings;
 use super::{Role, controllers, driver, http, liveness, registrar};
+use crate::routes;
 
 /// What the parts of a process share.
 pub struct Shared {
@@ -152,9 +153,12 @@ async fn serve_http(shared: &Arc<Shared>) -> Result<()> {
     let settings = &shared.settings;
     let health = health_route(shared);
     if let Some(given) = &settings.http {
-        let counted = shared.clone();
-        let mut routes =
-            Router::new().route(&given.metrics_path, get(move || async move { http::metrics(counted.count()) }));
+        let (counted, asked) = (shared.clone(), shared.clone());
+        let counts =
+            move || async move { asked.manager.get().map(|manager| routes::counts(manager)).unwrap_or_default() };
+        let mut routes = Router::new()
+            .route(&given.metrics_path, get(move || async move { http::metrics(counted.count()) }))
+            .route(routes::COUNTS, get(counts));
         if given.health {
             routes = routes.merge(health.clone());
             if settings.election.is_some() {

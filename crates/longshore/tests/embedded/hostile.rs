@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::objects::{self, claim};
-use crate::world::{ATTACHMENTS, CONTENTS, DRIVER, NODE, VOLUMES, World};
+use crate::world::{ATTACHMENTS, CONTENTS, DRIVER, NODE, VOLUMES, World, pod};
 use crate::{backend, life};
 
 const STRANGER: &str = "stranger.example.com";
@@ -20,7 +20,7 @@ fn wanted(world: &World, name: &str, handle: &str, node: &str, more: &str) {
     world
         .api
         .apply(&claim(place, name, "").replace(&format!("  storageClassName: {place}"), &bound).replace("16Mi", "1Gi"));
-    world.api.apply(&life::pod(place, name, node, &[name], "sleep 1000"));
+    world.api.apply(&pod(place, name, node, &[name], "sleep 1000"));
 }
 
 /// Waits until an attachment of the volume says what is wrong.

@@ -6,28 +6,10 @@ use std::time::Duration;
 use csi::{Call, Response, v1};
 use io_csi::CsiClient;
 use prove_cluster::eventually;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::world::{ATTACHMENTS, CONTENTS, DRIVER, NODE, VOLUMES, World, is_root};
+use crate::world::{ATTACHMENTS, CONTENTS, DRIVER, NODE, VOLUMES, World, is_root, pod};
 use crate::{backend, objects};
-
-/// A pod on a node, with claims mounted at `/NAME`, that runs a command once.
-pub fn pod(place: &str, name: &str, node: &str, claims: &[&str], command: &str) -> String {
-    let mounts = claims.iter().map(|claim| json!({"name": claim, "mountPath": format!("/{claim}")}));
-    let volumes = claims.iter().map(|claim| json!({"name": claim, "persistentVolumeClaim": {"claimName": claim}}));
-    json!({
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": place},
-        "spec": {
-            "nodeName": node, "restartPolicy": "Never", "terminationGracePeriodSeconds": 1,
-            "containers": [{
-                "name": "main", "image": "host", "command": ["sh", "-c", command],
-                "volumeMounts": mounts.collect::<Value>(),
-            }],
-            "volumes": volumes.collect::<Value>(),
-        },
-    })
-    .to_string()
-}
 
 pub fn wait_phase(world: &World, name: &str, phase: &str) {
     world.wait(&format!("pod {name} to be {phase}"), &world.path("pods"), |pods| {

@@ -14,6 +14,7 @@ mod objects;
 
 mod apart;
 mod client;
+mod cost;
 mod hostile;
 mod life;
 mod own_driver;

@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use prove_cluster::eventually;
 
-use crate::life::pod;
 use crate::objects;
-use crate::world::{ATTACHMENTS, CSI_NODES, NODE, World, is_root, start_program};
+use crate::world::{ATTACHMENTS, CSI_NODES, NODE, World, is_root, pod, start_program};
 
 const TINY: &str = "tiny.csi.example";
 

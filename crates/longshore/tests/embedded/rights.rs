@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::objects;
-use crate::world::{ATTACHMENTS, DRIVER, NODE, VOLUMES, World};
+use crate::world::{ATTACHMENTS, DRIVER, NODE, VOLUMES, World, pod};
 use crate::{backend, life};
 
 /// A value that must never be seen anywhere but in its Secret, and the same as a Secret's data has it.
@@ -91,7 +91,7 @@ fn fail(world: &World) {
     let claim = objects::claim(place, "unknown", "").replace("16Mi", "1Gi");
     let bound = "storageClassName: elsewhere\n  volumeName: unknown";
     world.api.apply(&claim.replace(&format!("storageClassName: {place}"), bound));
-    world.api.apply(&life::pod(place, "unknown", NODE, &["unknown"], "sleep 1000"));
+    world.api.apply(&pod(place, "unknown", NODE, &["unknown"], "sleep 1000"));
     world.wait("the attachment to say what is wrong", ATTACHMENTS, |all| {
         all.iter().any(|one| one["status"]["attachError"]["message"].to_string().contains("no such volume"))
     });
@@ -126,7 +126,7 @@ fn every_role_has_the_rights_it_uses_and_no_others() {
     fail(&world);
 
     world.api.apply(&objects::claim(place, "data", ""));
-    world.api.apply(&life::pod(place, "user", NODE, &["data"], "sleep 1000"));
+    world.api.apply(&pod(place, "user", NODE, &["data"], "sleep 1000"));
     world.wait("the volume to be attached", ATTACHMENTS, |all| all.iter().any(|one| one["status"]["attached"] == true));
     let taken = life::snapshot(&world, "moment", "data");
     let sources = [("restored", "VolumeSnapshot/moment"), ("clone", "PersistentVolumeClaim/data")];

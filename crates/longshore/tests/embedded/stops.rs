@@ -13,9 +13,9 @@ use io_csi::{Answers, CsiClient};
 use prove_cluster::{PeerProcess, eventually};
 use serde_json::json;
 
-use crate::life::{pod, wait_phase};
+use crate::life::wait_phase;
 use crate::objects;
-use crate::world::{CSI_NODES, DRIVER, NODE, World, is_root, start};
+use crate::world::{CSI_NODES, DRIVER, NODE, World, is_root, pod, start};
 
 /// Every call that changes something in the life of a volume that stays as large as it is.
 const CALLS: [Method; 8] = [

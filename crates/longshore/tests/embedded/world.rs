@@ -1,10 +1,11 @@
 //! A cluster of one machine, a driver and its sidecars, each a process of its own.
 
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use prove_cluster::{PeerProcess, Scratch, eventually};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::{backend, objects};
@@ -23,8 +24,10 @@ pub struct World {
     sidecars: Vec<PeerProcess>,
     /// The driver, where it is a process of its own.
     driver: Option<PeerProcess>,
-    up: PeerProcess,
+    /// `longshore up`, or the API server, where that is a process of ours.
+    up: Option<PeerProcess>,
     pub api: Client,
+    kubeconfig: PathBuf,
     pub scratch: Scratch,
     /// The namespace, class and snapshot class of this test.
     pub place: &'static str,
@@ -55,29 +58,54 @@ impl World {
         let scratch = Scratch::new(place).unwrap();
         let mut server = start("apiserver", &["apiserver", "--listen=127.0.0.1:0"], scratch.path());
         until_said(&mut server, "The API server is at");
-        let api = Client::new(&scratch.path().join("d/kubeconfig"));
-        let mut world = World { sidecars: Vec::new(), driver: None, up: server, api, scratch, place, pod: None };
-        let kubeconfig = format!("--kubeconfig={}", world.kubeconfig().display());
+        let kubeconfig = scratch.path().join("d/kubeconfig");
+        let mut world = World::of(place, scratch, kubeconfig, Some(server));
         let address = format!("--csi-address={}", world.socket().display());
+        world.start_parts(controllers, node, &[&address]);
+        world
+    }
+
+    /// Controllers, node agent, driver and its sidecars on an API server that is there; the first two and the last say at
+    /// these addresses what they count.
+    #[allow(dead_code, reason = "the tests without other programs have no such server")]
+    pub fn on(place: &'static str, kubeconfig: &Path, [controllers, node, sidecar]: [&str; 3]) -> World {
+        let mut world = World::of(place, Scratch::new(place).unwrap(), kubeconfig.into(), None);
+        world.start_parts(controllers, node, &[]);
+        let endpoint = format!("--http-endpoint={sidecar}");
+        world.sidecar("provisioner,attacher,resizer", kubeconfig, &["--v=5", &endpoint]);
+        eventually("the sidecar to listen", PATIENCE, || {
+            TcpStream::connect(sidecar).map(drop).map_err(|error| error.to_string())
+        })
+        .unwrap();
+        world
+    }
+
+    fn of(place: &'static str, scratch: Scratch, kubeconfig: PathBuf, up: Option<PeerProcess>) -> World {
+        let api = Client::new(&kubeconfig);
+        World { sidecars: Vec::new(), driver: None, up, api, kubeconfig, scratch, place, pod: None }
+    }
+
+    /// Controllers with these flags, node agent and driver; returns once the driver is registered.
+    fn start_parts(&mut self, controllers: &str, node: &str, flags: &[&str]) {
+        let kubeconfig = format!("--kubeconfig={}", self.kubeconfig.display());
         let endpoint = format!("--http-endpoint={controllers}");
-        let flags = ["controllers", "-vv", &kubeconfig, &address, &endpoint];
-        let mut controllers = start("controllers", &flags, world.scratch.path());
+        let flags = [&["controllers", "-vv", &kubeconfig, &endpoint], flags].concat();
+        let mut controllers = start("controllers", &flags, self.scratch.path());
         let endpoint = format!("--http-endpoint={node}");
         let flags = ["node", "-vv", "--node-name=here", &kubeconfig, &endpoint];
-        let mut agent = start("node", &flags, world.scratch.path());
+        let mut agent = start("node", &flags, self.scratch.path());
         until_said(&mut controllers, "controllers: binding, attachdetach, scheduler");
         until_said(&mut agent, "drivers register in");
-        world.driver = Some(start("driver", &["driver", "--node-id=here"], world.scratch.path()));
-        world.sidecars.extend([controllers, agent]);
-        world.wait("the node to be ready", "/api/v1/nodes", |nodes| {
+        self.driver = Some(start("driver", &["driver", "--node-id=here"], self.scratch.path()));
+        self.sidecars.extend([controllers, agent]);
+        self.wait("the node to be ready", "/api/v1/nodes", |nodes| {
             let ready = |condition: &Value| condition["type"] == "Ready" && condition["status"] == "True";
             nodes.iter().any(|node| node["status"]["conditions"].as_array().is_some_and(|all| all.iter().any(ready)))
         });
         // The last thing that registration writes: the Node is annotated before it.
-        world.wait("the driver to be registered", CSI_NODES, |nodes| {
+        self.wait("the driver to be registered", CSI_NODES, |nodes| {
             nodes.iter().any(|node| node["spec"]["drivers"].to_string().contains(DRIVER))
         });
-        world
     }
 
     /// `longshore up` without some of its parts.
@@ -88,8 +116,8 @@ impl World {
         up.extend(without.iter().flat_map(|part| ["--without", part]));
         let mut up = start("up", &up, scratch.path());
         until_said(&mut up, "Longshore is up");
-        let api = Client::new(&scratch.path().join("d/kubeconfig"));
-        World { sidecars: Vec::new(), driver: None, up, api, scratch, place, pod: None }
+        let kubeconfig = scratch.path().join("d/kubeconfig");
+        World::of(place, scratch, kubeconfig, Some(up))
     }
 
     /// The process number of the driver.
@@ -103,7 +131,7 @@ impl World {
     }
 
     pub fn kubeconfig(&self) -> PathBuf {
-        self.scratch.path().join("d/kubeconfig")
+        self.kubeconfig.clone()
     }
 
     pub fn socket(&self) -> PathBuf {
@@ -227,7 +255,7 @@ impl World {
 
     /// For a failure: the last words of everybody.
     pub fn told(&self) -> String {
-        let all = self.sidecars.iter().chain(&self.driver).chain([&self.up]);
+        let all = self.sidecars.iter().chain(&self.driver).chain(&self.up);
         all.map(|one| format!("--- {}\n{}\n", one.name(), one.log_tail())).collect()
     }
 }
@@ -236,7 +264,7 @@ impl Drop for World {
     fn drop(&mut self) {
         self.sidecars.clear();
         self.driver = None;
-        let _ = self.up.kill();
+        self.up = None;
         // After a failure: what pods left running, mounted or attached.
         for process in self.strays() {
             let _ = std::process::Command::new("kill").args(["-9", &process]).status();
@@ -281,6 +309,25 @@ pub fn start_program(
     let program = [program.display().to_string()];
     let line = [environment, &program, words].concat();
     PeerProcess::start(name, Path::new("env"), &line, directory).unwrap()
+}
+
+/// A pod on a node, with claims mounted at `/NAME`, that runs a command once.
+pub fn pod(place: &str, name: &str, node: &str, claims: &[&str], command: &str) -> String {
+    let mounts = claims.iter().map(|claim| json!({"name": claim, "mountPath": format!("/{claim}")}));
+    let volumes = claims.iter().map(|claim| json!({"name": claim, "persistentVolumeClaim": {"claimName": claim}}));
+    json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": place},
+        "spec": {
+            "nodeName": node, "restartPolicy": "Never", "terminationGracePeriodSeconds": 1,
+            "automountServiceAccountToken": false,
+            "containers": [{
+                "name": "main", "image": "host", "command": ["sh", "-c", command],
+                "volumeMounts": mounts.collect::<Value>(),
+            }],
+            "volumes": volumes.collect::<Value>(),
+        },
+    })
+    .to_string()
 }
 
 pub fn is_root() -> bool {

@@ -4,9 +4,10 @@
 //! The tests share one control plane and take turns on it, because a driver's name can be served only once.
 
 mod as_pod;
-mod backend;
+pub mod backend;
 mod chart;
 mod controllers;
+mod cost;
 mod deploy;
 mod handover;
 mod hostile;
@@ -14,7 +15,7 @@ mod in_tree;
 mod life;
 mod metrics;
 mod node;
-mod objects;
+pub mod objects;
 mod plane;
 mod rights;
 mod scene;

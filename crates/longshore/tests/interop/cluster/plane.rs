@@ -71,11 +71,7 @@ impl Plane {
             ..Options::default()
         };
         let control = ControlPlane::start(options).unwrap();
-        control.apply(&objects::definitions()).unwrap();
-        for (_, plural, version, _) in objects::KINDS {
-            let name = format!("crd/{plural}.{}", version.split('/').next().unwrap());
-            control.kubectl(&["wait", "--for=condition=Established", &name, "--timeout=60s"]).unwrap();
-        }
+        define(&control);
         control.apply(objects::NODE).unwrap();
         // There is no kubelet to say that the node is ready.
         control.kubectl(&["taint", "node", "n1", "node.kubernetes.io/not-ready-"]).unwrap();
@@ -90,6 +86,15 @@ impl Plane {
     /// The file with the requests of service accounts.
     pub fn audit(&self) -> PathBuf {
         audit(&self.control)
+    }
+}
+
+/// The kinds that are not Kubernetes' own are served from now on.
+pub fn define(control: &ControlPlane) {
+    control.apply(&objects::definitions()).unwrap();
+    for (_, plural, version, _) in objects::KINDS {
+        let name = format!("crd/{plural}.{}", version.split('/').next().unwrap());
+        control.kubectl(&["wait", "--for=condition=Established", &name, "--timeout=60s"]).unwrap();
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use prove_cluster::{ControlPlane, Options, PeerProcess, Scratch, peer};
 
 use super::objects;
-use super::plane::audit_flags;
+use super::plane::{audit_flags, define};
 use crate::stand::Stand;
 
 /// How long a state may take.
@@ -63,11 +63,7 @@ impl Scene {
             ..Options::default()
         };
         let control = ControlPlane::start(options).unwrap();
-        control.apply(&objects::definitions()).unwrap();
-        for (_, plural, version, _) in objects::KINDS {
-            let name = format!("crd/{plural}.{}", version.split('/').next().unwrap());
-            control.kubectl(&["wait", "--for=condition=Established", &name, "--timeout=60s"]).unwrap();
-        }
+        define(&control);
         control.apply(&(objects::place(PLACE, DRIVER, &[]) + CSI_DRIVER)).unwrap();
         let (stand, sidecars) = (Stand::go(), Vec::new());
         Scene { agent: None, registrar: None, sidecars, control, stand, _policy: policy, lives: 0 }
