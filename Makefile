@@ -69,8 +69,7 @@ chart: ## Pack the Helm chart
 
 .PHONY: test
 test: toolchain kubectl filesystem-tools ## Run every test
-	@cargo test --workspace --locked --no-run
-	cargo test --workspace --locked --quiet
+	@bash tools/test.sh
 
 .PHONY: peers
 peers: ## Build the real programs to test against, once (PEERS="etcd csi-sanity" builds only those)
