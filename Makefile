@@ -19,7 +19,7 @@ export LONGSHORE_PEERS ?= $(HOME)/.cache/longshore/peers
 PEERS ?=
 # The images that tests look into.
 export LONGSHORE_IMAGES ?= $(CARGO_TARGET_DIR)/images-quick
-INTEROP_FEATURES := prove-cluster/interop,longshore/interop,io-kube/interop,rules-translate/interop,tiny-driver/interop
+INTEROP_FEATURES := prove-cluster/interop,longshore/interop,tiny-driver/interop
 # Tests with a target of their own.
 OTHER_FEATURES := xtask/interop,prove-cluster/kubelet,longshore/e2e
 INTEROP_TESTS := --test control_plane --test peers --test interop --test sanity --test wire

@@ -20,3 +20,4 @@ mod flags;
 mod go_suite;
 mod our_suite;
 mod stand;
+mod translations;
