@@ -119,8 +119,11 @@ impl Cache {
     pub fn fold(&mut self, fold: Fold) -> Option<Change> {
         match fold {
             Fold::Set(object) => {
-                let seen = self.seen.get(&object.kind()).copied().unwrap_or(0);
-                if object.meta().version() <= seen { None } else { self.put(object) }
+                if object.meta().version() <= self.seen(object.kind()) {
+                    None
+                } else {
+                    self.put(object)
+                }
             }
             Fold::Gone { kind, key, uid } => {
                 let held = self.held(kind, &key).filter(|held| held.meta().uid == uid)?;
@@ -253,6 +256,11 @@ impl Cache {
     #[cfg(debug_assertions)]
     pub fn looked_at(&self) -> usize {
         self.reads.counted()
+    }
+
+    /// The newest version that the watch of a kind has delivered: the cache shows of it all that was written up to there.
+    pub fn seen(&self, kind: Kind) -> u64 {
+        self.seen.get(&kind).copied().unwrap_or(0)
     }
 
     /// Kinds whose first list has arrived.

@@ -11,8 +11,8 @@ use tokio::sync::Semaphore;
 use crate::batch::AnnotationBatcher;
 use crate::concurrency::ConcurrencyLimit;
 use crate::error::{ConfigError, ConnectError, TransportError, chain};
-use crate::live_list::LiveLists;
 use crate::negotiation::Negotiated;
+use crate::past::Past;
 use crate::throttle::Throttle;
 use crate::transport::Client;
 use crate::{RequestCounts, proxy};
@@ -32,7 +32,7 @@ pub struct Kube {
     pub(crate) limit: Option<Arc<ConcurrencyLimit>>,
     /// Collects annotation patches, so that one request carries many.
     pub(crate) batcher: Arc<AnnotationBatcher>,
-    pub(crate) live_lists: LiveLists,
+    pub(crate) past: Past,
     /// One permit: long lists are read one after the other.
     pub(crate) lists: Arc<Semaphore>,
 }
@@ -126,7 +126,7 @@ impl Kube {
             throttle: None,
             limit: None,
             batcher: Arc::default(),
-            live_lists: LiveLists::default(),
+            past: Past::default(),
             lists,
         }
     }

@@ -157,6 +157,7 @@ impl Kube {
                     Ok(object) => objects.push(object),
                     Err(unreadable) => {
                         warn(kind, &unreadable);
+                        self.doubt(kind);
                         all_named &= unreadable.key.is_some();
                         before.extend(unreadable.key);
                     }
@@ -204,6 +205,17 @@ impl Kube {
                     items.clear();
                     next.clear();
                 }
+            }
+        }
+    }
+
+    /// The version of a list of a kind, which takes one object.
+    pub(crate) async fn list_version(&self, kind: Kind) -> Result<String, RequestError> {
+        match self.page(kind, &Scope::default(), "", 1).await {
+            Ok(page) => Ok(page.metadata.resource_version),
+            Err(End::Failed(error)) => Err(error),
+            Err(End::NotServed | End::Relist | End::Closed | End::ReceiverDropped) => {
+                Err(RequestError::NotServed(kind))
             }
         }
     }
@@ -256,6 +268,9 @@ impl Kube {
                     Ok(None) => break,
                     Err(error) => Err(error),
                 };
+                if let Ok(ServerEvent::Applied(Err(_)) | ServerEvent::Deleted(Err(_))) = &event {
+                    self.doubt(kind);
+                }
                 let delivered = match event {
                     Ok(event) => deliver(kind, event, version, events).await,
                     Err(reason) => Err(undecodable_watch(kind, reason)),

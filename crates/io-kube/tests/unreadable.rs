@@ -55,6 +55,7 @@ impl IntoResponse for Answer {
 
 /// A cache that follows a server which answers each request with the next of these, and is silent afterwards.
 struct Follower {
+    kube: Kube,
     cache: Cache,
     events: mpsc::Receiver<WatchEvent>,
 }
@@ -73,8 +74,9 @@ impl Follower {
             }
         });
         let (send, events) = mpsc::channel(16);
-        tokio::spawn(Kube::in_process(router).watch(kind, send));
-        Follower { cache: Cache::default(), events }
+        let kube = Kube::in_process(router);
+        tokio::spawn(kube.clone().watch(kind, send));
+        Follower { kube, cache: Cache::default(), events }
     }
 
     /// Takes this many events.
@@ -129,6 +131,9 @@ async fn a_change_that_cannot_be_understood_leaves_what_was_known_and_stops_no_o
     assert_eq!(follower.known(Kind::StorageClass), ["a@1", "b@12"]);
     let known = follower.cache.class(&ObjectKey::cluster("a")).unwrap();
     assert_eq!(known.provisioner, "p");
+    // The cache shows an old class from now on, so no version certifies it: the server is not even asked.
+    assert!(follower.kube.is_doubted(Kind::StorageClass));
+    assert_eq!(follower.kube.version(Kind::StorageClass).await, None);
 }
 
 #[tokio::test]

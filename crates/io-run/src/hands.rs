@@ -11,11 +11,11 @@ use csi::{Call, Code, Status};
 use io_host::Workers;
 use io_kube::Kube;
 
-use crate::Hands;
 use crate::drivers::Drivers;
 use crate::machine::{self, OpFailure};
 use crate::plugins::{self, InTreePlugin};
 use crate::secret_poll::SecretPoll;
+use crate::{Hands, Looks};
 
 /// The hands of one controller. All of a process share drivers, machine and Secrets.
 pub struct SharedHands {
@@ -29,6 +29,8 @@ pub struct SharedHands {
     pub machine: Option<Workers>,
     /// Hears of Secrets that are missing or wrong.
     pub secrets: Arc<SecretPoll>,
+    /// Reads past the cache.
+    pub looks: Arc<Looks>,
 }
 
 impl Hands for SharedHands {
@@ -36,7 +38,7 @@ impl Hands for SharedHands {
         Box::pin(async move {
             match effect {
                 Effect::Read(target) => {
-                    let got = self.kube.read(&target).await;
+                    let got = self.looks.read(&self.kube, &target).await;
                     if target.kind == Kind::Secret {
                         self.secrets.read(&target.key, &got);
                     }

@@ -31,7 +31,7 @@ pub use controller::{Controller, Hands, Observer, Parts};
 pub use drivers::{CallCounts, DriverLine, Drivers};
 pub use events::Events;
 pub use hands::SharedHands;
-pub use manager::{Addition, Leadership, Manager};
+pub use manager::{Addition, Leadership, Looks, Manager};
 pub use metrics::{Acted, CallLabels, Metrics};
 pub use panics::Panics;
 pub use plugins::{Done, InTreePlugin};

@@ -2,6 +2,7 @@
 
 mod add;
 mod lead;
+mod looks;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,6 +16,7 @@ use tokio::task::{AbortHandle, JoinHandle};
 
 pub use add::Addition;
 pub use lead::Leadership;
+pub use looks::Looks;
 
 use crate::watch_set::WatchSet;
 use crate::{Clock, Controller, Drivers, Events, Explanation, Metrics, Panics, SecretPoll, SharedCache, SharedHands};
@@ -48,6 +50,7 @@ pub struct Manager {
     secrets: Arc<SecretPoll>,
     panics: Arc<Panics>,
     watches: Arc<Watches>,
+    looks: Arc<Looks>,
     groups: Arc<Mutex<BTreeMap<String, Group>>>,
     polling: AbortHandle,
 }
@@ -106,6 +109,7 @@ impl Manager {
         let secrets = Arc::new(SecretPoll::new(clock.clone()));
         let groups = Arc::<Mutex<BTreeMap<String, Group>>>::default();
         let watches = Watches::start(&cache);
+        let looks = Looks::new(&cache, &watches);
         let again = groups.clone();
         let start_over = move || all(&again).iter().for_each(|controller| controller.start_over());
         let polling = tokio::spawn(secrets.clone().run(kube.clone(), start_over)).abort_handle();
@@ -115,6 +119,7 @@ impl Manager {
             timeout: CALL_DEADLINE,
             machine: None,
             secrets: secrets.clone(),
+            looks: looks.clone(),
         };
         Arc::new(Manager {
             events: Events::start(Arc::new(hands)),
@@ -128,6 +133,7 @@ impl Manager {
             drivers,
             secrets,
             watches,
+            looks,
             groups,
             polling,
         })

@@ -38,6 +38,11 @@ impl WatchSet {
         self.listed.insert(kind);
     }
 
+    /// Whether all objects of a kind are watched, and have been listed.
+    pub fn is_whole(&self, kind: Kind) -> bool {
+        self.listed.contains(&kind) && self.needed.get(&kind) == Some(&Scope::default())
+    }
+
     /// Whether all of these kinds have been listed within their present scopes.
     pub fn all_listed(&self, kinds: &BTreeSet<Kind>) -> bool {
         kinds.is_subset(&self.listed)
@@ -81,7 +86,12 @@ mod tests {
         assert!(!set.all_listed(&leases));
         set.listed(Kind::Lease);
         assert!(set.all_listed(&leases));
+        assert!(!set.is_whole(Kind::Lease), "others may exist");
         set.need(Kind::Lease, named("n", "b"));
         assert!(!set.all_listed(&leases));
+        set.need(Kind::Lease, Scope::default());
+        assert!(!set.is_whole(Kind::Lease));
+        set.listed(Kind::Lease);
+        assert!(set.is_whole(Kind::Lease));
     }
 }

@@ -100,6 +100,7 @@ fn ending(how: How, actor: &str, note: &str) -> String {
         How::Denied(denial, true) => format!("{note}, but the API server answers {denial:?}"),
         How::Unread(true) => "the API server forbids it".into(),
         How::Unread(false) => "the API server does not answer".into(),
+        How::Cached => format!("{note}, by the cache"),
         How::OpRefused => "the machine refuses".into(),
         How::OpUnknown(false) => "the machine does not answer".into(),
         How::OpUnknown(true) => format!("{note}, but the machine does not say so"),

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::hash::Hash;
 use std::sync::{Arc, OnceLock};
 
-use api::{Kind, ObjectKey};
+use api::{Kind, Object, ObjectKey, ObjectRef};
 use control::{Action, Cache, Change, Decision, Effect, Engine, Fold, Outcome, Permission, Rules, Timestamp, Why};
 
 use crate::canon::{Canon, Piece};
@@ -58,7 +58,12 @@ pub(crate) trait Member: Send + Sync {
     /// What has been begun and not answered.
     fn held(&self) -> usize;
     fn held_intent(&self, at: usize) -> &Arc<Intent>;
-    fn begin(&mut self, at: usize);
+    /// Begins it; `asked` is the version that the kind it reads has.
+    fn begin(&mut self, at: usize, asked: u64);
+    /// The version at which something that was begun was asked for.
+    fn asked(&self, at: usize) -> u64;
+    /// What its cache has of an object.
+    fn cached(&self, target: &ObjectRef) -> Option<Object>;
     /// The answer to something begun; `held` is the object it carries.
     fn finish(&mut self, at: usize, outcome: &Outcome, held: Option<&Arc<Held>>);
     /// The event would tell nothing new.
@@ -91,8 +96,8 @@ pub(crate) struct Instance<R: Rules> {
     pieces: Arc<BTreeMap<(Kind, ObjectKey), Arc<Held>>>,
     /// What could be begun now, by key: the engine takes the first that is due, exploration takes any.
     ready: Vec<Ready<R>>,
-    /// What is under way, by key.
-    held: Vec<(R::Key, Arc<Intent>)>,
+    /// What is under way, by key, and at which version it was asked for.
+    held: Vec<(R::Key, Arc<Intent>, u64)>,
     /// Worked out when somebody asks.
     piece: OnceLock<Piece>,
 }
@@ -241,16 +246,24 @@ impl<R: Rules> Member for Instance<R> {
         &self.held[at].1
     }
 
-    fn begin(&mut self, at: usize) {
+    fn begin(&mut self, at: usize, asked: u64) {
         let Ready { key, action, why, intent } = self.ready.remove(at);
         self.engine().begin(&key, action, why);
-        let at = self.held.partition_point(|(other, _)| *other < key);
-        self.held.insert(at, (key, intent));
+        let at = self.held.partition_point(|(other, ..)| *other < key);
+        self.held.insert(at, (key, intent, asked));
         self.piece = OnceLock::new();
     }
 
+    fn asked(&self, at: usize) -> u64 {
+        self.held[at].2
+    }
+
+    fn cached(&self, target: &ObjectRef) -> Option<Object> {
+        self.cache.get(target.kind, &target.key)
+    }
+
     fn finish(&mut self, at: usize, outcome: &Outcome, held: Option<&Arc<Held>>) {
-        let (key, _) = self.held.remove(at);
+        let (key, ..) = self.held.remove(at);
         if let Some(fold) = self.engine.fold(&key, outcome) {
             self.fold(fold, held);
         }

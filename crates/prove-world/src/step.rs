@@ -53,6 +53,8 @@ pub(crate) enum How {
     Denied(Denial, bool),
     /// The API server's answer to a read: no, or none.
     Unread(bool),
+    /// The cache answers a read, once it shows all that there was when it was asked for.
+    Cached,
     /// The machine did not do it and says so.
     OpRefused,
     /// The machine does not say whether it did it.
@@ -207,6 +209,9 @@ impl World {
             moves.extend(budget.map(|budget| Move { calm: how == How::Done, ..Move::trouble(step, budget) }));
         };
         push(How::Done, Some(budget));
+        if held && self.cached(usize::from(member), usize::from(at)).is_some() {
+            push(How::Cached, Some(budget));
+        }
         match effect {
             Effect::Read(_) | Effect::List { .. } | Effect::Token(_) => {
                 for denied in [false, true] {

@@ -37,7 +37,12 @@ impl Stepped {
             let actor = self.world.members[member].name();
             self.violation = laws::check_decision(&self.world, actor, &intent.effect);
         }
-        self.world.edit(member, |member| member.begin(at));
+        laws::note_question(&mut self.world, &intent.effect);
+        let asked = match &intent.effect {
+            Effect::Read(target) => self.world.cluster.version(target.kind),
+            _ => 0,
+        };
+        self.world.edit(member, |member| member.begin(at, asked));
         let same = |i: &usize| Arc::ptr_eq(self.world.members[member].held_intent(*i), &intent);
         (0..self.world.members[member].held()).find(same).unwrap_or(0)
     }
@@ -83,6 +88,11 @@ impl Stepped {
                 if is_called_impossible(how, &intent.effect, in_use) {
                     Arc::make_mut(&mut self.world.truth).impossible = true;
                 }
+                self.world.edit(member, |member| member.finish(at, &outcome, None));
+            }
+            How::Cached => {
+                let outcome = self.world.cached(member, at).unwrap_or_else(lost);
+                self.note = note(&outcome);
                 self.world.edit(member, |member| member.finish(at, &outcome, None));
             }
             How::Late => {

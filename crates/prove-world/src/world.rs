@@ -66,6 +66,10 @@ pub struct World {
     pub(crate) unannounced: u16,
     /// Pods, by uid, that were put on a node when their claim was being deleted or gone: they do not hold it.
     pub(crate) unheld: BTreeSet<String>,
+    /// Volumes, by handle, that the user had kept when they were last asked for, past the cache, to be deleted.
+    pub(crate) kept: BTreeSet<String>,
+    /// A look that began before somebody asked serves him too: for tests of the laws.
+    pub(crate) hasty: bool,
     /// Trouble still to come.
     pub(crate) budget: Budget,
 }
@@ -109,8 +113,15 @@ impl World {
     /// A world in which nothing has happened yet.
     pub(crate) fn of(cluster: Cluster, truth: Arc<Truth>, members: Vec<Arc<dyn Member>>) -> World {
         let (behind, late, budget) = (BTreeMap::new(), Vec::new(), Budget::calm(0));
-        let unheld = BTreeSet::new();
-        World { cluster, truth, members, behind, late, dawdling: 0, unannounced: 0, unheld, budget }
+        let (unheld, kept) = (BTreeSet::new(), BTreeSet::new());
+        let (dawdling, unannounced, hasty) = (0, 0, false);
+        World { cluster, truth, members, behind, late, dawdling, unannounced, unheld, kept, hasty, budget }
+    }
+
+    /// The same world with hands that answer reads by looks which began before the question: for tests of the laws about it.
+    #[must_use]
+    pub fn with_hasty_looks(self) -> World {
+        World { hasty: true, ..self }
     }
 
     /// The same world with an API server that is wrong: for tests of the laws about it.
@@ -152,8 +163,36 @@ impl World {
             (&late.actor, &late.node).hash(&mut canon);
             hash_effect(&late.intent.effect, &mut canon);
         }
-        (self.dawdling, self.unannounced, &self.unheld).hash(&mut canon);
+        (self.dawdling, self.unannounced, &self.unheld, &self.kept).hash(&mut canon);
+        for (member, at) in self.reads() {
+            (member, at, self.unseen_of(member, at)).hash(&mut canon);
+        }
         canon.state()
+    }
+
+    /// Reads under way that the cache may come to answer.
+    fn reads(&self) -> impl Iterator<Item = (usize, usize)> {
+        let held = |(index, member): (usize, &Arc<dyn Member>)| (0..member.held()).map(move |at| (index, at));
+        let all = self.members.iter().enumerate().flat_map(held);
+        all.filter(|(member, at)| is_shared(&self.members[*member].held_intent(*at).effect))
+    }
+
+    /// How much of what there was when a read was asked for the watch has still to deliver.
+    fn unseen_of(&self, member: usize, at: usize) -> usize {
+        let of = &self.members[member];
+        let Effect::Read(target) = &of.held_intent(at).effect else { return 0 };
+        let queue = self.behind.get(&(member, target.kind)).into_iter().flatten();
+        queue.filter(|event| event.held.object.meta().version() <= of.asked(at)).count()
+    }
+
+    /// What the cache answers to a read under way, as [`Effect::SHARED`] says. `None` where it may not, or where it shows
+    /// what the server would.
+    pub(crate) fn cached(&self, member: usize, at: usize) -> Option<Outcome> {
+        let of = &self.members[member];
+        let Effect::Read(target) = &of.held_intent(at).effect else { return None };
+        let late = self.behind.contains_key(&(member, target.kind));
+        let may = is_shared(&of.held_intent(at).effect) && late && (self.hasty || self.unseen_of(member, at) == 0);
+        may.then(|| Outcome::Done(of.cached(target).map_or(Reply::Gone, Reply::Object)))
     }
 
     /// Nothing is held up, behind or still to come: whoever looks sees how things are.
@@ -180,6 +219,8 @@ impl World {
             dawdling: 0,
             unannounced: 0,
             unheld: BTreeSet::new(),
+            kept: BTreeSet::new(),
+            hasty: false,
             budget: self.budget,
         }
     }
@@ -338,6 +379,11 @@ fn placed_unheld(before: &World, after: &World) -> BTreeSet<String> {
             || placed(after, uid) && !placed(before, uid) && pod.claim_names().any(|name| !stays(pod, &name))
     };
     after.cluster.pods().filter(unheld).map(|pod| pod.metadata.uid.clone()).collect()
+}
+
+/// A read that the cache may answer.
+pub(crate) fn is_shared(effect: &Effect) -> bool {
+    matches!(effect, Effect::Read(target) if Effect::SHARED.contains(&target.kind))
 }
 
 /// Calls about one volume; the pretend driver's ids are made of its names.

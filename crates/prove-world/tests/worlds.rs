@@ -4,7 +4,7 @@
 use prove_world::{Bounds, Budget, find, run, wander, worlds};
 
 /// What the tests explore. `make prove` goes further in each of these worlds.
-const TESTED: [(&str, Budget); 40] = [
+const TESTED: [(&str, Budget); 42] = [
     ("attach", Budget::troubled(1, 1, 0)),
     ("attach-reported", Budget::troubled(1, 0, 1)),
     ("attach-forced", Budget::calm(2)),
@@ -38,6 +38,8 @@ const TESTED: [(&str, Budget); 40] = [
     ("protect", Budget::troubled(3, 1, 1)),
     ("provision", Budget::troubled(1, 1, 1)),
     ("provision-on-claim", Budget::troubled(1, 1, 1)),
+    ("reclaim", Budget::troubled(2, 0, 2)),
+    ("reclaim", Budget::troubled(1, 1, 1)),
     ("register", Budget::troubled(1, 1, 0)),
     ("register", Budget::troubled(2, 0, 1)),
     ("register-in-use", Budget::troubled(1, 1, 0)),
@@ -96,6 +98,13 @@ fn a_volume_moves_between_nodes_under_any_one_delay() {
 #[test]
 fn a_claim_stays_while_a_pod_uses_it_under_a_fault_and_a_delay() {
     holds("protect", Budget::troubled(3, 1, 1));
+}
+
+// Reliability 8, 105: what the user keeps is not deleted, however late the news and whichever look answers.
+#[test]
+fn a_volume_that_is_kept_before_the_last_look_is_not_deleted() {
+    holds("reclaim", Budget::troubled(2, 0, 2));
+    holds("reclaim", Budget::troubled(1, 1, 1));
 }
 
 // Reliability 1 to 10, 16: a fault and a delay at once while a claim comes and goes.
@@ -284,6 +293,6 @@ fn a_world_nobody_knows_is_named_with_those_that_are_known() {
          copy-on-claim, life-one, life-running, life-placing, node, node-one-pod, node-block, node-secret, \
          node-inline, node-tidy, node-growth, node-growth-left, node-unreadable, node-dead, node-back, \
          node-evicted, node-gates, node-gates-held, node-gates-switched, node-lost, protect, provision, \
-         provision-on-claim, register, register-in-use, resize, store"
+         provision-on-claim, reclaim, register, register-in-use, resize, store"
     );
 }

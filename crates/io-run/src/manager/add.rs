@@ -109,6 +109,7 @@ impl<'a, R: Narrate> Addition<'a, R> {
             timeout: self.timeout,
             machine: manager.machine.clone(),
             secrets: manager.secrets.clone(),
+            looks: manager.looks.clone(),
         };
         let parts = Parts {
             cache: manager.cache.clone(),

@@ -19,12 +19,12 @@ mod store;
 mod violation;
 
 use api::{InTreeSource, PersistentVolume};
+use control::Effect;
 use std::fmt;
 
 use crate::world::World;
 pub(crate) use effects::{check_effect, check_role};
-pub(crate) use migrated::check_decision;
-pub(crate) use provision::entries;
+pub(crate) use provision::{entries, note_question};
 pub(crate) use register::{check_entries, entry as register_entry, uses as register_uses};
 pub(crate) use store::{check_passage, check_write};
 pub use violation::Violation;
@@ -95,6 +95,8 @@ laws! {
     IntentFirst "intent-first": "the intent is recorded before the volume is created";
     /// Reliability 8.
     NoDeleteInUse "no-delete-in-use": "a volume is not deleted while it is attached or bound";
+    /// Reliability 8, 105.
+    KeptStays "kept-stays": "a volume that the user keeps before its deletion is decided is not deleted";
     /// Reliability 21.
     UsedClaimStays "used-claim-stays": "a claim stays while a pod uses it that was placed before its deletion";
     /// Reliability 4 and 16.
@@ -143,6 +145,11 @@ impl fmt::Display for Law {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.sentence())
     }
+}
+
+/// What is decided on, at the moment it is decided.
+pub(crate) fn check_decision(world: &World, actor: &str, effect: &Effect) -> Option<Violation> {
+    migrated::check_decision(world, actor, effect).or_else(|| provision::check_kept(world, actor, effect))
 }
 
 /// The laws of every state.

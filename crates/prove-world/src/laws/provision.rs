@@ -1,6 +1,6 @@
 //! The laws of making and deleting volumes: each has an owner or an intent at every moment.
 
-use api::names;
+use api::{Kind, ObjectRef, names};
 use control::Effect;
 use csi::Call;
 
@@ -44,6 +44,29 @@ pub(super) fn check_delete(world: &World, actor: &str, id: &str) -> Option<Viola
         }
     }
     None
+}
+
+/// Whether the user keeps a volume at the moment at which it is asked for past the cache.
+pub(crate) fn note_question(world: &mut World, effect: &Effect) {
+    let Effect::Read(target) = effect else { return };
+    let named = |name: &str| ObjectRef::cluster(Kind::PersistentVolume, name) == *target;
+    let asked = world.cluster.volumes().find(|object| named(&object.metadata.name));
+    let Some((id, keeps)) =
+        asked.map(|object| (handle(object).to_string(), object.spec.persistent_volume_reclaim_policy != "Delete"))
+    else {
+        return;
+    };
+    match keeps {
+        true => world.kept.insert(id),
+        false => world.kept.remove(&id),
+    };
+}
+
+/// What the user does after the last question comes too late, and nobody can know of it.
+pub(super) fn check_kept(world: &World, actor: &str, effect: &Effect) -> Option<Violation> {
+    let Effect::Call { call: Call::DeleteVolume(request), .. } = effect else { return None };
+    let (actor, volume) = (actor.to_string(), request.volume_id.clone());
+    world.kept.contains(&volume).then_some(Violation::DeletesKept { actor, volume })
 }
 
 /// The volume that a call under way makes from this one.

@@ -114,6 +114,10 @@ violations! {
         DeletesWanted { actor: String, volume: String, node: String } "{actor} deletes {volume}, wanted on {node}";
         DeletesBound { actor: String, volume: String, claim: String } "{actor} deletes {volume}, bound to {claim}";
     }
+    KeptStays {
+        DeletesKept { actor: String, volume: String }
+            "{actor} deletes {volume}, which the user had kept before it was asked for";
+    }
     UsedClaimStays {
         ClaimWent { claim: String, pod: String } "{claim} is gone and {pod} uses it";
     }

@@ -27,6 +27,7 @@ pub mod node_lost;
 pub mod node_part;
 pub mod protect;
 pub mod provision;
+pub mod reclaim;
 pub mod register;
 pub mod resize;
 pub mod store;
@@ -36,7 +37,7 @@ const DRIVER: &str = "local.csi.longshore";
 
 /// Every world there is, with the bounds of `make prove`: larger than those of the tests, which take seconds.
 pub fn worlds() -> &'static [(Scenario, Bounds)] {
-    const ALL: [(Scenario, Bounds); 31] = [
+    const ALL: [(Scenario, Bounds); 32] = [
         (attach::SCENARIO, Bounds::of(Budget::troubled(2, 1, 0))),
         (attach::REPORTED, Bounds::of(Budget::troubled(2, 0, 1))),
         (attach::FORCED, Bounds::of(Budget::troubled(2, 0, 1))),
@@ -64,6 +65,7 @@ pub fn worlds() -> &'static [(Scenario, Bounds)] {
         (protect::SCENARIO, Bounds::of(Budget::troubled(3, 1, 2))),
         (provision::SCENARIO, Bounds::of(Budget::troubled(2, 1, 1))),
         (provision::ON_CLAIM, Bounds::of(Budget::troubled(2, 1, 1))),
+        (reclaim::SCENARIO, Bounds::of(Budget::troubled(2, 1, 2))),
         (register::SCENARIO, Bounds::of(Budget::troubled(2, 1, 1))),
         (register::IN_USE, Bounds::of(Budget::troubled(2, 1, 1))),
         (resize::SCENARIO, Bounds::of(Budget::troubled(2, 1, 1))),

@@ -16,7 +16,7 @@ use api::{Kind, ObjectRef, Precondition, Write};
 use prove_world::world::{UserMove, World};
 use prove_world::worlds::node::{self, ONE, Shape, TWO_PODS};
 use prove_world::worlds::{
-    attach, copy, growth, node_evicted, node_gates, protect, provision, register, resize, store,
+    attach, copy, growth, node_evicted, node_gates, protect, provision, reclaim, register, resize, store,
 };
 use prove_world::{Bounds, Budget, Law, Report, Scenario, Seat, Violation, WrongStore, explore};
 use rules_attachdetach::AttachDetach;
@@ -120,6 +120,9 @@ planted! {
     /// Reliability 8.
     NoDeleteInUse releasing_what_is_bound_is_refuted
         => plant("provision, releasing what is bound", provision::SCENARIO, releasing, Budget::calm(0));
+    /// Reliability 8, 105: of the looks that many share, one that began before the question is never enough.
+    KeptStays deleting_on_a_look_that_began_before_is_refuted
+        => plant("reclaim, hasty looks", reclaim::SCENARIO, hasty_looks, one_slow_look());
     /// Reliability 21, H8: the cached pods are never enough.
     UsedClaimStays letting_a_claim_go_on_cached_pods_is_refuted
         => plant("protect, trusting cached pods", protect::SCENARIO, trusting_cached_pods, one_slow_watch());
@@ -274,6 +277,22 @@ fn trusting_cached_pods() -> World {
 /// A user who starts a pod and deletes its claim, and one watch that is behind.
 fn one_slow_watch() -> Budget {
     Budget::troubled(2, 0, 1)
+}
+
+fn hasty_looks() -> World {
+    (reclaim::SCENARIO.start)().with_hasty_looks()
+}
+
+/// A user who keeps a volume, a watch that is behind, and a look that is held up.
+fn one_slow_look() -> Budget {
+    Budget { delays: 2, behind: 1, held: 1, ..Budget::calm(1) }
+}
+
+// Reliability 8, 105: under the very trouble that refutes the hasty ones, looks that begin after the question keep the law.
+#[test]
+fn deleting_on_a_look_that_began_after_the_question_holds() {
+    let ours = explore(&reclaim::SCENARIO, &Bounds::of(one_slow_look()));
+    assert!(ours.holds(), "{ours}");
 }
 
 fn releasing() -> World {
