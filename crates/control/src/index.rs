@@ -21,6 +21,8 @@ pub enum Index {
     PodByClaim,
     /// Pods by node.
     PodByNode,
+    /// Pods that hold disks of in-tree plugins themselves, by node: of a large cluster's pods very few.
+    DiskPodByNode,
     /// Claims by class.
     ClaimByClass,
     /// Claims that name no volume, by class: of a large cluster's claims the few that wait.
@@ -43,6 +45,8 @@ pub enum Index {
     AttachmentByVolume,
     /// Attachments by node.
     AttachmentByNode,
+    /// Attachments that hold the volume itself, by node: those of such pods' disks.
+    DiskAttachmentByNode,
     /// Nodes by the volumes that their status names, as attached or in use.
     NodeByVolume,
 }
@@ -51,7 +55,7 @@ impl Index {
     /// The kind of the objects it lists.
     pub fn kind(self) -> Kind {
         match self {
-            Index::PodByClaim | Index::PodByNode => Kind::Pod,
+            Index::PodByClaim | Index::PodByNode | Index::DiskPodByNode => Kind::Pod,
             Index::ClaimByClass | Index::UnboundClaimByClass | Index::ClaimBySource | Index::ClaimByVolume => {
                 Kind::PersistentVolumeClaim
             }
@@ -60,7 +64,7 @@ impl Index {
             | Index::FreeVolumeByClass
             | Index::LooseVolumeByClass
             | Index::VolumeByHandle => Kind::PersistentVolume,
-            Index::AttachmentByVolume | Index::AttachmentByNode => Kind::VolumeAttachment,
+            Index::AttachmentByVolume | Index::AttachmentByNode | Index::DiskAttachmentByNode => Kind::VolumeAttachment,
             Index::NodeByVolume => Kind::Node,
         }
     }
@@ -153,6 +157,16 @@ impl Cache {
     pub fn unbound_claims(&self) -> impl Iterator<Item = Arc<PersistentVolumeClaim>> + use<> {
         self.under(Index::UnboundClaimByClass).into_iter().filter_map(|object| narrow(&object))
     }
+
+    /// Every pod on a node that holds disks of in-tree plugins itself.
+    pub fn disk_pods(&self) -> impl Iterator<Item = Arc<Pod>> + use<> {
+        self.under(Index::DiskPodByNode).into_iter().filter_map(|object| narrow(&object))
+    }
+
+    /// Every attachment that holds the volume itself.
+    pub fn disk_attachments(&self) -> impl Iterator<Item = Arc<VolumeAttachment>> + use<> {
+        self.under(Index::DiskAttachmentByNode).into_iter().filter_map(|object| narrow(&object))
+    }
 }
 
 /// What an object is found under: some texts, one after the other.
@@ -181,6 +195,9 @@ pub(crate) fn each_term(object: &Object, handle_of: Option<HandleOf>, mut tell: 
             }
             if !pod.spec.node_name.is_empty() {
                 tell(Index::PodByNode, &Term(&[&pod.spec.node_name]));
+                if pod.spec.volumes.iter().any(|volume| volume.in_tree.is_some()) {
+                    tell(Index::DiskPodByNode, &Term(&[&pod.spec.node_name]));
+                }
             }
         }
         Object::PersistentVolumeClaim(claim) => {
@@ -213,6 +230,8 @@ pub(crate) fn each_term(object: &Object, handle_of: Option<HandleOf>, mut tell: 
             tell(Index::AttachmentByNode, &Term(&[&attachment.spec.node_name]));
             if let Some(volume) = attachment.volume() {
                 tell(Index::AttachmentByVolume, &Term(&[volume]));
+            } else {
+                tell(Index::DiskAttachmentByNode, &Term(&[&attachment.spec.node_name]));
             }
         }
         Object::Node(node) => {

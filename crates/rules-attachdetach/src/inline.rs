@@ -2,8 +2,7 @@
 //!
 //! The key of one is the name under which nodes report it: driver and handle are those of its translation, so that
 //! every pod with the disk has the same, and the attachment, which holds the translated volume itself, tells it again
-//! when the pods are gone and the controller was started anew. Few pods have such volumes, so there is no index of
-//! them.
+//! when the pods are gone and the controller was started anew. Few pods have such volumes, so all of them are looked at.
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -61,7 +60,7 @@ pub(crate) fn users(key: &Key, known: Known<'_>) -> Vec<Arc<Pod>> {
         return Vec::new();
     }
     let holds = |pod: &Pod| of_pod(pod).any(|(name, _)| name == key.volume);
-    known.0.pods().filter(|pod| holds(pod) && needs_volumes(pod, known, "")).collect()
+    known.0.disk_pods().filter(|pod| holds(pod) && needs_volumes(pod, known, "")).collect()
 }
 
 /// The facts about such a volume; `None` if the key is of no pod's and of no attachment's.
@@ -75,7 +74,7 @@ pub(crate) fn view(key: &Key, known: Known<'_>) -> Option<View> {
         return None;
     }
     let attachments: Vec<_> =
-        cache.attachments().filter(|attachment| of_attachment(attachment).as_ref() == Some(&key.volume)).collect();
+        cache.disk_attachments().filter(|attachment| of_attachment(attachment).as_ref() == Some(&key.volume)).collect();
     let held = users.iter().find_map(|pod| {
         let (_, volume) = of_pod(pod).find(|(name, _)| *name == key.volume)?;
         let seen = inline_to_csi(volume, &pod.metadata.namespace).ok()?;
@@ -126,7 +125,7 @@ pub(crate) fn in_the_way(key: &Key, (cache, _): Known<'_>, disk: &Disk<'_>) -> O
 /// The pods' own volumes, on whatever nodes, that `meant` means.
 pub(crate) fn keys(cache: &Cache, meant: impl Fn(&PodVolume) -> bool) -> Vec<Key> {
     let mut keys = Vec::new();
-    for pod in cache.pods().filter(|pod| !pod.spec.node_name.is_empty()) {
+    for pod in cache.disk_pods() {
         for (name, _) in of_pod(&pod).filter(|(_, volume)| meant(volume)) {
             keys.push(Key::new(name, pod.spec.node_name.clone()));
         }

@@ -51,7 +51,10 @@ fn volume_wakes(volume: Sides<'_, PersistentVolume>, woken: &mut Woken<'_>) {
 fn attachment_wakes(attachment: &VolumeAttachment, woken: &mut Woken<'_>) {
     woken.wake_all(Keys::of(woken.cache, |keys| {
         keys.attachment(attachment);
-        inline::of_attachment(attachment).into_iter().for_each(|name| keys.inline(&name));
+        if let Some(name) = inline::of_attachment(attachment) {
+            keys.inline(&name);
+            keys.volumes(&name);
+        }
         attachment.volume().into_iter().for_each(|volume| keys.everywhere(volume));
     }));
 }
@@ -203,9 +206,17 @@ impl<'a> Keys<'a> {
         if self.alone {
             return;
         }
-        let attached = self.cache.attachments().filter(|one| inline::of_attachment(one).as_deref() == Some(name));
+        let attached = self.cache.disk_attachments().filter(|one| inline::of_attachment(one).as_deref() == Some(name));
         self.found.extend(attached.map(|one| Key::new(name, one.spec.node_name.clone())));
         self.found.extend(inline::keys(self.cache, |_| true).into_iter().filter(|key| key.volume == name));
+    }
+
+    /// The PersistentVolumes, on every node, of the disk that has this name.
+    fn volumes(&mut self, name: &str) {
+        let Some((driver, handle)) = names::split_unique_volume_name(name) else { return };
+        for volume in self.cache.volumes_by_handle(&format!("{driver}^{handle}")) {
+            self.everywhere(&volume.metadata.name);
+        }
     }
 
     fn attachment(&mut self, attachment: &VolumeAttachment) {
@@ -261,7 +272,7 @@ impl<'a> Keys<'a> {
     }
 
     /// A volume that is new to us may be named in the status of nodes we have known for long, and so may one that is
-    /// gone.
+    /// gone. Pods that hold the same disk themselves wait for it to go.
     fn reports_of(&mut self, volume: &PersistentVolume) {
         let of_driver = |csi: &CsiSource| format!("{}^{}", csi.driver, csi.volume_handle);
         let handle = volume.spec.csi.as_ref().map(of_driver).or_else(|| rules_translate::handle_of(volume));
@@ -269,6 +280,9 @@ impl<'a> Keys<'a> {
         for node in self.cache.nodes_by_volume(&name) {
             self.found.insert(Key::new(volume.metadata.name.clone(), node.metadata.name.clone()));
             self.found.insert(lost::key(&name, &node.metadata.name));
+        }
+        if names::split_unique_volume_name(&name).is_some_and(|(driver, _)| Plugin::of_driver(driver).is_some()) {
+            self.inline(&name);
         }
     }
 

@@ -381,11 +381,60 @@ impl World {
 
     /// The keys that a change of an object wakes.
     fn woken_by(&mut self, kind: Kind, name: &str, change: impl FnOnce(&mut World)) -> Vec<Key> {
-        let object = |world: &World| api::Object::from_json(kind, world.json(kind, name)).unwrap();
+        let object = |world: &World| {
+            let found = world.list(kind).into_iter().find(|one| one["metadata"]["name"] == *name);
+            found.map(|found| api::Object::from_json(kind, found).unwrap())
+        };
         let before = object(self);
         change(self);
         self.sync();
-        let change = control::Change { before: Some(before), after: Some(object(self)) };
+        let change = control::Change { before, after: object(self) };
         AttachDetach::wakes(&change, &self.cache, self.local())
     }
+}
+
+// A pod's own disk that is a PersistentVolume as well: whichever of them is attached, the other waits and hears of its end
+// by itself, the volume when the attachment of the pod's own goes, the pod's own when the volume does.
+#[test]
+fn whoever_waits_for_the_same_disk_is_woken_when_it_is_let_go() {
+    // Without a zone the disk of the volume has the name that a pod's own has.
+    let unprotected = |world: &mut World| {
+        world.patch(Kind::PersistentVolume, "v", json!({ "metadata": { "finalizers": null } }));
+    };
+    let without_zone = |world: &mut World| {
+        unprotected(world);
+        let mut body = world.json(Kind::PersistentVolume, "v");
+        world.delete(Kind::PersistentVolume, "v");
+        body["metadata"] = json!({ "name": "v" });
+        world.create(Kind::PersistentVolume, body);
+        unprotected(world);
+    };
+    let mut world = World::new(Phase::On);
+    world.says("a", json!(PLUGIN));
+    world.holder("p", "a", "disk-1");
+    world.sync();
+    assert_eq!(world.run(&own("a")), ["AskNode", "CreateAttachment"]);
+    world.attached("a", OWN);
+    world.run(&own("a"));
+    without_zone(&mut world);
+    world.pod("q", "a");
+    world.sync();
+    assert_eq!(world.code(&on("a")), "Unattachable");
+    world.delete(Kind::Pod, "p");
+    world.sync();
+    assert_eq!(world.run(&own("a")).last(), Some(&"DeleteAttachment"));
+    let attachment = names::attachment_name(OWN, PD, "a");
+    let woken = world.woken_by(Kind::VolumeAttachment, &attachment, |world| world.released("a", OWN));
+    assert!(woken.contains(&on("a")), "{woken:?}");
+    assert_eq!(world.run(&on("a")).last(), Some(&"CreateAttachment"));
+
+    let mut world = World::new(Phase::On);
+    world.says("a", json!(PLUGIN));
+    without_zone(&mut world);
+    world.holder("p", "a", "disk-1");
+    world.sync();
+    assert_eq!(world.code(&own("a")), "Unattachable");
+    let woken = world.woken_by(Kind::PersistentVolume, "v", |world| world.delete(Kind::PersistentVolume, "v"));
+    assert!(woken.contains(&own("a")), "{woken:?}");
+    assert_eq!(world.run(&own("a")).last(), Some(&"CreateAttachment"));
 }
