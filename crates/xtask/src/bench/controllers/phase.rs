@@ -72,8 +72,8 @@ pub(crate) async fn bind(stand: &mut Stand, crew: &mut Crew, names: Vec<String>)
     let claims: Vec<Claim> = made.iter().map(|(claim, _)| claim.clone()).collect();
     let wished = made.into_iter().map(|(claim, at)| (claim.name, at)).collect();
     let status = |one: &Asked| one.resource == Kind::PersistentVolumeClaim.plural() && one.subresource == "status";
-    let (asked, done) = follow(stand, crew, &wished, status, Until::Bound).await?;
-    let measured = begin.end(stand, crew, asked, &wished, &done, count).await?;
+    let (asked, done, looking) = follow(stand, crew, &wished, status, Until::Bound).await?;
+    let measured = begin.after(looking).end(stand, crew, asked, &wished, &done, count).await?;
     Ok((claims, measured))
 }
 
@@ -91,8 +91,8 @@ pub(crate) async fn release(stand: &mut Stand, crew: &mut Crew, claims: Vec<Clai
     .await?;
     let wished: BTreeMap<String, f64> = asked_for.into_iter().collect();
     let about = |one: &Asked| one.resource == Kind::PersistentVolume.plural();
-    let (asked, done) = follow(stand, crew, &wished, about, Until::Gone).await?;
-    begin.end(stand, crew, asked, &wished, &done, count).await
+    let (asked, done, looking) = follow(stand, crew, &wished, about, Until::Gone).await?;
+    begin.after(looking).end(stand, crew, asked, &wished, &done, count).await
 }
 
 /// Puts a pod for each claim on the first node, and waits until that is told that all volumes are attached.
@@ -202,15 +202,16 @@ enum Until {
     Gone,
 }
 
-/// Reads the server's record until there is nothing left to do; gives all of it, and when each was last written to.
+/// Reads the server's record until there is nothing left to do; gives all of it, when each was last written to, and what it
+/// cost the servers to make sure: a list of all there is, which the programs did not ask for.
 async fn follow(
     stand: &mut Stand,
     crew: &mut Crew,
     wished: &BTreeMap<String, f64>,
     concerns: impl Fn(&Asked) -> bool,
     until: Until,
-) -> io::Result<(Vec<Asked>, BTreeMap<String, f64>)> {
-    let (mut asked, mut done) = (Vec::new(), BTreeMap::new());
+) -> io::Result<(Vec<Asked>, BTreeMap<String, f64>, Spent)> {
+    let (mut asked, mut done, mut looking) = (Vec::new(), BTreeMap::new(), Spent::default());
     let (began, mut heard) = (Instant::now(), Instant::now());
     loop {
         tokio::time::sleep(GLANCE).await;
@@ -224,8 +225,12 @@ async fn follow(
         }
         asked.extend(news);
         if done.len() == wished.len() && heard.elapsed() >= 4 * GLANCE {
-            if is_done(&stand.kube, wished, until).await? {
-                return Ok((asked, done));
+            let before = stand.spent(crew)?;
+            let is_done = is_done(&stand.kube, wished, until).await?;
+            let look = stand.spent(crew)?.since(before, 1);
+            (looking.server, looking.store) = (looking.server + look.server, looking.store + look.store);
+            if is_done {
+                return Ok((asked, done, looking));
             }
             heard = Instant::now();
         }
@@ -257,6 +262,12 @@ impl Begin {
     fn of(stand: &mut Stand, crew: &Crew) -> io::Result<Begin> {
         stand.audit.news()?;
         Ok(Begin { spent: stand.spent(crew)? })
+    }
+
+    /// What the benchmark itself has spent since then does not count.
+    fn after(self, own: Spent) -> Begin {
+        let Spent { program, server, store } = self.spent;
+        Begin { spent: Spent { program, server: server + own.server, store: store + own.store } }
     }
 
     async fn end(
