@@ -1,0 +1,123 @@
+//! Breaks the rules on purpose, one place at a time, and counts how many breaks a test notices.
+//!
+//! cargo-mutants says what to break. All of it is compiled into one build, behind a switch that is read when a test
+//! program starts (`splice`, `switch.rs`). Each test runs once by itself and notes which mutants it reaches (`trace`);
+//! then each mutant is tried with the tests that reach it, the quick ones first (`trial`).
+
+mod arguments;
+mod build;
+mod list;
+mod report;
+mod splice;
+mod trace;
+mod tree;
+mod trial;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use arguments::Arguments;
+use list::Mutant;
+use report::{Outcome, Report};
+
+/// Why nothing can be said.
+#[derive(Debug)]
+pub struct Failure(pub String);
+
+fn main() -> ExitCode {
+    match Arguments::read(std::env::args().skip(1)).and_then(|arguments| run(&arguments)) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(Failure(why)) => {
+            eprintln!("mutants: {why}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Whether enough of each crate is caught.
+fn run(arguments: &Arguments) -> Result<bool, Failure> {
+    let source = Path::new(".").canonicalize().map_err(|error| Failure(error.to_string()))?;
+    let home = home()?;
+    let _lock = lock(&home)?;
+    let all = tree::rules(&source)?;
+    let crates = arguments.choose(&all)?;
+    eprintln!("mutants: {}", crates.join(", "));
+
+    let mutants: BTreeMap<u32, Mutant> = (0..).zip(list::list(&source, &all)?).collect();
+    let out = home.join("out");
+    let copy = home.join("tree");
+    tree::copy(&source, &copy, &mutants.values().map(|mutant| mutant.file.as_str()).collect())?;
+    let settings = build::settings(&all);
+    let tree = build::Tree { path: &copy, source: &source, target: &home.join("target"), settings: &settings };
+    let mut known = report::Known::read(&out.join("unviable"), &source, &mutants);
+    let mut packages = crates.clone();
+    if arguments.worlds {
+        packages.push(WORLDS.into());
+    }
+    let built = tree.build(&mutants, &packages, known.unviable.clone());
+    if let Ok(built) = &built {
+        known.unviable.clone_from(&built.unviable);
+        known.write(&mutants)?;
+    }
+    let built = built?;
+
+    let mut enough = true;
+    for name in &crates {
+        let before = Report::read(&out, name);
+        let mine = mutants.iter().filter(|(_, mutant)| mutant.package == *name);
+        let mut report = Report::default();
+        let mut tried = BTreeSet::new();
+        for (id, mutant) in mine {
+            let last = before.outcomes.get(&mutant.name).copied();
+            if built.unviable.contains(id) {
+                report.outcomes.insert(mutant.name.clone(), Outcome::Unviable);
+            } else if built.left.contains(id) {
+                report.outcomes.insert(mutant.name.clone(), Outcome::Left);
+            } else if let (true, Some(last)) = (arguments.missed, last.filter(|last| last.is_noticed())) {
+                report.outcomes.insert(mutant.name.clone(), last);
+            } else {
+                tried.insert(*id);
+            }
+        }
+        let programs = |package: &str| built.programs.iter().filter(|it| it.package == package).collect::<Vec<_>>();
+        let traced = trace::trace(&programs(name), &tried, &home)?;
+        let mut outcomes = trial::all(&traced, &tried);
+        if arguments.worlds {
+            let missed = outcomes.iter().filter(|(_, outcome)| !outcome.is_noticed()).map(|(id, _)| *id).collect();
+            let worlds = trace::trace(&programs(WORLDS), &missed, &home)?;
+            let noticed = trial::all(&worlds, &missed).into_iter().filter(|(_, outcome)| outcome.is_noticed());
+            outcomes.extend(noticed.map(|(id, _)| (id, Outcome::Worlds)));
+        }
+        report.outcomes.extend(outcomes.into_iter().map(|(id, outcome)| (mutants[&id].name.clone(), outcome)));
+        report.write(&out, name)?;
+        println!("{}", report.told(name));
+        enough &= report.is_enough();
+    }
+    Ok(enough)
+}
+
+/// One run at a time: they share the copy and its build.
+fn lock(home: &Path) -> Result<fs::File, Failure> {
+    let told = |error: std::io::Error| Failure(format!("{}: {error}", home.display()));
+    fs::create_dir_all(home).map_err(told)?;
+    let file = fs::File::create(home.join("lock")).map_err(told)?;
+    if file.try_lock().is_err() {
+        eprintln!("mutants: waiting for another run to end");
+        file.lock().map_err(told)?;
+    }
+    Ok(file)
+}
+
+const WORLDS: &str = "prove-world";
+
+/// Where the copy, its build and the results are.
+fn home() -> Result<PathBuf, Failure> {
+    if let Some(path) = std::env::var_os("MUTANTS_DIR") {
+        return Ok(path.into());
+    }
+    let home = std::env::var_os("HOME").ok_or(Failure("HOME is not set; set it, or MUTANTS_DIR".into()))?;
+    Ok(Path::new(&home).join(".cache/longshore/mutants"))
+}
