@@ -138,11 +138,11 @@ deny: toolchain ## Check licences, sources and duplicate dependencies with cargo
 MUTANTS_TOOL := tools/mutants/Cargo.toml
 .PHONY: mutants
 mutants: mutants-tool ## Break each rule on purpose and count how many tests notice (CRATES="rules-node", MISSED=1 for those missed last time, WORLDS=1)
-	@nice -n 5 cargo run --quiet --locked --manifest-path $(MUTANTS_TOOL) -- $(if $(MISSED),--missed) $(if $(WORLDS),--worlds) $(CRATES)
+	@cargo run --quiet --locked --manifest-path $(MUTANTS_TOOL) -- $(if $(MISSED),--missed) $(if $(WORLDS),--worlds) $(CRATES)
 
 .PHONY: mutants-sample
 mutants-sample: mutants-tool ## The same for one crate, chosen by the commit
-	@nice -n 5 cargo run --quiet --locked --manifest-path $(MUTANTS_TOOL) -- --sample $$(git rev-parse HEAD)
+	@cargo run --quiet --locked --manifest-path $(MUTANTS_TOOL) -- --sample $$(git rev-parse HEAD)
 
 .PHONY: mutants-tool
 mutants-tool: cargo-mutants

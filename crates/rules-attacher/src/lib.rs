@@ -124,9 +124,7 @@ impl Rules for Attacher {
 
     /// A whole list concerns every attachment it does not agree with.
     fn learn(local: &mut Local, did: &Action, got: &Outcome, cache: &Cache) -> Vec<Key> {
-        if local.list_every_millis > 0 {
-            local.listing.learn(did, got);
-        }
+        local.listing.learn(did, got);
         match did {
             Action::List { .. } if memory::is_last_page(got) => wakes::disagreeing(cache, local),
             Action::List { .. }

@@ -60,7 +60,7 @@ fn listings(csi_node: &CSINode) -> u64 {
 pub(crate) fn of(plugin: &PluginAtSocket, place: &NodeInfo) -> CsiNodeDriver {
     let keys: Vec<String> = place.topology.keys().cloned().collect();
     // KL-20: zero is no limit, a negative number is nonsense and no limit either.
-    let count = i32::try_from(place.max_volumes).unwrap_or(if place.max_volumes > 0 { i32::MAX } else { 0 });
+    let count = i32::try_from(place.max_volumes.clamp(0, i32::MAX.into())).unwrap_or_default();
     CsiNodeDriver {
         name: plugin.name.clone(),
         node_id: place.node_id.clone(),

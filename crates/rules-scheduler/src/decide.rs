@@ -187,18 +187,14 @@ fn fixed_elsewhere(pending: &PendingPod) -> Option<Decision<Action, Reason>> {
 
 fn choose(pending: &PendingPod) -> Result<&NodeView, Why<Reason>> {
     let mut objections = Vec::new();
-    let mut best: Option<(Rank<'_>, &NodeView)> = None;
-    for node in &pending.nodes {
-        if let Some(objection) = filters::objection(pending, node) {
-            objections.push((node.name.as_str(), objection));
-            continue;
-        }
-        let rank = rank(pending, node);
-        if best.as_ref().is_none_or(|(least, _)| rank < *least) {
-            best = Some((rank, node));
-        }
-    }
-    best.map(|(_, node)| node).ok_or_else(|| nobody(&objections))
+    let open = pending.nodes.iter().filter(|node| {
+        let objection = filters::objection(pending, node).map(|objection| (node.name.as_str(), objection));
+        let open = objection.is_none();
+        objections.extend(objection);
+        open
+    });
+    let best = open.min_by_key(|node| rank(pending, node));
+    best.ok_or_else(|| nobody(&objections))
 }
 
 /// The least one wins: a node that a claim has already, then most storage left, then fewest pods, then by name.

@@ -71,7 +71,7 @@ fn csi_node_wakes(node: Sides<'_, CSINode>, woken: &mut Woken<'_>) {
 
 fn driver_wakes(driver: Sides<'_, CSIDriver>, woken: &mut Woken<'_>) {
     let bearing = |driver: &CSIDriver| {
-        (driver.spec.storage_capacity == Some(true), driver.spec.prevent_pod_scheduling_if_missing == Some(true))
+        (driver.spec.storage_capacity.unwrap_or(false), driver.spec.prevent_pod_scheduling_if_missing.unwrap_or(false))
     };
     if driver.before.map(bearing) != driver.after.map(bearing) {
         wake_waiting(woken);

@@ -84,7 +84,7 @@ impl Tree<'_> {
                 }
             }
             if unviable.len() + stubborn.len() == before {
-                let told: Vec<&str> = errors.iter().filter_map(|error| error["rendered"].as_str()).take(5).collect();
+                let told: Vec<&str> = errors.iter().filter_map(|error| error["rendered"].as_str()).take(20).collect();
                 return Err(Failure(format!(
                     "the tree does not compile, and no mutant is to blame:\n{}",
                     told.join("\n")

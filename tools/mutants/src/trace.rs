@@ -51,7 +51,16 @@ pub fn trace<'a>(programs: &[&'a Program], mutants: &BTreeSet<u32>, home: &Path)
         }
     });
     let done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let mut traced = done.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let (mut traced, mut failures) = (Vec::new(), Vec::new());
+    for one in done {
+        match one {
+            Ok(one) => traced.push(one),
+            Err(Failure(why)) => failures.push(why),
+        }
+    }
+    if !failures.is_empty() {
+        return Err(Failure(failures.join("\n")));
+    }
     traced.sort_by_key(|(test, _)| test.takes);
     let mut reach: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (at, (_, reached)) in traced.iter().enumerate() {
@@ -81,14 +90,19 @@ fn list(program: &Program) -> Result<Vec<String>, Failure> {
 fn one<'a>(program: &'a Program, name: &str, file: &Path) -> Result<(Test<'a>, BTreeSet<u32>), Failure> {
     let told = |error: std::io::Error| Failure(format!("{}: {error}", file.display()));
     fs::write(file, []).map_err(told)?;
+    let output = file.with_extension("output");
+    let stdout = fs::File::create(&output).map_err(told)?;
     let began = Instant::now();
     let end = run(program, &[name], LIMIT, |command| {
-        command.env("MUTANT", "trace").env("MUTANT_TRACE", file).stdout(Stdio::null()).stderr(Stdio::null());
+        command.env("MUTANT", "trace").env("MUTANT_TRACE", file).stdout(Stdio::from(stdout));
     });
     let test = Test { program, name: name.to_owned(), takes: began.elapsed() };
     match end {
         End::Passed => {}
-        End::Failed => return Err(Failure(format!("test {name} of {} fails without any mutant", program.package))),
+        End::Failed => {
+            let said = fs::read_to_string(&output).unwrap_or_default();
+            return Err(Failure(format!("test {name} of {} fails without any mutant:\n{said}", program.package)));
+        }
         End::Late => {
             return Err(Failure(format!("test {name} of {} does not end without any mutant", program.package)));
         }

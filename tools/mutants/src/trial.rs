@@ -84,8 +84,8 @@ fn batches<'a, 'b: 'a>(tests: impl Iterator<Item = &'a Test<'b>>) -> Vec<Vec<&'a
 
 /// Runs some tests of a program, one after another, until one fails or the time is over.
 pub fn run(program: &Program, tests: &[&str], limit: Duration, prepare: impl FnOnce(&mut Command)) -> End {
-    let mut command = Command::new("sh");
-    command.args(["-c", "ulimit -v $0; exec \"$@\"", MEMORY]).arg(&program.path).args(tests);
+    let mut command = Command::new("nice");
+    command.args(["-n", "5", "sh", "-c", "ulimit -v $0; exec \"$@\"", MEMORY]).arg(&program.path).args(tests);
     command.args(["--exact", "--quiet", "--test-threads=1", "-Zunstable-options", "--fail-fast"]);
     // `--fail-fast` is not a stable option yet; this allows it, to the test program alone.
     command.env("RUSTC_BOOTSTRAP", "1").env("CARGO_MANIFEST_DIR", &program.folder).env_remove("LONGSHORE_RECORD");

@@ -1,4 +1,5 @@
 mod edges;
+mod facts;
 mod items;
 mod laws;
 mod lives;

@@ -1,5 +1,6 @@
 //! The rules on a pretend node: the real object semantics of `rules-store`, and drivers that answer as they are told.
 
+mod facts;
 mod helper;
 mod helper_tables;
 mod limits;

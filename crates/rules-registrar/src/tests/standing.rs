@@ -19,6 +19,21 @@ fn cluster(drivers: &Value) -> Cache {
             "status": { "conditions": ready } }),
         ),
         (Kind::Node, json!({ "metadata": { "name": "new" } })),
+        (
+            Kind::Node,
+            json!({ "metadata": { "name": "ill" }, "status": { "conditions": [
+            { "type": "DiskPressure", "status": "False", "message": "there is room" },
+            { "type": "Ready", "status": "False", "message": "the disk is gone" },
+        ] } }),
+        ),
+        (
+            Kind::Node,
+            json!({ "metadata": { "name": "mute" }, "status": { "conditions": [
+            { "type": "Ready", "status": "False", "message": "" },
+        ] } }),
+        ),
+        (Kind::VolumeAttributesClass, json!({ "metadata": { "name": "gold" }, "driverName": "d" })),
+        (Kind::VolumeSnapshotContent, json!({ "metadata": { "name": "sc" }, "status": { "readyToUse": true } })),
         (Kind::CSIDriver, json!({ "metadata": { "name": "d" } })),
         (Kind::StorageClass, json!({ "metadata": { "name": "fast", "annotations": default }, "provisioner": "d" })),
         (
@@ -99,6 +114,23 @@ fn classes_drivers_and_nodes_say_what_is_registered() {
             opens it); drivers: no driver is registered",
         ),
         (&topology, Kind::Node, "new", false, "the node is not ready: its agent has not said so"),
+        (&topology, Kind::Node, "mute", false, "the node is not ready: its agent has not said so"),
+        (&topology, Kind::Node, "ill", false, "the node is not ready: the disk is gone"),
+        (
+            &json!([{ "name": "d", "nodeID": "a", "topologyKeys": [] }]),
+            Kind::CSINode,
+            "a",
+            true,
+            "registered on the node: d",
+        ),
+        (
+            &topology,
+            Kind::VolumeAttributesClass,
+            "gold",
+            true,
+            "it holds parameters that the resizer of driver d gives to volumes whose claims name it",
+        ),
+        (&topology, Kind::VolumeSnapshotContent, "sc", true, "the snapshot is ready to use"),
     ] {
         assert_eq!(told(&cluster(drivers), kind, &ObjectKey::cluster(name)), (settled, text.into()));
     }

@@ -7,4 +7,5 @@ mod scene;
 mod scripts;
 mod storage;
 mod tables;
+mod telling;
 mod wakes;

@@ -13,6 +13,8 @@ use crate::{Memory, Scheduler};
 fn a_pod_waits_until_every_claim_is_bound() {
     scene().check("ClaimMissing");
     scene().claim("c", "", "Pending", json!({})).check("ClaimUnbound");
+    let at_once = json!({ "metadata": { "name": "now" }, "provisioner": "d", "volumeBindingMode": "Immediate" });
+    scene().with(Kind::StorageClass, at_once).claim("c", "now", "Pending", json!({})).check("ClaimUnbound");
     scene().claim("c", "", "Lost", json!({})).check("ClaimLost");
     scene().claim("c", "", "Bound", json!({})).check("VolumeNotSeen");
     scene().claim("c", "", "Bound", json!({})).volume("v-c", Value::Null).check("Bind(n/p to a)");
@@ -111,6 +113,12 @@ fn tolerations_open_tainted_and_cordoned_nodes() {
     let cordon = tolerant(json!({ "key": "node.kubernetes.io/unschedulable", "operator": "Exists" }));
     scene(json!({ "unschedulable": true }), json!({})).check("NoNodeOpen");
     scene(json!({ "unschedulable": true }), cordon).check("Bind(n/p to x)");
+    let cordon = |effect: &str| {
+        let key = "node.kubernetes.io/unschedulable";
+        tolerant(json!({ "key": key, "operator": "Exists", "effect": effect }))
+    };
+    scene(json!({ "unschedulable": true }), cordon("NoSchedule")).check("Bind(n/p to x)");
+    scene(json!({ "unschedulable": true }), cordon("NoExecute")).check("NoNodeOpen");
 }
 
 #[test]
@@ -191,6 +199,13 @@ fn a_claim_of_delayed_binding_is_told_the_node_and_waited_for() {
     late(selected("gone")).check("SelectNode(n/c for a)");
     late(called("gone")).check("SelectedNodeClosed");
     late(called("b")).node_like("b", json!({}), "False").check("SelectedNodeClosed");
+    late(called("b"))
+        .node_like("b", json!({}), "False")
+        .check_text("claim c gets its volume for node b, which is not ready");
+    // PV-43: one that names its volume is bound without a node.
+    let spec = json!({ "storageClassName": "late", "volumeName": "v", "accessModes": ["ReadWriteOnce"] });
+    let named = json!({ "metadata": { "name": "c" }, "spec": spec, "status": { "phase": "Pending" } });
+    scene().late_class().with(Kind::PersistentVolumeClaim, named).check("ClaimUnbound");
     let bound = scene().late_class().claim("c", "late", "Bound", selected("b")).volume("v-c", Value::Null);
     bound.check("Bind(n/p to b)");
 }

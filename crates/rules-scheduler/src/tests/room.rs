@@ -65,6 +65,8 @@ fn a_pod_goes_where_there_is_enough_of_all_it_asks_for() {
     let init = |restart: &str| json!([{ "restartPolicy": restart, "resources": { "requests": { "cpu": "600m" } } }]);
     two(init(""), json!([asks(json!({ "cpu": "600m" }))])).check("Bind(n/p to a)");
     two(init("Always"), json!([asks(json!({ "cpu": "600m" }))])).check("Bind(n/p to b)");
+    let greedy = json!([{ "resources": { "requests": { "cpu": "2" } } }]);
+    two(greedy, json!([asks(json!({ "cpu": "100m" }))])).check("Bind(n/p to b)");
     two(none.clone(), json!([asks(json!({ "cpu": "5", "memory": "2Gi" }))]))
         .check_text("0/2 nodes are available: 1 Insufficient memory (a), 2 Insufficient cpu (a, b)");
     // A resource that no node has.
@@ -80,6 +82,10 @@ fn pods_that_have_ended_free_what_they_asked_for() {
     };
     used("Running").check_text("0/1 nodes are available: 1 Insufficient cpu (a)");
     used("Succeeded").check("Bind(n/p to a)");
+    // Of what a pod does not ask for there may be too little.
+    let over = Scene::default().sized("a", json!({ "cpu": "1", "pods": "10" }));
+    let over = over.runs("q", "a", "Running", json!([]), json!([asks(json!({ "cpu": "2" }))]));
+    over.runs("p", "", "Pending", json!([]), json!([asks(json!({ "cpu": "0" }))])).check("Bind(n/p to a)");
     let full = Scene::default().sized("a", json!({ "pods": "1" })).pod("q", &[], "a", "Running");
     full.pod("p", &[], "", "Pending").check_text("0/1 nodes are available: 1 Too many pods (a)");
 }
@@ -114,6 +120,9 @@ fn sc_15_a_shared_volume_counts_once_and_one_that_is_not_made_yet_counts() {
     let count = |count: i32| json!({ "count": count });
     let shared = two_nodes(&["c"]).takes("a", count(1)).takes("b", count(0)).pod("q", &["c"], "a", "Running");
     shared.check("Bind(n/p to a)");
+    // Nor where there are more than the node takes.
+    let over = Scene::default().node("a").bound("c").takes("a", count(0)).pod("q", &["c"], "a", "Running");
+    over.pod("p", &["c"], "", "Pending").check("Bind(n/p to a)");
     let unmade = |limit: i32| {
         let claims = ["c", "e"];
         let scene = Scene::default().node("a").late_class().pod("p", &claims, "", "Pending").takes("a", count(limit));

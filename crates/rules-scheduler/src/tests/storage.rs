@@ -79,6 +79,11 @@ fn sc_10_a_reserved_volume_is_waited_for_where_it_is() {
     reserved(json!("u-c")).check_text("waiting for volumes for node b to be bound to claims c");
     // A user may reserve a volume by the claim's name alone.
     reserved(Value::Null).check("VolumeForNodeAwaited");
+    // Of one by name and one by uid it is the one by uid.
+    let by_name = json!({ "claimRef": holder(Value::Null), "nodeAffinity": on("a") });
+    reserved(json!("u-c"))
+        .free_like("u", "1Gi", by_name)
+        .check_text("waiting for volumes for node b to be bound to claims c");
     // One that is reserved for an earlier claim of the name is not ours.
     reserved(json!("another")).check("ReserveVolume(w for n/c on a)");
 }
@@ -158,6 +163,18 @@ fn sc_8_of_nodes_with_room_the_one_with_most_left_is_taken() {
     made().capacity("x", "a", "9Gi", None).capacity("x", "b", "9Gi", None).check("SelectNode(n/c for a)");
     let found = local().delayed("c", "local", "1Gi").free("v1", "2Gi", "a").free("v2", "4Gi", "b");
     found.check("ReserveVolume(v2 for n/c on b)");
+    let six = scene().class("x", "d", json!({})).driver(says).delayed("c", "x", "6Gi");
+    six.capacity("x", "a", "8Gi", None).capacity("x", "b", "10Gi", None).check("SelectNode(n/c for b)");
+    // The mean over the classes of the volumes that are there: one half full beside two at 60 %.
+    let two = Scene::default().node("a").node("b").pod("p", &["c", "e"], "", "Pending");
+    let two = two.class("x", "d", json!({})).class("y", "d", json!({}));
+    let there = |class: &str, node: &str| json!({ "storageClassName": class, "nodeAffinity": on(node) });
+    two.delayed("c", "x", "6Gi")
+        .delayed("e", "y", "6Gi")
+        .free_like("v1", "12Gi", there("x", "a"))
+        .free_like("v2", "10Gi", there("x", "b"))
+        .free_like("v3", "10Gi", there("y", "b"))
+        .check("ReserveVolume(v1 for n/c on a)");
 }
 
 #[test]
@@ -176,6 +193,7 @@ fn sc_21_a_volume_in_a_zone_is_used_in_that_zone() {
     zoned(json!({ zone: "x" }), json!({ zone: "w__x" })).check("Bind(n/p to a)");
     zoned(json!({ zone: "x" }), json!({ beta: "x" })).check("Bind(n/p to a)");
     zoned(json!({}), json!({ zone: "y" })).check("Bind(n/p to a)");
+    zoned(json!({ names::REGION: "r" }), json!({ names::REGION_BETA: "r" })).check("Bind(n/p to a)");
     zoned(json!({ zone: "x" }), json!({ names::REGION: "r" })).check("NoNodeReachesVolumes");
     zoned(json!({ zone: "x" }), json!({ zone: "y" }))
         .check_text("0/1 nodes are available: 1 node(s) had no available volume zone (claim c: a)");

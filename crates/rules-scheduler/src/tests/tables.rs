@@ -233,6 +233,9 @@ fn sc_6_nodes_are_counted_and_some_are_named() {
     let claims = vec![("data".into(), ClaimState::Bound { reach, node: None })];
     let decision =
         Scheduler::decide(Timestamp(9_000), &View::Pending(pending(claims, nodes, false)), &Memory::default());
+    let three = (0..3).map(|n| node(&format!("c{n}"), Some(NodeObstacle::Cordoned), 0)).collect();
+    let few = Scheduler::decide(Timestamp(9_000), &View::Pending(pending(vec![], three, false)), &Memory::default());
+    assert_eq!(few.why().text, "0/3 nodes are available: 3 node(s) were unschedulable (c0, c1, c2)");
     assert_eq!(
         decision.why().text,
         "0/8 nodes are available: 1 node(s) didn't match PersistentVolume's node affinity (claim data: x), \
