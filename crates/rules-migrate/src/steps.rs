@@ -73,12 +73,8 @@ impl Situation<'_> {
         let mut steps = Vec::from([self.install(), self.resolve(), self.switch_controllers(), self.switch_nodes()]);
         steps.push(self.complete());
         // What comes after a step that is blocked waits for it; what is done stays done.
-        let blocked = steps.iter().position(|step| step.state == StepState::Blocked);
-        for step in blocked.map_or(&mut [][..], |at| &mut steps[at + 1..]) {
-            if step.state == StepState::ToDo {
-                step.state = StepState::Blocked;
-            }
-        }
+        let waiting = steps.iter_mut().skip_while(|step| step.state != StepState::Blocked);
+        waiting.filter(|step| step.state == StepState::ToDo).for_each(|step| step.state = StepState::Blocked);
         steps
     }
 

@@ -91,7 +91,7 @@ impl Survey {
 
     /// Whether what was seen of a kind says anything about the cluster.
     pub fn knows(&self, kind: Kind) -> bool {
-        self.asked.contains(&kind) || self.counts.get(&kind).is_some_and(|count| *count > 0)
+        self.asked.contains(&kind) || self.counts.contains_key(&kind)
     }
 
     /// How many objects were seen that a plan is drawn from.

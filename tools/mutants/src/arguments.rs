@@ -6,7 +6,10 @@ const USAGE: &str = "usage: mutants [--missed] [--worlds] [--sample COMMIT] [CRA
   CRATE            crates to try, such as rules-node; without any, all that decide
   --missed         try only what the last run missed
   --worlds         try with the worlds of prove-world what the crate's own tests miss
-  --sample COMMIT  try one crate, chosen by the commit";
+  --sample COMMIT  try a hundred mutants of one crate, both chosen by the commit";
+
+/// So many mutants are a sample.
+const SAMPLE: usize = 100;
 
 #[derive(Debug, Default, PartialEq)]
 pub struct Arguments {
@@ -38,6 +41,17 @@ impl Arguments {
         Ok(arguments)
     }
 
+    pub fn is_sample(&self) -> bool {
+        self.sample.is_some()
+    }
+
+    /// Those of a crate's mutants that are tried.
+    pub fn part<T>(&self, mutants: Vec<T>) -> Vec<T> {
+        let Some(number) = self.sample else { return mutants };
+        let step = mutants.len().div_ceil(SAMPLE).max(1);
+        mutants.into_iter().skip(number as usize % step).step_by(step).collect()
+    }
+
     /// The crates to try, of all that decide.
     pub fn choose(&self, all: &[String]) -> Result<Vec<String>, Failure> {
         if let Some(unknown) = self.crates.iter().find(|name| !all.contains(name)) {
@@ -65,6 +79,15 @@ mod tests {
         let chosen = |commit| read(&["--sample", commit]).unwrap().choose(&all).unwrap_or_default();
         assert_eq!(chosen("00000004e58d4"), ["rules-b"]);
         assert_eq!(chosen("00000005e58d4"), ["rules-c"]);
+    }
+
+    #[test]
+    fn a_sample_is_spread_over_the_crate() {
+        let part = |commit: &str, all: u32| read(&["--sample", commit]).unwrap().part((0..all).collect::<Vec<_>>());
+        assert_eq!(part("00000001", 90), (0..90).collect::<Vec<_>>());
+        assert_eq!(part("00000001", 200), (0..100).map(|n| 2 * n + 1).collect::<Vec<_>>());
+        assert_eq!(part("00000004", 201), (0..67).map(|n| 3 * n + 1).collect::<Vec<_>>());
+        assert_eq!(Arguments::default().part(vec![1, 2, 3]), [1, 2, 3]);
     }
 
     #[test]

@@ -11,7 +11,9 @@ use crate::list::Mutant;
 use crate::tree::write;
 
 /// Of what can be built, this share must be noticed, in percent.
-const ENOUGH: usize = 95;
+pub const ENOUGH: usize = 95;
+/// Of a hundred that were drawn, a few may be bad luck.
+pub const ENOUGH_OF_A_SAMPLE: usize = 90;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
@@ -89,9 +91,10 @@ impl Report {
         (noticed, noticed + self.count(&[Outcome::Missed, Outcome::Unreached]))
     }
 
-    pub fn is_enough(&self) -> bool {
+    /// Whether at least this share is noticed, in percent.
+    pub fn is_enough(&self, least: usize) -> bool {
         let (noticed, viable) = self.share();
-        noticed * 100 >= viable * ENOUGH
+        noticed * 100 >= viable * least
     }
 
     pub fn told(&self, name: &str) -> String {
@@ -194,7 +197,7 @@ mod tests {
             let outcome = |at| if at < noticed { Outcome::Caught } else { Outcome::Missed };
             report(&names.iter().enumerate().map(|(at, name)| (name.as_str(), outcome(at))).collect::<Vec<_>>())
         };
-        assert!(of(19).is_enough());
-        assert!(!of(18).is_enough());
+        assert!(of(19).is_enough(ENOUGH));
+        assert!(!of(18).is_enough(ENOUGH));
     }
 }

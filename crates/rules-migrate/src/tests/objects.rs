@@ -72,6 +72,10 @@ fn what_cannot_be_translated_blocks_with_the_librarys_sentence() {
     assert_eq!(plan.counts.blocked, 2);
     assert_eq!(plan.steps[1].state, crate::StepState::Blocked);
     assert_eq!(plan.steps[1].note, "2 obstacles, named above");
+    assert_eq!(cluster.plan().blocking(), 2);
+    // There is no CSIDriver either, which blocks nothing and is told last.
+    let blocks: Vec<bool> = plan.obstacles.iter().map(crate::MigrationObstacle::blocks).collect();
+    assert_eq!(blocks, [true, true, false]);
 }
 
 #[test]
@@ -80,6 +84,15 @@ fn a_driver_that_is_missing_is_named_with_the_nodes() {
     assert_eq!(some.obstacles(true), ["driver ebs.csi.aws.com is not registered on n2; install it there first"]);
     let none = Cluster::live().provisioned("a", false).node("n1", false, false);
     assert_eq!(none.obstacles(true), ["driver ebs.csi.aws.com is registered on no node; install it first"]);
+    // A step of its own is to install it.
+    let [install, resolve, ..] = &some.only().steps[..] else { panic!() };
+    assert_eq!((install.state, install.nodes.as_slice()), (crate::StepState::ToDo, &["n2".to_string()][..]));
+    assert_eq!(install.note, "not registered on 1 of 2 nodes");
+    assert!(install.commands[0].contains("deploy driver ebs.csi.aws.com"), "{:?}", install.commands);
+    assert_eq!((resolve.state, resolve.note.as_str()), (crate::StepState::Done, "nothing stands in the way"));
+    let everywhere = Cluster::live().provisioned("a", false).node("n1", true, false);
+    assert!(everywhere.only().steps[0].commands.is_empty());
+    assert_eq!(everywhere.plan().blocking(), 0);
     let told = "there is no CSIDriver object ebs.csi.aws.com: its defaults hold, also for attachment";
     assert_eq!(none.obstacles(false), [told]);
     let described = none.with(Kind::CSIDriver, json!({ "metadata": { "name": EBS } }));
@@ -97,17 +110,24 @@ fn attachments_that_are_on_their_way_are_named() {
         json!({ "metadata": metadata, "spec": { "attacher": EBS, "nodeName": "n", "source": source },
             "status": { "attached": status } })
     };
+    let inline = |name: &str, attacher: &str| {
+        let source = json!({ "inlineVolumeSpec": { "awsElasticBlockStore": { "volumeID": "vol-9" } } });
+        json!({ "metadata": { "name": name }, "spec": { "attacher": attacher, "nodeName": "n", "source": source } })
+    };
     let base = || Cluster::live().provisioned("a", true).node("n", true, true);
     let cluster = base().with(Kind::VolumeAttachment, attachment("fine", true, false));
     assert!(cluster.obstacles(true).is_empty());
     let cluster = base()
         .with(Kind::VolumeAttachment, attachment("coming", false, false))
-        .with(Kind::VolumeAttachment, attachment("going", true, true));
+        .with(Kind::VolumeAttachment, attachment("going", true, true))
+        .with(Kind::VolumeAttachment, inline("held", EBS))
+        .with(Kind::VolumeAttachment, inline("theirs", "other.example.com"));
     assert_eq!(
         cluster.obstacles(true),
         [
             "VolumeAttachment coming is still being attached to node n; wait for it",
             "VolumeAttachment going is still being detached from node n; wait for it",
+            "VolumeAttachment held is still being attached to node n; wait for it",
         ]
     );
 }
@@ -123,6 +143,10 @@ fn zones_that_nodes_do_not_tell_or_are_not_in_are_named() {
              1 of the volumes can be reached from one zone only"]
     );
     assert_eq!(cluster.obstacles(false), ["no node is in zone us-west-2a, where 1 of the volumes are"]);
+    // Where a volume is that a pod holds itself the pod says.
+    let own = json!([{ "name": "v", "awsElasticBlockStore": { "volumeID": "vol-7" } }]);
+    let pod = json!({ "metadata": { "namespace": "x", "name": "p" }, "spec": { "volumes": own } });
+    assert!(Cluster::new().provisioned("a", false).with(Kind::Pod, pod).obstacles(false).is_empty());
     let spec = json!({ "awsElasticBlockStore": { "volumeID": "vol-1" } });
     let cluster = Cluster::new().with(Kind::PersistentVolume, json!({ "metadata": { "name": "old" }, "spec": spec }));
     assert_eq!(

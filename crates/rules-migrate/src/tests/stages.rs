@@ -54,6 +54,32 @@ fn the_way_there_and_back_in_stages() {
     let gates = "--feature-gates=CSIMigration=true,CSIMigrationAWS=true,InTreePluginAWSUnregister=false";
     assert!(half.steps[3].commands[1].ends_with(gates), "{:?}", half.steps[3].commands);
     assert!(half.back[0].commands[1].ends_with("--feature-gates=CSIMigrationAWS=false"));
+    // What is done needs nothing typed; what is not is shown by the marks.
+    assert!(half.steps[2].commands.is_empty());
+    let marks = r"kubectl get pv -o custom-columns='NAME:.metadata.name,TAKEN OVER BY:.metadata.annotations.pv\.kubernetes\.io/migrated-to'";
+    for commands in [&at(false, false, false).steps[2].commands, &half.back[1].commands] {
+        assert!(commands[0].starts_with("# restart kube-controller-manager with --feature-gates="), "{commands:?}");
+        assert_eq!(commands[1], marks);
+    }
+}
+
+// What comes after a blocked step waits for it; what is done stays done, and what is unknown unknown.
+#[test]
+fn a_step_that_is_blocked_holds_up_those_after_it() {
+    let bad = |marked| Cluster::live().provisioned("a", marked).volume("bad", "aws://x", json!({}));
+    let at = |marked, listed| states(&bad(marked).node("n", true, listed).only().steps);
+    assert_eq!(at(false, false), [Done, Blocked, Blocked, Blocked, Blocked]);
+    assert_eq!(at(true, false), [Done, Blocked, Done, Blocked, Blocked]);
+    assert_eq!(at(true, true), [Done, Blocked, Done, Done, Unknown]);
+    // A driver that is missing is to be installed all the same.
+    assert_eq!(states(&bad(false).node("n", false, false).only().steps)[..2], [ToDo, Blocked]);
+}
+
+#[test]
+fn every_object_that_a_plan_is_drawn_from_is_counted() {
+    let cluster = Cluster::new().provisioned("a", true).node("n", true, true);
+    let secret = json!({ "metadata": { "namespace": "x", "name": "s" } });
+    assert_eq!(cluster.with(Kind::Secret, secret).0.seen(), 3);
 }
 
 // What was not seen is unknown, and unknown is never done.
@@ -113,6 +139,19 @@ fn what_does_not_fit_together_is_named() {
         complaints(&early)
     );
 
+    // By the plugin itself, of another driver's volume, or on a node that is switched.
+    let attachment = |attacher: &str, volume: &str, node: &str| {
+        let spec = json!({ "attacher": attacher, "nodeName": node, "source": { "persistentVolumeName": volume } });
+        json!({ "metadata": { "name": "va" }, "spec": spec, "status": { "attached": true } })
+    };
+    for (attacher, volume, node) in
+        [("other", "a", "n"), (EBS, "native", "n"), ("other", "native", "n"), (EBS, "a", "m")]
+    {
+        let cluster = Cluster::live().provisioned("a", true).node("n", true, false).node("m", true, true);
+        let fine = cluster.with(Kind::VolumeAttachment, attachment(attacher, volume, node));
+        assert!(complaints(&fine).is_empty(), "{attacher} {volume} {node}: {:?}", complaints(&fine));
+    }
+
     let lost = Cluster::live().provisioned("a", true).volume("bad", "aws://x", json!({})).node("n", true, true);
     assert!(complaints(&lost)[0].starts_with("1 objects cannot be translated, such as PersistentVolume bad"));
     // Before the migration the plugin still serves it.
@@ -135,6 +174,12 @@ fn claims_show_whether_the_controllers_are_on() {
     // One of the driver's own classes says nothing.
     let native = base().with(Kind::PersistentVolumeClaim, claim("native"));
     assert_eq!(native.only().controllers, ControllersSay::Nothing);
+    // Nor a volume of the class's name, nor a class of another plugin.
+    let volume = base().volume("native", "vol-1", json!({})).with(Kind::PersistentVolumeClaim, claim("native"));
+    assert_eq!(volume.only().controllers, ControllersSay::Nothing);
+    let other = json!({ "metadata": { "name": "slow" }, "provisioner": "kubernetes.io/gce-pd" });
+    let other = base().with(Kind::StorageClass, other).with(Kind::PersistentVolumeClaim, claim("slow")).plan();
+    assert!(other.plugins.iter().all(|plan| plan.controllers == ControllersSay::Nothing), "{other:?}");
 }
 
 // S4-34: who is moved by a drain.
