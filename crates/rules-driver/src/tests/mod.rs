@@ -14,11 +14,13 @@ use csi::{Call, Code, Response, Status};
 use crate::record::{Volume, parse};
 use crate::{Config, Facts, Feature, Files, Kind, Mount, Run, Services, Step, Trouble, prepare};
 
+mod asked;
 mod controller;
 mod crash;
 mod features;
 mod growth;
 mod hostile;
+mod machine;
 mod node;
 mod pods;
 mod snapshots;
