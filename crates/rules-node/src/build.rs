@@ -52,7 +52,7 @@ pub fn volume(name: &str, cache: &Cache, local: &Local) -> View {
     };
     let plain = Paths::of(&local.root, driver, handle);
     let paths = match block {
-        Some(volume) => plain.as_device(&local.root, volume),
+        Some(volume) => plain.as_device(&local.root, driver, volume),
         None => plain,
     };
     let staged_by_us = local.staged.contains(&paths.staging);
@@ -203,7 +203,7 @@ fn users(name: &str, driver: &str, handle: &str, cache: &Cache, local: &Local) -
             let grouped = Grouped::of(&one.volume, read_only(&pod, &one));
             let (uid, name) = (&pod.metadata.uid, &one.volume.metadata.name);
             let target = match grouped.block {
-                true => paths::block_target(&local.root, uid, name),
+                true => paths::block_target(&local.root, driver, uid, name),
                 false => one.target(&local.root, uid),
             };
             want(&pod, target, grouped);
@@ -300,7 +300,7 @@ fn stray(
     served::of_handle(driver, handle, cache, local).into_iter().find_map(|one| {
         let end = one.target("", "");
         let end = end.strip_prefix("/pods/").unwrap_or(&end);
-        let devices = format!("{}/", paths::block_publish_dir(&local.root, &one.volume.metadata.name));
+        let devices = format!("{}/", paths::block_publish_dir(&local.root, driver, &one.volume.metadata.name));
         local.mounts.iter().find(|mount| mount.ends_with(end) || mount.starts_with(&devices)).cloned()
     })
 }

@@ -29,8 +29,9 @@ pub struct Paths {
 impl Paths {
     /// The same for a volume used as a raw device, which is staged by its object's name.
     #[must_use]
-    pub fn as_device(self, root: &str, volume: &str) -> Paths {
-        Paths { staging: block_staging(root, volume), published: block_publish_dir(root, volume), ..self }
+    pub fn as_device(self, root: &str, driver: &str, volume: &str) -> Paths {
+        let (staging, published) = (block_staging(root, driver, volume), block_publish_dir(root, driver, volume));
+        Paths { staging, published, ..self }
     }
 
     /// The paths of a volume under a root directory.
@@ -75,19 +76,27 @@ pub fn plugin_target(root: &str, pod_uid: &str, plugin: Plugin, volume: &str) ->
     format!("{root}/pods/{pod_uid}/volumes/{}/{}", plugin.name().replace('/', "~"), volume.replace('/', "~"))
 }
 
+/// Where raw block volumes are: those of all drivers, or those that an in-tree plugin serves.
+fn devices_dir(root: &str, driver: &str) -> String {
+    match Plugin::named(driver) {
+        Some(plugin) => format!("{root}/plugins/{plugin}/volumeDevices"),
+        None => format!("{}/volumeDevices", volumes_dir(root)),
+    }
+}
+
 /// Where a raw block volume is staged. The volume's name is taken as it is (KL-61).
-pub fn block_staging(root: &str, volume: &str) -> String {
-    format!("{}/volumeDevices/staging/{volume}", volumes_dir(root))
+fn block_staging(root: &str, driver: &str, volume: &str) -> String {
+    format!("{}/staging/{volume}", devices_dir(root, driver))
 }
 
 /// The directory that a raw block volume's published devices are in.
-pub fn block_publish_dir(root: &str, volume: &str) -> String {
-    format!("{}/volumeDevices/publish/{volume}", volumes_dir(root))
+pub fn block_publish_dir(root: &str, driver: &str, volume: &str) -> String {
+    format!("{}/publish/{volume}", devices_dir(root, driver))
 }
 
 /// Where a raw block volume is published for a pod.
-pub fn block_target(root: &str, pod_uid: &str, volume: &str) -> String {
-    format!("{}/{pod_uid}", block_publish_dir(root, volume))
+pub fn block_target(root: &str, driver: &str, pod_uid: &str, volume: &str) -> String {
+    format!("{}/{pod_uid}", block_publish_dir(root, driver, volume))
 }
 
 /// The directory a target's mount point is made in.

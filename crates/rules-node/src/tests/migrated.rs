@@ -261,7 +261,7 @@ fn reconstruction_needs_neither_gate_nor_object() {
     assert!(world.machine.published.is_empty() && world.machine.staged.is_empty());
 }
 
-// S4-27: nothing falls back to the plugin while the driver is away, and all goes on when it is back.
+// S4-27, S4-50: nothing falls back to the plugin while the driver is away: that is told, and all goes on when it is there.
 #[test]
 fn a_driver_that_is_away_is_waited_for() {
     let mut world = migrated();

@@ -200,6 +200,53 @@ fn the_plugin_serves_a_disk_in_a_pods_own_spec() {
     assert_eq!(names_of(&world.calls()), DOWN);
 }
 
+// S4-23, S4-33: raw devices of the plugin are its own, in its own place, also after a restart.
+#[test]
+fn s4_23_a_raw_device_of_the_plugin_is_where_its_own_are() {
+    let mut world = World::rehearsed(
+        &json!({ "volumeMode": "Block", "gcePersistentDisk": { "pdName": "disk-1", "partition": 0 } }),
+    );
+    world.pod_with(
+        "a",
+        json!({ "containers": [{ "name": "c", "image": "i", "command": ["/bin/true"],
+                                 "volumeDevices": [{ "name": "v", "devicePath": "/dev/x" }] }] }),
+    );
+    let calls = world.calls();
+    let [Call::NodeStageVolume(stage), Call::NodePublishVolume(publish)] = &calls[..] else { panic!("{calls:?}") };
+    let devices = "/r/plugins/kubernetes.io/gce-pd/volumeDevices";
+    assert_eq!(stage.staging_target_path, alloc::format!("{devices}/staging/pv1"));
+    assert_eq!(publish.target_path, alloc::format!("{devices}/publish/pv1/{}", world.uid("a")));
+    let record = world.local().records[&world.unique()].clone();
+    assert!(record.block && !record.migrated && record.driver == PLUGIN.0);
+    switch(&mut world, Phase::On);
+    world.crash("life-2");
+    world.delete_pod("a");
+    let calls = world.calls();
+    let staged_again = usize::from(matches!(calls[0], Call::NodeStageVolume(_)));
+    assert_eq!(names_of(&calls[staged_again..]), DOWN);
+    assert!(calls.iter().all(|call| call.volume() == PLUGIN.1), "{calls:?}");
+    assert!(world.machine.files.is_empty() && world.machine.dirs.is_empty(), "{:?}", world.machine.dirs);
+}
+
+// S4-20, S4-22, S4-40: the node's part of growing is the plugin's too, by its own name for the disk.
+#[test]
+fn s4_20_the_plugin_grows_the_filesystem_of_what_it_mounted() {
+    let mut world = rehearsed();
+    world.machine.size = 1 << 30;
+    let status = json!({ "phase": "Bound", "capacity": { "storage": "1Gi" } });
+    world.patch_status(Kind::PersistentVolumeClaim, "data", status);
+    world.pod("a");
+    world.calls();
+    world.patch(Kind::PersistentVolume, "pv1", json!({ "spec": { "capacity": { "storage": "2Gi" } } }));
+    let status = json!({ "allocatedResources": { "storage": "2Gi" },
+        "allocatedResourceStatuses": { "storage": names::NODE_RESIZE_PENDING } });
+    world.patch_status(Kind::PersistentVolumeClaim, "data", status);
+    let calls = world.calls();
+    let [Call::NodeExpandVolume(grow)] = &calls[..] else { panic!("{calls:?}") };
+    assert_eq!(grow.volume_id, PLUGIN.1);
+    assert!(grow.staging_target_path.starts_with(RECORD), "{}", grow.staging_target_path);
+}
+
 #[test]
 fn names_say_who_serves() {
     for (driver, handle) in [PLUGIN, MIGRATED, ("d", "a/b^c")] {

@@ -91,7 +91,6 @@ impl World {
     pub fn rehearsed(source: &Value) -> World {
         let mut world = World::bare(PLUGIN);
         world.update_local(|local| {
-            local.drivers.insert(PLUGIN.0.into(), DriverFacts { stages: true, ..DriverFacts::default() });
             local.migration = Migration::default().with(Plugin::GcePd, Phase::Off);
         });
         world.volume_of("1Gi", source);
