@@ -36,6 +36,8 @@ pub const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
 pub const BOUND_BY_CONTROLLER: &str = "pv.kubernetes.io/bound-by-controller";
 /// Volume: the provisioner that made it.
 pub const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
+/// Volume: the part of the orchestrator that made it.
+pub const CREATED_BY: &str = "kubernetes.io/createdby";
 /// Claim: the provisioner that should make its volume.
 pub const STORAGE_PROVISIONER: &str = "volume.kubernetes.io/storage-provisioner";
 /// The same under its older name; both are written.
@@ -62,7 +64,7 @@ pub const PVC_PROTECTION: &str = "kubernetes.io/pvc-protection";
 pub const PV_PROTECTION: &str = "kubernetes.io/pv-protection";
 /// VolumeAttributesClass finalizer: stays while a claim or a volume has the class.
 pub const VAC_PROTECTION: &str = "kubernetes.io/vac-protection";
-/// Volume finalizer: an in-tree plugin was to delete the volume.
+/// Volume finalizer: stays until the in-tree plugin deleted the volume.
 pub const PV_CONTROLLER: &str = "kubernetes.io/pv-controller";
 /// Claim condition: no pod uses the claim.
 pub const UNUSED: &str = "Unused";

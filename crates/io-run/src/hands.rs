@@ -13,7 +13,7 @@ use io_kube::Kube;
 
 use crate::drivers::Drivers;
 use crate::machine::{self, OpFailure};
-use crate::plugins::{self, InTreePlugin};
+use crate::plugins::InTreePlugin;
 use crate::secret_poll::SecretPoll;
 use crate::{Hands, Looks};
 
@@ -82,7 +82,7 @@ impl SharedHands {
         let (method, began) = (call.method(), Instant::now());
         let longest = deadline(method, self.timeout);
         let late = || Err(Status::local(Code::DeadlineExceeded, format!("plugin {name} has not ended and is at work")));
-        let answer = tokio::time::timeout(longest, plugins::perform(plugin, call)).await.unwrap_or_else(|_| late());
+        let answer = tokio::time::timeout(longest, plugin.asked(call)).await.unwrap_or_else(|_| late());
         self.drivers.metrics().by_plugin(method, name, answer.is_ok(), began.elapsed());
         io_csi::outcome(method, answer)
     }

@@ -58,7 +58,7 @@ impl NodeAgent {
         local.migration = migration;
         if let Some(rehearsal) = rehearsal {
             manager.drivers().in_tree(rehearsal.plugin.name(), rehearsal.start(name, host.clone())?);
-            let facts = DriverFacts { stages: true, ..DriverFacts::default() };
+            let facts = DriverFacts { stages: true, expands: true, ..DriverFacts::default() };
             local.drivers.insert(rehearsal.plugin.name().into(), facts);
         }
         let node = manager.add::<NodeRules>(GROUP, local).start();

@@ -59,6 +59,7 @@ scripts! {
     migrate_plan "migrate-plan.txt";
     in_tree_volumes "root-in-tree-volumes.txt";
     migration_node_by_node "root-migration-node-by-node.txt";
+    migration_by_the_plugin "root-migration-by-the-plugin.txt";
     migration_rehearsed "root-migration-rehearsed.txt";
     parity "root-parity.txt";
     sidecar_on_a_node "sidecar-on-a-node.txt";

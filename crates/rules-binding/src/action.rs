@@ -1,6 +1,5 @@
 use alloc::string::String;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::fmt;
 
 use api::{
@@ -10,7 +9,7 @@ use api::{
 use control::{Attempt, Effect, Outcome, Permission};
 use serde_json::json;
 
-use crate::{MigrationMark, ephemeral};
+use crate::{Handover, MigrationMark, ephemeral};
 
 /// Whether pods use a claim, and since when as far as we know.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -109,8 +108,8 @@ pub enum Action {
     },
     /// Say on a claim which driver has taken over its provisioner, or that none has.
     MarkClaimMigrated { claim: Arc<PersistentVolumeClaim>, mark: MigrationMark },
-    /// Say on a volume which driver has taken over its plugin, or that none has.
-    MarkVolumeMigrated { volume: Arc<PersistentVolume>, mark: MigrationMark },
+    /// Say on a volume which driver has taken over its plugin, or that none has, and for whom it is held.
+    MarkVolumeMigrated { volume: Arc<PersistentVolume>, mark: MigrationMark, handover: Option<Handover> },
     /// Report that a bound claim's volume is gone.
     MarkClaimLost(Arc<PersistentVolumeClaim>),
     /// Report that a volume is free.
@@ -210,7 +209,7 @@ impl control::Action for Action {
                 let annotations = json!({ names::MIGRATED_TO: mark.driver() });
                 change(claim_ref(claim), &claim.metadata, None, json!({ "metadata": { "annotations": annotations } }))
             }
-            Action::MarkVolumeMigrated { volume, mark } => mark_volume_migrated(volume, *mark),
+            Action::MarkVolumeMigrated { volume, mark, handover } => mark_volume_migrated(volume, *mark, *handover),
             Action::MarkClaimLost(claim) => {
                 // PV-22
                 let status = json!({ "phase": ClaimPhase::Lost, "accessModes": null, "capacity": null,
@@ -332,16 +331,17 @@ fn claim_status(claim: &PersistentVolumeClaim, body: Value) -> Effect {
     patch(claim_ref(claim), Some(Subresource::Status), Patch::strategic(only_if, body))
 }
 
-/// PV-50, PV-51: one write. What a driver has taken over is not held for an in-tree plugin any more.
-fn mark_volume_migrated(volume: &PersistentVolume, mark: MigrationMark) -> Effect {
+/// PV-50, PV-51: one write. What a driver has taken over is not held for an in-tree plugin any more, nor the other way
+/// round.
+fn mark_volume_migrated(volume: &PersistentVolume, mark: MigrationMark, handover: Option<Handover>) -> Effect {
     let meta = &volume.metadata;
     let mut body = json!({ "metadata": {} });
     if mark != MigrationMark::Right {
         body["metadata"]["annotations"] = json!({ names::MIGRATED_TO: mark.driver() });
     }
-    if mark != MigrationMark::Remove && meta.has_finalizer(names::PV_CONTROLLER) {
-        let others: Vec<&String> = meta.finalizers.iter().filter(|one| *one != names::PV_CONTROLLER).collect();
-        body["metadata"]["finalizers"] = json!(others);
+    if let Some(Handover { gone, added }) = handover {
+        let others = meta.finalizers.iter().map(String::as_str).filter(|one| *one != gone);
+        body["metadata"]["finalizers"] = others.chain(added).collect();
     }
     change(volume_ref(volume), meta, None, body)
 }

@@ -50,6 +50,7 @@ fn grown_by(claim: &PersistentVolumeClaim, cache: &Cache, local: &Local) -> Opti
     match (&volume.spec.csi, rules_translate::plugin_of(&volume)) {
         (Some(source), _) => Some((source.driver.clone(), false)),
         (None, Some(plugin)) if local.migration.is_migrated(plugin) => Some((plugin.driver().into(), true)),
+        (None, Some(plugin)) if local.is_served(plugin.name()) => Some((plugin.name().into(), true)),
         (None, Some(_) | None) => None,
     }
 }
@@ -124,6 +125,8 @@ fn provisioned_by(name: &str, class: &StorageClass, local: &Local) -> Prospect {
     let provisioner = class.provisioner.clone();
     if let Some(driver) = local.driver_for(&provisioner) {
         Prospect::Provision { class: name.into(), provisioner: driver.into() } // PV-36
+    } else if local.is_served(&provisioner) {
+        Prospect::Provision { class: name.into(), provisioner } // S4-41
     } else if provisioner == names::NO_PROVISIONER {
         Prospect::MadeByHand(name.into())
     } else if provisioner.starts_with("kubernetes.io/") {
@@ -180,7 +183,9 @@ pub(crate) fn volume(name: &str, cache: &Cache, local: &Local) -> VolumeView {
     let Some(volume) = cache.volume(&ObjectKey::cluster(name)) else { return VolumeView::Gone };
     let provisioner = volume.metadata.annotation(names::PROVISIONED_BY);
     let mark = local.mark(&volume.metadata, provisioner);
-    VolumeView::Here(VolumeFacts { holder: holder(&volume, cache), mark, volume })
+    let of_source = || rules_translate::plugin_of(&volume).map(Plugin::name);
+    let served = provisioner.filter(|name| !name.is_empty()).or_else(of_source).is_some_and(|one| local.is_served(one));
+    VolumeView::Here(VolumeFacts { holder: holder(&volume, cache), mark, served, volume })
 }
 
 fn holder(volume: &PersistentVolume, cache: &Cache) -> VolumeOwner {

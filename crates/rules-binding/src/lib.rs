@@ -53,7 +53,7 @@ pub use action::{Action, ClaimUsage};
 pub use attributes::{AttributesAction, AttributesProtection, AttributesReason, AttributesView};
 pub use ephemeral::{TemplateClaim, TemplatePod};
 pub use memory::{Looked, Memory};
-pub use migration::{Local, MigrationMark};
+pub use migration::{Handover, Local, MigrationMark};
 pub use reason::Reason;
 pub use tally::{EndedWait, WaitTally};
 pub use view::{

@@ -2,7 +2,7 @@
 
 use alloc::format;
 
-use api::{Meta, names};
+use api::{Meta, PersistentVolume, names};
 use control::Why;
 use rules_translate::{Migration, Plugin};
 
@@ -13,6 +13,8 @@ use crate::Reason;
 pub struct Local {
     /// How far the migration of each in-tree plugin has come.
     pub migration: Migration,
+    /// The in-tree plugin that is at work in this process, as in a rehearsal of its migration.
+    pub plugin: Option<Plugin>,
     /// Claims say in a condition whether a pod uses them (PV-57). Each change is a write.
     pub tells_use: bool,
 }
@@ -44,6 +46,11 @@ impl Local {
         Plugin::named(provisioner).filter(|plugin| self.migration.is_migrated(*plugin)).map(Plugin::driver)
     }
 
+    /// The plugin of this name makes, deletes and grows its volumes itself: it is there, and no driver has taken over.
+    pub(crate) fn is_served(&self, plugin: &str) -> bool {
+        self.plugin.is_some_and(|there| there.name() == plugin && !self.migration.is_migrated(there))
+    }
+
     /// PV-48: what an object that this provisioner made, or is to make, has to say. One that names no provisioner was
     /// made by hand and says nothing (PV-49).
     pub(crate) fn mark(&self, meta: &Meta, provisioner: Option<&str>) -> MigrationMark {
@@ -53,6 +60,36 @@ impl Local {
             Some(None) if said.is_some() => MigrationMark::Remove,
             Some(Some(_) | None) | None => MigrationMark::Right,
         }
+    }
+}
+
+/// PV-50: a finalizer for whoever is to delete the volume, and the one that takes its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Handover {
+    pub(crate) gone: &'static str,
+    pub(crate) added: Option<&'static str>,
+}
+
+impl Handover {
+    /// What is to be handed over, if `mark` is set right. Nobody can put a finalizer on what is being deleted, so that
+    /// a plugin then takes over what was held for its driver as it is.
+    pub(crate) fn of(volume: &PersistentVolume, mark: MigrationMark, served: bool) -> Option<Handover> {
+        let meta = &volume.metadata;
+        let provisioned = meta.annotation(names::PROVISIONED_BY).is_some();
+        let taken_over = match mark {
+            MigrationMark::Set(_) => true,
+            MigrationMark::Remove => false,
+            MigrationMark::Right => provisioned && meta.annotation(names::MIGRATED_TO).is_some(),
+        };
+        if taken_over && meta.has_finalizer(names::PV_CONTROLLER) {
+            return Some(Handover { gone: names::PV_CONTROLLER, added: None });
+        }
+        let held = served && provisioned && !taken_over && !meta.is_deleting();
+        (held && meta.has_finalizer(names::PROVISIONER_FINALIZER)).then(|| {
+            let kept = volume.spec.persistent_volume_reclaim_policy == "Delete";
+            let added = (kept && !meta.has_finalizer(names::PV_CONTROLLER)).then_some(names::PV_CONTROLLER);
+            Handover { gone: names::PROVISIONER_FINALIZER, added }
+        })
     }
 }
 

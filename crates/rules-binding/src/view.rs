@@ -39,7 +39,8 @@ pub struct ClaimFacts {
     pub holders: Vec<String>,
     /// What it is to say about the driver that has taken over its provisioner.
     pub mark: MigrationMark,
-    /// The driver that grows the volume it names, and whether that is one that has taken over an in-tree plugin.
+    /// Who grows the volume it names, and whether the claim has to say so: the driver that has taken over an in-tree
+    /// plugin, or that plugin.
     pub grown_by: Option<(String, bool)>,
     /// How far its binding has come.
     pub standing: BindingState,
@@ -143,6 +144,8 @@ pub struct VolumeFacts {
     pub holder: VolumeOwner,
     /// What it is to say about the driver that has taken over its plugin.
     pub mark: MigrationMark,
+    /// Its in-tree plugin is there, and deletes it.
+    pub served: bool,
 }
 
 /// Whose a volume is.

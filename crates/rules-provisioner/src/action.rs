@@ -1,5 +1,6 @@
 use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::fmt;
 
 use api::{
@@ -146,14 +147,19 @@ pub enum Action {
         /// It was made for a claim that will not have it.
         undo: bool,
     },
-    /// Adds the finalizer that keeps a PersistentVolume until the driver has deleted its data.
-    AddFinalizer(Arc<PersistentVolume>),
+    /// Adds the finalizer that keeps a PersistentVolume until its data is deleted.
+    AddFinalizer {
+        /// The volume.
+        volume: Arc<PersistentVolume>,
+        /// Ours.
+        finalizer: &'static str,
+    },
     /// Removes that finalizer: the data is gone, or is kept by policy.
     RemoveFinalizer {
         /// The volume.
         volume: Arc<PersistentVolume>,
-        /// The finalizer of the attacher beside us, which goes with ours.
-        also: Option<String>,
+        /// Ours, and those that go with it: from a volume that is being deleted several may.
+        finalizers: Vec<String>,
     },
     /// Delete a PersistentVolume.
     DeletePv(Arc<PersistentVolume>),
@@ -178,7 +184,7 @@ impl Action {
             | Action::LookAtPv { uid, .. }
             | Action::LookForAttachments { uid, .. }
             | Action::DeleteVolume { uid, .. } => uid,
-            Action::AddFinalizer(volume) | Action::RemoveFinalizer { volume, .. } | Action::DeletePv(volume) => {
+            Action::AddFinalizer { volume, .. } | Action::RemoveFinalizer { volume, .. } | Action::DeletePv(volume) => {
                 &volume.metadata.uid
             }
         }
@@ -203,7 +209,7 @@ impl control::Action for Action {
             Action::LookAtPv { .. } => "LookAtPv",
             Action::LookForAttachments { .. } => "LookForAttachments",
             Action::DeleteVolume { .. } => "DeleteVolume",
-            Action::AddFinalizer(_) => "AddFinalizer",
+            Action::AddFinalizer { .. } => "AddFinalizer",
             Action::RemoveFinalizer { .. } => "RemoveFinalizer",
             Action::DeletePv(_) => "DeletePv",
         }
@@ -242,15 +248,16 @@ impl control::Action for Action {
                 let request = DeleteVolumeRequest { volume_id: volume_id.clone(), secrets: secrets.0.clone() };
                 Effect::call_driver(&**driver, Call::DeleteVolume(request))
             }
-            Action::AddFinalizer(volume) => {
-                patch(volume_ref(volume), Patch::add_finalizer(&volume.metadata, names::PROVISIONER_FINALIZER))
+            Action::AddFinalizer { volume, finalizer } => {
+                patch(volume_ref(volume), Patch::add_finalizer(&volume.metadata, finalizer))
             }
-            Action::RemoveFinalizer { volume, also: None } => {
-                patch(volume_ref(volume), Patch::remove_finalizer(&volume.metadata, names::PROVISIONER_FINALIZER))
-            }
-            Action::RemoveFinalizer { volume, also: Some(also) } => {
-                let both = [names::PROVISIONER_FINALIZER, also.as_str()];
-                patch(volume_ref(volume), Patch::remove_finalizers_of(&volume.metadata.uid, &both))
+            Action::RemoveFinalizer { volume, finalizers } => {
+                let all: Vec<&str> = finalizers.iter().map(String::as_str).collect();
+                let gone = match all[..] {
+                    [ours] => Patch::remove_finalizer(&volume.metadata, ours),
+                    _ => Patch::remove_finalizers_of(&volume.metadata.uid, &all),
+                };
+                patch(volume_ref(volume), gone)
             }
             Action::DeletePv(volume) => Effect::Write(Write::Delete {
                 target: volume_ref(volume),
@@ -340,7 +347,7 @@ impl fmt::Debug for Action {
                 write!(f, "{name}({volume})")
             }
             Action::DeleteVolume { volume_id, .. } => write!(f, "{name}({volume_id})"),
-            Action::AddFinalizer(volume) | Action::RemoveFinalizer { volume, .. } | Action::DeletePv(volume) => {
+            Action::AddFinalizer { volume, .. } | Action::RemoveFinalizer { volume, .. } | Action::DeletePv(volume) => {
                 write!(f, "{name}({})", volume.metadata.name)
             }
         }

@@ -32,10 +32,23 @@ pub(crate) fn claim(key: &ObjectKey, uid: &str, cache: &Cache, local: &Local) ->
 fn asked_for(claim: &Arc<PersistentVolumeClaim>, page: Arc<JournalView>, cache: &Cache, local: &Local) -> ClaimView {
     match asked(claim) {
         None => return ClaimView::NobodyAsked,
-        Some(other) if !is_asked(claim, local) => return ClaimView::AnotherAsked(other.into()),
+        Some(other) if !is_asked(claim, local) => {
+            return finished(claim, &page, cache).unwrap_or(ClaimView::AnotherAsked(other.into()));
+        }
         Some(_) => {}
     }
     ours(claim, page, cache, local)
+}
+
+/// Another was asked after us, as when a migration is switched, and made the volume that has our name for it: what is in
+/// our journal must not outlive that one.
+fn finished(claim: &Arc<PersistentVolumeClaim>, page: &Arc<JournalView>, cache: &Cache) -> Option<ClaimView> {
+    page.text()?;
+    let (intent, record) = intent::find(claim, page);
+    match name_slot(claim, &record?.terms.request.name, cache) {
+        Found::Ours { since } => Some(ClaimView::Recorded { claim: claim.clone(), intent, since }),
+        Found::Other(_) => None,
+    }
 }
 
 fn ours(claim: &Arc<PersistentVolumeClaim>, page: Arc<JournalView>, cache: &Cache, local: &Local) -> ClaimView {
@@ -191,9 +204,9 @@ fn offer(
     }
 }
 
-/// A class of the plugin our driver has taken over says the same in other words.
+/// A class of the plugin says the same in other words.
 fn in_csi_terms<'a>(class: &'a StorageClass, local: &Local) -> Result<Cow<'a, StorageClass>, Obstacle> {
-    if local.is_known(&class.provisioner) {
+    if local.in_tree(&class.provisioner).is_none() {
         return Ok(Cow::Borrowed(class));
     }
     match rules_translate::class_to_csi(class) {

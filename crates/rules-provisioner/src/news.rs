@@ -36,7 +36,7 @@ pub(crate) fn news(action: &Action) -> News {
         Action::DeleteVolume { .. }
         | Action::LookAtPv { .. }
         | Action::LookForAttachments { .. }
-        | Action::AddFinalizer(_)
+        | Action::AddFinalizer { .. }
         | Action::RemoveFinalizer { .. }
         | Action::DeletePv(_) => News { failed: Some(DELETE_FAILED), ..News::default() },
     }

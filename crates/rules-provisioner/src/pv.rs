@@ -9,6 +9,7 @@ use api::{
     PersistentVolumeClaim, Quantity, SecretReference, VolumeNodeAffinity, VolumeSpec, Write, names,
 };
 use control::{Effect, Mode};
+use rules_translate::Plugin;
 
 use crate::topology::Segments;
 use crate::{InTree, Local, Made, Terms};
@@ -32,14 +33,26 @@ pub(crate) fn create(
     Effect::Write(Write::Create { target: volume.reference(), body: volume.to_json() })
 }
 
-/// S4-8, S4-9: the same volume the plugin would have recorded, with the mark that it is our driver's now. That is what
-/// Kubernetes puts there as well, once it sees who provisioned it (S4-42).
+/// S4-8, S4-9: the same volume the plugin would have recorded. If our driver made it, it has the mark that it is the
+/// driver's now. That is what Kubernetes puts there as well, once it sees who provisioned it (S4-42).
 fn as_the_plugin_would(volume: PersistentVolume, in_tree: InTree, local: &Local) -> PersistentVolume {
     // What cannot be translated never comes here: the driver's answer was looked at in that light.
     let mut volume = rules_translate::volume_to_in_tree(&volume).map_or(volume, |translated| translated.object);
     volume.metadata.annotations.insert(names::PROVISIONED_BY.into(), in_tree.plugin.name().into());
-    volume.metadata.annotations.insert(names::MIGRATED_TO.into(), local.driver.to_string());
+    if local.is_plugin() {
+        of_the_plugin(&mut volume.metadata, in_tree.plugin);
+    } else {
+        volume.metadata.annotations.insert(names::MIGRATED_TO.into(), local.driver.to_string());
+    }
     volume
+}
+
+/// PV-39: what kube-controller-manager says on what its plugin made. It has no secrets to tell.
+fn of_the_plugin(metadata: &mut Meta, plugin: Plugin) {
+    metadata.annotations.retain(|key, _| *key == names::PROVISIONED_BY);
+    metadata.annotations.insert(names::BOUND_BY_CONTROLLER.into(), "yes".into());
+    let stem = plugin.name().trim_start_matches("kubernetes.io/");
+    metadata.annotations.insert(names::CREATED_BY.into(), format!("{stem}-dynamic-provisioner"));
 }
 
 /// Why what the driver made could not be recorded as the plugin would have done it.
@@ -77,7 +90,7 @@ fn metadata(local: &Local, terms: &Terms) -> Meta {
     }
     // What policy keeps needs no hold of ours; upstream puts it on and takes it off again.
     if terms.reclaim_policy == "Delete" {
-        metadata.finalizers.push(names::PROVISIONER_FINALIZER.into());
+        metadata.finalizers.push(local.finalizer().into());
     }
     metadata.finalizers.extend(attacher_finalizer(local));
     metadata
@@ -119,7 +132,7 @@ fn source(local: &Local, terms: &Terms, made: &Made) -> CsiSource {
         volume_attributes.entry(names::PROVISIONER_IDENTITY.into()).or_insert(local.settings.identity.clone());
     }
     CsiSource {
-        driver: local.driver.to_string(),
+        driver: local.csi_name().into(),
         volume_handle: made.volume_id.clone(),
         read_only: local.settings.controller_publish_readonly && request.modes == [Mode::MultiNodeReader],
         fs_type: if request.block { String::new() } else { request.fs_type.clone() }, // P14

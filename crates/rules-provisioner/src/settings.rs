@@ -13,10 +13,10 @@ use csi::v1::plugin_capability::service::Type as Service;
 use csi::v1::{ControllerGetCapabilitiesResponse, GetPluginCapabilitiesResponse};
 use rules_translate::{Migration, Plugin};
 
-/// The driver these rules speak for.
+/// The driver these rules speak for, or the in-tree plugin itself: then that is called, in the words of CSI (S4-9).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Local {
-    /// The driver's name.
+    /// The driver's name, or the plugin's.
     pub driver: Arc<str>,
     /// What it can do.
     pub abilities: Abilities,
@@ -87,7 +87,7 @@ impl Local {
         ObjectKey::new(self.settings.namespace.as_str(), names::journal(&self.driver, node))
     }
 
-    /// The driver's own name.
+    /// The driver's own name, or the plugin's.
     pub fn is_known(&self, provisioner: &str) -> bool {
         *provisioner == *self.driver
     }
@@ -97,7 +97,8 @@ impl Local {
         crate::capacity::labels(self)
     }
 
-    /// The in-tree plugin the driver has taken over; none while its migration is off (S4-2).
+    /// The in-tree plugin the driver has taken over, or the one these rules speak for: the one while its migration is
+    /// on, the other while it is off (S4-2).
     pub fn plugin(&self) -> Option<Plugin> {
         self.settings.migration.plugin_of(&self.driver)
     }
@@ -105,6 +106,24 @@ impl Local {
     /// Names under which classes and volumes are this driver's: its own, and that of the plugin it has taken over.
     pub fn answers_to(&self, provisioner: &str) -> bool {
         self.is_known(provisioner) || self.plugin().is_some_and(|plugin| plugin.name() == provisioner)
+    }
+
+    /// These rules speak for an in-tree plugin, not for a driver.
+    pub fn is_plugin(&self) -> bool {
+        Plugin::named(&self.driver).is_some()
+    }
+
+    /// The driver by whose names volumes are called in CSI.
+    pub(crate) fn csi_name(&self) -> &str {
+        match Plugin::named(&self.driver) {
+            Some(plugin) => plugin.driver(),
+            None => &self.driver,
+        }
+    }
+
+    /// What keeps a volume until its data is deleted.
+    pub(crate) fn finalizer(&self) -> &'static str {
+        if self.is_plugin() { names::PV_CONTROLLER } else { names::PROVISIONER_FINALIZER }
     }
 
     /// How volumes of a class with this provisioner are recorded, if that is as the in-tree plugin would have done it.

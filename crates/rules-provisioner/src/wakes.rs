@@ -208,10 +208,12 @@ pub(crate) fn asked(claim: &PersistentVolumeClaim) -> Option<&str> {
     current.or(claim.metadata.annotation(names::STORAGE_PROVISIONER_BETA))
 }
 
-/// We were asked: by name, or because our driver has taken over from the plugin that was (S4-44).
+/// We were asked: by name, or because our driver has taken over from the plugin that was (S4-44). A plugin stands down
+/// where the mark says so (S4-9).
 pub(crate) fn is_asked(claim: &PersistentVolumeClaim, local: &Local) -> bool {
-    let taken_over = claim.metadata.migrated_to() == Some(&*local.driver);
-    asked(claim).is_some_and(|name| local.is_known(name) || (taken_over && local.answers_to(name)))
+    let mark = claim.metadata.migrated_to();
+    let (taken_over, stands_down) = (mark == Some(&*local.driver), local.is_plugin() && mark.is_some());
+    asked(claim).is_some_and(|name| (local.is_known(name) && !stands_down) || (taken_over && local.answers_to(name)))
 }
 
 /// The name the claim's volume has or would get. What was recorded counts, whatever the settings are now.
@@ -235,8 +237,14 @@ pub(crate) fn begun_from(kind: &str, source: &ObjectKey, cache: &Cache, local: &
     journal::entries(cache, local, |uid, record| is_it(record).then(|| key_in(uid, record)).flatten())
 }
 
-/// Sidecars 2.10: made by us, taken over by us, or made by hand for our driver (P82).
+/// Sidecars 2.10: made by us, taken over by us, or made by hand for our driver (P82). Of a plugin, what its driver has
+/// not taken over (PV-27, PV-30).
 pub(crate) fn is_ours(volume: &PersistentVolume, local: &Local) -> bool {
+    let made_by = volume.metadata.annotation(names::PROVISIONED_BY).filter(|name| !name.is_empty());
+    if local.is_plugin() {
+        let by_hand = || rules_translate::plugin_of(volume) == local.plugin();
+        return volume.metadata.migrated_to().is_none() && made_by.map_or_else(by_hand, |name| local.is_known(name));
+    }
     let given = volume.metadata.migrated_to().is_some_and(|name| local.answers_to(name));
     match volume.metadata.annotation(names::PROVISIONED_BY) {
         Some(name) => local.answers_to(name) || given,

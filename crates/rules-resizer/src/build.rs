@@ -35,7 +35,7 @@ pub(crate) fn view(key: &Key, cache: &Cache, local: &Local) -> View {
     if !wakes::is_ours(&volume, local) || !is_given(&volume, &claim, local) || !is_for(&volume, &claim) {
         return View::NotOurs(volume.metadata.name.clone());
     }
-    let seen = match local.migration.as_csi(&volume) {
+    let seen = match local.migration.seen_by(&local.driver, &volume) {
         Ok(seen) => seen,
         Err(problem) => return View::Unreadable(problem.to_string()),
     };
@@ -51,7 +51,7 @@ pub(crate) fn view(key: &Key, cache: &Cache, local: &Local) -> View {
     }
 }
 
-/// An in-tree volume is resized by its plugin unless its claim names our driver (S4-21).
+/// An in-tree volume is resized by whom its claim names (S4-21).
 fn is_given(volume: &PersistentVolume, claim: &PersistentVolumeClaim, local: &Local) -> bool {
     volume.spec.csi.is_some() || claim.metadata.annotation(names::STORAGE_RESIZER) == Some(local.driver.as_str())
 }

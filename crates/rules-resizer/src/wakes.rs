@@ -44,7 +44,8 @@ pub(crate) fn keys(cache: &Cache, local: &Local) -> Vec<Key> {
     volumes.filter_map(|volume| claim_of(&volume)).collect()
 }
 
-/// The volume is our driver's, or of the in-tree plugin our driver has taken over, unless that plugin still serves.
+/// The volume is our driver's, or of the in-tree plugin our driver has taken over, unless that plugin still serves; or
+/// these rules speak for the plugin.
 pub(crate) fn is_ours(volume: &PersistentVolume, local: &Local) -> bool {
     match &volume.spec.csi {
         Some(csi) => csi.driver == local.driver,

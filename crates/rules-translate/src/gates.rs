@@ -189,9 +189,19 @@ impl Migration {
         self.phase(plugin) != Phase::Off
     }
 
-    /// The plugin whose volumes this driver serves.
-    pub fn plugin_of(&self, driver: &str) -> Option<Plugin> {
-        Plugin::of_driver(driver).filter(|plugin| self.is_migrated(*plugin))
+    /// The plugin whose volumes are served under this name: by the driver that has taken it over, or else by itself.
+    pub fn plugin_of(&self, name: &str) -> Option<Plugin> {
+        let itself = Plugin::named(name).filter(|plugin| !self.is_migrated(*plugin));
+        itself.or_else(|| Plugin::of_driver(name).filter(|plugin| self.is_migrated(*plugin)))
+    }
+
+    /// The volume as it is called in CSI by whoever has this name: a driver sees it as [`Migration::as_csi`] says, a
+    /// plugin its own ones.
+    pub fn seen_by<'v>(&self, name: &str, volume: &'v PersistentVolume) -> Result<Cow<'v, PersistentVolume>, Error> {
+        match self.plugin_of(name).filter(|plugin| crate::plugin_of(volume) == Some(*plugin)) {
+            Some(plugin) => self.with(plugin, Phase::On).as_csi(volume),
+            None => self.as_csi(volume),
+        }
     }
 
     /// The volume as a CSI driver sees it: as it is if it is a CSI volume, translated if its plugin is left to its

@@ -160,7 +160,7 @@ pub async fn command(args: args::Controllers) -> Result<()> {
     crate::gates::tell_migrated(&manager, None);
     let namespace = args.leader_elect_resource_namespace;
     let lease = candidate.map(|config| elect(&manager, &namespace, config));
-    let binding = rules_binding::Local { tells_use: args.claim_usage, migration };
+    let binding = rules_binding::Local { tells_use: args.claim_usage, migration, plugin: None };
     let told = ClusterSettings {
         binding,
         attaching: rules_attachdetach::Local { force_after: args.force_detach_after, migration },

@@ -7,7 +7,7 @@ mod flags;
 mod help;
 pub mod http;
 mod liveness;
-mod locals;
+pub mod locals;
 mod registrar;
 mod role;
 mod run;

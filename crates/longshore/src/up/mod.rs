@@ -81,15 +81,19 @@ pub async fn command(args: args::Up) -> Result<()> {
     let manager =
         Manager::new(kube.clone(), kube, Arc::default(), Some(machine::workers_for_controllers(host.clone())));
     let _ = started.set(manager.clone());
-    let binding = rules_binding::Local { tells_use: args.claim_usage, migration };
+    let plugin = rehearsal.as_ref().map(|rehearsal| rehearsal.plugin);
+    let binding = rules_binding::Local { tells_use: args.claim_usage, migration, plugin };
     let told = ClusterSettings {
         binding,
         attaching: rules_attachdetach::Local { force_after: args.force_detach_after, migration },
     };
     controllers::add(&manager, &ClusterController::ALL.into(), None, told);
     let handed_on = rehearsal.as_ref().map(driver::Rehearsal::flag);
-    let told = NodeSettings { lease_seconds: args.node_lease_duration, migration, rehearsal };
+    let told = NodeSettings { lease_seconds: args.node_lease_duration, migration, rehearsal: rehearsal.clone() };
     let agent = NodeAgent::start(&manager, &host, &layout, &node, told)?;
+    if let Some(rehearsal) = rehearsal {
+        rehearsal.control(&manager, migration);
+    }
     let _ = measures.set(VolumeStats::new(manager.clone(), agent.node.clone(), &node));
     let mut roles = vec![Role::Provisioner, Role::Attacher, Role::Resizer];
     roles.retain(|role| !left_out(&args.without, *role));

@@ -5,7 +5,7 @@ use api::{ObjectKey, PersistentVolume, VolumePhase, names};
 use control::{Decision, Timestamp, Why};
 
 use super::leaving;
-use crate::{Action, Memory, MigrationMark, Reason, VolumeFacts, VolumeOwner, migration};
+use crate::{Action, Handover, Memory, MigrationMark, Reason, VolumeFacts, VolumeOwner, migration};
 
 /// Protection first, then the table of orchestrator 2.5.
 pub(crate) fn volume(now: Timestamp, facts: &VolumeFacts, memory: &Memory) -> Decision<Action, Reason> {
@@ -32,25 +32,22 @@ pub(crate) fn volume(now: Timestamp, facts: &VolumeFacts, memory: &Memory) -> De
     }
 }
 
-/// PV-48, PV-50. Upstream also holds the volumes of plugins that are not taken over, and takes the driver's finalizer
-/// off them, for the plugin to delete them. There are no plugins here, so that nobody would let go of what was held.
+/// PV-48, PV-50. Upstream also takes the driver's finalizer off volumes of plugins that are not taken over and not there.
+/// Nobody would delete those, so that here they stay held.
 fn migrated(facts: &VolumeFacts) -> Option<Decision<Action, Reason>> {
-    let (volume, meta) = (&facts.volume, &facts.volume.metadata);
-    let taken_over = match facts.mark {
-        MigrationMark::Set(_) => true,
-        MigrationMark::Remove => false,
-        MigrationMark::Right => {
-            meta.annotation(names::PROVISIONED_BY).is_some() && meta.annotation(names::MIGRATED_TO).is_some()
-        }
+    let (volume, mark) = (&facts.volume, facts.mark);
+    let handover = Handover::of(volume, mark, facts.served);
+    let text = match handover.map(|handover| handover.gone) {
+        Some(names::PV_CONTROLLER) => "no in-tree plugin is to delete the volume",
+        Some(_) => "its in-tree plugin is to delete the volume, and no driver",
+        None if mark == MigrationMark::Right => return None,
+        None => "",
     };
-    let held = taken_over && meta.has_finalizer(names::PV_CONTROLLER);
-    (facts.mark != MigrationMark::Right || held).then(|| {
-        let why = match facts.mark {
-            MigrationMark::Right => Why::waiting(Reason::MarkingMigrated, "no in-tree plugin is to delete the volume"),
-            mark => migration::why(mark),
-        };
-        Decision::Do(Action::MarkVolumeMigrated { volume: volume.clone(), mark: facts.mark }, why)
-    })
+    let why = match mark {
+        MigrationMark::Right => Why::waiting(Reason::MarkingMigrated, text),
+        mark => migration::why(mark),
+    };
+    Some(Decision::Do(Action::MarkVolumeMigrated { volume: volume.clone(), mark, handover }, why))
 }
 
 fn phase(now: Timestamp, facts: &VolumeFacts, memory: &Memory) -> Decision<Action, Reason> {
@@ -60,7 +57,7 @@ fn phase(now: Timestamp, facts: &VolumeFacts, memory: &Memory) -> Decision<Actio
         VolumeOwner::Reserved(claim) => {
             available(volume, Why::waiting(Reason::Reserved, format!("the volume is reserved for claim {claim}")))
         }
-        VolumeOwner::Unseen { claim, uid } => unseen(now, volume, claim, uid, memory),
+        VolumeOwner::Unseen { claim, uid } => unseen(now, facts, claim, uid, memory),
         VolumeOwner::Unbound(claim) => {
             Decision::Rest(Why::waiting(Reason::ClaimNotBound, format!("waiting for claim {claim} to be bound")))
         }
@@ -75,7 +72,7 @@ fn phase(now: Timestamp, facts: &VolumeFacts, memory: &Memory) -> Decision<Actio
         VolumeOwner::Bound(claim) => {
             Decision::Rest(Why::settled(Reason::Bound, format!("the volume is bound to claim {claim}")))
         }
-        VolumeOwner::Elsewhere { claim, volume: other } => surplus(volume, claim, other),
+        VolumeOwner::Elsewhere { claim, volume: other } => surplus(facts, claim, other),
     }
 }
 
@@ -95,13 +92,14 @@ fn available(volume: &Arc<PersistentVolume>, why: Why<Reason>) -> Decision<Actio
 /// The claim is not in the cache. That is not enough to give its volume away: a fresh read must agree.
 fn unseen(
     now: Timestamp,
-    volume: &Arc<PersistentVolume>,
+    facts: &VolumeFacts,
     claim: &ObjectKey,
     uid: &str,
     memory: &Memory,
 ) -> Decision<Action, Reason> {
+    let volume = &facts.volume;
     if volume.is_released() {
-        return released(volume, claim);
+        return released(facts, claim);
     }
     let name = &volume.metadata.name;
     if memory.looked.says_gone(name, uid) {
@@ -122,7 +120,8 @@ fn unseen(
 }
 
 /// Orchestrator 2.6: what becomes of the data is the reclaim policy's to say and the provisioner's to do.
-fn released(volume: &Arc<PersistentVolume>, claim: &ObjectKey) -> Decision<Action, Reason> {
+fn released(facts: &VolumeFacts, claim: &ObjectKey) -> Decision<Action, Reason> {
+    let volume = &facts.volume;
     let gone = format!("claim {claim} is gone");
     let meta = &volume.metadata;
     let policy = volume.spec.persistent_volume_reclaim_policy.as_str();
@@ -130,10 +129,12 @@ fn released(volume: &Arc<PersistentVolume>, claim: &ObjectKey) -> Decision<Actio
         let text = format!("{gone} and the policy keeps the volume: clear spec.claimRef to use it again");
         return Decision::Rest(Why::settled(Reason::Retained, text));
     }
-    // PV-27, PV-30, PV-31: a driver deletes what it made, what it has taken over, and what is of its kind.
+    // PV-27, PV-30, PV-31: a driver deletes what it made, what it has taken over, and what is of its kind; so does a
+    // plugin that is there.
     let provisioner = meta.annotation(names::PROVISIONED_BY).filter(|name| !name.is_empty());
     let drivers = match provisioner {
         _ if meta.migrated_to().is_some() => true,
+        _ if facts.served => policy == "Delete",
         Some(name) => policy == "Delete" && !name.starts_with("kubernetes.io/"),
         None => policy == "Delete" && volume.spec.csi.is_some(),
     };
@@ -163,14 +164,15 @@ fn released(volume: &Arc<PersistentVolume>, claim: &ObjectKey) -> Decision<Actio
 }
 
 /// The claim took another volume: one made for it is given up, one that was found is free again.
-fn surplus(volume: &Arc<PersistentVolume>, claim: &ObjectKey, other: &str) -> Decision<Action, Reason> {
+fn surplus(facts: &VolumeFacts, claim: &ObjectKey, other: &str) -> Decision<Action, Reason> {
+    let volume = &facts.volume;
     let text = format!("claim {claim} is bound to volume {other} instead");
     let provisioned = volume.metadata.annotation(names::PROVISIONED_BY).is_some();
     if !provisioned || volume.spec.persistent_volume_reclaim_policy != "Delete" {
         return Decision::Do(Action::Unreserve(volume.clone()), Why::waiting(Reason::UnreservingVolume, text));
     }
     if volume.is_released() {
-        return released(volume, claim);
+        return released(facts, claim);
     }
     Decision::Do(Action::MarkReleased(volume.clone()), Why::waiting(Reason::SurplusVolume, text))
 }

@@ -1,5 +1,7 @@
 //! Which objects say that a driver has taken over their plugin: PV-35, PV-36, PV-48 to PV-51.
 
+use alloc::string::ToString;
+
 use api::{Kind, names};
 use rules_translate::{Migration, Phase, Plugin};
 use serde_json::{Value, json};
@@ -58,7 +60,6 @@ fn pv_48_what_is_no_longer_true_is_taken_back() {
     assert_eq!(said(&world.volume("by-hand")), "somebody");
 }
 
-// S4-26: the protection stays.
 // PV-50, PV-51: in one write, what a driver has taken over is no longer held for a plugin; other finalizers stay.
 #[test]
 fn pv_50_a_volume_that_is_taken_over_is_not_held_for_its_plugin() {
@@ -105,6 +106,7 @@ fn pv_36_a_class_of_a_plugin_that_is_taken_over_asks_the_driver() {
     world.settle();
     assert!(said(&world.claim("data")).is_null());
 
+    // S4-37: with nobody to ask, no driver and no plugin, that is told.
     let mut world = start();
     world.restart(off());
     world.settle();
@@ -125,7 +127,7 @@ fn s4_40_a_volume_of_a_plugin_that_is_taken_over_is_grown_by_the_driver() {
     assert_eq!(world.why_claim("data"), "ExternalExpanding");
 }
 
-// EX-7: a plugin that is not taken over names no driver to grow its volumes.
+// EX-7, S4-37: a plugin that is neither there nor taken over names nobody to grow its volumes.
 #[test]
 fn ex_7_a_volume_of_a_plugin_that_is_not_taken_over_names_no_resizer() {
     let grows = json!({ "allowVolumeExpansion": true });
@@ -146,4 +148,132 @@ fn ex_7_a_volume_of_a_plugin_that_is_not_taken_over_names_no_resizer() {
     world.settle();
     assert_eq!(world.why_claim("data"), "ExternalExpanding");
     assert!(world.claim("data")["metadata"]["annotations"][names::STORAGE_RESIZER].is_null());
+}
+
+// S4-26: claims and volumes of a plugin are protected as all are, whoever serves them, and the marks change nothing of it.
+#[test]
+fn s4_26_claims_and_volumes_of_a_plugin_are_kept_while_they_are_used() {
+    for local in [Local::default(), off(), served()] {
+        let disk = json!({ "metadata": { "annotations": { names::PROVISIONED_BY: EBS } },
+            "spec": { "csi": null, "awsElasticBlockStore": { "volumeID": "vol-1" } } });
+        let mut world = World::new().with_volume("v", "x", "1Gi", disk).with_claim("data", Some("x"), "1Gi", json!({}));
+        world = world.with_pod_on("a", "user", "data");
+        world.restart(local);
+        world.settle();
+        assert_eq!(world.why_claim("data"), "Bound");
+        world.delete(Kind::PersistentVolumeClaim, "data");
+        world.delete(Kind::PersistentVolume, "v");
+        world.settle();
+        assert_eq!(world.why_claim("data"), "ClaimInUse");
+        assert!(world.volume("v")["metadata"]["finalizers"].to_string().contains(names::PV_PROTECTION));
+        world.delete(Kind::Pod, "user");
+        world.settle();
+        assert!(world.get(Kind::PersistentVolumeClaim, "data").is_none());
+        assert!(
+            !world
+                .list(Kind::PersistentVolume)
+                .iter()
+                .any(|volume| { volume["metadata"]["finalizers"].to_string().contains(names::PV_PROTECTION) })
+        );
+    }
+}
+
+/// The plugin is at work in this process, and no driver has taken it over.
+fn served() -> Local {
+    Local { plugin: Some(Plugin::AwsEbs), ..off() }
+}
+
+// S4-9, S4-41, PV-35: with its gate off a plugin that is there is asked by its own name; another one is not.
+#[test]
+fn s4_41_a_plugin_that_is_there_and_not_taken_over_is_asked() {
+    for (provisioner, code) in [(EBS, "ExternalProvisioning"), ("kubernetes.io/rbd", "ProvisionerNotSupported")] {
+        let mut world =
+            World::new().class("old", provisioner, json!({})).with_claim("data", Some("old"), "1Gi", json!({}));
+        world.restart(served());
+        world.settle();
+        assert_eq!(world.why_claim("data"), code);
+        let asked = &world.claim("data")["metadata"]["annotations"][names::STORAGE_PROVISIONER];
+        assert_eq!(asked == provisioner, code == "ExternalProvisioning", "{asked}");
+        assert!(said(&world.claim("data")).is_null());
+    }
+    // S4-9: it stands down once the gate is on, and the claim says for whom.
+    let mut world = World::new().class("old", EBS, json!({})).with_claim("data", Some("old"), "1Gi", json!({}));
+    world.restart(served());
+    world.settle();
+    world.restart(Local { migration: Migration::default(), ..served() });
+    world.settle();
+    assert_eq!(world.claim("data")["metadata"]["annotations"][names::STORAGE_PROVISIONER], DRIVER);
+    assert_eq!(said(&world.claim("data")), DRIVER);
+    // S4-36: and is asked again when it is switched off, while nothing is made yet.
+    world.restart(served());
+    world.settle();
+    assert_eq!(world.claim("data")["metadata"]["annotations"][names::STORAGE_PROVISIONER], EBS);
+    assert!(said(&world.claim("data")).is_null());
+}
+
+// PV-50, PV-51, S4-42: in one write the mark goes, and what was held for the driver is held for the plugin, if it is to be
+// deleted at all. Nobody can put a finalizer on what is being deleted already.
+#[test]
+fn pv_50_a_volume_that_is_given_back_is_held_for_its_plugin() {
+    for (policy, deleting, held) in
+        [("Delete", false, names::PV_CONTROLLER), ("Retain", false, ""), ("Delete", true, names::PROVISIONER_FINALIZER)]
+    {
+        let mut world = World::new().with_volume(
+            "v",
+            "x",
+            "1Gi",
+            json!({ "metadata": {
+                "annotations": { names::PROVISIONED_BY: EBS, names::MIGRATED_TO: DRIVER },
+                "finalizers": ["other", names::PROVISIONER_FINALIZER] },
+                "spec": { "persistentVolumeReclaimPolicy": policy } }),
+        );
+        if deleting {
+            world.delete(Kind::PersistentVolume, "v");
+        }
+        world.restart(served());
+        world.settle();
+        assert!(said(&world.volume("v")).is_null());
+        let finalizers = world.volume("v")["metadata"]["finalizers"].to_string();
+        for keeper in [names::PV_CONTROLLER, names::PROVISIONER_FINALIZER] {
+            assert_eq!(finalizers.contains(keeper), held == keeper, "{policy} {deleting} {finalizers}");
+        }
+        assert!(finalizers.contains("other"));
+        assert_eq!(world.log.iter().filter(|name| **name == "MarkVolumeMigrated").count(), 1);
+    }
+}
+
+// PV-29, PV-32, S4-9: whose claim is gone is left to a plugin that is there to delete it, and to nobody where there is none.
+#[test]
+fn pv_29_a_released_volume_of_a_plugin_that_is_there_awaits_its_deletion() {
+    let provisioned = with(json!({ names::PROVISIONED_BY: EBS }));
+    for (annotated, local, code) in [
+        (provisioned.clone(), served(), "Released"),
+        (json!({}), served(), "Released"),
+        (provisioned, off(), "VolumeFailedDelete"),
+    ] {
+        let mut volume = annotated;
+        volume["spec"] = json!({
+            "csi": null, "awsElasticBlockStore": { "volumeID": "vol-1" }, "persistentVolumeReclaimPolicy": "Delete",
+            "claimRef": { "namespace": "n", "name": "gone", "uid": "gone" },
+        });
+        let mut world = World::new().with_volume("v", "x", "1Gi", volume);
+        world.restart(local);
+        world.settle();
+        assert_eq!(world.why_volume("v"), code);
+    }
+}
+
+// S4-20, S4-40, EX-9: its volumes grow by the plugin itself, which the claim names.
+#[test]
+fn s4_20_a_plugin_that_is_there_is_named_as_the_one_that_grows() {
+    let disk = json!({ "spec": { "csi": null, "awsElasticBlockStore": { "volumeID": "vol-1" } } });
+    let mut world = World::new().class("fast", EBS, json!({ "allowVolumeExpansion": true }));
+    world = world.with_volume("v", "fast", "1Gi", disk).with_claim("data", Some("fast"), "1Gi", json!({}));
+    world.restart(served());
+    world.settle();
+    let more = json!({ "spec": { "resources": { "requests": { "storage": "2Gi" } } } });
+    world.patch(Kind::PersistentVolumeClaim, "data", more);
+    world.settle();
+    assert_eq!(world.claim("data")["metadata"]["annotations"][names::STORAGE_RESIZER], EBS);
+    assert_eq!(world.why_claim("data"), "ExternalExpanding");
 }

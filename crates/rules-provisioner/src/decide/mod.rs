@@ -357,7 +357,7 @@ fn as_it_was(offer: &ClassTerms) -> Option<&Terms> {
 
 /// Has a volume deleted, once it is certain that no PersistentVolume accounts for it.
 pub(crate) fn remove(step: &Step, terms: &Terms, made: &Made) -> Decision<Action, Reason> {
-    let accounts = |handle: &str| rules_translate::same_volume(&step.work.local.driver, handle, &made.volume_id);
+    let accounts = |handle: &str| rules_translate::same_volume(step.work.local.csi_name(), handle, &made.volume_id);
     match &step.memory.fresh {
         Fresh::Unread
         | Fresh::Wanted

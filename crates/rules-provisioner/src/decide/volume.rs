@@ -1,6 +1,7 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
+use alloc::vec;
 
 use api::{PersistentVolume, SecretReference, VolumePhase, names};
 use control::{Decision, Timestamp, Why};
@@ -8,11 +9,14 @@ use control::{Decision, Timestamp, Why};
 use super::step::read_secret;
 use crate::{Action, Fresh, Local, Memory, Obstacle, Reason, Stage, pv};
 
+/// What keeps a volume until its data is deleted, by a driver or by an in-tree plugin.
+const KEEPERS: [&str; 2] = [names::PROVISIONER_FINALIZER, names::PV_CONTROLLER];
+
 /// Whether a volume's data may be destroyed: the policy says so, and it belongs to nobody. A volume that is being
 /// deleted and is not bound can never become bound again, because binding refuses it (reliability 8).
 pub fn is_condemned(volume: &PersistentVolume) -> bool {
     let abandoned = volume.metadata.is_deleting()
-        && volume.metadata.has_finalizer(names::PROVISIONER_FINALIZER)
+        && KEEPERS.iter().any(|keeper| volume.metadata.has_finalizer(keeper))
         && volume.status.phase != VolumePhase::Bound;
     volume.spec.persistent_volume_reclaim_policy == "Delete" && (volume.is_released() || abandoned)
 }
@@ -25,7 +29,9 @@ pub(crate) fn volume(
     secret: Result<&Option<SecretReference>, &Obstacle>,
     memory: &Memory,
 ) -> Decision<Action, Reason> {
-    let held = volume.metadata.has_finalizer(names::PROVISIONER_FINALIZER);
+    let ours = volume.metadata.has_finalizer(local.finalizer());
+    // PV-50: a plugin has what its driver was to delete before the migration was switched off.
+    let held = ours || (local.is_plugin() && volume.metadata.has_finalizer(names::PROVISIONER_FINALIZER));
     let deleting = volume.metadata.is_deleting();
     let bound = volume.status.phase == VolumePhase::Bound;
     if deleting && !held {
@@ -35,7 +41,7 @@ pub(crate) fn volume(
         ));
     }
     if volume.spec.persistent_volume_reclaim_policy != "Delete" {
-        return retained(volume, held);
+        return retained(volume, ours.then(|| local.finalizer()));
     }
     // What could not be deleted is not held either.
     let handle = match handle(volume, local) {
@@ -43,7 +49,7 @@ pub(crate) fn volume(
         Err(why) => return Decision::Rest(why),
     };
     if !is_condemned(volume) {
-        return kept(volume, held || deleting || !bound);
+        return kept(volume, local.finalizer(), ours || deleting || !bound);
     }
     let memory = memory.about(&volume.metadata.uid);
     if memory.stage == Stage::Deleted {
@@ -68,32 +74,34 @@ pub(crate) fn volume(
 fn handle(volume: &PersistentVolume, local: &Local) -> Result<String, Why<Reason>> {
     let nameless = || Why::waiting(Reason::NoSource, "the volume does not say what the driver calls it");
     let plugin = rules_translate::plugin_of(volume);
-    if volume.spec.csi.is_none() && (plugin.is_none() || plugin != local.plugin()) {
+    let in_tree = plugin.is_some() && plugin == local.plugin();
+    if !in_tree && (local.is_plugin() || volume.spec.csi.is_none()) {
         return Err(nameless());
     }
-    match local.settings.migration.as_csi(volume) {
+    match local.settings.migration.seen_by(&local.driver, volume) {
         Ok(seen) => seen.spec.csi.as_ref().map(|source| source.volume_handle.clone()).ok_or_else(nameless),
         Err(error) => Err(Why::waiting(Reason::VolumeUntranslatable, error.to_string())),
     }
 }
 
 /// P81: what is kept needs no finalizer of ours.
-fn retained(volume: &Arc<PersistentVolume>, held: bool) -> Decision<Action, Reason> {
+fn retained(volume: &Arc<PersistentVolume>, held: Option<&str>) -> Decision<Action, Reason> {
     let policy = &volume.spec.persistent_volume_reclaim_policy;
-    if held {
+    if let Some(finalizer) = held {
         let why = Why::waiting(Reason::RemovingFinalizer, format!("policy {policy} keeps the volume's data"));
-        return Decision::Do(Action::RemoveFinalizer { volume: volume.clone(), also: None }, why);
+        let finalizers = vec![finalizer.into()];
+        return Decision::Do(Action::RemoveFinalizer { volume: volume.clone(), finalizers }, why);
     }
     Decision::Rest(Why::settled(Reason::Retained, format!("policy {policy} keeps the volume's data")))
 }
 
 /// P81: a bound volume that will have to be deleted one day keeps our finalizer until the driver has done it.
-fn kept(volume: &Arc<PersistentVolume>, as_it_should_be: bool) -> Decision<Action, Reason> {
+fn kept(volume: &Arc<PersistentVolume>, finalizer: &'static str, as_it_should_be: bool) -> Decision<Action, Reason> {
     if as_it_should_be {
         return Decision::Rest(Why::settled(Reason::VolumeKept, "the volume is not released"));
     }
     Decision::Do(
-        Action::AddFinalizer(volume.clone()),
+        Action::AddFinalizer { volume: volume.clone(), finalizer },
         Why::waiting(
             Reason::AddingFinalizer,
             "adding the finalizer that keeps the volume until the driver has deleted its data",
@@ -151,12 +159,15 @@ fn is_nowhere(local: &Local, fresh: &Fresh) -> bool {
     *fresh == Fresh::Condemned || !local.abilities.publish_unpublish
 }
 
-/// P84: the data is gone; now the object, and last our finalizer, and that of the attacher beside us.
+/// P84: the data is gone; now the object, and last our finalizer, with that of the attacher beside us, or of the driver
+/// that would have deleted what is the plugin's again.
 fn forget(volume: &Arc<PersistentVolume>, local: &Local) -> Decision<Action, Reason> {
     if volume.metadata.is_deleting() {
         let why = Why::waiting(Reason::RemovingFinalizer, "the driver has deleted the volume");
-        let also = pv::attacher_finalizer(local).filter(|finalizer| volume.metadata.has_finalizer(finalizer));
-        return Decision::Do(Action::RemoveFinalizer { volume: volume.clone(), also }, why);
+        let driver = local.is_plugin().then(|| names::PROVISIONER_FINALIZER.into());
+        let also = pv::attacher_finalizer(local).or(driver).filter(|also| volume.metadata.has_finalizer(also));
+        let finalizers = [local.finalizer().into()].into_iter().chain(also).collect();
+        return Decision::Do(Action::RemoveFinalizer { volume: volume.clone(), finalizers }, why);
     }
     let why = Why::waiting(Reason::ForgettingVolume, "the driver has deleted the volume, so that its object can go");
     Decision::Do(Action::DeletePv(volume.clone()), why)

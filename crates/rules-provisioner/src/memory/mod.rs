@@ -185,7 +185,7 @@ impl Memory {
             Action::DropIntent { .. } | Action::Reschedule(_) => {
                 Memory { owned: known.owned && is_refused(got), ..known }
             }
-            Action::AddFinalizer(_) | Action::RemoveFinalizer { .. } | Action::DeletePv(_) => known,
+            Action::AddFinalizer { .. } | Action::RemoveFinalizer { .. } | Action::DeletePv(_) => known,
         }
     }
 

@@ -8,6 +8,7 @@ mod journal;
 mod migration;
 mod news;
 mod nodes;
+mod plugin;
 mod record;
 mod request;
 mod scripts;

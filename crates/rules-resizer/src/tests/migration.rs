@@ -96,3 +96,20 @@ fn a_plugin_that_serves_its_volumes_grows_them() {
         assert_eq!(world.code() == "NotOurs", !ours, "{phase:?}");
     }
 }
+
+// S4-20, S4-40: with the gate off the plugin itself is called, if the claim names it; with the gate on it stands down.
+#[test]
+fn s4_40_a_plugin_grows_its_own_volumes_while_its_gate_is_off() {
+    const PLUGIN: &str = "kubernetes.io/gce-pd";
+    for (phase, named, ours) in [(Phase::Off, PLUGIN, true), (Phase::Off, GCE, false), (Phase::On, PLUGIN, false)] {
+        let mut world = in_tree(disk());
+        world.update_local(|local| {
+            local.driver = PLUGIN.into();
+            local.migration = local.migration.with(Plugin::GcePd, phase);
+        });
+        give(&mut world, named);
+        world.request("2Gi");
+        assert_eq!(world.run().is_empty(), !ours, "{phase:?} {named}");
+        assert_eq!(bytes(&world.volume().spec.capacity), if ours { 2 * GI } else { GI }, "{phase:?} {named}");
+    }
+}

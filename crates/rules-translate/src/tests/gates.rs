@@ -1,4 +1,4 @@
-//! S4-1 to S4-5, S4-30 to S4-39, S4-46, S4-48: who serves a volume.
+//! Who serves a volume (seed 004).
 
 use alloc::format;
 use alloc::string::ToString;
@@ -23,6 +23,25 @@ fn plugins_and_drivers_know_each_other() {
     assert_eq!(Migration::default().plugin_of("hostpath.csi.k8s.io"), None);
     assert_eq!(Migration::default().plugin_of(Plugin::Rbd.driver()), None);
     assert_eq!(Migration::default().plugin_of(EBS.driver()), Some(EBS));
+}
+
+// S4-9, S4-38: of a plugin and its driver one serves, and calls the volume by its name in CSI.
+#[test]
+fn s4_9_a_plugin_serves_under_its_own_name_until_its_driver_does() {
+    let spec = serde_json::json!({ "awsElasticBlockStore": { "volumeID": "vol-1" } });
+    let volume = serde_json::json!({ "metadata": { "name": "pv" }, "spec": spec });
+    let volume: api::PersistentVolume = serde_json::from_value(volume).unwrap();
+    for phase in [Phase::Off, Phase::On, Phase::Complete] {
+        let migration = Migration::default().with(EBS, phase);
+        for (name, serves) in [(EBS.name(), phase == Phase::Off), (EBS.driver(), phase != Phase::Off)] {
+            assert_eq!(migration.plugin_of(name), serves.then_some(EBS), "{phase:?} {name}");
+        }
+        for name in [EBS.name(), EBS.driver()] {
+            let seen = migration.seen_by(name, &volume).ok().map(|seen| seen.spec.csi.as_ref().unwrap().driver.clone());
+            let sees = migration.plugin_of(name).is_some() || phase != Phase::Off;
+            assert_eq!(seen.as_deref(), sees.then_some(EBS.driver()), "{phase:?} {name}");
+        }
+    }
 }
 
 // S4-1, S4-3, S4-5: the seed's gates, each plugin by itself.
@@ -165,7 +184,7 @@ fn the_skew_matrix() {
     assert_eq!(served(off, off), Served::ByPlugin);
 }
 
-// S4-2, S4-37, S4-38, S4-48, S4-50: whether the plugin is there depends on the table alone.
+// S4-2, S4-38: whether the plugin is there depends on the table alone.
 #[test]
 fn a_plugin_is_there_until_its_migration_is_complete() {
     for (phase, there) in [(Phase::Off, true), (Phase::On, true), (Phase::Complete, false)] {

@@ -20,7 +20,7 @@ pub struct Items {
 /// Kubelet, binding and protection, attaching, growing, scheduling, migration.
 pub const ALL: [Items; 6] = [
     Items { prefix: "KL", numbers: 1..=106, documents: &["docs/node.md"], told_alone: &[4] },
-    Items { prefix: "PV", numbers: 1..=61, documents: &["docs/controllers/binding.md"], told_alone: &[34, 39, 41] },
+    Items { prefix: "PV", numbers: 1..=61, documents: &["docs/controllers/binding.md"], told_alone: &[34, 41] },
     Items { prefix: "AD", numbers: 1..=51, documents: &["docs/controllers/attachdetach.md"], told_alone: &[35] },
     Items { prefix: "EX", numbers: 1..=21, documents: &["docs/controllers/growing.md"], told_alone: &[] },
     Items { prefix: "SC", numbers: 1..=21, documents: &["docs/controllers/scheduling.md"], told_alone: &[20] },

@@ -190,10 +190,11 @@ impl Astray for NeverHolds {
             && !rules_provisioner::is_condemned(volume)
         {
             let why = Why::waiting(Reason::RemovingFinalizer, "a volume is its own master");
-            return Decision::Do(Action::RemoveFinalizer { volume: volume.clone(), also: None }, why);
+            let finalizers = vec![names::PROVISIONER_FINALIZER.into()];
+            return Decision::Do(Action::RemoveFinalizer { volume: volume.clone(), finalizers }, why);
         }
         match Provisioner::decide(now, view, memory) {
-            Decision::Do(Action::AddFinalizer(_), why) => Decision::Rest(why),
+            Decision::Do(Action::AddFinalizer { .. }, why) => Decision::Rest(why),
             other => other,
         }
     }
