@@ -61,6 +61,7 @@ scripts! {
     migration_node_by_node "root-migration-node-by-node.txt";
     migration_by_the_plugin "root-migration-by-the-plugin.txt";
     migration_rehearsed "root-migration-rehearsed.txt";
+    migration_step_by_step "root-migration-step-by-step.txt";
     parity "root-parity.txt";
     sidecar_on_a_node "sidecar-on-a-node.txt";
     sidecars_beside_a_driver "root-sidecars-beside-a-driver.txt";
