@@ -138,7 +138,7 @@ fn an_attachment_may_hold_the_volume_itself_in_either_form() {
     }
 }
 
-// S4-27, TR-3: what cannot be translated, or is another driver's, is told and nothing is called.
+// S4-11, TR-3: what cannot be translated, or is another driver's, is told and nothing is called.
 #[test]
 fn what_cannot_be_translated_is_told() {
     for (source, code, word) in [

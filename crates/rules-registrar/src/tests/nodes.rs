@@ -8,6 +8,7 @@ use serde_json::json;
 use super::world::World;
 use crate::{Key, Local, MachineFacts};
 
+// S4-28: the CSINode is of its node, and no driver need be there.
 #[test]
 fn a_node_introduces_itself_and_rests() {
     let mut world = World::new();
@@ -19,8 +20,9 @@ fn a_node_introduces_itself_and_rests() {
     let ready = &node["status"]["conditions"][0];
     assert_eq!(ready["reason"], "AgentReady");
     assert_eq!((ready["type"].as_str(), ready["status"].as_str()), (Some("Ready"), Some("True")));
-    let owner = &world.get(Kind::CSINode).unwrap()["metadata"]["ownerReferences"][0];
-    assert_eq!(owner["uid"], node["metadata"]["uid"]);
+    let csi_node = world.get(Kind::CSINode).unwrap();
+    assert_eq!(csi_node["metadata"]["ownerReferences"][0]["uid"], node["metadata"]["uid"]);
+    assert_eq!((&csi_node["metadata"]["name"], &csi_node["spec"]["drivers"]), (&json!("n"), &json!([])));
     world.forget();
     assert_eq!(world.settle(), Vec::<String>::new(), "109: nothing changes, nothing is written");
     assert!(world.why(&Key::SelfNode("n".into())).settled);
