@@ -57,6 +57,11 @@ pub enum ConfigError {
     /// The text is not a URL.
     #[error("{0}")]
     Url(String),
+    /// Nobody says whose certificates to trust: images of containers often have no authorities.
+    #[error(
+        "it names no certificate-authority, and this system has none installed (SSL_CERT_FILE may name a file of them)"
+    )]
+    NoAuthority,
     /// A certificate authority, certificate or key cannot be read or used.
     #[error("{0}")]
     Certificate(String),

@@ -12,6 +12,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::request::Parts;
+use http::uri::Scheme;
 use http::{Request, Response, StatusCode, Uri};
 use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -23,7 +24,8 @@ use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
 use hyper_util::client::legacy::connect::{Connection, HttpConnector};
 use hyper_util::client::proxy::matcher::Intercept;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use kube::client::{Body, ConfigExt};
+use kube::client::{Body, ConfigExt, RustlsTlsError};
+use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceBuilder, ServiceExt, service_fn};
@@ -195,6 +197,21 @@ fn https_client(
     with_tls(&config, socks)
 }
 
+/// Whom the client trusts. Where the kubeconfig names no authority, the system's count, which need not have any where
+/// no certificate is checked.
+fn trusting(config: &kube::Config) -> Result<ClientConfig, ConfigError> {
+    let mut config = config.clone();
+    if config.accept_invalid_certs || config.cluster_url.scheme() == Some(&Scheme::HTTP) {
+        config.root_cert.get_or_insert_default();
+    }
+    config.rustls_client_config().map_err(|error| match error {
+        kube::Error::RustlsTls(RustlsTlsError::AddRootCertificate(_)) if config.root_cert.is_none() => {
+            ConfigError::NoAuthority
+        }
+        error => ConfigError::Certificate(chain(&error)),
+    })
+}
+
 fn with_tls<C>(config: &kube::Config, connector: C) -> Result<HttpsClient, ConfigError>
 where
     C: Service<Uri> + Clone + Send + Sync + 'static,
@@ -202,8 +219,7 @@ where
     C::Future: Send + 'static,
     C::Error: Into<BoxError>,
 {
-    let tls = config.rustls_client_config().map_err(|error| ConfigError::Certificate(chain(&error)))?;
-    let tls = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
+    let tls = HttpsConnectorBuilder::new().with_tls_config(trusting(config)?).https_or_http();
     let tls = match config.tls_server_name.clone() {
         Some(name) => {
             let name = ServerName::try_from(name);
