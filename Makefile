@@ -42,22 +42,28 @@ release: toolchain ## Build the small, fast binary that is measured and shipped
 	@cargo build --release --locked --package longshore
 	@echo "$(LONGSHORE)"
 
-# Container images: a static binary for this machine's architecture, and what is in $(BINARIES), such as linux/arm64=FILE.
+# Container images: a static binary for each of these architectures, as Rust calls them, and what is in $(BINARIES), such as
+# linux/arm64=FILE.
 PROFILE ?= release
 IMAGES ?= $(CARGO_TARGET_DIR)/images
 BINARIES ?=
-ARCHITECTURE := $(if $(filter aarch64 arm64,$(shell uname -m)),aarch64,x86_64)
-STATIC := $(CARGO_TARGET_DIR)/$(ARCHITECTURE)-unknown-linux-gnu
-PLATFORM := linux/$(if $(filter aarch64,$(ARCHITECTURE)),arm64,amd64)
+MACHINE := $(subst arm64,aarch64,$(shell uname -m))
+ARCHITECTURES ?= $(MACHINE)
+OTHERS = $(filter-out $(MACHINE),$(ARCHITECTURES))
+triple = $(1)-unknown-linux-gnu
+platform = linux/$(subst aarch64,arm64,$(subst x86_64,amd64,$(1)))
+# Another architecture's programs are linked by its own compiler; cc finds that by itself.
+LINKERS = $(foreach other,$(OTHERS),CARGO_TARGET_$(shell echo $(other) | tr a-z A-Z)_UNKNOWN_LINUX_GNU_LINKER=$(other)-linux-gnu-gcc)
 # The time of everything in images and charts is that of the commit.
 DATE = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null || echo 0))
 
 .PHONY: image
-image: toolchain packages ## Make the container images, without a daemon: layouts, archives, bills of materials (PROFILE=quick builds faster)
-	@RUSTFLAGS="-C target-feature=+crt-static --remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}=/cargo" \
-	  cargo build --profile $(PROFILE) --locked --package longshore --target $(ARCHITECTURE)-unknown-linux-gnu
+image: toolchain packages cross ## Make the container images, without a daemon: layouts, archives, bills of materials (PROFILE=quick builds faster, ARCHITECTURES="x86_64 aarch64" makes them for both)
+	@$(LINKERS) RUSTFLAGS="-C target-feature=+crt-static --remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}=/cargo" \
+	  cargo build --profile $(PROFILE) --locked --package longshore $(foreach one,$(ARCHITECTURES),--target $(call triple,$(one)))
 	@cargo run --quiet --locked --package xtask -- image --date $(DATE) --out $(IMAGES) \
-	  --binary $(PLATFORM)=$(STATIC)/$(PROFILE)/longshore $(foreach binary,$(BINARIES),--binary $(binary)) \
+	  $(foreach one,$(ARCHITECTURES),--binary $(call platform,$(one))=$(CARGO_TARGET_DIR)/$(call triple,$(one))/$(PROFILE)/longshore) \
+	  $(foreach binary,$(BINARIES),--binary $(binary)) \
 	  --debian deploy/image/debian.list --cache $(HOME)/.cache/longshore/packages
 
 CHART = $(IMAGES)/longshore-$(shell sed -n 's/^version: //p' deploy/helm/longshore/Chart.yaml).tgz
@@ -249,6 +255,13 @@ toolchain:
 .PHONY: packages
 packages:
 	@{ command -v apt-get && command -v dpkg-deb; } >/dev/null || { echo "make: apt-get and dpkg-deb are missing; the driver's image is made of Debian's packages, on Debian or Ubuntu" >&2; exit 1; }
+
+.PHONY: cross
+cross:
+	@$(foreach other,$(filter-out x86_64 aarch64,$(ARCHITECTURES)),echo "make: there are no images for $(other); name x86_64 and aarch64 in ARCHITECTURES" >&2; exit 1;)
+	@$(foreach other,$(OTHERS),ls "$$($${RUSTC:-rustc} --print target-libdir --target $(call triple,$(other)) 2>/dev/null)"/libstd-*.rlib >/dev/null 2>&1 \
+	  || { echo "make: this Rust toolchain cannot build for $(other); run: rustup target add $(call triple,$(other))" >&2; exit 1; }; \
+	  $(call install,$(other)-linux-gnu-gcc,gcc-$(subst _,-,$(other))-linux-gnu);)
 
 .PHONY: kubectl
 kubectl:
