@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::Instant;
 
 use prove_cluster::peer;
 
+use crate::helm;
 use crate::install::{self, DRIVER};
 use crate::objects::{claim, pod};
 use crate::scene::Scene;
@@ -19,24 +19,26 @@ const PODS: [&str; 2] = ["--namespace=kube-system", "--selector=app.kubernetes.i
 fn the_chart_is_installed_upgraded_and_taken_away_beneath_pods() {
     let mut scene = Scene::bare();
     let loaded = Instant::now();
-    for image in ["longshore", "longshore-driver"] {
-        scene.cluster.load_archive(&shipped(&format!("{image}.tar"))).unwrap();
-    }
+    // ctr takes the socket of the containerd that it talks to from the environment.
+    let socket = scene.cluster.runtime_socket();
+    typed(&scene, &format!("export CONTAINERD_ADDRESS={socket}; {}", helm::of_readme("for image in")));
     println!("both images imported: {:.1} s", loaded.elapsed().as_secs_f64());
     let before = wait_for_what_is_always_there(&mut scene);
 
     let notes = from_nothing_to_a_pod(&mut scene);
-    an_upgrade_leaves_volumes_in_use_alone(&mut scene, &notes);
+    changes_of_the_release_leave_volumes_in_use_alone(&mut scene, &notes);
     uninstalling_leaves_volumes_and_what_accounts_for_them(&mut scene, &before);
     installed_again_it_serves_what_was_left(&mut scene);
     without_volumes_only_leases_are_left(&mut scene, &before, &notes);
     sizes();
 }
 
-/// As the README says: install, claim, pod. Returns what helm said.
+/// The chart before this one, as users have it: install, claim, pod. Returns what helm said.
 fn from_nothing_to_a_pod(scene: &mut Scene) -> String {
     let begun = Instant::now();
-    let notes = install(scene);
+    let notes = helm(scene, &["install", "longshore", helm::BEFORE, &kubelet(scene)]);
+    rollout(scene, &notes);
+    install::wait_ready(scene);
     println!("helm install to the driver ready on its node: {:.1} s", begun.elapsed().as_secs_f64());
     scene.apply(&(claim("app", DRIVER, "64Mi", "ReadWriteOnce", "") + &pod("app", "app")));
     scene.wait_for("pod/app", "Ready");
@@ -45,34 +47,39 @@ fn from_nothing_to_a_pod(scene: &mut Scene) -> String {
     notes
 }
 
-/// The driver's pod is another afterwards; the pod with the volume, its mounts and its loop device are the same, and
-/// what was mounted by the pod before is unmounted by the one after.
-fn an_upgrade_leaves_volumes_in_use_alone(scene: &mut Scene, notes: &str) {
-    let (old, mounted) = (driver_pod(scene), scene.volumes_mounted());
+/// Upgraded to this chart, back to the one before, and upgraded again: the driver's pod is another each time, while the
+/// pod with the volume, its mounts and its loop device are the same. What the first driver mounted, the last unmounts.
+fn changes_of_the_release_leave_volumes_in_use_alone(scene: &mut Scene, notes: &str) {
+    let mounted = scene.volumes_mounted();
     let running = scene.get("pod/app", "{.status.containerStatuses[0].containerID}");
     assert!(mounted.len() >= 2, "a volume is staged and published, and has a loop device: {mounted:?}");
-    let begun = Instant::now();
     // A file that is open all the while: the mount it is on cannot have been another for a moment.
     let held = "exec 3>/data/held; for n in $(seq 100000); do echo $n >&3; sleep 0.1; done";
     scene.inside("app", &format!("({held}) >/tmp/held 2>&1 &")).unwrap();
-    helm(scene, &["upgrade", "longshore", &chart(), "--reuse-values", "--set=driver.args={--pool-bytes=1073741824}"]);
-    rollout(scene, notes);
-    install::wait_ready(scene);
-    println!("helm upgrade to the new driver ready on its node: {:.1} s", begun.elapsed().as_secs_f64());
-    let new = driver_pod(scene);
-    assert_ne!(new, old);
-    let told = scene.kubectl(&[&["get", "pods", "--output=jsonpath={..args}"], &PODS[..]].concat()).unwrap();
-    assert!(told.contains("--pool-bytes=1073741824"), "{told}");
+    let chart = chart();
+    let upgrade = ["upgrade", "longshore", &chart, "--reset-then-reuse-values"];
+    let more = [&upgrade[..], &["--set=driver.args={--pool-bytes=1073741824}"]].concat();
+    let (first, told) = (["rollback", "longshore", "1"], "--pool-bytes=1073741824");
+    for (words, wanted) in [(&more[..], true), (&first[..], false), (&more[..], true)] {
+        let (begun, old) = (Instant::now(), driver_pod(scene));
+        helm(scene, words);
+        rollout(scene, notes);
+        install::wait_ready(scene);
+        println!("helm {} to the other driver ready on its node: {:.1} s", words[0], begun.elapsed().as_secs_f64());
+        assert_ne!(driver_pod(scene), old);
+        let args = scene.kubectl(&[&["get", "pods", "--output=jsonpath={..args}"], &PODS[..]].concat()).unwrap();
+        assert_eq!(args.contains(told), wanted, "{args}");
 
-    assert_eq!(scene.volumes_mounted(), mounted);
-    assert_eq!(scene.get("pod/app", "{.status.containerStatuses[0].containerID}"), running);
-    assert_eq!(scene.inside("app", "cat /data/word /tmp/held").unwrap(), "first\n");
-    let count = |scene: &Scene| scene.inside("app", "wc -l < /data/held").unwrap().trim().parse::<u32>().unwrap();
-    let reached = count(scene);
-    let words = ["exec", "app", "--", "sh", "-c", "wc -l < /data/held"];
-    scene.wait_until("the file that was open all the while to grow", &words, |said| {
-        said.trim().parse::<u32>().is_ok_and(|lines| lines > reached)
-    });
+        assert_eq!(scene.volumes_mounted(), mounted);
+        assert_eq!(scene.get("pod/app", "{.status.containerStatuses[0].containerID}"), running);
+        assert_eq!(scene.inside("app", "cat /data/word /tmp/held").unwrap(), "first\n");
+        let count = |scene: &Scene| scene.inside("app", "wc -l < /data/held").unwrap().trim().parse::<u32>().unwrap();
+        let reached = count(scene);
+        let words = ["exec", "app", "--", "sh", "-c", "wc -l < /data/held"];
+        scene.wait_until("the file that was open all the while to grow", &words, |said| {
+            said.trim().parse::<u32>().is_ok_and(|lines| lines > reached)
+        });
+    }
     scene.delete(&["pod/app"]);
     scene.wait_nothing_mounted();
     scene.apply(&pod("app", "app"));
@@ -120,7 +127,7 @@ fn without_volumes_only_leases_are_left(scene: &mut Scene, before: &BTreeSet<Str
     uninstall(scene);
     let left = wait_for_new(scene, before, |left| left.iter().all(|name| name.starts_with("Lease ")));
     assert!(left.iter().any(|name| name.contains("longshore-journal")), "{left:?}");
-    shell(scene, notes.lines().rfind(|line| line.contains("get leases")).unwrap());
+    typed(scene, notes.lines().rfind(|line| line.contains("get leases")).unwrap());
     assert_eq!(new(scene, before), BTreeSet::new());
     let registry = scene.cluster.kubelet_dir().join("plugins_registry");
     assert_eq!(std::fs::read_dir(registry).unwrap().count(), 0, "sockets of drivers that are gone");
@@ -139,13 +146,16 @@ fn sizes() {
     }
 }
 
-/// Installs the chart and waits until the driver is ready, as the notes say; returns them.
-fn install(scene: &mut Scene) -> String {
-    let kubelet = format!("--set=kubeletDir={}", scene.cluster.kubelet_dir().display());
-    let notes = helm(scene, &["install", "longshore", &chart(), &kubelet]);
+/// Installs the chart as the README says, and waits until the driver is ready as the notes say.
+fn install(scene: &mut Scene) {
+    let notes = typed(scene, &format!("{} {}", helm::of_readme("helm install longshore"), kubelet(scene)));
     rollout(scene, &notes);
     install::wait_ready(scene);
-    notes
+}
+
+/// The node's kubelet is not where they usually are.
+fn kubelet(scene: &Scene) -> String {
+    format!("--set=kubeletDir={}", scene.cluster.kubelet_dir().display())
 }
 
 /// Returns when every pod of the chart is gone.
@@ -164,33 +174,30 @@ fn shipped(name: &str) -> PathBuf {
 }
 
 fn chart() -> String {
-    shipped(concat!("longshore-", env!("CARGO_PKG_VERSION"), ".tgz")).display().to_string()
+    shipped(&helm::archive()).display().to_string()
 }
 
 fn helm(scene: &Scene, words: &[&str]) -> String {
-    let plane = scene.cluster.plane();
-    let home = plane.directory().join("helm");
-    let mut command = Command::new(peer("helm").unwrap());
-    command.args(words).arg("--namespace=kube-system").env("KUBECONFIG", plane.kubeconfig()).env("HOME", &home);
-    for variable in ["HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"] {
-        command.env(variable, &home);
-    }
-    let output = command.output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert!(output.status.success(), "helm {words:?}: {}", text(&output.stderr));
-    text(&output.stdout)
+    let words = [words, &["--namespace=kube-system"]].concat();
+    let said = helm::helm(&words, &home(scene), Some(scene.cluster.plane().kubeconfig()));
+    said.unwrap_or_else(|error| panic!("helm {words:?}: {error}"))
+}
+
+/// Runs a command where the images and the chart are, as a user types it.
+fn typed(scene: &Scene, command: &str) -> String {
+    let command = format!("cd {}; {command}", shipped("").display());
+    let said = helm::typed(&command, &home(scene), scene.cluster.plane().kubeconfig());
+    said.unwrap_or_else(|error| panic!("{command}: {error}"))
+}
+
+fn home(scene: &Scene) -> PathBuf {
+    scene.cluster.plane().directory().join("helm")
 }
 
 /// Waits for the pods with the command of the notes.
 fn rollout(scene: &Scene, notes: &str) {
     let command = notes.lines().find(|line| line.contains("rollout status")).unwrap();
-    shell(scene, &format!("{command} --timeout=120s"));
-}
-
-fn shell(scene: &Scene, command: &str) {
-    let config = scene.cluster.plane().kubeconfig();
-    let output = Command::new("sh").args(["-ec", command]).env("KUBECONFIG", config).output().unwrap();
-    assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    typed(scene, &format!("{command} --timeout=120s"));
 }
 
 fn driver_pod(scene: &Scene) -> String {

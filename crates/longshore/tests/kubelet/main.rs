@@ -5,6 +5,8 @@
 #![allow(clippy::print_stdout, reason = "what was measured, and the table of the suite")]
 
 mod chart;
+#[path = "../interop/cluster/helm.rs"]
+mod helm;
 mod install;
 mod mixed;
 mod objects;

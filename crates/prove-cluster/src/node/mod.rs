@@ -77,9 +77,9 @@ impl RealCluster {
         self.runtime.as_ref().map_or(Ok(()), |runtime| runtime.load(image, names))
     }
 
-    /// Makes the images of an archive known on the node: of `docker save`, or an OCI layout in a tar.
-    pub fn load_archive(&self, archive: &Path) -> Result<(), Error> {
-        self.runtime.as_ref().map_or(Ok(()), |runtime| runtime.load_archive(archive))
+    /// Where the node's containerd listens.
+    pub fn runtime_socket(&self) -> String {
+        runtime::socket_in(self.plane.directory())
     }
 
     /// The kubelet ends without a word and starts again; its pods go on running. Returns when it answers.

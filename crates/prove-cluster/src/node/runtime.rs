@@ -60,11 +60,7 @@ impl Runtime {
 
     /// Makes the image known under these names; pods that name it need `imagePullPolicy: Never` or `IfNotPresent`.
     pub(crate) fn load(&self, image: &Image, names: &[&str]) -> Result<(), Error> {
-        self.load_archive(&image.archive(names)?)
-    }
-
-    pub(crate) fn load_archive(&self, archive: &Path) -> Result<(), Error> {
-        let file = archive.display().to_string();
+        let file = image.archive(names)?.display().to_string();
         run("ctr", &["--address", &self.socket(), "--namespace", "k8s.io", "images", "import", &file]).map(|_| ())
     }
 }

@@ -50,6 +50,7 @@
   "own" $own
   "name" $name
   "namespace" .Release.Namespace
+  "image" ($values.image | default (printf "longshore:%s" .Chart.AppVersion))
   "driverImage" ($values.driver.image | default (printf "longshore-driver:%s" .Chart.AppVersion))
   "kubelet" $kubelet
   "perNode" $perNode

@@ -59,7 +59,7 @@ containers:
   - {name: devices, mountPath: /dev}
   {{- end }}
 - name: longshore
-  image: {{ .values.image | quote }}
+  image: {{ $plan.image | quote }}
   {{- with .values.imagePullPolicy }}
   imagePullPolicy: {{ . }}
   {{- end }}

@@ -1,34 +1,24 @@
 //! The Helm chart, by the real helm: it says what `longshore deploy` says, and comes and goes on the real API server.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
 
+use super::helm::{self, helm};
 use super::plane::turn;
 
 const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/helm/longshore");
 
-fn helm(words: &[&str], kubeconfig: Option<&Path>) -> Result<String, String> {
-    let home = std::env::temp_dir().join(format!("longshore-helm-{}", std::process::id()));
-    let mut command = Command::new(prove_cluster::peer("helm").unwrap());
-    command.args(words).env("HOME", &home).env_remove("KUBECONFIG");
-    for variable in ["HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"] {
-        command.env(variable, &home);
-    }
-    if let Some(file) = kubeconfig {
-        command.env("KUBECONFIG", file);
-    }
-    let output = command.output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+fn home() -> PathBuf {
+    std::env::temp_dir().join(format!("longshore-helm-{}", std::process::id()))
 }
 
 fn rendered(values: &[&str]) -> Result<String, String> {
     let set: Vec<String> = values.iter().map(|value| format!("--set={value}")).collect();
     let words: Vec<&str> = ["template", "r", CHART, "--namespace=kube-system"].into_iter().collect();
-    helm(&words.into_iter().chain(set.iter().map(String::as_str)).collect::<Vec<_>>(), None)
+    helm(&words.into_iter().chain(set.iter().map(String::as_str)).collect::<Vec<_>>(), &home(), None)
 }
 
 fn printed(flags: &[&str]) -> String {
@@ -245,42 +235,49 @@ fn what_is_wrong_with_the_values_is_one_sentence() {
 
 #[test]
 fn helm_finds_nothing_to_say_about_the_chart() {
-    helm(&["lint", "--strict", CHART], None).unwrap();
+    helm(&["lint", "--strict", CHART], &home(), None).unwrap();
 }
 
-/// Installed, upgraded to what else it offers, and gone.
+/// The chart before this one installed, upgraded to this one and to what it offers, back, and gone.
 #[test]
 fn the_chart_comes_changes_and_goes() {
     let turn = turn();
     let control = &turn.plane.control;
     let run = |words: &[&str]| {
         let all = [words, &["--namespace=kube-system"]].concat();
-        helm(&all, Some(control.kubeconfig())).unwrap_or_else(|error| panic!("{words:?}: {error}"))
+        helm(&all, &home(), Some(control.kubeconfig())).unwrap_or_else(|error| panic!("{words:?}: {error}"))
     };
     let kinds = "csidriver,storageclass,clusterrole,clusterrolebinding,role,rolebinding,serviceaccount,statefulset,\
-                 daemonset,networkpolicy,poddisruptionbudget,configmap,secret";
+                 daemonset,networkpolicy,poddisruptionbudget,configmap";
     let ours = || -> Vec<String> {
         let all = control.kubectl(&["get", kinds, "--namespace=kube-system", "--output=name"]).unwrap();
-        let named = |line: &&str| ["csi-example-com", "csi.example.com", "helm"].iter().any(|name| line.contains(name));
+        let named = |line: &&str| line.contains("csi-example-com") || line.contains("csi.example.com");
         all.lines().filter(named).map(String::from).collect()
+    };
+    let node = |path: &str| {
+        let path = format!("--output=jsonpath={{{path}}}");
+        control.kubectl(&["get", "daemonset/csi-example-com-node", "--namespace=kube-system", &path]).unwrap()
     };
     assert_eq!(ours(), [""; 0]);
     let set = [format!("--set={DV}"), format!("--set={IV}")];
-    let install = ["install", "r", CHART, &set[0], &set[1]];
-    let notes = run(&install);
+    let notes = run(&["install", "r", helm::BEFORE, &set[0], &set[1]]);
     assert!(notes.contains("rollout status -n kube-system daemonset/csi-example-com-node"), "{notes}");
     let before = ours();
     assert!(before.iter().any(|name| name == "statefulset.apps/csi-example-com-controller"), "{before:?}");
+    // The values of the release alone, then also what this chart did not know before.
+    run(&["upgrade", "r", CHART, "--reuse-values"]);
+    assert_eq!((ours(), node(".spec.updateStrategy.rollingUpdate.maxUnavailable").as_str()), (before.clone(), "1"));
     let options = [
+        "--reset-then-reuse-values",
         "--set=networkPolicy.enabled=true",
         "--set=podDisruptionBudget.enabled=true",
         "--set=dashboard.enabled=true",
         "--set=networkPolicy.from[0].podSelector.matchLabels.a=b",
         "--set=driver.args={--more}",
+        "--set=node.updateStrategy.rollingUpdate.maxUnavailable=10%",
     ];
-    run(&[&["upgrade", "r", CHART, &set[0], &set[1]][..], &options].concat());
-    let more: Vec<String> =
-        ours().into_iter().filter(|name| !before.contains(name) && !name.contains("helm")).collect();
+    run(&[&["upgrade", "r", CHART][..], &options].concat());
+    let more: Vec<String> = ours().into_iter().filter(|name| !before.contains(name)).collect();
     assert_eq!(
         more,
         [
@@ -289,12 +286,40 @@ fn the_chart_comes_changes_and_goes() {
             "configmap/csi-example-com-dashboard",
         ]
     );
-    let node = control.kubectl(&["get", "daemonset/csi-example-com-node", "--namespace=kube-system", "--output=json"]);
-    assert!(node.unwrap().contains("--more"));
+    assert!(node("..args").contains("--more"));
+    assert_eq!(node(".spec.updateStrategy.rollingUpdate.maxUnavailable"), "10%");
     // Back to what was there, and away.
     run(&["rollback", "r", "1"]);
-    let back: Vec<String> = ours().into_iter().filter(|name| !name.contains("helm")).collect();
-    assert_eq!(back, before.iter().filter(|name| !name.contains("helm")).cloned().collect::<Vec<_>>());
+    assert_eq!((ours(), node("..args").contains("--more")), (before, false));
     run(&["uninstall", "r", "--wait=watcher", "--timeout=60s"]);
+    assert_eq!(ours(), [""; 0]);
+}
+
+/// Beside a driver of one's own, with helm or without, as the README says.
+#[test]
+fn what_the_readme_says_to_type_is_taken() {
+    let turn = turn();
+    let control = &turn.plane.control;
+    let place = Path::new(env!("CARGO_BIN_EXE_longshore")).parent().unwrap().display();
+    let run = |command: &str| {
+        let command = format!("PATH={place}:$PATH; {}", command.replace(&helm::archive(), CHART));
+        helm::typed(&command, &home(), control.kubeconfig()).unwrap_or_else(|error| panic!("{command}: {error}"))
+    };
+    let ours = || {
+        let kinds = "csidriver,storageclass,clusterrole,serviceaccount,statefulset,daemonset";
+        let all = control.kubectl(&["get", kinds, "--namespace=kube-system", "--output=name"]).unwrap();
+        let named = |line: &&str| line.contains("my-csi-example") || line.contains("my.csi.example");
+        all.lines().filter(named).map(String::from).collect::<Vec<_>>()
+    };
+    assert_eq!(ours(), [""; 0]);
+    run(&helm::of_readme("helm install mine"));
+    let charted = ours();
+    assert!(charted.len() > 5, "{charted:?}");
+    run("helm uninstall mine --namespace kube-system --wait=watcher --timeout=60s");
+    assert_eq!(ours(), [""; 0]);
+    let deploy = helm::of_readme("longshore deploy");
+    run(&deploy);
+    assert_eq!(ours(), charted);
+    run(&deploy.replace("kubectl apply", "kubectl delete"));
     assert_eq!(ours(), [""; 0]);
 }

@@ -10,6 +10,7 @@ mod controllers;
 mod cost;
 mod deploy;
 mod handover;
+mod helm;
 mod hostile;
 mod in_tree;
 mod life;
