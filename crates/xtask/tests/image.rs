@@ -12,6 +12,8 @@ use serde_json::Value;
 
 /// Within it a name is found also where the machine is busy.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Something of the image that asks an API server.
+const CONTROLLERS: &str = "exec chroot $R longshore controllers --kubeconfig=/kubeconfig";
 
 fn layout(image: &str) -> PathBuf {
     let images =
@@ -56,6 +58,16 @@ impl Root {
         let mut command = Command::new("unshare");
         command.args(["--mount", "--propagation=private", "sh", "-c", &script]);
         command
+    }
+
+    /// Puts one in that names no authority.
+    fn put_kubeconfig(&self, server: &str) {
+        let config = format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
+             clusters: [{{name: c, cluster: {{server: \"{server}\"}}}}]\n\
+             users: [{{name: u, user: {{token: t}}}}]\ncontexts: [{{name: c, context: {{cluster: c, user: u}}}}]\n"
+        );
+        fs::write(self.0.join("kubeconfig"), config).unwrap();
     }
 
     fn run(&self, script: &str) -> Output {
@@ -138,23 +150,12 @@ fn names_are_found_by_file_and_by_server() {
     std::thread::spawn(move || answer_names(&names));
     fs::write(root.0.join("etc/hosts"), "127.0.0.1 by-file.test\n").unwrap();
     fs::write(root.0.join("etc/resolv.conf"), format!("nameserver {place}\n")).unwrap();
-    // Whom to trust says the kubeconfig: there are no public authorities in the image.
-    let words =
-        "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout /dev/null -subj /CN=x -days 1 -out";
-    let made = Command::new("openssl").args(words.split(' ')).arg(root.0.join("ca.pem")).output().unwrap();
-    assert!(made.status.success(), "{}", told(&made));
     for name in ["by-file.test", "by-server.test"] {
         let server = TcpListener::bind("127.0.0.1:0").unwrap();
         server.set_nonblocking(true).unwrap();
         let port = server.local_addr().unwrap().port();
-        let config = format!(
-            "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
-             clusters: [{{name: c, cluster: {{server: \"http://{name}:{port}\", certificate-authority: /ca.pem}}}}]\n\
-             users: [{{name: u, user: {{token: t}}}}]\ncontexts: [{{name: c, context: {{cluster: c, user: u}}}}]\n"
-        );
-        fs::write(root.0.join("kubeconfig"), config).unwrap();
-        let words = "longshore controllers --kubeconfig=/kubeconfig";
-        let mut asking = root.command(&format!("exec chroot $R {words}")).spawn().unwrap();
+        root.put_kubeconfig(&format!("http://{name}:{port}"));
+        let mut asking = root.command(CONTROLLERS).spawn().unwrap();
         // Somebody comes: the name was found.
         let begun = Instant::now();
         let visitor = loop {
@@ -172,6 +173,17 @@ fn names_are_found_by_file_and_by_server() {
         asking.wait().unwrap();
         assert!(line.starts_with("GET ") || line.starts_with("PRI "), "{line}");
     }
+}
+
+/// There are no public authorities in it.
+#[test]
+fn a_kubeconfig_without_an_authority_is_told_that_it_wants_one() {
+    assert_root();
+    let root = Root::of("longshore", "trust");
+    root.put_kubeconfig("https://127.0.0.1:1");
+    let output = root.run(CONTROLLERS);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(told(&output).contains("it names no certificate-authority"), "{}", told(&output));
 }
 
 /// Every name of version 4 is this machine's, and there are none of version 6.
