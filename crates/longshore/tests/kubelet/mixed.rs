@@ -168,8 +168,9 @@ fn life(scene: &mut Scene, driver: &str, grows_files: bool) {
     scene.cluster.restart_kubelet().unwrap();
     if driver == HOSTPATH {
         unmount_what_the_go_driver_leaves(scene);
+    } else {
+        scene.delete(&["pod/inline"]);
     }
-    scene.delete(&["pod/inline"]);
     assert_eq!(scene.inside("app", "cat /data/word").unwrap(), "kept\n");
     scene.delete(&["pod/app", "pvc/app"]);
     for kinds in ["pv", "volumeattachment", "volumesnapshotcontent"] {
@@ -188,6 +189,8 @@ fn unmount_what_the_go_driver_leaves(scene: &mut Scene) {
     scene.kubectl(&["delete", "--wait=false", "pod/inline"]).unwrap();
     wait_for_words_of_the_driver(scene, &format!("is not published at {target:?}, nothing to do"), 1);
     assert!(Command::new("umount").arg(target).status().unwrap().success());
+    let words = ["get", "pod/inline", "--ignore-not-found", "--output=name"];
+    scene.wait_until("the pod with the inline volume to be gone", &words, str::is_empty);
 }
 
 fn wait_for_words_of_the_driver(scene: &mut Scene, words: &str, times: usize) {
