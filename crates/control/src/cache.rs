@@ -258,7 +258,8 @@ impl Cache {
         self.reads.counted()
     }
 
-    /// The newest version that the watch of a kind has delivered: the cache shows of it all that was written up to there.
+    /// The newest version that the watch of a kind has delivered: the cache shows of it all that was written up to
+    /// there.
     pub fn seen(&self, kind: Kind) -> u64 {
         self.seen.get(&kind).copied().unwrap_or(0)
     }

@@ -87,8 +87,8 @@ impl fmt::Display for Endpoint {
 }
 
 impl Effect {
-    /// Kinds of which many objects are read at once: volumes that are deleted, attachments that are let go. Hands may answer
-    /// such a read from the cache, once that certainly shows all that there was when the read was asked for.
+    /// Kinds of which many objects are read at once: volumes that are deleted, attachments that are let go. Hands may
+    /// answer such a read from the cache, once that certainly shows all that there was when the read was asked for.
     pub const SHARED: [Kind; 2] = [Kind::PersistentVolume, Kind::VolumeAttachment];
 
     /// A call to the driver of this name.

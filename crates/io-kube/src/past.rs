@@ -1,5 +1,5 @@
-//! Questions past every cache that many share. Callers that ask the same while one request is under way share the next one:
-//! each gets an answer to a request that began after it asked, and a hundred who ask at once cost the server a few
+//! Questions past every cache that many share. Callers that ask the same while one request is under way share the next
+//! one: each gets an answer to a request that began after it asked, and a hundred who ask at once cost the server a few
 //! requests, not a hundred.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -103,9 +103,9 @@ impl Kube {
         answer.unwrap_or_else(|| Outcome::Unknown("the process is ending".into()))
     }
 
-    /// A version that the objects of a kind have at a moment after this call: a watch of the whole kind that has delivered
-    /// it has delivered all that was written before this call. It costs one object and is shared by all who ask at once.
-    /// `None` if the server does not say, or if a watch of the kind has left an object out.
+    /// A version that the objects of a kind have at a moment after this call: a watch of the whole kind that has
+    /// delivered it has delivered all that was written before this call. It costs one object and is shared by all who
+    /// ask at once. `None` if the server does not say, or if a watch of the kind has left an object out.
     pub async fn version(&self, kind: Kind) -> Option<u64> {
         if self.is_doubted(kind) {
             return None;

@@ -118,7 +118,8 @@ impl World {
         World { cluster, truth, members, behind, late, dawdling, unannounced, unheld, kept, hasty, budget }
     }
 
-    /// The same world with hands that answer reads by looks which began before the question: for tests of the laws about it.
+    /// The same world with hands that answer reads by looks which began before the question: for tests of the laws
+    /// about it.
     #[must_use]
     pub fn with_hasty_looks(self) -> World {
         World { hasty: true, ..self }
@@ -185,8 +186,8 @@ impl World {
         queue.filter(|event| event.held.object.meta().version() <= of.asked(at)).count()
     }
 
-    /// What the cache answers to a read under way, as [`Effect::SHARED`] says. `None` where it may not, or where it shows
-    /// what the server would.
+    /// What the cache answers to a read under way, as [`Effect::SHARED`] says. `None` where it may not, or where it
+    /// shows what the server would.
     pub(crate) fn cached(&self, member: usize, at: usize) -> Option<Outcome> {
         let of = &self.members[member];
         let Effect::Read(target) = &of.held_intent(at).effect else { return None };

@@ -2,7 +2,8 @@
 //!
 //! The key of one is the name under which nodes report it: driver and handle are those of its translation, so that
 //! every pod with the disk has the same, and the attachment, which holds the translated volume itself, tells it again
-//! when the pods are gone and the controller was started anew. Few pods have such volumes, so all of them are looked at.
+//! when the pods are gone and the controller was started anew. Few pods have such volumes, so all of those are looked
+//! at.
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;

@@ -12,16 +12,16 @@ use tokio::sync::Semaphore;
 use super::{Watches, lock};
 use crate::SharedCache;
 
-/// After a read the next turn comes only when this many times as long has passed, so that news can come instead: the longer
-/// the server takes to answer, the less it is asked.
+/// After a read the next turn comes only when this many times as long has passed, so that news can come instead: the
+/// longer the server takes to answer, the less it is asked.
 const REST: u32 = 4;
 
 /// Reads objects past the cache.
 ///
-/// Of those who ask for objects of one kind, one at a time reads its object. For those who wait meanwhile one look at the
-/// server asks which version the kind has. Whoever asked before it began has the cache's object once the watch has
-/// delivered that version: the cache then shows nothing older than the moment of asking. Versions are compared within one
-/// kind. Where no news comes that would show it, each has its turn to read.
+/// Of those who ask for objects of one kind, one at a time reads its object. For those who wait meanwhile one look at
+/// the server asks which version the kind has. Whoever asked before it began has the cache's object once the watch has
+/// delivered that version: the cache then shows nothing older than the moment of asking. Versions are compared within
+/// one kind. Where no news comes that would show it, each has its turn to read.
 pub struct Looks {
     cache: Arc<SharedCache>,
     watches: Weak<Watches>,

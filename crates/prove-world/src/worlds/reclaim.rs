@@ -72,8 +72,8 @@ pub fn user(world: &World) -> Vec<UserMove> {
     keep.collect()
 }
 
-/// What is not kept is being deleted, what the driver still has is told of by an object, and nothing is held. Binding would
-/// let go of the objects.
+/// What is not kept is being deleted, what the driver still has is told of by an object, and nothing is held. Binding
+/// would let go of the objects.
 pub fn rest(world: &World) -> Option<Violation> {
     let left = world.cluster.volumes().find(|volume| {
         let condemned = volume.spec.persistent_volume_reclaim_policy == "Delete" && !volume.metadata.is_deleting();

@@ -288,7 +288,8 @@ fn one_slow_look() -> Budget {
     Budget { delays: 2, behind: 1, held: 1, ..Budget::calm(1) }
 }
 
-// Reliability 8, 105: under the very trouble that refutes the hasty ones, looks that begin after the question keep the law.
+// Reliability 8, 105: under the very trouble that refutes the hasty ones, looks that begin after the question keep the
+// law.
 #[test]
 fn deleting_on_a_look_that_began_after_the_question_holds() {
     let ours = explore(&reclaim::SCENARIO, &Bounds::of(one_slow_look()));

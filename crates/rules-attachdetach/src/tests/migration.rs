@@ -393,8 +393,8 @@ impl World {
     }
 }
 
-// A pod's own disk that is a PersistentVolume as well: whichever of them is attached, the other waits and hears of its end
-// by itself, the volume when the attachment of the pod's own goes, the pod's own when the volume does.
+// A pod's own disk that is a PersistentVolume as well: whichever of them is attached, the other waits and hears of its
+// end by itself, the volume when the attachment of the pod's own goes, the pod's own when the volume does.
 #[test]
 fn whoever_waits_for_the_same_disk_is_woken_when_it_is_let_go() {
     // Without a zone the disk of the volume has the name that a pod's own has.

@@ -202,8 +202,8 @@ enum Until {
     Gone,
 }
 
-/// Reads the server's record until there is nothing left to do; gives all of it, when each was last written to, and what it
-/// cost the servers to make sure: a list of all there is, which the programs did not ask for.
+/// Reads the server's record until there is nothing left to do; gives all of it, when each was last written to, and
+/// what it cost the servers to make sure: a list of all there is, which the programs did not ask for.
 async fn follow(
     stand: &mut Stand,
     crew: &mut Crew,
@@ -316,7 +316,7 @@ fn told(
         writes_of_controllers: each(writes.iter().filter(|one| one.user == CONTROLLERS).count()),
         refused: each(writes.iter().filter(|one| !one.is_done()).count()),
         events: each(asked.iter().filter(|one| one.resource == "events").count()),
-        reads: each(asked.iter().filter(|one| matches!(one.verb.as_str(), "get" | "list")).count()),
+        reads: each(asked.iter().filter(|one| one.is_read() || one.verb == "list").count()),
         spent,
         sorts,
     }

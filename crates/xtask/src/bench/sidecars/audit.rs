@@ -35,9 +35,14 @@ impl Asked {
         let json: Value = serde_json::from_str(line).ok()?;
         let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
         let about = &json["objectRef"];
+        let verb = match text(&json["verb"]) {
+            // It asks for the version of a kind: a read, where other lists come once a process.
+            verb if verb == "list" && is_of_one(&text(&json["requestURI"])) => "look".into(),
+            verb => verb,
+        };
         Some(Asked {
             user: text(&json["user"]["username"]),
-            verb: text(&json["verb"]),
+            verb,
             resource: text(&about["resource"]),
             subresource: text(&about["subresource"]),
             name: text(&about["name"]),
@@ -52,6 +57,11 @@ impl Asked {
         self.resource != "events" && matches!(self.verb.as_str(), "create" | "update" | "patch" | "delete")
     }
 
+    /// It asks for one object, or for the version of a kind.
+    pub fn is_read(&self) -> bool {
+        matches!(self.verb.as_str(), "get" | "look")
+    }
+
     /// It was done.
     pub fn is_done(&self) -> bool {
         (200..300).contains(&self.code)
@@ -62,6 +72,11 @@ impl Asked {
         let slash = if self.subresource.is_empty() { "" } else { "/" };
         format!("{} {}{slash}{}", self.verb, self.resource, self.subresource)
     }
+}
+
+/// A list of one object at most.
+fn is_of_one(uri: &str) -> bool {
+    uri.split(['?', '&']).any(|part| part == "limit=1")
 }
 
 /// The seconds of the day in `2026-01-01T12:34:56.789012Z`.
@@ -123,6 +138,19 @@ mod tests {
         assert_eq!(asked.sort(), "patch volumeattachments/status");
         assert!(asked.is_write() && asked.is_done() && asked.user == "ours");
         assert_eq!((asked.came, asked.answered), (62.5, 3600.25));
+    }
+
+    #[test]
+    fn a_list_of_one_is_a_look() {
+        let line = |limit: u32| {
+            format!(
+                r#"{{"verb":"list","objectRef":{{"resource":"pods"}},"requestURI":"/api/v1/pods?limit={limit}",
+                "requestReceivedTimestamp":"T0:0:1","stageTimestamp":"T0:0:2"}}"#
+            )
+        };
+        let read = |limit| Asked::read(&line(limit)).unwrap();
+        assert_eq!((read(1).sort().as_str(), read(1).is_read()), ("look pods", true));
+        assert_eq!((read(10).sort().as_str(), read(10).is_read()), ("list pods", false));
     }
 
     #[test]

@@ -155,7 +155,7 @@ fn told(operation: Operation, volumes: usize, asked: &[Asked], calls: &Calls, sp
         requests,
         writes: each(writes.len()),
         events: each(asked.iter().filter(|one| one.resource == "events").count()),
-        reads: each(asked.iter().filter(|one| one.verb == "get").count()),
+        reads: each(asked.iter().filter(|one| one.is_read()).count()),
         calls: calls.by_name.values().sum::<u64>() as f64 / volumes as f64,
         spent,
         answer: answers.get(answers.len() / 2).copied().unwrap_or(f64::NAN),

@@ -215,7 +215,7 @@ fn requests(figures: &Figures) -> String {
 }
 
 fn is_request(what: &str) -> bool {
-    ["create ", "patch ", "update ", "delete ", "get "].iter().any(|verb| what.starts_with(verb))
+    ["create ", "patch ", "update ", "delete ", "get ", "look "].iter().any(|verb| what.starts_with(verb))
 }
 
 fn resources(settings: &Settings, figures: &Figures) -> String {
