@@ -2,10 +2,9 @@
 
 use crate::Failure;
 
-const USAGE: &str = "usage: mutants [--missed] [--worlds] [--sample COMMIT] [CRATE ...]
+const USAGE: &str = "usage: mutants [--missed] [--sample COMMIT] [CRATE ...]
   CRATE            crates to try, such as rules-node; without any, all that decide
   --missed         try only what the last run missed
-  --worlds         try with the worlds of prove-world what the crate's own tests miss
   --sample COMMIT  try a hundred mutants of one crate, both chosen by the commit";
 
 /// So many mutants are a sample.
@@ -14,7 +13,6 @@ const SAMPLE: usize = 100;
 #[derive(Debug, Default, PartialEq)]
 pub struct Arguments {
     pub missed: bool,
-    pub worlds: bool,
     sample: Option<u32>,
     crates: Vec<String>,
 }
@@ -26,7 +24,6 @@ impl Arguments {
         while let Some(word) = words.next() {
             match word.as_str() {
                 "--missed" => arguments.missed = true,
-                "--worlds" => arguments.worlds = true,
                 "--sample" => {
                     let commit = words.next().unwrap_or_default();
                     let number = commit.get(..8).and_then(|start| u32::from_str_radix(start, 16).ok());

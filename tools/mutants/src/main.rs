@@ -53,11 +53,7 @@ fn run(arguments: &Arguments) -> Result<bool, Failure> {
     let settings = build::settings(&all);
     let tree = build::Tree { path: &copy, source: &source, target: &home.join("target"), settings: &settings };
     let mut known = report::Known::read(&out.join("unviable"), &source, &mutants);
-    let mut packages = crates.clone();
-    if arguments.worlds {
-        packages.push(WORLDS.into());
-    }
-    let built = tree.build(&mutants, &packages, known.unviable.clone());
+    let built = tree.build(&mutants, &crates, known.unviable.clone());
     if let Ok(built) = &built {
         known.unviable.clone_from(&built.unviable);
         known.write(&mutants)?;
@@ -82,15 +78,9 @@ fn run(arguments: &Arguments) -> Result<bool, Failure> {
                 tried.insert(*id);
             }
         }
-        let programs = |package: &str| built.programs.iter().filter(|it| it.package == package).collect::<Vec<_>>();
-        let traced = trace::trace(&programs(name), &tried, &home)?;
-        let mut outcomes = trial::all(&traced, &tried);
-        if arguments.worlds {
-            let missed = outcomes.iter().filter(|(_, outcome)| !outcome.is_noticed()).map(|(id, _)| *id).collect();
-            let worlds = trace::trace(&programs(WORLDS), &missed, &home)?;
-            let noticed = trial::all(&worlds, &missed).into_iter().filter(|(_, outcome)| outcome.is_noticed());
-            outcomes.extend(noticed.map(|(id, _)| (id, Outcome::Worlds)));
-        }
+        let programs: Vec<_> = built.programs.iter().filter(|program| program.package == *name).collect();
+        let traced = trace::trace(&programs, &tried, &home)?;
+        let outcomes = trial::all(&traced, &tried);
         report.outcomes.extend(outcomes.into_iter().map(|(id, outcome)| (mutants[&id].name.clone(), outcome)));
         if !arguments.is_sample() {
             report.write(&out, name)?;
@@ -112,8 +102,6 @@ fn lock(home: &Path) -> Result<fs::File, Failure> {
     }
     Ok(file)
 }
-
-const WORLDS: &str = "prove-world";
 
 /// Where the copy, its build and the results are.
 fn home() -> Result<PathBuf, Failure> {

@@ -21,8 +21,6 @@ pub enum Outcome {
     Caught,
     /// A test of the crate does not end.
     Endless,
-    /// A world fails or does not end.
-    Worlds,
     /// Tests reach it and pass.
     Missed,
     /// No test reaches it.
@@ -34,10 +32,9 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    const WORDS: [(Outcome, &str); 7] = [
+    const WORDS: [(Outcome, &str); 6] = [
         (Outcome::Caught, "caught"),
         (Outcome::Endless, "never-ends"),
-        (Outcome::Worlds, "caught-by-worlds"),
         (Outcome::Missed, "missed"),
         (Outcome::Unreached, "unreached"),
         (Outcome::Unviable, "does-not-build"),
@@ -45,7 +42,7 @@ impl Outcome {
     ];
 
     pub fn is_noticed(self) -> bool {
-        matches!(self, Outcome::Caught | Outcome::Endless | Outcome::Worlds)
+        matches!(self, Outcome::Caught | Outcome::Endless)
     }
 }
 
@@ -87,7 +84,7 @@ impl Report {
     }
 
     fn share(&self) -> (usize, usize) {
-        let noticed = self.count(&[Outcome::Caught, Outcome::Endless, Outcome::Worlds]);
+        let noticed = self.count(&[Outcome::Caught, Outcome::Endless]);
         (noticed, noticed + self.count(&[Outcome::Missed, Outcome::Unreached]))
     }
 
@@ -107,7 +104,6 @@ impl Report {
             self.count(&[Outcome::Endless]),
         );
         for (outcome, words) in [
-            (Outcome::Worlds, "fail a world"),
             (Outcome::Missed, "missed"),
             (Outcome::Unreached, "reached by no test"),
             (Outcome::Unviable, "do not build"),

@@ -69,7 +69,7 @@ pub fn splice(text: &str, mutants: &[(u32, &Mutant)]) -> Result<Spliced, syn::Er
         let found = match mutant.genre {
             Genre::FnValue => Some((Way::Return, start..start, mutant.replacement.clone())),
             Genre::MatchArmGuard => Some((Way::Choose, start..end, mutant.replacement.clone())),
-            Genre::BinaryOperator => places.binary.get(&start).map(|(whole, left, right)| {
+            Genre::BinaryOperator => places.binary.get(&start).map(|[whole, left, right]| {
                 let text = format!("({}) {} ({})", &text[left.clone()], mutant.replacement, &text[right.clone()]);
                 (Way::Choose, whole.clone(), text)
             }),
@@ -162,7 +162,7 @@ impl Writer<'_> {
 struct Places<'a> {
     offsets: &'a Offsets,
     /// Operator → whole expression, left side, right side.
-    binary: BTreeMap<usize, (Range<usize>, Range<usize>, Range<usize>)>,
+    binary: BTreeMap<usize, [Range<usize>; 3]>,
     /// Operator → whole expression, operand.
     unary: BTreeMap<usize, (Range<usize>, Range<usize>)>,
     /// Arm of a match that has one for all the rest → end of its pattern.
@@ -219,7 +219,7 @@ impl<'a> Places<'a> {
 impl<'ast> Visit<'ast> for Places<'_> {
     fn visit_expr_binary(&mut self, it: &'ast syn::ExprBinary) {
         let operator = self.range(&it.op).start;
-        let sides = (self.range(it), self.range(&*it.left), self.range(&*it.right));
+        let sides = [self.range(it), self.range(&*it.left), self.range(&*it.right)];
         if has_let(&it.left) || has_let(&it.right) {
             self.lets.insert(operator);
         }

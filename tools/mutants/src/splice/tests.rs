@@ -136,7 +136,10 @@ fn each_mutant_does_what_its_replacement_says() {
     let trace = fs::read(program.with_extension("trace")).unwrap();
     let reached: BTreeSet<u8> = trace.chunks(4).map(|four| four[0]).collect();
     assert_eq!(reached.len(), CASES.len());
-    fs::remove_dir_all(program.parent().unwrap()).unwrap();
+    for file in [&program, &program.with_extension("rs"), &program.with_extension("trace")] {
+        fs::remove_file(file).unwrap();
+    }
+    fs::remove_dir(program.parent().unwrap()).unwrap();
 }
 
 /// A program without checks for overflow, so that a wrong sum is a sum.
