@@ -5,6 +5,7 @@ mod attributes;
 mod binding;
 mod crash;
 mod ephemeral;
+mod facts;
 mod matching;
 mod migration;
 mod news;

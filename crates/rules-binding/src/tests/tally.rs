@@ -73,3 +73,11 @@ fn pv_46_a_volume_waits_from_its_release_until_it_is_let_go() {
     assert_eq!(at(&mut tally, 400, &failed), ended("delete", None));
     assert_eq!(at(&mut tally, 499, &let_go), ended("delete", Some(200)));
 }
+
+#[test]
+fn pv_46_only_a_failure_that_was_put_down_is_counted() {
+    let failed = Action::MarkFailed { volume: volume("w", "Delete"), message: String::new() };
+    let times = (Timestamp(1), Timestamp(2));
+    assert_eq!(WaitTally::default().ended(times, &failed, false), ended("delete", None));
+    assert_eq!(WaitTally::default().ended(times, &failed, true), None);
+}
