@@ -34,6 +34,6 @@ pub use hands::SharedHands;
 pub use manager::{Addition, Leadership, Looks, Manager};
 pub use metrics::{Acted, CallLabels, Metrics};
 pub use panics::Panics;
-pub use plugins::{Answer, InTreePlugin};
+pub use plugins::{InTreePlugin, PluginAnswer};
 pub use secret_poll::SecretPoll;
 pub use shared_cache::{Listener, SharedCache};

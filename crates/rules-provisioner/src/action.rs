@@ -148,12 +148,7 @@ pub enum Action {
         undo: bool,
     },
     /// Adds the finalizer that keeps a PersistentVolume until its data is deleted.
-    AddFinalizer {
-        /// The volume.
-        volume: Arc<PersistentVolume>,
-        /// Ours.
-        finalizer: &'static str,
-    },
+    AddFinalizer { volume: Arc<PersistentVolume>, finalizer: &'static str },
     /// Removes that finalizer: the data is gone, or is kept by policy.
     RemoveFinalizer {
         /// The volume.

@@ -40,8 +40,8 @@ fn asked_for(claim: &Arc<PersistentVolumeClaim>, page: Arc<JournalView>, cache: 
     ours(claim, page, cache, local)
 }
 
-/// Another was asked after us, as when a migration is switched, and made the volume that has our name for it: what is in
-/// our journal must not outlive that one.
+/// Another was asked after us, as when a migration is switched, and made the volume that has our name for it: what is
+/// in our journal must not outlive that one.
 fn finished(claim: &Arc<PersistentVolumeClaim>, page: &Arc<JournalView>, cache: &Cache) -> Option<ClaimView> {
     page.text()?;
     let (intent, record) = intent::find(claim, page);

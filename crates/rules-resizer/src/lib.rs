@@ -23,8 +23,8 @@
 //! the driver once more for what it did already.
 //!
 //! A volume of an in-tree plugin that the driver has taken over grows like any other, if its claim says so; it is translated
-//! each time it is looked at, and only its capacity is written. A plugin that still serves is called like a driver, under
-//! its own name, and claims name it (S4-20, S4-40).
+//! each time it is looked at, and only its capacity is written. A plugin that still serves is called like a driver,
+//! under its own name, and claims name it (S4-20, S4-40).
 //!
 //! Does not know: the node's part, what time it is.
 #![no_std]

@@ -1,6 +1,6 @@
-//! A stand-in for an in-tree plugin, for rehearsals of its migration: it serves the plugin's disks in the process of the
-//! node agent and of the controllers, with no driver, on the images of the reference driver in the plugin driver's place
-//! ([`super::in_place`]), so that each mounts and deletes what the other made.
+//! A stand-in for an in-tree plugin, for rehearsals of its migration: it serves the plugin's disks in the process of
+//! the node agent and of the controllers, with no driver, on the images of the reference driver in the plugin driver's
+//! place ([`super::in_place`]), so that each mounts and deletes what the other made.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use clap::Args;
 use csi::{Call, Code, Response, Status, v1};
 use io_host::Host;
 use io_kube::Scope;
-use io_run::{Answer, InTreePlugin, Manager};
+use io_run::{InTreePlugin, Manager, PluginAnswer};
 use rules_provisioner::Provisioner;
 use rules_resizer::{Expansion, Resizer};
 use rules_translate::{Migration, Plugin};
@@ -90,8 +90,8 @@ impl Rehearsal {
         Ok(Arc::new(StandIn { plugin: self.plugin, works: Arc::new(works) }))
     }
 
-    /// The plugin's part of the controllers, while they do not leave it to its driver (S4-9, S4-40, S4-41): the rules of
-    /// provisioner and resizer, which call the plugin that is started in this process.
+    /// The plugin's part of the controllers, while they do not leave it to its driver (S4-9, S4-40, S4-41): the rules
+    /// of provisioner and resizer, which call the plugin that is started in this process.
     pub fn control(&self, manager: &Manager, migration: Migration) {
         if migration.is_migrated(self.plugin) {
             return;
@@ -153,7 +153,7 @@ impl StandIn {
 
 impl InTreePlugin for StandIn {
     /// In a task of its own, so that what has begun ends whatever becomes of whoever asked.
-    fn asked(&self, call: Call) -> Answer<'_> {
+    fn asked(&self, call: Call) -> PluginAnswer<'_> {
         let (what, calls) = match self.steps(call) {
             Ok(steps) => steps,
             Err(status) => return Box::pin(std::future::ready(Err(status))),

@@ -32,8 +32,8 @@ pub(crate) fn volume(now: Timestamp, facts: &VolumeFacts, memory: &Memory) -> De
     }
 }
 
-/// PV-48, PV-50. Upstream also takes the driver's finalizer off volumes of plugins that are not taken over and not there.
-/// Nobody would delete those, so that here they stay held.
+/// PV-48, PV-50. Upstream also takes the driver's finalizer off volumes of plugins that are not taken over and not
+/// there. Nobody would delete those, so that here they stay held.
 fn migrated(facts: &VolumeFacts) -> Option<Decision<Action, Reason>> {
     let (volume, mark) = (&facts.volume, facts.mark);
     let handover = Handover::of(volume, mark, facts.served);

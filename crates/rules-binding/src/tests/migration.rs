@@ -150,7 +150,7 @@ fn ex_7_a_volume_of_a_plugin_that_is_not_taken_over_names_no_resizer() {
     assert!(world.claim("data")["metadata"]["annotations"][names::STORAGE_RESIZER].is_null());
 }
 
-// S4-26: claims and volumes of a plugin are protected as all are, whoever serves them, and the marks change nothing of it.
+// S4-26: claims and volumes of a plugin are protected as all are, whoever serves them; the marks change nothing of it.
 #[test]
 fn s4_26_claims_and_volumes_of_a_plugin_are_kept_while_they_are_used() {
     for local in [Local::default(), off(), served()] {
@@ -211,8 +211,8 @@ fn s4_41_a_plugin_that_is_there_and_not_taken_over_is_asked() {
     assert!(said(&world.claim("data")).is_null());
 }
 
-// PV-50, PV-51, S4-42: in one write the mark goes, and what was held for the driver is held for the plugin, if it is to be
-// deleted at all. Nobody can put a finalizer on what is being deleted already.
+// PV-50, PV-51, S4-42: in one write the mark goes, and what was held for the driver is held for the plugin, if it is to
+// be deleted at all. Nobody can put a finalizer on what is being deleted already.
 #[test]
 fn pv_50_a_volume_that_is_given_back_is_held_for_its_plugin() {
     for (policy, deleting, held) in
@@ -242,13 +242,15 @@ fn pv_50_a_volume_that_is_given_back_is_held_for_its_plugin() {
     }
 }
 
-// PV-29, PV-32, S4-9: whose claim is gone is left to a plugin that is there to delete it, and to nobody where there is none.
+// PV-29, PV-32, S4-9: whose claim is gone is left to a plugin that is there to delete it, and to nobody where there is
+// none.
 #[test]
 fn pv_29_a_released_volume_of_a_plugin_that_is_there_awaits_its_deletion() {
     let provisioned = with(json!({ names::PROVISIONED_BY: EBS }));
     for (annotated, local, code) in [
         (provisioned.clone(), served(), "Released"),
         (json!({}), served(), "Released"),
+        (json!({}), Local { migration: Migration::default(), ..served() }, "VolumeFailedDelete"),
         (provisioned, off(), "VolumeFailedDelete"),
     ] {
         let mut volume = annotated;
@@ -276,4 +278,8 @@ fn s4_20_a_plugin_that_is_there_is_named_as_the_one_that_grows() {
     world.settle();
     assert_eq!(world.claim("data")["metadata"]["annotations"][names::STORAGE_RESIZER], EBS);
     assert_eq!(world.why_claim("data"), "ExternalExpanding");
+    // Switched on meanwhile, the driver is named in its place.
+    world.restart(Local { migration: Migration::default(), ..served() });
+    world.settle();
+    assert_eq!(world.claim("data")["metadata"]["annotations"][names::STORAGE_RESIZER], DRIVER);
 }

@@ -261,7 +261,8 @@ fn reconstruction_needs_neither_gate_nor_object() {
     assert!(world.machine.published.is_empty() && world.machine.staged.is_empty());
 }
 
-// S4-27, S4-50: nothing falls back to the plugin while the driver is away: that is told, and all goes on when it is there.
+// S4-27, S4-50: nothing falls back to the plugin while the driver is away; that is told, and all goes on once it is
+// there.
 #[test]
 fn a_driver_that_is_away_is_waited_for() {
     let mut world = migrated();

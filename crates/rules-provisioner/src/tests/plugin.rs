@@ -1,5 +1,5 @@
-//! The rules speaking for an in-tree plugin itself, while no driver has taken it over (S4-9, S4-41; PV-27, PV-30, PV-33,
-//! PV-39).
+//! The rules speaking for an in-tree plugin itself, while no driver has taken it over (S4-9, S4-41; PV-27, PV-30,
+//! PV-33, PV-39).
 
 use alloc::format;
 use alloc::string::ToString;
@@ -51,7 +51,8 @@ fn s4_9_the_plugin_makes_what_its_driver_would_have_made() {
     assert_eq!(plugin["spec"]["awsElasticBlockStore"], json!({ "volumeID": id_of(&name), "fsType": "xfs" }));
     assert!(plugin["spec"]["csi"].is_null());
     let annotations = json!({
-        names::PROVISIONED_BY: PLUGIN, names::BOUND_BY_CONTROLLER: "yes", names::CREATED_BY: "aws-ebs-dynamic-provisioner",
+        names::PROVISIONED_BY: PLUGIN, names::BOUND_BY_CONTROLLER: "yes",
+        names::CREATED_BY: "aws-ebs-dynamic-provisioner",
     });
     assert_eq!(plugin["metadata"]["annotations"], annotations);
     let finalizers = |volume: &Value| volume["metadata"]["finalizers"].to_string();
@@ -74,8 +75,8 @@ fn s4_9_the_plugin_stands_down_where_a_driver_is_named() {
     }
 }
 
-// S4-9, PV-33, reliability 1, 5, 6: crashes and lost answers at every action; in the end nothing is left, and at no time
-// is a disk unaccounted for.
+// S4-9, PV-33, reliability 1, 5, 6: crashes and lost answers at every action; in the end nothing is left, and at no
+// time is a disk unaccounted for.
 #[test]
 fn s4_9_what_the_plugin_began_it_ends_whatever_happens() {
     for lost in [false, true] {
@@ -171,8 +172,8 @@ fn s4_9_the_plugin_waits_for_a_node_where_its_class_does() {
     assert_eq!(world.why_claim(), "VolumeMade", "{:?}", world.log);
 }
 
-// S4-9, S4-43, reliability 7: switched off while the driver was about to make a volume. The plugin makes it, under the same
-// name; what the driver noted goes then, or it would have that volume deleted one day.
+// S4-9, S4-43, reliability 7: switched off while the driver was about to make a volume. The plugin makes it, under the
+// same name; what the driver noted goes then, or it would have that volume deleted one day.
 #[test]
 fn s4_9_what_a_driver_began_and_the_plugin_made_is_no_drivers_any_more() {
     let mut world = with_claim(EBS, json!({ "reclaimPolicy": "Retain" }));
