@@ -10,6 +10,7 @@ use prove_lab::object;
 use serde_json::json;
 
 use crate::memory::Looked;
+use crate::migration::Handover;
 use crate::{Action, Binding, Key, Local, Memory, MigrationMark, Reason, users};
 
 fn cache(objects: impl IntoIterator<Item = Object>) -> Cache {
@@ -222,15 +223,21 @@ fn a_volume_is_there_if_it_refers_to_the_claim_or_to_nobody() {
 // PV-50, PV-51: what a driver has taken over is not held for the plugin any more; else nobody's finalizer changes.
 #[test]
 fn the_plugins_finalizer_goes_with_the_mark_alone() {
-    let effect = |mark: MigrationMark, finalizers: &[&str]| {
-        let volume = persistent(json!({ "finalizers": finalizers }), Value::Null);
-        format!("{:?}", Action::MarkVolumeMigrated { volume, mark }.effect())
+    let told = json!({ names::PROVISIONED_BY: "kubernetes.io/x", names::MIGRATED_TO: "d" });
+    let handed = |mark: MigrationMark, annotations: &Value, finalizers: &[&str]| {
+        let metadata = json!({ "finalizers": finalizers, "annotations": annotations });
+        let volume = persistent(metadata, Value::Null);
+        let handover = Handover::of(&volume, mark, false);
+        let written = format!("{:?}", Action::MarkVolumeMigrated { volume, mark, handover }.effect());
+        assert_eq!(written.contains("finalizers"), handover.is_some(), "{written}");
+        handover.is_some()
     };
     let held = [names::PV_CONTROLLER, "else/where"];
-    assert!(effect(MigrationMark::Set("d"), &held).contains("finalizers"));
-    assert!(effect(MigrationMark::Right, &held).contains("finalizers"));
-    assert!(!effect(MigrationMark::Remove, &held).contains("finalizers"));
-    assert!(!effect(MigrationMark::Set("d"), &["else/where"]).contains("finalizers"));
+    assert!(handed(MigrationMark::Set("d"), &json!({}), &held));
+    assert!(handed(MigrationMark::Right, &told, &held));
+    assert!(!handed(MigrationMark::Right, &json!({}), &held));
+    assert!(!handed(MigrationMark::Remove, &told, &held));
+    assert!(!handed(MigrationMark::Set("d"), &told, &["else/where"]));
 }
 
 // PV-32.
