@@ -1,4 +1,5 @@
 mod crowd;
+mod facts;
 mod force;
 mod laws;
 mod lives;
