@@ -179,9 +179,9 @@ fn life(scene: &mut Scene, driver: &str, grows_files: bool) {
     scene.wait_nothing_mounted();
 }
 
-/// A kubelet that comes again has inline volumes published again. The Go driver (v1.7.2) then makes its record of the volume
-/// anew, without where it is published; asked to unpublish it, it says that there is nothing to do and leaves the mount,
-/// so that the kubelet waits for ever. Without the mount the pod goes.
+/// A kubelet that comes again has inline volumes published again. The Go driver (v1.7.2) then makes its record of the
+/// volume anew, without where it is published; asked to unpublish it, it says that there is nothing to do and leaves
+/// the mount, so that the kubelet waits for ever. Without the mount the pod goes.
 fn unmount_what_the_go_driver_leaves(scene: &mut Scene) {
     wait_for_words_of_the_driver(scene, "adding hostpath volume: csi-", 2);
     let uid = scene.get("pod/inline", "{.metadata.uid}");

@@ -104,8 +104,8 @@ fn fetch(wanted: &Wanted, architecture: &str, cache: &Path) -> io::Result<PathBu
     let Some(found) = found else {
         let _ = fs::remove_dir(&place);
         return Err(io::Error::other(format!(
-            "apt-get gives out no {package} for {architecture}: {trouble}; run apt-get update, for another architecture \
-             dpkg --add-architecture {architecture} before it, or mend the list"
+            "apt-get gives out no {package} for {architecture}: {trouble}; run apt-get update, for another \
+             architecture dpkg --add-architecture {architecture} before it, or mend the list"
         )));
     };
     let kept = cache.join(found.file_name().unwrap_or_default());
