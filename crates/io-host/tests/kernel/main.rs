@@ -233,7 +233,7 @@ fn run(filter: &str) -> usize {
 }
 
 fn run_with_shared_mounts(filter: &str) -> bool {
-    let mut again = Command::new("unshare");
-    again.args(["--mount", "--propagation", "shared"]).arg(std::env::current_exe().unwrap()).arg(filter);
+    let mut again = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/own-mounts.sh"));
+    again.arg("shared").arg(std::env::current_exe().unwrap()).arg(filter);
     again.env(SHARED, "1").status().is_ok_and(|status| status.success())
 }

@@ -152,8 +152,8 @@ fn it_says_that_it_is_there_when_it_is() {
 fn where_mounts_are_not_shared_it_refuses_to_start_if_they_have_to_be() {
     let Some(bench) = Bench::new() else { return };
     let start = |propagation: &str, shared_dir: &str| {
-        let mut command = std::process::Command::new("unshare");
-        command.args(["--mount", "--propagation", propagation, "timeout", "3", env!("CARGO_BIN_EXE_longshore")]);
+        let mut command = std::process::Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/own-mounts.sh"));
+        command.args([propagation, "timeout", "3", env!("CARGO_BIN_EXE_longshore")]);
         command.args(["driver", "--data-dir", &bench.path("data"), "--state-dir", &bench.path("state")]);
         command.args(["--endpoint", &bench.path("x.sock"), "--no-registration", "--shared-dir", shared_dir]);
         let output = command.output().unwrap();

@@ -137,7 +137,7 @@ fn run(seed: u64, shared: bool, covered: &mut Covered) -> Result<(), String> {
 }
 
 fn again_with_shared_mounts(args: &[String]) -> bool {
-    let mut again = Command::new("unshare");
-    again.args(["--mount", "--propagation", "shared"]).arg(std::env::current_exe().unwrap()).args(args);
+    let mut again = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/own-mounts.sh"));
+    again.arg("shared").arg(std::env::current_exe().unwrap()).args(args);
     again.env(SHARED, "1").status().is_ok_and(|status| status.success())
 }
