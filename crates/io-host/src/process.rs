@@ -131,6 +131,24 @@ impl Host {
         Err(HostError::Supervisor { name: name.to_owned(), why, certain: false })
     }
 
+    /// Finishes what an earlier incarnation was doing when it was cut off, before anything is started here: a supervisor that it
+    /// launched writes its marker, so that [`Host::processes`] tells of it, and what is kept of a process that never
+    /// began, or was half forgotten, goes. Nobody would ask for that: no process has this name. Returns what could not be done.
+    pub fn settle(&self) -> io::Result<Vec<HostError>> {
+        let mut failed = Vec::new();
+        for name in record::unfinished(&self.state_dir)? {
+            let dir = self.process_dir(&name);
+            let settled = match wait_for_marker(&dir) {
+                Ok(Some(_)) => Ok(()),
+                Ok(None) if matches!(record::state(&dir), Ok(None)) => self.forget(&name),
+                Ok(None) => Ok(()),
+                Err(error) => Err(os("settle process", &name, error, true)),
+            };
+            failed.extend(settled.err());
+        }
+        Ok(failed)
+    }
+
     /// Removes what is kept of a process that has ended.
     pub(crate) fn forget(&self, name: &str) -> Result<(), HostError> {
         check_name(name)?;

@@ -197,14 +197,21 @@ pub(crate) fn state(dir: &Path) -> io::Result<Option<ProcessState>> {
 
 /// Every process that was started and is not forgotten.
 pub(crate) fn all(state_dir: &Path) -> io::Result<BTreeMap<String, ProcessState>> {
+    Ok(each(state_dir)?.into_iter().filter_map(|(name, state)| Some((name, state?))).collect())
+}
+
+/// The names of directories in which no process has begun, or none any more.
+pub(crate) fn unfinished(state_dir: &Path) -> io::Result<Vec<String>> {
+    Ok(each(state_dir)?.into_iter().filter(|(_, state)| state.is_none()).map(|(name, _)| name).collect())
+}
+
+fn each(state_dir: &Path) -> io::Result<BTreeMap<String, Option<ProcessState>>> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(state_dir)? {
         let entry = entry?;
         let Ok(name) = entry.file_name().into_string() else { continue };
-        if entry.file_type()?.is_dir()
-            && let Some(state) = state(&entry.path())?
-        {
-            found.insert(name, state);
+        if entry.file_type()?.is_dir() {
+            found.insert(name, state(&entry.path())?);
         }
     }
     Ok(found)

@@ -118,6 +118,9 @@ fn found(host: &Host, layout: &Layout, node: &str, incarnation: &str) -> Result<
     let mounted = io_host::mounts_beneath(&text(&root)).context("cannot read the mount table")?;
     local.mounts = mounted.into_iter().map(|mount| mount.target).collect();
     local.pod_dirs = pod_dirs::find(&local.root, |_| true);
+    for failed in host.settle().context("cannot read the state of processes")? {
+        tracing::warn!("what is left of a process that never began stays: {failed}");
+    }
     local.processes = host.processes().context("cannot read the state of processes")?;
     Ok(local)
 }

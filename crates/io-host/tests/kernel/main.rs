@@ -143,6 +143,7 @@ const TESTS: &[Test] = tests! {
     },
     processes::{
         a_process_runs_logs_and_ends,
+        what_was_cut_off_between_starting_and_forgetting_is_settled_at_the_next_start,
         starting_twice_starts_once,
         a_process_ended_by_a_signal_says_so,
         a_command_that_does_not_exist_is_named,

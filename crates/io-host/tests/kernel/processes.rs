@@ -155,6 +155,37 @@ pub fn a_process_runs_logs_and_ends() {
     assert_eq!(std::fs::read_dir(dir).unwrap().count(), 0, "forgetting leaves nothing");
 }
 
+/// A kill while a process was being started or forgotten leaves its directory, and no process by which anybody would find it.
+pub fn what_was_cut_off_between_starting_and_forgetting_is_settled_at_the_next_start() {
+    let bench = Bench::new();
+    let processes = bench.dir().join("processes");
+    let news = News::of(&bench.host);
+    bench.twice(Op::StartProcess(shell("runs", "sleep 1000")));
+    bench.twice(Op::StartProcess(shell("ended", "exit 3")));
+    news.end_of("ended");
+    std::fs::create_dir(processes.join("half-forgotten")).unwrap();
+    std::fs::create_dir(processes.join("half-started")).unwrap();
+    for file in ["spec.json", "lock"] {
+        std::fs::write(processes.join("half-started").join(file), "").unwrap();
+    }
+    // Not ours: it stays and is told of.
+    std::fs::create_dir_all(processes.join("strange/somebody's")).unwrap();
+
+    let before = bench.host.processes().unwrap();
+    let failed = bench.host.settle().unwrap();
+    assert!(matches!(&failed[..], [HostError::NotEmpty { path }] if path.ends_with("/strange")), "{failed:?}");
+    assert_eq!(bench.host.processes().unwrap(), before);
+    assert_eq!(before.keys().collect::<Vec<_>>(), ["ended", "runs"]);
+    let mut left: Vec<_> = std::fs::read_dir(&processes).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["ended", "runs", "strange"]);
+
+    bench.twice(Op::StopProcess { name: "runs".into(), grace_millis: 0 });
+    for name in ["runs", "ended"] {
+        bench.twice(Op::ForgetProcess { name: name.into() });
+    }
+}
+
 pub fn starting_twice_starts_once() {
     let bench = Bench::new();
     let (news, dir) = (News::of(&bench.host), bench.make_dir("volume"));
