@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::in_tree::sourced;
 use crate::{
-    Affinity, ClaimPhase, ConfigMapVolume, ContainerPort, DownwardApiVolume, EmptyDir, EnvFromSource, EnvVarSource,
-    HostPath, LabelSelector, Lifecycle, Meta, PodPhase, Probe, ProjectedVolume, Quantity, ReadinessGate, SecretVolume,
-    Time, Toleration, Value, VolumeNodeAffinity, VolumePhase,
+    AccessMode, Affinity, ClaimPhase, ConfigMapVolume, ContainerPort, DownwardApiVolume, EmptyDir, EnvFromSource,
+    EnvVarSource, HostPath, LabelSelector, Lifecycle, Meta, PodPhase, Probe, ProjectedVolume, Quantity, ReadinessGate,
+    ReclaimPolicy, SecretVolume, Time, Toleration, Value, VolumeMode, VolumeNodeAffinity, VolumePhase,
 };
 
 /// Declares a narrow object part: every field optional on the wire, empty ones left out. Fields that the API requires may
@@ -56,11 +56,11 @@ part! {
 part! {
     /// What the user asks for.
     ClaimSpec {
-        access_modes: Vec<String>,
+        access_modes: Vec<AccessMode>,
         resources: Resources,
         /// `None` asks for the default class, `Some("")` for no class at all.
         storage_class_name: Option<String>,
-        volume_mode: Option<String>,
+        volume_mode: Option<VolumeMode>,
         volume_name: String,
         selector: Option<LabelSelector>,
         data_source: Option<TypedReference>,
@@ -83,7 +83,7 @@ part! {
     /// How far the claim has come.
     ClaimStatus {
         phase: ClaimPhase,
-        access_modes: Vec<String>,
+        access_modes: Vec<AccessMode>,
         capacity: ResourceList,
         /// The size a resize is under way to.
         allocated_resources: ResourceList,
@@ -109,12 +109,12 @@ sourced! {
     /// What the volume is and whom it is for.
     VolumeSpec, as VolumeSpecWire "VolumeSpecWire" {
         capacity: ResourceList,
-        access_modes: Vec<String>,
+        access_modes: Vec<AccessMode>,
         claim_ref: Option<ClaimRef>,
-        persistent_volume_reclaim_policy: String,
+        persistent_volume_reclaim_policy: ReclaimPolicy,
         storage_class_name: String,
         mount_options: Vec<String>,
-        volume_mode: Option<String>,
+        volume_mode: Option<VolumeMode>,
         node_affinity: Option<VolumeNodeAffinity>,
         volume_attributes_class_name: Option<String>,
         csi: Option<CsiSource>,
@@ -476,8 +476,8 @@ impl PersistentVolumeClaim {
     }
 
     /// `Filesystem` unless the claim says otherwise.
-    pub fn volume_mode(&self) -> &str {
-        self.spec.volume_mode.as_deref().unwrap_or("Filesystem")
+    pub fn volume_mode(&self) -> &VolumeMode {
+        self.spec.volume_mode.as_ref().unwrap_or(&VolumeMode::Filesystem)
     }
 }
 
@@ -493,8 +493,15 @@ impl PersistentVolume {
     }
 
     /// `Filesystem` unless the volume says otherwise.
-    pub fn volume_mode(&self) -> &str {
-        self.spec.volume_mode.as_deref().unwrap_or("Filesystem")
+    pub fn volume_mode(&self) -> &VolumeMode {
+        self.spec.volume_mode()
+    }
+}
+
+impl VolumeSpec {
+    /// `Filesystem` unless the spec says otherwise.
+    pub fn volume_mode(&self) -> &VolumeMode {
+        self.volume_mode.as_ref().unwrap_or(&VolumeMode::Filesystem)
     }
 }
 

@@ -5,7 +5,7 @@ use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
 use crate::core_v1::part;
-use crate::{ClaimRef, Meta, Quantity};
+use crate::{ClaimRef, Meta, Quantity, VolumeMode};
 
 part! {
     /// A user's snapshot.
@@ -42,7 +42,7 @@ part! {
         driver: String,
         deletion_policy: String,
         volume_snapshot_ref: ClaimRef,
-        source_volume_mode: Option<String>,
+        source_volume_mode: Option<VolumeMode>,
     }
 }
 

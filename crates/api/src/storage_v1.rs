@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::core_v1::part;
 use crate::names;
-use crate::{Meta, Time, TopologySelectorTerm, VolumeSpec};
+use crate::{BindingMode, Meta, ReclaimPolicy, Time, TopologySelectorTerm, VolumeSpec};
 
 part! {
     /// How volumes of a class are made.
@@ -15,10 +15,10 @@ part! {
         metadata: Meta,
         provisioner: String,
         parameters: BTreeMap<String, String>,
-        reclaim_policy: Option<String>,
+        reclaim_policy: Option<ReclaimPolicy>,
         mount_options: Vec<String>,
         allow_volume_expansion: Option<bool>,
-        volume_binding_mode: Option<String>,
+        volume_binding_mode: Option<BindingMode>,
         allowed_topologies: Vec<TopologySelectorTerm>,
     }
 }
@@ -124,13 +124,13 @@ impl StorageClass {
     }
 
     /// `Delete` unless the class says otherwise.
-    pub fn reclaim_policy(&self) -> &str {
-        self.reclaim_policy.as_deref().unwrap_or("Delete")
+    pub fn reclaim_policy(&self) -> &ReclaimPolicy {
+        self.reclaim_policy.as_ref().unwrap_or(&ReclaimPolicy::Delete)
     }
 
     /// Binding waits for the first pod that uses the claim.
     pub fn waits_for_consumer(&self) -> bool {
-        self.volume_binding_mode.as_deref() == Some("WaitForFirstConsumer")
+        self.volume_binding_mode == Some(BindingMode::WaitForFirstConsumer)
     }
 }
 

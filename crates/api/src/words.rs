@@ -2,8 +2,25 @@
 
 use alloc::string::String;
 use core::fmt;
+use core::marker::PhantomData;
 
+use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Reads a word without a copy of it on the heap, unless it is one that is not known.
+struct Reader<T>(PhantomData<T>);
+
+impl<T: for<'a> From<&'a str>> Visitor<'_> for Reader<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E: Error>(self, word: &str) -> Result<T, E> {
+        Ok(T::from(word))
+    }
+}
 
 /// Declares an enum of words.
 macro_rules! words {
@@ -42,18 +59,6 @@ macro_rules! words {
             }
         }
 
-        impl PartialEq<str> for $name {
-            fn eq(&self, word: &str) -> bool {
-                self.as_str() == word
-            }
-        }
-
-        impl PartialEq<&str> for $name {
-            fn eq(&self, word: &&str) -> bool {
-                self.as_str() == *word
-            }
-        }
-
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(self.as_str())
@@ -68,7 +73,7 @@ macro_rules! words {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                String::deserialize(deserializer).map(|word| $name::from(word.as_str()))
+                deserializer.deserialize_str(Reader(PhantomData))
             }
         }
     )* };
@@ -94,6 +99,7 @@ words! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{StorageClass, VolumeSpec};
     use serde_json::json;
 
     #[test]
@@ -101,10 +107,27 @@ mod tests {
         for word in ["Bound", "Lost", "Elsewhere", ""] {
             let phase: ClaimPhase = serde_json::from_value(json!(word)).unwrap();
             assert_eq!(serde_json::to_value(&phase).unwrap(), json!(word));
-            assert!(phase == word);
+            assert_eq!(phase.as_str(), word);
         }
         assert_eq!(ClaimPhase::from("Bound"), ClaimPhase::Bound);
         assert_eq!(AccessMode::from("ReadWriteOncePod"), AccessMode::ReadWriteOncePod);
         assert_eq!(ClaimPhase::default(), ClaimPhase::Other(String::new()));
+    }
+
+    #[test]
+    fn objects_keep_words_that_are_not_known_and_say_none_that_is_not_said() {
+        let words = json!({ "accessModes": ["ReadWriteOnce", "Sometimes"], "persistentVolumeReclaimPolicy": "Shred",
+            "volumeMode": "Tape" });
+        let spec: VolumeSpec = serde_json::from_value(words.clone()).unwrap();
+        assert_eq!(spec.access_modes, [AccessMode::ReadWriteOnce, AccessMode::Other("Sometimes".into())]);
+        assert_eq!(spec.persistent_volume_reclaim_policy, ReclaimPolicy::Other("Shred".into()));
+        assert_eq!(*spec.volume_mode(), VolumeMode::Other("Tape".into()));
+        assert_eq!(serde_json::to_value(&spec).unwrap(), words);
+        let silent: VolumeSpec = serde_json::from_value(json!({ "volumeMode": null })).unwrap();
+        assert_eq!(silent, VolumeSpec::default());
+        assert_eq!(*silent.volume_mode(), VolumeMode::Filesystem);
+        assert_eq!(serde_json::to_value(&silent).unwrap(), json!({}));
+        let class = StorageClass::default();
+        assert_eq!((class.reclaim_policy(), class.waits_for_consumer()), (&ReclaimPolicy::Delete, false));
     }
 }

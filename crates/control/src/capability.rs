@@ -1,8 +1,9 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use api::{AccessMode, VolumeMode};
 use csi::v1;
-use csi::v1::volume_capability::{AccessMode, AccessType, BlockVolume, MountVolume, access_mode};
+use csi::v1::volume_capability::{self, AccessType, BlockVolume, MountVolume, access_mode};
 
 /// How a volume is going to be used, in the driver's terms.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -52,16 +53,17 @@ impl Default for Access {
 impl Mode {
     /// A whole set of access modes as one mode (sidecars 1.5). `single_node_multi_writer` is the driver's capability
     /// SINGLE_NODE_MULTI_WRITER. The error says what is wrong.
-    pub fn of(modes: &[String], single_node_multi_writer: bool) -> Result<Mode, &'static str> {
-        let has = |mode: &str| modes.iter().any(|m| m == mode);
-        if has("ReadWriteOncePod") {
-            return match (modes.iter().all(|m| m == "ReadWriteOncePod"), single_node_multi_writer) {
+    pub fn of(modes: &[AccessMode], single_node_multi_writer: bool) -> Result<Mode, &'static str> {
+        use AccessMode::{ReadOnlyMany, ReadWriteMany, ReadWriteOnce, ReadWriteOncePod};
+        let has = |mode| modes.contains(&mode);
+        if has(ReadWriteOncePod) {
+            return match (modes.iter().all(|mode| *mode == ReadWriteOncePod), single_node_multi_writer) {
                 (true, true) => Ok(Mode::SingleNodeSingleWriter),
                 (true, false) => Ok(Mode::SingleNodeWriter),
                 (false, true | false) => Err("access mode ReadWriteOncePod cannot be combined with another one"),
             };
         }
-        match (has("ReadWriteMany"), has("ReadOnlyMany"), has("ReadWriteOnce"), single_node_multi_writer) {
+        match (has(ReadWriteMany), has(ReadOnlyMany), has(ReadWriteOnce), single_node_multi_writer) {
             (true, _, _, _) => Ok(Mode::MultiNodeWriter),
             (false, true, true, _) => Err("access modes ReadOnlyMany and ReadWriteOnce cannot be combined"),
             (false, true, false, _) => Ok(Mode::MultiNodeReader),
@@ -92,11 +94,13 @@ impl Mode {
 }
 
 impl Capability {
-    /// How a volume of this mode is used: `volume_mode` is `Block` or `Filesystem`.
-    pub fn new(mode: Mode, volume_mode: &str, fs_type: &str, mount_options: &[String]) -> Capability {
+    /// How a volume is used: one of a volume mode that is not known as a filesystem.
+    pub fn new(mode: Mode, volume_mode: &VolumeMode, fs_type: &str, mount_options: &[String]) -> Capability {
         let access = match volume_mode {
-            "Block" => Access::Block,
-            _filesystem => Access::Mount { fs_type: fs_type.into(), flags: mount_options.to_vec() },
+            VolumeMode::Block => Access::Block,
+            VolumeMode::Filesystem | VolumeMode::Other(_) => {
+                Access::Mount { fs_type: fs_type.into(), flags: mount_options.to_vec() }
+            }
         };
         Capability { mode, access }
     }
@@ -112,7 +116,7 @@ impl Capability {
             }),
         };
         v1::VolumeCapability {
-            access_mode: Some(AccessMode { mode: self.mode.to_csi().into() }),
+            access_mode: Some(volume_capability::AccessMode { mode: self.mode.to_csi().into() }),
             access_type: Some(access),
         }
     }
@@ -127,7 +131,7 @@ mod tests {
     fn a_set_of_access_modes_is_one_mode_or_none() {
         use Mode::*;
         let of = |modes: &[&str], apart| {
-            let modes: Vec<String> = modes.iter().map(|mode| String::from(*mode)).collect();
+            let modes: Vec<AccessMode> = modes.iter().map(|mode| AccessMode::from(*mode)).collect();
             Mode::of(&modes, apart).ok()
         };
         let (pod, once, many, read) = ("ReadWriteOncePod", "ReadWriteOnce", "ReadWriteMany", "ReadOnlyMany");

@@ -103,7 +103,7 @@ async fn a_held_object_stays_until_its_finalizer_goes_and_a_pod_is_placed_once()
     let status = Patch::merge(Precondition::same(pod.meta()), json!({ "status": { "phase": "Running" } }));
     let status = Write::Patch { target: target.clone(), subresource: Some(Subresource::Status), patch: status };
     assert!(
-        matches!(kube.write(&status).await, Outcome::Done(Reply::Object(Object::Pod(pod))) if pod.status.phase == "Running")
+        matches!(kube.write(&status).await, Outcome::Done(Reply::Object(Object::Pod(pod))) if pod.status.phase == api::PodPhase::Running)
     );
     let counted = kube.counts().all();
     assert!(counted.contains(&(("create", Kind::Pod, "binding"), 3)), "{counted:?}");

@@ -67,7 +67,7 @@ fn kinds_of_volumes(cache: &Cache) -> BTreeMap<String, usize> {
     count(cache.volumes().map(|volume| {
         let driver = volume.spec.csi.as_ref().map(|csi| format!("kubernetes.io/csi:{}", csi.driver));
         let plugin = driver.unwrap_or_else(|| "N/A".into());
-        format!("plugin_name={plugin:?},volume_mode={:?}", volume.volume_mode())
+        format!("plugin_name={plugin:?},volume_mode={:?}", volume.volume_mode().as_str())
     }))
 }
 

@@ -7,7 +7,9 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use api::{AttachmentSource, ClaimPhase, Node, ObjectKey, PersistentVolume, Pod, Seen, VolumeAttachment, names};
+use api::{
+    AccessMode, AttachmentSource, ClaimPhase, Node, ObjectKey, PersistentVolume, Pod, Seen, VolumeAttachment, names,
+};
 use control::Cache;
 use rules_translate::{NodeSays, Phase, Plugin, Served, plugin_volume_name};
 
@@ -242,7 +244,8 @@ pub(crate) fn is_running(pod: &Pod) -> bool {
 
 /// Reliability 24: without a mode for many nodes, one node is all there may be.
 fn is_exclusive(volume: &PersistentVolume) -> bool {
-    !volume.spec.access_modes.iter().any(|mode| mode == "ReadWriteMany" || mode == "ReadOnlyMany")
+    let many = |mode: &AccessMode| matches!(mode, AccessMode::ReadWriteMany | AccessMode::ReadOnlyMany);
+    !volume.spec.access_modes.iter().any(many)
 }
 
 /// The nodes a volume has something to do with: attachments and pods. Reports are looked up by node.

@@ -168,7 +168,7 @@ fn capability(source: &Source<'_>, local: &Local) -> Result<Capability, &'static
     let mode = Mode::of(&spec.access_modes, local.single_node_multi_writer)?;
     let named = &source.csi.fs_type;
     let fs_type = if named.is_empty() { &local.default_fs_type } else { named };
-    Ok(Capability::new(mode, spec.volume_mode.as_deref().unwrap_or("Filesystem"), fs_type, &spec.mount_options))
+    Ok(Capability::new(mode, spec.volume_mode(), fs_type, &spec.mount_options))
 }
 
 /// What an attachment attaches, in CSI's terms.

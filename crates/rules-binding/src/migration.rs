@@ -2,7 +2,7 @@
 
 use alloc::format;
 
-use api::{Meta, PersistentVolume, names};
+use api::{Meta, PersistentVolume, ReclaimPolicy, names};
 use control::Why;
 use rules_translate::{Migration, Plugin};
 
@@ -86,7 +86,7 @@ impl Handover {
         }
         let held = served && provisioned && !taken_over && !meta.is_deleting();
         (held && meta.has_finalizer(names::PROVISIONER_FINALIZER)).then(|| {
-            let kept = volume.spec.persistent_volume_reclaim_policy == "Delete";
+            let kept = volume.spec.persistent_volume_reclaim_policy == ReclaimPolicy::Delete;
             let added = (kept && !meta.has_finalizer(names::PV_CONTROLLER)).then_some(names::PV_CONTROLLER);
             Handover { gone: names::PROVISIONER_FINALIZER, added }
         })

@@ -4,7 +4,7 @@
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 
-use api::{Meta, PersistentVolume, names};
+use api::{Meta, PersistentVolume, ReclaimPolicy, names};
 use control::Timestamp;
 
 use crate::Action;
@@ -39,7 +39,7 @@ impl WaitTally {
             }
             _ if failed => None,
             Action::CallProvisioner { claim, .. } => self.begin(&claim.metadata, times.0),
-            Action::MarkReleased(volume) if volume.spec.persistent_volume_reclaim_policy == "Delete" => {
+            Action::MarkReleased(volume) if volume.spec.persistent_volume_reclaim_policy == ReclaimPolicy::Delete => {
                 self.begin(&volume.metadata, times.0)
             }
             Action::MarkClaimBound { claim, .. } => {

@@ -7,7 +7,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use api::{Container, EmptyDir, ObjectKey, PersistentVolume, Pod, PodVolume, Quantity, names};
+use api::{Container, EmptyDir, ObjectKey, PersistentVolume, Pod, PodVolume, Quantity, VolumeMode, names};
 use control::host::{HostPathKind, ProcessState};
 use control::{Cache, Timestamp};
 
@@ -527,7 +527,7 @@ fn served_volume(
 
 /// KL-103.
 fn inline_volume(pod: &Pod, name: &str, csi: &api::InlineCsi, cache: &Cache, local: &Local) -> PodVolumeView {
-    if let Err(wrong) = ContainerUses::of(pod, name).check(name, "Filesystem") {
+    if let Err(wrong) = ContainerUses::of(pod, name).check(name, &VolumeMode::Filesystem) {
         return PodVolumeView::Impossible(wrong);
     }
     let handle = names::inline_volume_handle(&pod.metadata.uid, name);

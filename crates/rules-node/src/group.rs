@@ -1,8 +1,6 @@
 //! `fsGroup`: whether and how the files of a published volume are given to a pod's group (KL-81, KL-82, KL-84).
 
-use alloc::string::String;
-
-use api::{CSIDriver, InlineCsi, PersistentVolume, Pod};
+use api::{AccessMode, CSIDriver, InlineCsi, PersistentVolume, Pod, VolumeMode};
 
 use crate::local::DriverFacts;
 
@@ -24,7 +22,7 @@ pub struct Grouped<'a> {
     /// The filesystem's type; empty if nobody said.
     pub fs_type: &'a str,
     /// The volume's access modes; `None` for a volume in a pod, which is that pod's alone.
-    pub access_modes: Option<&'a [String]>,
+    pub access_modes: Option<&'a [AccessMode]>,
     /// It is published read-only.
     pub read_only: bool,
     /// It is a raw device.
@@ -38,7 +36,7 @@ impl Grouped<'_> {
             fs_type: volume.spec.csi.as_ref().map(|csi| csi.fs_type.as_str()).unwrap_or_default(),
             access_modes: Some(&volume.spec.access_modes),
             read_only,
-            block: volume.volume_mode() == "Block",
+            block: *volume.volume_mode() == VolumeMode::Block,
         }
     }
 
@@ -71,7 +69,8 @@ pub fn change(
         return None;
     }
     let policy = driver.and_then(|driver| driver.spec.fs_group_policy.as_deref()).unwrap_or(BY_TYPE);
-    let once = |modes: &[String]| modes.iter().any(|m| m == "ReadWriteOnce" || m == "ReadWriteOncePod");
+    let is_once = |mode: &AccessMode| matches!(mode, AccessMode::ReadWriteOnce | AccessMode::ReadWriteOncePod);
+    let once = |modes: &[AccessMode]| modes.iter().any(is_once);
     let applies = match policy {
         "None" => false,
         "File" => true,

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use api::{PersistentVolume, PersistentVolumeClaim, Quantity, ResourceList, SecretReference, Seen, names};
+use api::{AccessMode, PersistentVolume, PersistentVolumeClaim, Quantity, ResourceList, SecretReference, Seen, names};
 
 /// The conditions of a claim that are about its size.
 pub(crate) const RESIZE_CONDITIONS: [&str; 4] =
@@ -106,7 +106,7 @@ impl Growth {
             progress: progress(status.allocated_resource_statuses.get("storage").map_or("", String::as_str)),
             conditions: carried.map(String::from).collect(),
             error: told(names::NODE_RESIZE_ERROR).map(|condition| condition.message.clone()),
-            shared: claim.spec.access_modes.iter().any(|mode| mode == "ReadWriteMany"),
+            shared: claim.spec.access_modes.contains(&AccessMode::ReadWriteMany),
             not_required: claim.metadata.annotation(names::NODE_EXPANSION_NOT_REQUIRED).is_some(),
             secret: volume.spec.csi.as_ref().and_then(|csi| csi.node_expand_secret_ref.clone()),
             stuck,

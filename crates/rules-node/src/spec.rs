@@ -2,7 +2,7 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 
-use api::{CSIDriver, InlineCsi, ObjectKey, PersistentVolume, Pod, PodVolume, SecretReference};
+use api::{AccessMode, CSIDriver, InlineCsi, ObjectKey, PersistentVolume, Pod, PodVolume, SecretReference, VolumeMode};
 use control::{Access, Cache, Capability, Mode};
 
 use crate::local::{DriverFacts, Local};
@@ -44,7 +44,7 @@ impl VolumeSpec {
     /// The volume's part of the spec (KL-66, KL-71).
     pub fn of(volume: &PersistentVolume, facts: Option<&DriverFacts>) -> VolumeSpec {
         let csi = volume.spec.csi.clone().unwrap_or_default();
-        let first = volume.spec.access_modes.first().map(String::as_str);
+        let first = volume.spec.access_modes.first();
         VolumeSpec {
             volume: volume.metadata.name.clone(),
             capability: Capability::new(
@@ -53,7 +53,7 @@ impl VolumeSpec {
                 &csi.fs_type,
                 &volume.spec.mount_options,
             ),
-            one_pod: volume.spec.access_modes == ["ReadWriteOncePod"],
+            one_pod: volume.spec.access_modes == [AccessMode::ReadWriteOncePod],
             volume_context: csi.volume_attributes,
             stage_secret: csi.node_stage_secret_ref,
             publish_secret: csi.node_publish_secret_ref,
@@ -67,7 +67,7 @@ impl VolumeSpec {
         let secret = csi.node_publish_secret_ref.as_ref();
         VolumeSpec {
             volume: volume.name.clone(),
-            capability: Capability::new(mode(None, facts), "Filesystem", fs_type, &[]),
+            capability: Capability::new(mode(None, facts), &VolumeMode::Filesystem, fs_type, &[]),
             ephemeral: true,
             volume_context: csi.volume_attributes.clone(),
             publish_secret: secret
@@ -131,12 +131,12 @@ pub fn out_of_reach(volume: &PersistentVolume, cache: &Cache, local: &Local) -> 
 }
 
 /// KL-73: the first access mode counts, and none means ReadWriteOnce.
-fn mode(first: Option<&str>, facts: Option<&DriverFacts>) -> Mode {
+fn mode(first: Option<&AccessMode>, facts: Option<&DriverFacts>) -> Mode {
     let several = facts.is_some_and(|facts| facts.single_node_multi_writer);
     match (first, several) {
-        (Some("ReadOnlyMany"), _) => Mode::MultiNodeReader,
-        (Some("ReadWriteMany"), _) => Mode::MultiNodeWriter,
-        (Some("ReadWriteOncePod"), true) => Mode::SingleNodeSingleWriter,
+        (Some(AccessMode::ReadOnlyMany), _) => Mode::MultiNodeReader,
+        (Some(AccessMode::ReadWriteMany), _) => Mode::MultiNodeWriter,
+        (Some(AccessMode::ReadWriteOncePod), true) => Mode::SingleNodeSingleWriter,
         (Some(_) | None, true) => Mode::SingleNodeMultiWriter,
         (Some(_) | None, false) => Mode::SingleNodeWriter,
     }

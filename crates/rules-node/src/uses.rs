@@ -1,6 +1,6 @@
 //! What the containers of a pod do with one of its volumes.
 
-use api::Pod;
+use api::{Pod, VolumeMode};
 
 /// How containers use a volume.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,10 +29,10 @@ impl ContainerUses {
 
     /// KL-31: filesystems are for `volumeMounts` and raw devices for `volumeDevices`. Otherwise a clause says what is
     /// wrong and what to do.
-    pub fn check(self, volume: &str, mode: &str) -> Result<(), alloc::string::String> {
+    pub fn check(self, volume: &str, mode: &VolumeMode) -> Result<(), alloc::string::String> {
         let (wrong, right) = match mode {
-            "Block" => (self.mounted, "volumeDevices"),
-            _filesystem => (self.device, "volumeMounts"),
+            VolumeMode::Block => (self.mounted, "volumeDevices"),
+            VolumeMode::Filesystem | VolumeMode::Other(_) => (self.device, "volumeMounts"),
         };
         if wrong {
             return Err(alloc::format!(

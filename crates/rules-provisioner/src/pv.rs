@@ -6,7 +6,7 @@ use alloc::string::{String, ToString};
 
 use api::{
     ClaimRef, CsiSource, Meta, NodeRequirement, NodeSelector, NodeSelectorTerm, Object, PersistentVolume,
-    PersistentVolumeClaim, Quantity, SecretReference, VolumeNodeAffinity, VolumeSpec, Write, names,
+    PersistentVolumeClaim, Quantity, ReclaimPolicy, SecretReference, VolumeNodeAffinity, VolumeSpec, Write, names,
 };
 use control::{Effect, Mode};
 use rules_translate::Plugin;
@@ -89,7 +89,7 @@ fn metadata(local: &Local, terms: &Terms) -> Meta {
         metadata.annotations.insert(names::MODIFY_SECRET_NAMESPACE.into(), secret.namespace.clone());
     }
     // What policy keeps needs no hold of ours; upstream puts it on and takes it off again.
-    if terms.reclaim_policy == "Delete" {
+    if terms.reclaim_policy == ReclaimPolicy::Delete {
         metadata.finalizers.push(local.finalizer().into());
     }
     metadata.finalizers.extend(attacher_finalizer(local));
@@ -116,7 +116,7 @@ fn spec(claim: &PersistentVolumeClaim, local: &Local, terms: &Terms, made: &Made
         persistent_volume_reclaim_policy: terms.reclaim_policy.clone(),
         storage_class_name: terms.class.clone(),
         mount_options: request.mount_options.clone(),
-        volume_mode: Some(claim.volume_mode().into()),
+        volume_mode: Some(claim.volume_mode().clone()),
         volume_attributes_class_name: terms.attributes_class.clone(),
         node_affinity: if local.uses_topology() { affinity(&made.topology) } else { None },
         csi: Some(source(local, terms, made)),

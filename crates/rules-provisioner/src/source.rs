@@ -5,8 +5,8 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use api::{
-    ClaimPhase, Object, ObjectKey, PersistentVolume, PersistentVolumeClaim, Quantity, StorageClass, TypedReference,
-    VolumePhase, VolumeSnapshot, VolumeSnapshotContent, names,
+    ClaimPhase, Object, ObjectKey, PersistentVolume, PersistentVolumeClaim, Quantity, ReclaimPolicy, StorageClass,
+    TypedReference, VolumePhase, VolumeSnapshot, VolumeSnapshotContent, names,
 };
 use control::Cache;
 use csi::v1::volume_content_source::{SnapshotSource, Type, VolumeSource};
@@ -102,7 +102,7 @@ pub(crate) fn hold(source: Option<&ContentSource>, cache: &Cache) -> SourceProte
 fn is_going(source: &ContentSource, cache: &Cache) -> bool {
     let claim = format!("{}/{}", source.namespace, source.name);
     let mut volumes = cache.volumes_by_claim(&claim);
-    volumes.any(|volume| volume.spec.persistent_volume_reclaim_policy == "Delete")
+    volumes.any(|volume| volume.spec.persistent_volume_reclaim_policy == ReclaimPolicy::Delete)
 }
 
 fn wrong(code: Reason, text: String) -> Obstacle {
@@ -261,7 +261,7 @@ fn large_enough(bytes: i64, least: Option<&Quantity>, code: Reason, source: &str
 
 /// P58: a filesystem becomes a raw device, or the other way round, only where the content allows it.
 fn mode_kept(claim: &PersistentVolumeClaim, content: &VolumeSnapshotContent, local: &Local) -> Result<(), Obstacle> {
-    let (was, wanted) = (content.spec.source_volume_mode.as_deref(), claim.spec.volume_mode.as_deref());
+    let (was, wanted) = (&content.spec.source_volume_mode, &claim.spec.volume_mode);
     let (Some(was), Some(wanted)) = (was, wanted) else { return Ok(()) };
     let allowed = content.metadata.annotation(names::ALLOW_MODE_CHANGE).is_some_and(is_true);
     if was == wanted || allowed || !local.settings.prevent_volume_mode_conversion {

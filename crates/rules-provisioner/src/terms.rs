@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use api::{ObjectKey, PersistentVolumeClaim, StorageClass, names};
+use api::{AccessMode, ObjectKey, PersistentVolumeClaim, ReclaimPolicy, StorageClass, VolumeMode, names};
 use control::{Cache, Capability, Mode, Secrets};
 use csi::v1::{CapacityRange, CreateVolumeRequest};
 
@@ -52,7 +52,7 @@ pub struct Terms {
     /// The class's uid.
     pub class_uid: String,
     /// What happens to the volume when its claim is gone.
-    pub reclaim_policy: String,
+    pub reclaim_policy: ReclaimPolicy,
     /// The class of attributes the claim asks for.
     pub attributes_class: Option<String>,
     /// The secrets of the volume.
@@ -105,8 +105,8 @@ impl VolumeRequest {
     }
 
     fn capability(&self, mode: Mode) -> Capability {
-        let volume_mode = if self.block { "Block" } else { "Filesystem" };
-        Capability::new(mode, volume_mode, &self.fs_type, &self.mount_options)
+        let volume_mode = if self.block { VolumeMode::Block } else { VolumeMode::Filesystem };
+        Capability::new(mode, &volume_mode, &self.fs_type, &self.mount_options)
     }
 }
 
@@ -148,7 +148,7 @@ pub(crate) fn terms(
     Ok(Terms {
         class: class.metadata.name.clone(),
         class_uid: class.metadata.uid.clone(),
-        reclaim_policy: class.reclaim_policy().into(),
+        reclaim_policy: class.reclaim_policy().clone(),
         attributes_class,
         secrets,
         request: VolumeRequest {
@@ -180,14 +180,16 @@ pub(crate) fn usage(
     single_node_multi_writer: bool,
 ) -> Result<(bool, Vec<Mode>), Obstacle> {
     let block = match claim.volume_mode() {
-        "Filesystem" => false,
-        "Block" => true,
-        other => return Err(Obstacle::new(Reason::BadVolumeMode, format!("volume mode {other} is not known"))),
+        VolumeMode::Filesystem => false,
+        VolumeMode::Block => true,
+        VolumeMode::Other(other) => {
+            return Err(Obstacle::new(Reason::BadVolumeMode, format!("volume mode {other} is not known")));
+        }
     };
     if claim.spec.access_modes.is_empty() {
         return Err(Obstacle::new(Reason::NoAccessMode, "the claim names no access mode"));
     }
-    let mode = |mode: &String| {
+    let mode = |mode: &AccessMode| {
         let bad = |why| Obstacle::new(Reason::BadAccessMode, format!("access mode {mode} cannot be served: {why}"));
         Mode::of(core::slice::from_ref(mode), single_node_multi_writer).map_err(bad)
     };

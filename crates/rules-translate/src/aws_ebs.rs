@@ -2,9 +2,9 @@
 
 use alloc::string::{String, ToString};
 
-use api::{AwsElasticBlockStore, CsiSource, InTreeSource, PersistentVolume, StorageClass, names};
+use api::{AccessMode, AwsElasticBlockStore, CsiSource, InTreeSource, PersistentVolume, StorageClass, names};
 
-use crate::inline::{RWO, inline_volume};
+use crate::inline::inline_volume;
 use crate::{Error, Plugin, class, partition, topology};
 
 const ME: Plugin = Plugin::AwsEbs;
@@ -59,7 +59,7 @@ pub(crate) fn to_csi(disk: &AwsElasticBlockStore, volume: &mut PersistentVolume)
 
 pub(crate) fn inline(disk: &AwsElasticBlockStore) -> Result<PersistentVolume, Error> {
     let source = source(disk)?;
-    Ok(inline_volume(ME, &source.volume_handle.clone(), source, RWO))
+    Ok(inline_volume(ME, &source.volume_handle.clone(), source, AccessMode::ReadWriteOnce))
 }
 
 pub(crate) fn to_in_tree(source: &CsiSource, volume: &mut PersistentVolume) -> Result<InTreeSource, Error> {

@@ -2,9 +2,9 @@
 
 use alloc::string::{String, ToString};
 
-use api::{AzureDisk, CsiSource, InTreeSource, PersistentVolume, StorageClass, names};
+use api::{AccessMode, AzureDisk, CsiSource, InTreeSource, PersistentVolume, StorageClass, names};
 
-use crate::inline::{RWO, named};
+use crate::inline::named;
 use crate::{Error, Losses, Plugin, class};
 
 const ME: Plugin = Plugin::AzureDisk;
@@ -71,7 +71,7 @@ pub(crate) fn inline(disk: &AzureDisk) -> Result<PersistentVolume, Error> {
     if let Some(mode) = disk.caching_mode.as_ref().filter(|mode| !mode.is_empty()) {
         source.volume_attributes.insert(CACHING.into(), mode.clone());
     }
-    Ok(named(disk.disk_uri.as_str(), source, RWO))
+    Ok(named(disk.disk_uri.as_str(), source, AccessMode::ReadWriteOnce))
 }
 
 /// TR-28.

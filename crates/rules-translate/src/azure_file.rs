@@ -3,9 +3,9 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use api::{AzureFile, CsiSource, InTreeSource, PersistentVolume, SecretReference, names};
+use api::{AccessMode, AzureFile, CsiSource, InTreeSource, PersistentVolume, SecretReference, names};
 
-use crate::inline::{RWX, named};
+use crate::inline::named;
 use crate::{Error, Losses, Plugin, class};
 
 const ME: Plugin = Plugin::AzureFile;
@@ -50,7 +50,7 @@ pub(crate) fn inline(name: &str, share: &AzureFile, pod_namespace: &str, losses:
     losses.note_if(share.secret_namespace.is_some(), "azureFile.secretNamespace");
     let namespace = if pod_namespace.is_empty() { DEFAULT_NAMESPACE } else { pod_namespace };
     let source = source(share, "", name, namespace);
-    named(source.volume_handle.clone(), source, RWX)
+    named(source.volume_handle.clone(), source, AccessMode::ReadWriteMany)
 }
 
 /// TR-34.

@@ -1,8 +1,8 @@
 //! Volumes of OpenStack's Cinder (TR-36 to TR-38).
 
-use api::{Cinder, CsiSource, InTreeSource, PersistentVolume, StorageClass, names};
+use api::{AccessMode, Cinder, CsiSource, InTreeSource, PersistentVolume, StorageClass, names};
 
-use crate::inline::{RWO, inline_volume};
+use crate::inline::inline_volume;
 use crate::{Error, Losses, Plugin, class, topology};
 
 const ME: Plugin = Plugin::Cinder;
@@ -38,7 +38,7 @@ pub(crate) fn to_csi(disk: &Cinder, volume: &mut PersistentVolume, losses: &mut 
 }
 
 pub(crate) fn inline(disk: &Cinder, losses: &mut Losses) -> PersistentVolume {
-    inline_volume(ME, &disk.volume_id, source(disk, losses), RWO)
+    inline_volume(ME, &disk.volume_id, source(disk, losses), AccessMode::ReadWriteOnce)
 }
 
 /// TR-38.

@@ -4,9 +4,9 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use api::{CsiSource, GcePersistentDisk, InTreeSource, PersistentVolume, StorageClass, names};
+use api::{AccessMode, CsiSource, GcePersistentDisk, InTreeSource, PersistentVolume, StorageClass, names};
 
-use crate::inline::{ROX, RWO, RWX, inline_volume};
+use crate::inline::inline_volume;
 use crate::{Error, Plugin, class, partition, topology};
 
 const ME: Plugin = Plugin::GcePd;
@@ -58,23 +58,27 @@ pub(crate) fn to_csi(disk: &GcePersistentDisk, volume: &mut PersistentVolume) ->
     let source = source(disk, handle(volume, &disk.pd_name)?);
     topology::to_csi(volume, KEY);
     if let Some(mode) = access_mode(&volume.spec.access_modes) {
-        volume.spec.access_modes = alloc::vec![mode.into()];
+        volume.spec.access_modes = alloc::vec![mode];
     }
     Ok(source)
 }
 
 /// TR-20: the driver serves one writer or many readers, and never both.
-fn access_mode(modes: &[String]) -> Option<&'static str> {
-    let has = |wanted: &str| modes.iter().any(|mode| mode == wanted);
+fn access_mode(modes: &[AccessMode]) -> Option<AccessMode> {
+    let has = |wanted| modes.contains(&wanted);
     match modes.is_empty() {
         true => None,
-        false if has(ROX) && !has(RWO) && !has(RWX) => Some(ROX),
-        false => Some(RWO),
+        false
+            if has(AccessMode::ReadOnlyMany) && !has(AccessMode::ReadWriteOnce) && !has(AccessMode::ReadWriteMany) =>
+        {
+            Some(AccessMode::ReadOnlyMany)
+        }
+        false => Some(AccessMode::ReadWriteOnce),
     }
 }
 
 pub(crate) fn inline(disk: &GcePersistentDisk) -> PersistentVolume {
-    let mode = if disk.read_only { ROX } else { RWO };
+    let mode = if disk.read_only { AccessMode::ReadOnlyMany } else { AccessMode::ReadWriteOnce };
     let handle = format!("projects/{UNSPECIFIED}/zones/{UNSPECIFIED}/disks/{}", disk.pd_name);
     inline_volume(ME, &disk.pd_name, source(disk, handle), mode)
 }

@@ -70,7 +70,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use api::{CsiSource, InTreeSource, PersistentVolume, PodVolume, StorageClass, UnknownFields};
+use api::{AccessMode, CsiSource, InTreeSource, PersistentVolume, PodVolume, StorageClass, UnknownFields};
 
 use crate::error::Losses;
 
@@ -198,7 +198,7 @@ pub fn inline_to_in_tree(name: &str, volume: &PersistentVolume) -> Result<Transl
             image.secret_ref.iter_mut().for_each(|secret| secret.namespace.clear());
         }
         Some(InTreeSource::PortworxVolume(disk)) => {
-            disk.read_only |= volume.spec.access_modes == [inline::ROX];
+            disk.read_only |= volume.spec.access_modes == [AccessMode::ReadOnlyMany];
         }
         Some(
             InTreeSource::AwsElasticBlockStore(_)

@@ -2,9 +2,11 @@
 
 use alloc::format;
 
-use api::{CsiSource, InTreeSource, PersistentVolume, PortworxVolume, SecretReference, StorageClass, names};
+use api::{
+    AccessMode, CsiSource, InTreeSource, PersistentVolume, PortworxVolume, SecretReference, StorageClass, names,
+};
 
-use crate::inline::{ROX, RWO, inline_volume};
+use crate::inline::inline_volume;
 use crate::{Error, Losses, Plugin, class};
 
 const ME: Plugin = Plugin::Portworx;
@@ -72,7 +74,12 @@ pub(crate) fn to_csi(disk: &PortworxVolume, volume: &PersistentVolume, losses: &
 
 /// Whether it is read-only is said by the access mode.
 pub(crate) fn inline(disk: &PortworxVolume) -> PersistentVolume {
-    inline_volume(ME, &disk.volume_id, source(disk), if disk.read_only { ROX } else { RWO })
+    inline_volume(
+        ME,
+        &disk.volume_id,
+        source(disk),
+        if disk.read_only { AccessMode::ReadOnlyMany } else { AccessMode::ReadWriteOnce },
+    )
 }
 
 /// TR-45.

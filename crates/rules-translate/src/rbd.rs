@@ -4,10 +4,10 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use api::{CsiSource, InTreeSource, PersistentVolume, Rbd, SecretReference, StorageClass, names};
+use api::{AccessMode, CsiSource, InTreeSource, PersistentVolume, Rbd, SecretReference, StorageClass, names};
 use md5::{Digest, Md5};
 
-use crate::inline::{ROX, RWO, inline_volume};
+use crate::inline::inline_volume;
 use crate::{Error, Losses, Plugin, class};
 
 const ME: Plugin = Plugin::Rbd;
@@ -134,8 +134,8 @@ pub(crate) fn to_csi(image: &Rbd, volume: &mut PersistentVolume, losses: &mut Lo
         attributes.insert(CLUSTER.into(), text(CLUSTER));
         known
     };
-    let mode = if image.read_only { ROX } else { RWO };
-    volume.spec.access_modes = alloc::vec![mode.into()];
+    let mode = if image.read_only { AccessMode::ReadOnlyMany } else { AccessMode::ReadWriteOnce };
+    volume.spec.access_modes = alloc::vec![mode];
     CsiSource {
         driver: ME.driver().into(),
         volume_handle: handle,
@@ -168,7 +168,12 @@ pub(crate) fn inline(image: &Rbd, pod_namespace: &str, losses: &mut Losses) -> P
         controller_expand_secret_ref: secret,
         ..CsiSource::default()
     };
-    inline_volume(ME, &image.image, source, if image.read_only { ROX } else { RWO })
+    inline_volume(
+        ME,
+        &image.image,
+        source,
+        if image.read_only { AccessMode::ReadOnlyMany } else { AccessMode::ReadWriteOnce },
+    )
 }
 
 /// TR-48: the monitors are known to the driver by the cluster's id alone.

@@ -3,9 +3,9 @@
 use alloc::format;
 use alloc::string::String;
 
-use api::{CsiSource, InTreeSource, PersistentVolume, StorageClass, VsphereVolume, names};
+use api::{AccessMode, CsiSource, InTreeSource, PersistentVolume, StorageClass, VsphereVolume, names};
 
-use crate::inline::{RWO, inline_volume};
+use crate::inline::inline_volume;
 use crate::{Error, Losses, Plugin, class, topology};
 
 const ME: Plugin = Plugin::Vsphere;
@@ -92,7 +92,7 @@ pub(crate) fn to_csi(disk: &VsphereVolume, volume: &mut PersistentVolume, losses
 
 /// TR-41.
 pub(crate) fn inline(disk: &VsphereVolume, losses: &mut Losses) -> PersistentVolume {
-    inline_volume(ME, &disk.volume_path, source(disk, losses), RWO)
+    inline_volume(ME, &disk.volume_path, source(disk, losses), AccessMode::ReadWriteOnce)
 }
 
 /// TR-42: the driver's own name for the disk is none that the plugin knew.

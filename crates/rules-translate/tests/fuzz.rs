@@ -7,7 +7,7 @@
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
-use api::{PersistentVolume, PodVolume, StorageClass};
+use api::{PersistentVolume, PodVolume, StorageClass, VolumeMode};
 use rules_translate::{
     Error, Plugin, Translated, as_csi, class_into_csi, class_into_in_tree, class_to_csi, class_to_in_tree, handle_of,
     inline_to_csi, inline_to_in_tree, open_handles, plugin_of, repair_handle, same_volume, volume_into_csi,
@@ -193,7 +193,8 @@ fn full(mut volume: PersistentVolume) -> PersistentVolume {
     let spec = &mut volume.spec;
     spec.mount_options.push("noatime".into());
     spec.storage_class_name.push_str("class");
-    spec.persistent_volume_reclaim_policy.push_str("Retain");
+    let policy = format!("{}Retain", spec.persistent_volume_reclaim_policy);
+    spec.persistent_volume_reclaim_policy = policy.as_str().into();
     spec.volume_attributes_class_name.get_or_insert_with(|| "gold".into());
     spec.capacity.entry("storage".into()).or_insert_with(|| api::Quantity("1Gi".into()));
     volume.status.reason.push_str("because");
@@ -267,7 +268,7 @@ fn volumes_of_pods() {
         let made = the_same(made, inline_to_csi(&volume, &namespace), inline_to_csi(&volume.clone(), &namespace));
         assert_eq!(volume, before, "what goes in is never changed");
         let Some(made) = made else { return };
-        assert!(made.object.spec.csi.is_some() && made.object.spec.volume_mode.as_deref() == Some("Filesystem"));
+        assert!(made.object.spec.csi.is_some() && made.object.spec.volume_mode == Some(VolumeMode::Filesystem));
         let _ = inline_to_in_tree(&volume.name, &made.object);
     });
 }

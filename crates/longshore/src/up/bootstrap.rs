@@ -1,7 +1,7 @@
 //! What a fresh cluster needs before anybody asks for a volume: the driver's object and a default class.
 
 use anyhow::{Result, bail};
-use api::{CSIDriver, DriverSpec, Meta, Object, StorageClass, Write, names};
+use api::{BindingMode, CSIDriver, DriverSpec, Meta, Object, ReclaimPolicy, StorageClass, Write, names};
 use control::{Outcome, Refusal};
 use io_kube::Kube;
 
@@ -42,8 +42,8 @@ fn class() -> Object {
     StorageClass {
         metadata,
         provisioner: DRIVER.into(),
-        reclaim_policy: Some("Delete".into()),
-        volume_binding_mode: Some("Immediate".into()),
+        reclaim_policy: Some(ReclaimPolicy::Delete),
+        volume_binding_mode: Some(BindingMode::Immediate),
         allow_volume_expansion: Some(true),
         ..StorageClass::default()
     }

@@ -1,6 +1,6 @@
 //! The laws of attaching: one node at a time, and attachments that say what is so.
 
-use api::{Kind, Patch, PatchBody, PersistentVolume, VolumeAttachment, Write};
+use api::{AccessMode, Kind, Patch, PatchBody, PersistentVolume, VolumeAttachment, Write};
 
 use crate::laws::{Violation, handle};
 use crate::world::World;
@@ -92,9 +92,10 @@ fn volume_of<'a>(world: &'a World, attachment: &VolumeAttachment) -> Option<&'a 
 }
 
 fn is_single_node(world: &World, volume: &str) -> bool {
+    let many = |mode: &AccessMode| matches!(mode, AccessMode::ReadWriteMany | AccessMode::ReadOnlyMany);
     world
         .cluster
         .volumes()
         .filter(|object| handle(object) == volume)
-        .all(|object| !object.spec.access_modes.iter().any(|mode| mode == "ReadWriteMany" || mode == "ReadOnlyMany"))
+        .all(|object| !object.spec.access_modes.iter().any(many))
 }

@@ -1,6 +1,6 @@
 //! The laws of a machine with a kernel: what processes really see, what records really say.
 
-use api::{Kind, PersistentVolume, names};
+use api::{AccessMode, Kind, PersistentVolume, names};
 use control::Effect;
 use control::host::Op;
 use csi::{Call, v1};
@@ -69,7 +69,7 @@ pub(super) fn check_seen(world: &World) -> Option<Violation> {
 }
 
 pub(super) fn check_one_pod(world: &World) -> Option<Violation> {
-    let once = |volume: &&PersistentVolume| volume.spec.access_modes == ["ReadWriteOncePod"];
+    let once = |volume: &&PersistentVolume| volume.spec.access_modes == [AccessMode::ReadWriteOncePod];
     for volume in world.cluster.volumes().map(|volume| &**volume).filter(once).map(handle) {
         let all = world.truth.hosts.values().flat_map(|host| &host.published);
         let paths: Vec<String> = all.filter(|(id, _)| id == volume).map(|(_, path)| path.clone()).collect();

@@ -1,6 +1,6 @@
 //! The laws of making and deleting volumes: each has an owner or an intent at every moment.
 
-use api::{Kind, ObjectRef, names};
+use api::{Kind, ObjectRef, ReclaimPolicy, names};
 use control::Effect;
 use csi::Call;
 
@@ -51,9 +51,9 @@ pub(crate) fn note_question(world: &mut World, effect: &Effect) {
     let Effect::Read(target) = effect else { return };
     let named = |name: &str| ObjectRef::cluster(Kind::PersistentVolume, name) == *target;
     let asked = world.cluster.volumes().find(|object| named(&object.metadata.name));
-    let Some((id, keeps)) =
-        asked.map(|object| (handle(object).to_string(), object.spec.persistent_volume_reclaim_policy != "Delete"))
-    else {
+    let Some((id, keeps)) = asked.map(|object| {
+        (handle(object).to_string(), object.spec.persistent_volume_reclaim_policy != ReclaimPolicy::Delete)
+    }) else {
         return;
     };
     match keeps {

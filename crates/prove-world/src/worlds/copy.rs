@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api::{Kind, ObjectRef, Precondition, Write, names};
+use api::{ClaimPhase, Kind, ObjectRef, Precondition, Write, names};
 use rules_binding::Binding;
 use rules_provisioner::{Abilities, Local, Provisioner, Sources};
 use serde_json::{Value, json};
@@ -151,7 +151,7 @@ pub fn rest(world: &World) -> Option<Violation> {
         return Some(Violation::ClaimLeft { claim: claim.metadata.name.clone() });
     }
     let named = |name: &str| world.cluster.claims().find(|claim| claim.metadata.name == name);
-    let waiting = named(COPY).filter(|copy| copy.status.phase == "Pending");
+    let waiting = named(COPY).filter(|copy| copy.status.phase == ClaimPhase::Pending);
     if let Some(copy) = waiting {
         if named(SOURCE).is_some() {
             return Some(Violation::CopyNotMade {});

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use api::{Kind, ObjectRef, Patch, PersistentVolumeClaim, Pod, Precondition, Write, names};
+use api::{ClaimPhase, Kind, ObjectRef, Patch, PersistentVolumeClaim, Pod, Precondition, Write, names};
 use control::Rules;
 use rules_attachdetach::AttachDetach;
 use rules_attacher::Attacher;
@@ -220,7 +220,7 @@ pub(crate) fn slots(world: &World) -> impl Iterator<Item = Slot> {
 }
 
 pub(crate) fn is_bound(claim: &Arc<PersistentVolumeClaim>) -> bool {
-    claim.status.phase == "Bound"
+    claim.status.phase == ClaimPhase::Bound
 }
 
 /// The user deletes, makes again, moves, and asks for more.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use api::{PersistentVolumeClaim, Pod, names};
+use api::{PersistentVolumeClaim, Pod, VolumePhase, names};
 
 use crate::laws::{self, Violation};
 use crate::world::World;
@@ -42,7 +42,7 @@ pub fn rest_placing(world: &World) -> Option<Violation> {
     }
     for volume in world.cluster.volumes() {
         let named = |claim: &Arc<PersistentVolumeClaim>| claim.spec.volume_name == volume.metadata.name;
-        if !world.cluster.claims().any(named) || volume.status.phase != "Bound" {
+        if !world.cluster.claims().any(named) || volume.status.phase != VolumePhase::Bound {
             return Some(Violation::VolumeLeft { volume: volume.metadata.name.clone() });
         }
     }

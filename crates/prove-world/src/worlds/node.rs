@@ -16,7 +16,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use api::{Kind, ObjectRef, Pod, Precondition, Write, names};
+use api::{Kind, ObjectRef, Pod, Precondition, VolumeMode, Write, names};
 use control::{Effect, Rules};
 use rules_node::Node;
 use serde_json::{Value, json};
@@ -272,7 +272,7 @@ pub fn user(world: &World, most: usize) -> Vec<UserMove> {
     if live(world).count() < most {
         let free = |name: &String| world.cluster.pods().all(|pod| pod.metadata.name != *name);
         let name = (0..).map(|n| format!("app-{n}")).find(free).unwrap_or_default();
-        let block = world.cluster.volumes().any(|volume| volume.volume_mode() == "Block");
+        let block = world.cluster.volumes().any(|volume| *volume.volume_mode() == VolumeMode::Block);
         let target = ObjectRef::namespaced(Kind::Pod, NAMESPACE, name.as_str());
         let inline = world.cluster.volumes().next().is_none();
         let body = if inline { inline_body(&name) } else { pod_body(&name, block) };

@@ -3,7 +3,7 @@
 use std::hash::Hash;
 use std::sync::Arc;
 
-use api::{Kind, ObjectRef, Precondition, Write, names};
+use api::{ClaimPhase, Kind, ObjectRef, Precondition, VolumePhase, Write, names};
 use control::Rules;
 use rules_binding::Binding;
 use rules_provisioner::{Intent, Local, Provisioner, Settings};
@@ -126,8 +126,8 @@ pub fn rest(world: &World) -> Option<Violation> {
     }
     let volumes: Vec<_> = world.cluster.volumes().collect();
     match volumes.as_slice() {
-        [volume] if claim.status.phase == "Bound" && claim.spec.volume_name == volume.metadata.name => {
-            let known = world.truth.volumes.len() == 1 && volume.status.phase == "Bound";
+        [volume] if claim.status.phase == ClaimPhase::Bound && claim.spec.volume_name == volume.metadata.name => {
+            let known = world.truth.volumes.len() == 1 && volume.status.phase == VolumePhase::Bound;
             let volumes = world.truth.volumes.values().cloned().collect();
             (!known).then_some(Violation::DriverDiffers { volumes })
         }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use api::{Kind, ObjectRef, Patch, Precondition, Write, names};
+use api::{Kind, ObjectRef, Patch, Precondition, ReclaimPolicy, Write, names};
 use control::Rules;
 use rules_provisioner::{Local, Provisioner};
 use serde_json::json;
@@ -61,7 +61,8 @@ pub fn start<R: Actor + Rules<Local = Local>>(seat: Seat<R>) -> World {
 
 /// The user keeps a volume.
 pub fn user(world: &World) -> Vec<UserMove> {
-    let condemned = world.cluster.volumes().filter(|volume| volume.spec.persistent_volume_reclaim_policy == "Delete");
+    let condemned =
+        world.cluster.volumes().filter(|volume| volume.spec.persistent_volume_reclaim_policy == ReclaimPolicy::Delete);
     let keep = condemned.map(|volume| {
         let target = ObjectRef::cluster(Kind::PersistentVolume, volume.metadata.name.as_str());
         let body = json!({ "spec": { "persistentVolumeReclaimPolicy": "Retain" } });
@@ -76,7 +77,8 @@ pub fn user(world: &World) -> Vec<UserMove> {
 /// would let go of the objects.
 pub fn rest(world: &World) -> Option<Violation> {
     let left = world.cluster.volumes().find(|volume| {
-        let condemned = volume.spec.persistent_volume_reclaim_policy == "Delete" && !volume.metadata.is_deleting();
+        let condemned =
+            volume.spec.persistent_volume_reclaim_policy == ReclaimPolicy::Delete && !volume.metadata.is_deleting();
         condemned || volume.metadata.has_finalizer(names::PROVISIONER_FINALIZER)
     });
     if let Some(volume) = left {

@@ -189,5 +189,5 @@ fn real_volume(lab: &Lab<Attacher>) -> Option<PersistentVolume> {
 }
 
 fn is_shared(lab: &Lab<Attacher>) -> bool {
-    real_volume(lab).is_some_and(|volume| volume.spec.access_modes.iter().any(|mode| mode.ends_with("Many")))
+    real_volume(lab).is_some_and(|volume| volume.spec.access_modes.iter().any(|mode| mode.as_str().ends_with("Many")))
 }

@@ -1,7 +1,7 @@
 use alloc::format;
 use alloc::sync::Arc;
 
-use api::{ObjectKey, PersistentVolume, VolumePhase, names};
+use api::{ObjectKey, PersistentVolume, ReclaimPolicy, VolumePhase, names};
 use control::{Decision, Timestamp, Why};
 
 use super::leaving;
@@ -124,19 +124,20 @@ fn released(facts: &VolumeFacts, claim: &ObjectKey) -> Decision<Action, Reason> 
     let volume = &facts.volume;
     let gone = format!("claim {claim} is gone");
     let meta = &volume.metadata;
-    let policy = volume.spec.persistent_volume_reclaim_policy.as_str();
-    if policy == "Retain" {
+    let policy = &volume.spec.persistent_volume_reclaim_policy;
+    if *policy == ReclaimPolicy::Retain {
         let text = format!("{gone} and the policy keeps the volume: clear spec.claimRef to use it again");
         return Decision::Rest(Why::settled(Reason::Retained, text));
     }
     // PV-27, PV-30, PV-31: a driver deletes what it made, what it has taken over, and what is of its kind; so does a
     // plugin that is there.
     let provisioner = meta.annotation(names::PROVISIONED_BY).filter(|name| !name.is_empty());
+    let deletes = *policy == ReclaimPolicy::Delete;
     let drivers = match provisioner {
         _ if meta.migrated_to().is_some() => true,
-        _ if facts.served => policy == "Delete",
-        Some(name) => policy == "Delete" && !name.starts_with("kubernetes.io/"),
-        None => policy == "Delete" && volume.spec.csi.is_some(),
+        _ if facts.served => deletes,
+        Some(name) => deletes && !name.starts_with("kubernetes.io/"),
+        None => deletes && volume.spec.csi.is_some(),
     };
     if drivers {
         return Decision::Rest(Why::waiting(Reason::Released, format!("{gone}: the volume awaits its deletion")));
@@ -145,15 +146,20 @@ fn released(facts: &VolumeFacts, claim: &ObjectKey) -> Decision<Action, Reason> 
         return Decision::Rest(Why::waiting(Reason::VolumeBeingDeleted, "the volume is being deleted"));
     }
     let (code, text) = match (policy, provisioner) {
-        ("Delete", Some(plugin)) => {
+        (ReclaimPolicy::Delete, Some(plugin)) => {
             let text = format!("{gone}, and no CSI driver has taken over {plugin}, which made the volume");
             (Reason::VolumeFailedDelete, text)
         }
-        ("Delete", None) => {
+        (ReclaimPolicy::Delete, None) => {
             (Reason::VolumeFailedDelete, format!("{gone}, and only volumes of CSI drivers are deleted"))
         }
-        ("Recycle", _) => (Reason::VolumeFailedRecycle, format!("{gone}, and nothing here recycles volumes")),
-        (other, _) => (Reason::VolumeUnknownReclaimPolicy, format!("{gone}, and nobody knows the policy {other:?}")),
+        (ReclaimPolicy::Recycle, _) => {
+            (Reason::VolumeFailedRecycle, format!("{gone}, and nothing here recycles volumes"))
+        }
+        (ReclaimPolicy::Retain | ReclaimPolicy::Other(_), _) => {
+            let text = format!("{gone}, and nobody knows the policy {:?}", policy.as_str());
+            (Reason::VolumeUnknownReclaimPolicy, text)
+        }
     };
     let text = format!("{text}: delete the volume by hand, or clear spec.claimRef to use it again");
     if volume.status.phase == VolumePhase::Failed {
@@ -168,7 +174,7 @@ fn surplus(facts: &VolumeFacts, claim: &ObjectKey, other: &str) -> Decision<Acti
     let volume = &facts.volume;
     let text = format!("claim {claim} is bound to volume {other} instead");
     let provisioned = volume.metadata.annotation(names::PROVISIONED_BY).is_some();
-    if !provisioned || volume.spec.persistent_volume_reclaim_policy != "Delete" {
+    if !provisioned || volume.spec.persistent_volume_reclaim_policy != ReclaimPolicy::Delete {
         return Decision::Do(Action::Unreserve(volume.clone()), Why::waiting(Reason::UnreservingVolume, text));
     }
     if volume.is_released() {

@@ -5,8 +5,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use api::{
-    CSINode, CSIStorageCapacity, Node, NodeSelectorTerm, ObjectKey, PersistentVolume, PersistentVolumeClaim,
-    StorageClass, VolumeNodeAffinity, names,
+    BindingMode, CSINode, CSIStorageCapacity, Node, NodeSelectorTerm, ObjectKey, PersistentVolume,
+    PersistentVolumeClaim, StorageClass, VolumeNodeAffinity, names,
 };
 use control::{Cache, Route, Sides, routes};
 
@@ -150,7 +150,7 @@ pub(super) fn is_managed(object: &CSIStorageCapacity, local: &Local) -> bool {
 /// waits.
 fn is_wanted(class: &StorageClass, local: &Local) -> bool {
     let Some(capacity) = &local.settings.capacity else { return false };
-    let immediate = class.volume_binding_mode.as_deref() == Some("Immediate");
+    let immediate = class.volume_binding_mode == Some(BindingMode::Immediate);
     local.is_known(&class.provisioner) && (capacity.immediate || !immediate)
 }
 

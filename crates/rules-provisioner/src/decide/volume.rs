@@ -3,7 +3,7 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec;
 
-use api::{PersistentVolume, SecretReference, VolumePhase, names};
+use api::{PersistentVolume, ReclaimPolicy, SecretReference, VolumePhase, names};
 use control::{Decision, Timestamp, Why};
 
 use super::step::read_secret;
@@ -18,7 +18,7 @@ pub fn is_condemned(volume: &PersistentVolume) -> bool {
     let abandoned = volume.metadata.is_deleting()
         && KEEPERS.iter().any(|keeper| volume.metadata.has_finalizer(keeper))
         && volume.status.phase != VolumePhase::Bound;
-    volume.spec.persistent_volume_reclaim_policy == "Delete" && (volume.is_released() || abandoned)
+    volume.spec.persistent_volume_reclaim_policy == ReclaimPolicy::Delete && (volume.is_released() || abandoned)
 }
 
 pub(crate) fn volume(
@@ -40,7 +40,7 @@ pub(crate) fn volume(
             "the volume is being deleted and does not carry our finalizer",
         ));
     }
-    if volume.spec.persistent_volume_reclaim_policy != "Delete" {
+    if volume.spec.persistent_volume_reclaim_policy != ReclaimPolicy::Delete {
         return retained(volume, ours.then(|| local.finalizer()));
     }
     // What could not be deleted is not held either.

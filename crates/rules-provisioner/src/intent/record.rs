@@ -5,7 +5,10 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use api::{ClaimSpec, Meta, ObjectKey, PersistentVolumeClaim, Quantity, Resources, Time, names};
+use api::{
+    AccessMode, ClaimSpec, Meta, ObjectKey, PersistentVolumeClaim, Quantity, ReclaimPolicy, Resources, Time,
+    VolumeMode, names,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::terms::{requested, usage};
@@ -30,7 +33,7 @@ struct Record {
     #[serde(rename = "u", alias = "class")]
     class_uid: String,
     #[serde(default = "usual_policy", skip_serializing_if = "is_usual_policy")]
-    reclaim_policy: String,
+    reclaim_policy: ReclaimPolicy,
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     single_node_multi_writer: bool,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -66,9 +69,9 @@ struct Asked {
     #[serde(rename = "s", alias = "storage")]
     storage: Quantity,
     #[serde(default = "usual_modes", skip_serializing_if = "is_usual_modes")]
-    modes: Vec<String>,
+    modes: Vec<AccessMode>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    volume_mode: Option<String>,
+    volume_mode: Option<VolumeMode>,
 }
 
 /// As much of a record as tells whom it concerns. Nothing of it is copied unless it must be.
@@ -87,22 +90,22 @@ struct ClaimName<'a> {
     name: Cow<'a, str>,
 }
 
-const USUAL_POLICY: &str = "Delete";
-const USUAL_MODE: &str = "ReadWriteOnce";
+const USUAL_POLICY: ReclaimPolicy = ReclaimPolicy::Delete;
+const USUAL_MODE: AccessMode = AccessMode::ReadWriteOnce;
 
-fn usual_policy() -> String {
-    USUAL_POLICY.into()
+fn usual_policy() -> ReclaimPolicy {
+    USUAL_POLICY
 }
 
-fn is_usual_policy(policy: &str) -> bool {
-    policy == USUAL_POLICY
+fn is_usual_policy(policy: &ReclaimPolicy) -> bool {
+    *policy == USUAL_POLICY
 }
 
-fn usual_modes() -> Vec<String> {
-    alloc::vec![USUAL_MODE.into()]
+fn usual_modes() -> Vec<AccessMode> {
+    alloc::vec![USUAL_MODE]
 }
 
-fn is_usual_modes(modes: &[String]) -> bool {
+fn is_usual_modes(modes: &[AccessMode]) -> bool {
     modes == [USUAL_MODE]
 }
 
@@ -127,7 +130,7 @@ pub(crate) fn record_for(claim: &PersistentVolumeClaim, terms: &Terms) -> String
         class: claim.class().map(String::from),
         storage: claim.requested().cloned().unwrap_or_default(),
         modes: claim.spec.access_modes.clone(),
-        volume_mode: claim.spec.volume_mode.clone().filter(|mode| mode != "Filesystem"),
+        volume_mode: claim.spec.volume_mode.clone().filter(|mode| *mode != VolumeMode::Filesystem),
     };
     text(claim, terms, Some(asked))
 }

@@ -6,7 +6,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use api::fit::{self, Fit};
-use api::{ClaimPhase, ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass, VolumePhase, names};
+use api::{
+    AccessMode, ClaimPhase, ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass, VolumePhase, names,
+};
 use control::Cache;
 
 use crate::{ClaimState, Delayed, Making, Reach};
@@ -54,7 +56,7 @@ fn claim_state(pod: &Pod, name: &str, cache: &Cache) -> ClaimState {
 
 /// SC-19: the other pod that holds a claim which only one pod may use.
 fn sole_user(pod: &Pod, claim: &PersistentVolumeClaim, cache: &Cache) -> Option<String> {
-    if !claim.spec.access_modes.iter().any(|mode| mode == "ReadWriteOncePod") {
+    if !claim.spec.access_modes.contains(&AccessMode::ReadWriteOncePod) {
         return None;
     }
     let term = claim.metadata.key().to_string();

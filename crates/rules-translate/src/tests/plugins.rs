@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use api::{PersistentVolume, Value, names};
+use api::{AccessMode, PersistentVolume, Value, VolumeMode, names};
 use serde_json::json;
 
 use super::{inline, lost, sentence, volume};
@@ -139,8 +139,8 @@ fn gce_access_modes() {
         (&["ReadWriteOncePod"], rwo),
     ] {
         let mut volume = pv(json!({ "gcePersistentDisk": { "pdName": "d" } }));
-        volume.spec.access_modes = modes.iter().map(|mode| (*mode).into()).collect();
-        assert_eq!(volume_to_csi(&volume).unwrap().object.spec.access_modes, [want], "{modes:?}");
+        volume.spec.access_modes = modes.iter().map(|mode| AccessMode::from(*mode)).collect();
+        assert_eq!(volume_to_csi(&volume).unwrap().object.spec.access_modes, [AccessMode::from(want)], "{modes:?}");
     }
 }
 
@@ -308,7 +308,7 @@ fn rbd_images() {
     let seen = inline_to_csi(&own, "pod-ns").unwrap().object;
     assert_eq!(
         (seen.metadata.name.as_str(), &seen.spec.access_modes[..]),
-        ("rbd.csi.ceph.com-i", &["ReadOnlyMany".into()][..])
+        ("rbd.csi.ceph.com-i", &[AccessMode::ReadOnlyMany][..])
     );
     assert_eq!(seen.spec.csi.unwrap().node_stage_secret_ref.unwrap().namespace, "pod-ns");
 }
@@ -338,7 +338,7 @@ fn volumes_of_pods() {
         let own = inline(own);
         let seen = inline_to_csi(&own, "pod-ns").unwrap().object;
         assert_eq!((seen.metadata.name.as_str(), seen.spec.access_modes[0].as_str()), (name, mode));
-        assert_eq!(seen.spec.volume_mode.as_deref(), Some("Filesystem"));
+        assert_eq!(seen.spec.volume_mode, Some(VolumeMode::Filesystem));
         let back = inline_to_in_tree("data", &seen).unwrap().object;
         let again = inline_to_csi(&back, "pod-ns").unwrap().object;
         assert_eq!(again.spec.csi.unwrap().volume_handle, seen.spec.csi.unwrap().volume_handle, "{source}");

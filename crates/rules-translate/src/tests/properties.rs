@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{
-    AwsElasticBlockStore, AzureDisk, AzureFile, Cinder, CsiSource, GcePersistentDisk, InTreeSource, Meta,
+    AccessMode, AwsElasticBlockStore, AzureDisk, AzureFile, Cinder, CsiSource, GcePersistentDisk, InTreeSource, Meta,
     NodeRequirement, NodeSelector, NodeSelectorTerm, PersistentVolume, PodVolume, PortworxVolume, Rbd, StorageClass,
     VolumeNodeAffinity, VolumeSpec, VsphereVolume, names,
 };
@@ -110,7 +110,8 @@ fn affinity() -> BoxedStrategy<Option<VolumeNodeAffinity>> {
 
 fn volume(spec: BoxedStrategy<VolumeSpec>) -> BoxedStrategy<PersistentVolume> {
     let labels = btree_map(key(), text(), 0..3);
-    (text(), labels, spec, affinity(), vec(text(), 0..2))
+    let modes = vec(text().prop_map(|word| AccessMode::from(word.as_str())), 0..2);
+    (text(), labels, spec, affinity(), modes)
         .prop_map(|(name, labels, spec, node_affinity, access_modes)| PersistentVolume {
             metadata: Meta { labels, ..Meta::named(name) },
             spec: VolumeSpec { node_affinity, access_modes, ..spec },

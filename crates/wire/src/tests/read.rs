@@ -43,7 +43,7 @@ fn set_to_nothing_is_not_the_same_as_not_set() {
     let claim = |spec: &[u8]| read::<PersistentVolumeClaim>(Kind::PersistentVolumeClaim, &bytes(2, spec)).unwrap().spec;
     assert_eq!(claim(b"").storage_class_name, None);
     assert_eq!(claim(&bytes(5, b"")).storage_class_name.as_deref(), Some(""));
-    assert_eq!(claim(&bytes(6, b"")).volume_mode.as_deref(), Some(""));
+    assert_eq!(claim(&bytes(6, b"")).volume_mode, Some(api::VolumeMode::default()));
     // A name that is no pointer means nothing when it is empty.
     assert_eq!(claim(&bytes(3, b"")).volume_name, "");
     assert_eq!(claim(b"").selector, None);

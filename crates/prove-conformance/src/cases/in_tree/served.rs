@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use api::{
-    ClaimRef, CsiSource, Meta, NodeRequirement, NodeSelector, NodeSelectorTerm, PersistentVolume, Quantity,
-    StorageClass, TopologySelectorTerm, VolumeNodeAffinity, VolumeSpec, names,
+    AccessMode, ClaimRef, CsiSource, Meta, NodeRequirement, NodeSelector, NodeSelectorTerm, PersistentVolume, Quantity,
+    StorageClass, TopologySelectorTerm, VolumeMode, VolumeNodeAffinity, VolumeSpec, names,
 };
 use csi::{Code, NodeRpc, v1};
 use rules_translate::{
@@ -203,10 +203,10 @@ fn as_provisioned(
     metadata.annotations.insert(names::PROVISIONED_BY.into(), plugin.driver().into());
     let spec = VolumeSpec {
         capacity: [("storage".to_string(), Quantity::from_bytes(made.capacity))].into(),
-        access_modes: vec![word(wish.mode).into()],
+        access_modes: vec![access_mode(wish.mode)],
         claim_ref: Some(ClaimRef { namespace: NAMESPACE.into(), name: name.into(), ..ClaimRef::default() }),
         mount_options: class.mount_options.clone(),
-        volume_mode: Some(if wish.block { "Block" } else { "Filesystem" }.into()),
+        volume_mode: Some(if wish.block { VolumeMode::Block } else { VolumeMode::Filesystem }),
         node_affinity: affinity(&made.answer.accessible_topology),
         csi: Some(CsiSource {
             driver: plugin.driver().into(),
@@ -221,12 +221,12 @@ fn as_provisioned(
 }
 
 /// As Kubernetes says it.
-fn word(mode: Mode) -> &'static str {
+fn access_mode(mode: Mode) -> AccessMode {
     match mode {
-        Mode::MultiNodeReaderOnly | Mode::SingleNodeReaderOnly => "ReadOnlyMany",
-        Mode::MultiNodeMultiWriter | Mode::MultiNodeSingleWriter => "ReadWriteMany",
+        Mode::MultiNodeReaderOnly | Mode::SingleNodeReaderOnly => AccessMode::ReadOnlyMany,
+        Mode::MultiNodeMultiWriter | Mode::MultiNodeSingleWriter => AccessMode::ReadWriteMany,
         Mode::Unknown | Mode::SingleNodeWriter | Mode::SingleNodeSingleWriter | Mode::SingleNodeMultiWriter => {
-            "ReadWriteOnce"
+            AccessMode::ReadWriteOnce
         }
     }
 }

@@ -19,7 +19,8 @@ impl Astray for ReleasesBound {
     fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
         match view {
             View::Volume(VolumeView::Here(facts))
-                if matches!(facts.holder, VolumeOwner::Bound(_)) && facts.volume.status.phase == "Bound" =>
+                if matches!(facts.holder, VolumeOwner::Bound(_))
+                    && facts.volume.status.phase == api::VolumePhase::Bound =>
             {
                 Decision::Do(
                     Action::MarkReleased(facts.volume.clone()),
