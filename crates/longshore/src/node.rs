@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use api::{Kind, SystemInfo};
+use csi::NodeRpc;
 use io_host::{Host, Watch};
 use io_kube::Scope;
 use io_run::{Controller, Drivers, Manager};
@@ -58,7 +59,7 @@ impl NodeAgent {
         local.migration = migration;
         if let Some(rehearsal) = rehearsal {
             manager.drivers().in_tree(rehearsal.plugin.name(), rehearsal.start(name, host.clone())?);
-            let facts = DriverFacts { stages: true, expands: true, ..DriverFacts::default() };
+            let facts = DriverFacts::new([NodeRpc::StageUnstageVolume, NodeRpc::ExpandVolume]);
             local.drivers.insert(rehearsal.plugin.name().into(), facts);
         }
         let node = manager.add::<NodeRules>(GROUP, local).start();
@@ -171,7 +172,10 @@ async fn follow_drivers(
         let registered = registrar.look_local(|local| local.drivers());
         if registered != known {
             registered.iter().for_each(|(name, driver)| drop(drivers.named(name, &driver.socket)));
-            let facts = registered.iter().map(|(name, driver)| (name.clone(), facts_of(driver)));
+            let facts = registered.iter().map(|(name, driver)| {
+                let RegisteredDriver { capabilities, wants_pod, .. } = *driver;
+                (name.clone(), DriverFacts { capabilities, wants_pod })
+            });
             node.update_local(|local| {
                 // A plugin registers with nobody.
                 local.drivers.retain(|name, _| Plugin::named(name).is_some());
@@ -182,19 +186,5 @@ async fn follow_drivers(
         if learned.changed().await.is_err() {
             return;
         }
-    }
-}
-
-/// What the node's rules are to know of a registered driver.
-fn facts_of(driver: &RegisteredDriver) -> DriverFacts {
-    let can = driver.abilities;
-    DriverFacts {
-        stages: can.stages,
-        expands: can.expands,
-        tells_stats: can.tells_stats,
-        tells_health: can.tells_health,
-        single_node_multi_writer: can.single_node_multi_writer,
-        mount_group: can.mount_group,
-        wants_pod: driver.wants_pod,
     }
 }

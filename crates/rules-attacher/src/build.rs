@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 
 use api::{CsiSource, ObjectKey, PersistentVolume, Seen, VolumeAttachment, VolumeSpec, names};
 use control::{Cache, Capability, Mode};
+use csi::ControllerRpc;
 use rules_translate::Plugin;
 
 use crate::{
@@ -32,7 +33,7 @@ pub(crate) fn view(key: &Key, cache: &Cache, local: &Local) -> View {
 }
 
 fn listing_view(local: &Local) -> ListingView {
-    if !local.publish_unpublish || local.list_every_millis == 0 {
+    if !local.lists() {
         return ListingView::Off;
     }
     ListingView::On {
@@ -50,7 +51,7 @@ fn attachment_view(attachment: &VolumeAttachment, cache: &Cache, local: &Local) 
     }
     let volume = volume_of(attachment, cache);
     let volume = volume.as_deref();
-    match (local.publish_unpublish, meta.is_deleting()) {
+    match (local.can(ControllerRpc::PublishUnpublishVolume), meta.is_deleting()) {
         (false, deleting) => View::Trivial {
             attachment: Seen::of::<VolumeAttachment>(meta),
             unconfirmed: !deleting && !attachment.status.attached,
@@ -156,7 +157,7 @@ fn target(
             place: place(&source.csi, node_id, local),
             capability,
             // A driver that does not know the word is not told it: the node mounts it read-only.
-            readonly: source.csi.read_only && local.publish_readonly,
+            readonly: source.csi.read_only && local.can(ControllerRpc::PublishReadonly),
             context: PublishContext(source.csi.volume_attributes.clone()),
         },
         secret: source.csi.controller_publish_secret_ref.clone(),
@@ -165,7 +166,7 @@ fn target(
 
 fn capability(source: &Source<'_>, local: &Local) -> Result<Capability, &'static str> {
     let spec = &source.spec;
-    let mode = Mode::of(&spec.access_modes, local.single_node_multi_writer)?;
+    let mode = Mode::of(&spec.access_modes, local.can(ControllerRpc::SingleNodeMultiWriter))?;
     let named = &source.csi.fs_type;
     let fs_type = if named.is_empty() { &local.default_fs_type } else { named };
     Ok(Capability::new(mode, spec.volume_mode(), fs_type, &spec.mount_options))
@@ -315,7 +316,9 @@ fn rival(
     local: &Local,
 ) -> Option<RivalAttachment> {
     let source = source(attachment, volume, local).ok()?;
-    if !Mode::of(&source.spec.access_modes, local.single_node_multi_writer).is_ok_and(Mode::is_exclusive) {
+    if !Mode::of(&source.spec.access_modes, local.can(ControllerRpc::SingleNodeMultiWriter))
+        .is_ok_and(Mode::is_exclusive)
+    {
         return None;
     }
     let mut found: Option<RivalAttachment> = None;

@@ -60,6 +60,7 @@ use alloc::vec::Vec;
 
 use api::{Kind, ObjectRef};
 use control::{BackOff, Cache, Decision, EventType, Narrate, Outcome, Route, Rules, Timestamp, Why};
+use csi::{Capabilities, ControllerRpc, DriverCapability};
 use rules_translate::Migration;
 
 /// The attacher of one driver.
@@ -70,12 +71,8 @@ pub struct Attacher;
 pub struct Local {
     /// Its name.
     pub driver: String,
-    /// It has the controller capability PUBLISH_UNPUBLISH_VOLUME.
-    pub publish_unpublish: bool,
-    /// It has the controller capability PUBLISH_READONLY.
-    pub publish_readonly: bool,
-    /// It has the controller capability SINGLE_NODE_MULTI_WRITER.
-    pub single_node_multi_writer: bool,
+    /// What it can do.
+    pub capabilities: Capabilities,
     /// The filesystem type of volumes that name none.
     pub default_fs_type: String,
     /// How often what the driver has published is compared with the attachments; 0 for never. For drivers with the
@@ -92,6 +89,26 @@ pub struct Local {
     pub pauses: BackOff,
     /// How far the migration of each in-tree plugin has come.
     pub migration: Migration,
+}
+
+impl Local {
+    /// A driver that can do this, and is never asked what it has published.
+    pub fn new(
+        driver: impl Into<String>,
+        capabilities: impl IntoIterator<Item = impl Into<DriverCapability>>,
+    ) -> Local {
+        Local { driver: driver.into(), capabilities: capabilities.into_iter().collect(), ..Local::default() }
+    }
+
+    /// Whether the driver has a capability.
+    pub fn can(&self, one: impl Into<DriverCapability>) -> bool {
+        self.capabilities.has(one)
+    }
+
+    /// What the driver has published is compared with the attachments now and then.
+    pub(crate) fn lists(&self) -> bool {
+        self.can(ControllerRpc::PublishUnpublishVolume) && self.list_every_millis > 0
+    }
 }
 
 impl Rules for Attacher {

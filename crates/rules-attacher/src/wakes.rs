@@ -49,7 +49,7 @@ pub(crate) fn keys(cache: &Cache, local: &Local) -> Vec<Key> {
     let finalizer = names::attacher_finalizer(&local.driver);
     let attachments = cache.attachments().filter_map(|attachment| ours(&attachment, local));
     let volumes = cache.volumes().filter(|volume| volume.metadata.has_finalizer(&finalizer));
-    let listing = (local.publish_unpublish && local.list_every_millis > 0).then(|| Key::Listing(local.driver.clone()));
+    let listing = local.lists().then(|| Key::Listing(local.driver.clone()));
     attachments.chain(volumes.map(|volume| Key::Volume(volume.metadata.name.clone()))).chain(listing).collect()
 }
 

@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 use api::{Container, EmptyDir, ObjectKey, PersistentVolume, Pod, PodVolume, Quantity, VolumeMode, names};
 use control::host::{HostPathKind, ProcessState};
 use control::{Cache, Timestamp};
+use csi::NodeRpc;
 
 use crate::checks::{self, CheckKey, CheckView, ContainerHealth};
 use crate::group::{self, Grouped};
@@ -99,9 +100,8 @@ fn growth(name: &str, volume: &PersistentVolume, cache: &Cache, local: &Local) -
 
 /// A pod that has not started waits for the growth of its volume's filesystem.
 fn is_growing(pod: &Pod, name: &str, volume: &PersistentVolume, cache: &Cache, local: &Local) -> bool {
-    let expands =
-        volume.spec.csi.as_ref().and_then(|csi| local.drivers.get(&csi.driver)).is_some_and(|facts| facts.expands);
-    expands
+    let driver = volume.spec.csi.as_ref().and_then(|csi| local.drivers.get(&csi.driver));
+    driver.is_some_and(|facts| facts.can(NodeRpc::ExpandVolume))
         && growth(name, volume, cache, local).is_some_and(|growth| growth.holds_up())
         && !local.pod_processes().any(|(process, _)| process.uid == pod.metadata.uid)
 }

@@ -1,6 +1,7 @@
 //! `fsGroup`: whether and how the files of a published volume are given to a pod's group (KL-81, KL-82, KL-84).
 
 use api::{AccessMode, CSIDriver, InlineCsi, PersistentVolume, Pod, VolumeMode};
+use csi::NodeRpc;
 
 use crate::local::DriverFacts;
 
@@ -54,7 +55,7 @@ pub fn fs_group(pod: &Pod) -> Option<u32> {
 
 /// The group that the driver itself is told, if it takes one.
 pub fn for_driver(pod: &Pod, facts: Option<&DriverFacts>) -> Option<u32> {
-    fs_group(pod).filter(|_| facts.is_some_and(|facts| facts.mount_group))
+    fs_group(pod).filter(|_| facts.is_some_and(|facts| facts.can(NodeRpc::VolumeMountGroup)))
 }
 
 /// The change that is due after publishing, if any.
@@ -65,7 +66,7 @@ pub fn change(
     facts: Option<&DriverFacts>,
 ) -> Option<GroupChange> {
     let group = fs_group(pod)?;
-    if volume.block || volume.read_only || facts.is_some_and(|facts| facts.mount_group) {
+    if volume.block || volume.read_only || facts.is_some_and(|facts| facts.can(NodeRpc::VolumeMountGroup)) {
         return None;
     }
     let policy = driver.and_then(|driver| driver.spec.fs_group_policy.as_deref()).unwrap_or(BY_TYPE);

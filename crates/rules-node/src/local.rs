@@ -3,6 +3,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use control::host::ProcessState;
+use csi::{Capabilities, NodeRpc};
 use rules_translate::Migration;
 
 use crate::checks::{CheckKind, Checked};
@@ -72,20 +73,22 @@ pub struct Local {
 /// What the node needs to know about a registered driver.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct DriverFacts {
-    /// It stages volumes before it publishes them.
-    pub stages: bool,
-    /// It makes filesystems larger.
-    pub expands: bool,
-    /// It says how full a volume is.
-    pub tells_stats: bool,
-    /// It says whether a volume is healthy.
-    pub tells_health: bool,
-    /// It tells one writer of a node from several.
-    pub single_node_multi_writer: bool,
-    /// It gives volumes to a pod's fsGroup itself.
-    pub mount_group: bool,
+    /// What it can do on a node.
+    pub capabilities: Capabilities,
     /// Its registrar asked for pod information (`requires_publish_pod`).
     pub wants_pod: bool,
+}
+
+impl DriverFacts {
+    /// A driver that can do this.
+    pub fn new(capabilities: impl IntoIterator<Item = NodeRpc>) -> DriverFacts {
+        DriverFacts { capabilities: capabilities.into_iter().collect(), wants_pod: false }
+    }
+
+    /// Whether the driver has a capability.
+    pub fn can(&self, one: NodeRpc) -> bool {
+        self.capabilities.has(one)
+    }
 }
 
 impl Local {

@@ -4,6 +4,7 @@ use alloc::string::String;
 
 use api::{AccessMode, CSIDriver, InlineCsi, ObjectKey, PersistentVolume, Pod, PodVolume, SecretReference, VolumeMode};
 use control::{Access, Cache, Capability, Mode};
+use csi::NodeRpc;
 
 use crate::local::{DriverFacts, Local};
 use crate::tokens::TokenWishes;
@@ -132,7 +133,7 @@ pub fn out_of_reach(volume: &PersistentVolume, cache: &Cache, local: &Local) -> 
 
 /// KL-73: the first access mode counts, and none means ReadWriteOnce.
 fn mode(first: Option<&AccessMode>, facts: Option<&DriverFacts>) -> Mode {
-    let several = facts.is_some_and(|facts| facts.single_node_multi_writer);
+    let several = facts.is_some_and(|facts| facts.can(NodeRpc::SingleNodeMultiWriter));
     match (first, several) {
         (Some(AccessMode::ReadOnlyMany), _) => Mode::MultiNodeReader,
         (Some(AccessMode::ReadWriteMany), _) => Mode::MultiNodeWriter,

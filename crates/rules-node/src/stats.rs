@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use api::{ObjectKey, Pod};
 use control::Cache;
+use csi::NodeRpc;
 
 use crate::local::Local;
 use crate::{paths, served};
@@ -35,7 +36,7 @@ pub struct PublishedVolume {
 pub fn published_volumes(cache: &Cache, local: &Local) -> Vec<PublishedVolume> {
     let mut all = Vec::new();
     for record in local.records.values() {
-        if !local.drivers.get(&record.driver).is_some_and(|driver| driver.tells_stats) {
+        if !local.drivers.get(&record.driver).is_some_and(|driver| driver.can(NodeRpc::GetVolumeStats)) {
             continue;
         }
         let volume = cache.volume(&ObjectKey::cluster(record.volume.clone()));

@@ -7,6 +7,7 @@ use alloc::sync::Arc;
 
 use api::{Meta, ObjectKey, PersistentVolume, PersistentVolumeClaim, SecretReference, StorageClass, Time, names};
 use control::{Cache, Timestamp};
+use csi::ControllerRpc;
 
 use crate::intent::{self, Recorded, journal};
 use crate::source::hold;
@@ -250,7 +251,7 @@ pub(crate) fn volume(name: &str, cache: &Cache, local: &Local) -> VolumeView {
         return VolumeView::OnAnotherNode;
     }
     // A driver that does not publish volumes has no attachments worth waiting for.
-    let attachments = cache.attachments_by_volume(name).filter(|_| local.abilities.publish_unpublish);
+    let attachments = cache.attachments_by_volume(name).filter(|_| local.can(ControllerRpc::PublishUnpublishVolume));
     VolumeView::Ours {
         local: local.in_view(),
         attachments: attachments.map(|attachment| attachment.metadata.name.clone()).collect(),

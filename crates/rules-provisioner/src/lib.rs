@@ -81,7 +81,7 @@ pub use intent::journal::JournalView;
 pub use memory::{Fresh, Headroom, InFlight, Made, Memory, Stage};
 pub use reason::Reason;
 pub use secrets::SecretRefs;
-pub use settings::{Abilities, CapacitySettings, InTree, Intent, Local, OwnNode, RecentlyProvisioned, Settings};
+pub use settings::{CapacitySettings, InTree, Intent, Local, OwnNode, RecentlyProvisioned, Settings};
 pub use source::{ContentSource, SourceKind, SourceProtection};
 pub use sources::{RemoveSourceFinalizer, SourceKey, SourceReason, SourceView, Sources};
 pub use tally::{AttemptGoal, AttemptTally, EndedAttempt};

@@ -9,6 +9,7 @@ use api::{
     PersistentVolumeClaim, Quantity, ReclaimPolicy, SecretReference, VolumeNodeAffinity, VolumeSpec, Write, names,
 };
 use control::{Effect, Mode};
+use csi::ControllerRpc;
 use rules_translate::Plugin;
 
 use crate::topology::Segments;
@@ -98,7 +99,8 @@ fn metadata(local: &Local, terms: &Terms) -> Meta {
 
 /// The finalizer of the attacher that works beside us, if there is one and it has something to do.
 pub(crate) fn attacher_finalizer(local: &Local) -> Option<String> {
-    (local.settings.attaches && local.abilities.publish_unpublish).then(|| names::attacher_finalizer(&local.driver))
+    (local.settings.attaches && local.can(ControllerRpc::PublishUnpublishVolume))
+        .then(|| names::attacher_finalizer(&local.driver))
 }
 
 fn parts(secret: Option<&SecretReference>) -> (String, String) {

@@ -1,4 +1,4 @@
-//! What the role was told at its start: flags, the driver's abilities, and where it runs.
+//! What the role was told at its start: flags, the driver's capabilities, and where it runs.
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::String;
@@ -6,11 +6,7 @@ use alloc::sync::Arc;
 
 use api::{ObjectKey, OwnerReference, names};
 use control::BackOff;
-use csi::v1::controller_service_capability::Type as ControllerType;
-use csi::v1::controller_service_capability::rpc::Type as Rpc;
-use csi::v1::plugin_capability::Type as PluginType;
-use csi::v1::plugin_capability::service::Type as Service;
-use csi::v1::{ControllerGetCapabilitiesResponse, GetPluginCapabilitiesResponse};
+use csi::{Capabilities, ControllerRpc, DriverCapability, PluginService};
 use rules_translate::{Migration, Plugin};
 
 /// The driver these rules speak for, or the in-tree plugin itself: then that is called, in the words of CSI (S4-9).
@@ -19,7 +15,7 @@ pub struct Local {
     /// The driver's name, or the plugin's.
     pub driver: Arc<str>,
     /// What it can do.
-    pub abilities: Abilities,
+    pub capabilities: Capabilities,
     /// What the operator wants.
     pub settings: Arc<Settings>,
     /// Claims whose volumes this process recorded lately.
@@ -60,11 +56,17 @@ impl RecentlyProvisioned {
 }
 
 impl Local {
+    /// What a driver can do that makes, deletes and publishes volumes, and nothing else.
+    pub const PLAIN: Capabilities = Capabilities::NONE
+        .with(DriverCapability::Plugin(PluginService::ControllerService))
+        .with(DriverCapability::Controller(ControllerRpc::CreateDeleteVolume))
+        .with(DriverCapability::Controller(ControllerRpc::PublishUnpublishVolume));
+
     /// A driver that makes, deletes and publishes volumes, under the default settings.
     pub fn new(driver: impl Into<Arc<str>>) -> Local {
         Local {
             driver: driver.into(),
-            abilities: Abilities::plain(),
+            capabilities: Local::PLAIN,
             settings: Arc::new(Settings::default()),
             recently_provisioned: RecentlyProvisioned::default(),
         }
@@ -73,7 +75,17 @@ impl Local {
     /// As decisions see it: what was recorded lately concerns them only as far as their claim goes.
     pub(crate) fn in_view(&self) -> Local {
         let (driver, settings) = (self.driver.clone(), self.settings.clone());
-        Local { driver, abilities: self.abilities, settings, recently_provisioned: RecentlyProvisioned::default() }
+        Local {
+            driver,
+            capabilities: self.capabilities,
+            settings,
+            recently_provisioned: RecentlyProvisioned::default(),
+        }
+    }
+
+    /// Whether the driver has a capability.
+    pub fn can(&self, one: impl Into<DriverCapability>) -> bool {
+        self.capabilities.has(one)
     }
 
     /// The name of the volume made for a claim.
@@ -134,7 +146,7 @@ impl Local {
 
     /// Where a volume can be reached from matters, and is asked for.
     pub fn uses_topology(&self) -> bool {
-        self.abilities.topology && self.settings.topology
+        self.can(PluginService::VolumeAccessibilityConstraints) && self.settings.topology
     }
 }
 
@@ -145,70 +157,6 @@ pub struct InTree {
     pub plugin: Plugin,
     /// It is recorded where they are.
     pub placed: bool,
-}
-
-/// What the driver said it can do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[allow(clippy::struct_excessive_bools, reason = "each is one capability of the specification")]
-pub struct Abilities {
-    /// It has a controller service.
-    pub controller: bool,
-    /// Its volumes are not reachable from everywhere.
-    pub topology: bool,
-    /// It makes and deletes volumes.
-    pub volumes: bool,
-    /// It makes snapshots, and volumes from them.
-    pub snapshots: bool,
-    /// It makes volumes from volumes.
-    pub clones: bool,
-    /// It changes attributes of volumes.
-    pub modifies: bool,
-    /// It publishes volumes to nodes, so that there are attachments.
-    pub publish_unpublish: bool,
-    /// It tells one writer on a node from many.
-    pub single_node_multi_writer: bool,
-}
-
-impl Abilities {
-    /// Makes, deletes and publishes volumes, and nothing else.
-    pub const fn plain() -> Abilities {
-        Abilities {
-            controller: true,
-            topology: false,
-            volumes: true,
-            snapshots: false,
-            clones: false,
-            modifies: false,
-            publish_unpublish: true,
-            single_node_multi_writer: false,
-        }
-    }
-
-    /// As the driver's two answers say.
-    pub fn of(plugin: &GetPluginCapabilitiesResponse, controller: &ControllerGetCapabilitiesResponse) -> Abilities {
-        let serves = |wanted: Service| {
-            plugin.capabilities.iter().any(|capability| match &capability.r#type {
-                Some(PluginType::Service(service)) => service.r#type == i32::from(wanted),
-                Some(PluginType::VolumeExpansion(_)) | None => false,
-            })
-        };
-        let can = |wanted: Rpc| {
-            controller.capabilities.iter().any(|capability| match &capability.r#type {
-                Some(ControllerType::Rpc(rpc)) => rpc.r#type == i32::from(wanted),
-                None => false,
-            })
-        };
-        Abilities {
-            controller: serves(Service::ControllerService),
-            topology: serves(Service::VolumeAccessibilityConstraints),
-            volumes: can(Rpc::CreateDeleteVolume),
-            snapshots: can(Rpc::CreateDeleteSnapshot),
-            clones: can(Rpc::CloneVolume),
-            modifies: can(Rpc::ModifyVolume),
-            publish_unpublish: can(Rpc::PublishUnpublishVolume),
-            single_node_multi_writer: can(Rpc::SingleNodeMultiWriter),
-        }
-    }
 }
 
 /// What the operator wants: one field per flag of the role.

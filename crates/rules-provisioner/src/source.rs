@@ -10,7 +10,7 @@ use api::{
 };
 use control::Cache;
 use csi::v1::volume_content_source::{SnapshotSource, Type, VolumeSource};
-use csi::v1::{self};
+use csi::{ControllerRpc, v1};
 use rules_translate::Migration;
 use serde::{Deserialize, Serialize};
 
@@ -128,14 +128,14 @@ pub(crate) fn content_source(
             Err(wrong(Reason::SourceUnnamed, "the claim's data source has no name".into()))
         }
         ("VolumeSnapshot", "snapshot.storage.k8s.io") => {
-            need(local.abilities.snapshots, local, "make volumes from snapshots")?;
+            need(local.can(ControllerRpc::CreateDeleteSnapshot), local, "make volumes from snapshots")?;
             snapshot(claim, &key, class, bytes, cache, local).map(Some)
         }
         ("VolumeSnapshot", other) => {
             Err(wrong(Reason::WrongSourceGroup, format!("{other:?} is not the group of snapshots")))
         }
         ("PersistentVolumeClaim", _) => {
-            need(local.abilities.clones, local, "copy volumes")?;
+            need(local.can(ControllerRpc::CloneVolume), local, "copy volumes")?;
             clone(claim, &key, class, bytes, cache, local).map(Some)
         }
         // P74: somebody else fills such volumes.

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use api::{AccessMode, ObjectKey, PersistentVolumeClaim, ReclaimPolicy, StorageClass, VolumeMode, names};
 use control::{Cache, Capability, Mode, Secrets};
 use csi::v1::{CapacityRange, CreateVolumeRequest};
+use csi::{ControllerRpc, PluginService};
 
 use crate::source::{content_source, need};
 use crate::{ContentSource, Local, Reason, Requirement, SecretRefs, secrets, topology};
@@ -122,8 +123,8 @@ pub(crate) fn terms(
     let name = local.volume_name(&claim.metadata.uid);
     let bytes = requested(claim)?;
     let attributes = attributes(claim, cache, local)?;
-    need(local.abilities.controller, local, "make volumes: it has no controller service")?;
-    need(local.abilities.volumes, local, "make volumes")?;
+    need(local.can(PluginService::ControllerService), local, "make volumes: it has no controller service")?;
+    need(local.can(ControllerRpc::CreateDeleteVolume), local, "make volumes")?;
     if claim.spec.selector.is_some() {
         return Err(Obstacle::new(Reason::SelectorNotSupported, "a claim with a selector cannot be provisioned").into()); // P8
     }
@@ -133,7 +134,7 @@ pub(crate) fn terms(
         ); // P3
     }
     let fs_type = fs_type(class, &local.settings.default_fstype)?;
-    let single_node_multi_writer = local.abilities.single_node_multi_writer;
+    let single_node_multi_writer = local.can(ControllerRpc::SingleNodeMultiWriter);
     let (block, modes) = usage(claim, single_node_multi_writer)?;
     let source = content_source(claim, class, bytes, cache, local)?;
     let topology = topology::requirement(&claim.metadata.name, node, class, cache, local)?;
@@ -205,7 +206,7 @@ fn attributes(
 ) -> Result<Option<(String, Parameters)>, Obstacle> {
     let named = claim.spec.volume_attributes_class_name.as_deref().filter(|name| !name.is_empty());
     let Some(name) = named.filter(|_| local.settings.attributes_classes) else { return Ok(None) };
-    need(local.abilities.modifies, local, "give volumes attributes")?;
+    need(local.can(ControllerRpc::ModifyVolume), local, "give volumes attributes")?;
     let Some(class) = cache.attributes_class(&ObjectKey::cluster(name)) else {
         return Err(Obstacle::new(
             Reason::AttributesClassMissing,

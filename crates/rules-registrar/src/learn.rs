@@ -4,7 +4,7 @@ use control::{Outcome, Reply};
 use csi::{Response, v1};
 
 use crate::action::{Action, At};
-use crate::local::{Local, NodeAbilities, NodeInfo, PluginAtSocket, RegisteredDriver, RegistrationProgress, Socket};
+use crate::local::{Local, NodeInfo, PluginAtSocket, RegisteredDriver, RegistrationProgress, Socket};
 
 /// Takes note of what a socket answered, if it is still the one that was asked.
 pub fn learn(local: &mut Local, did: &Action, got: &Outcome) {
@@ -53,8 +53,8 @@ pub fn learn(local: &mut Local, did: &Action, got: &Outcome) {
         (Action::Welcome(_), _) => welcomed(socket, &at.path, answer.is_some()),
         (Action::TurnAway { problem, now, .. }, answer) => {
             // It may have heard it without an answer, and then has to be welcomed again.
-            if let RegistrationProgress::Told(plugin, place, abilities) = &socket.progress {
-                socket.progress = RegistrationProgress::Able(plugin.clone(), place.clone(), *abilities);
+            if let RegistrationProgress::Told(plugin, place, can) = &socket.progress {
+                socket.progress = RegistrationProgress::Able(plugin.clone(), place.clone(), *can);
             }
             if answer.is_some() {
                 socket.turned_away = Some((problem.clone(), *now));
@@ -99,20 +99,20 @@ fn placed(socket: &mut Socket, info: &v1::NodeGetInfoResponse) {
 
 fn able(socket: &mut Socket, answer: &v1::NodeGetCapabilitiesResponse) {
     let RegistrationProgress::Placed(plugin, place) = &socket.progress else { return };
-    socket.progress = RegistrationProgress::Able(plugin.clone(), place.clone(), NodeAbilities::of(answer));
+    socket.progress = RegistrationProgress::Able(plugin.clone(), place.clone(), answer.into());
 }
 
 fn welcomed(socket: &mut Socket, path: &str, heard: bool) {
-    let (RegistrationProgress::Able(plugin, place, abilities) | RegistrationProgress::Told(plugin, place, abilities)) =
+    let (RegistrationProgress::Able(plugin, place, can) | RegistrationProgress::Told(plugin, place, can)) =
         &socket.progress
     else {
         return;
     };
     let wants_pod = plugin.wants_pod.unwrap_or(false);
-    let driver = RegisteredDriver { socket: plugin.socket(path), abilities: *abilities, wants_pod };
+    let driver = RegisteredDriver { socket: plugin.socket(path), capabilities: *can, wants_pod };
     socket.registered = Some((plugin.name.clone(), driver));
     socket.turned_away = None;
     if heard {
-        socket.progress = RegistrationProgress::Told(plugin.clone(), place.clone(), *abilities);
+        socket.progress = RegistrationProgress::Told(plugin.clone(), place.clone(), *can);
     }
 }

@@ -54,9 +54,7 @@ mod wakes;
 pub use action::{Action, At};
 pub use helper::{Announced, AtPath, Health, Heard, Helper, HelperFacts, HelperStep, SOCKET_MODE};
 pub use limit::{FullAttachment, LimitAsked, LimitWishes};
-pub use local::{
-    Local, MachineFacts, NodeAbilities, NodeInfo, PluginAtSocket, RegisteredDriver, RegistrationProgress, Socket,
-};
+pub use local::{Local, MachineFacts, NodeInfo, PluginAtSocket, RegisteredDriver, RegistrationProgress, Socket};
 pub use marker::{MarkedNode, Marker, MarkerAction, MarkerLocal, MarkerView};
 pub use reason::Reason;
 pub use standing::{Standing, namespace_standing, standing};

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use api::{NodeAddress, Quantity, SystemInfo};
 use control::Timestamp;
+use csi::Capabilities;
 
 use crate::judge::{self, Version};
 use crate::limit::LimitAsked;
@@ -103,26 +104,9 @@ pub enum RegistrationProgress {
     /// NodeGetInfo was answered as well.
     Placed(PluginAtSocket, NodeInfo),
     /// NodeGetCapabilities was answered as well.
-    Able(PluginAtSocket, NodeInfo, NodeAbilities),
+    Able(PluginAtSocket, NodeInfo, Capabilities),
     /// The driver was told that it is registered.
-    Told(PluginAtSocket, NodeInfo, NodeAbilities),
-}
-
-/// What NodeGetCapabilities says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct NodeAbilities {
-    /// STAGE_UNSTAGE_VOLUME: it stages volumes before it publishes them.
-    pub stages: bool,
-    /// EXPAND_VOLUME: it makes filesystems larger.
-    pub expands: bool,
-    /// GET_VOLUME_STATS: it says how full a volume is.
-    pub tells_stats: bool,
-    /// GET_VOLUME_HEALTH: it says whether a volume is healthy.
-    pub tells_health: bool,
-    /// SINGLE_NODE_MULTI_WRITER: it tells one writer of a node from several.
-    pub single_node_multi_writer: bool,
-    /// VOLUME_MOUNT_GROUP: it gives volumes to a pod's fsGroup itself.
-    pub mount_group: bool,
+    Told(PluginAtSocket, NodeInfo, Capabilities),
 }
 
 /// What GetInfo says.
@@ -157,7 +141,7 @@ pub struct RegisteredDriver {
     /// Its socket.
     pub socket: String,
     /// What it can do on a node.
-    pub abilities: NodeAbilities,
+    pub capabilities: Capabilities,
     /// It wants to be told about the pod when a volume is published.
     pub wants_pod: bool,
 }
@@ -240,25 +224,6 @@ impl NodeInfo {
     pub fn of(info: &csi::v1::NodeGetInfoResponse) -> NodeInfo {
         let topology = info.accessible_topology.as_ref().map(|topology| topology.segments.clone()).unwrap_or_default();
         NodeInfo { node_id: info.node_id.clone(), topology, max_volumes: info.max_volumes_per_node }
-    }
-}
-
-impl NodeAbilities {
-    /// As NodeGetCapabilities says it. Capabilities that are not known here change nothing.
-    pub fn of(answer: &csi::v1::NodeGetCapabilitiesResponse) -> NodeAbilities {
-        use csi::v1::node_service_capability::{Type, rpc};
-        let has = |wanted: rpc::Type| {
-            let mut types = answer.capabilities.iter().filter_map(|capability| capability.r#type.as_ref());
-            types.any(|Type::Rpc(rpc)| rpc.r#type == wanted as i32)
-        };
-        NodeAbilities {
-            stages: has(rpc::Type::StageUnstageVolume),
-            expands: has(rpc::Type::ExpandVolume),
-            tells_stats: has(rpc::Type::GetVolumeStats),
-            tells_health: has(rpc::Type::GetVolumeHealth),
-            single_node_multi_writer: has(rpc::Type::SingleNodeMultiWriter),
-            mount_group: has(rpc::Type::VolumeMountGroup),
-        }
     }
 }
 

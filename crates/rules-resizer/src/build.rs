@@ -11,6 +11,7 @@ use api::{
     ResourceList, SecretReference, Seen, names,
 };
 use control::{Cache, Capability, Mode};
+use csi::{ControllerRpc, DriverCapability, NodeRpc};
 
 use crate::view::{
     BeforeSize, Bound, Class, DriverVolume, Expansion, Grow, Key, Modify, ModifyState, ResizeProgress, Sizes, Told,
@@ -106,7 +107,7 @@ fn grow(
     let status = &claim.status;
     let text = |list: &ResourceList| list.get("storage").map(Quantity::to_string).unwrap_or_default();
     Grow {
-        by: local.expansion,
+        by: local.expansion(),
         recovers: local.recovers,
         sizes,
         progress: progress(status.allocated_resource_statuses.get("storage").map_or("", String::as_str)),
@@ -125,7 +126,7 @@ fn grow(
 
 /// As the volume says it: no filesystem type is made up here.
 fn capability(volume: &PersistentVolume, csi: &CsiSource, local: &Local) -> Result<Capability, String> {
-    let mode = Mode::of(&volume.spec.access_modes, local.single_node_multi_writer)
+    let mode = Mode::of(&volume.spec.access_modes, local.capabilities.has(ControllerRpc::SingleNodeMultiWriter))
         .map_err(|problem| format!("volume {} cannot be resized: {problem}", volume.metadata.name))?;
     Ok(Capability::new(mode, volume.volume_mode(), &csi.fs_type, &volume.spec.mount_options))
 }
@@ -170,7 +171,7 @@ fn modify(
     let status = claim.status.modify_volume_status.as_ref();
     let target = status.map(|status| status.target_volume_attributes_class_name.clone());
     Modify {
-        supported: local.modifies,
+        supported: local.modifies(),
         wanted_class: class(&wanted, cache),
         target_class: class(&named(&target), cache),
         wanted,
@@ -224,13 +225,15 @@ fn extra(claim: &PersistentVolumeClaim, volume: &PersistentVolume) -> BTreeMap<S
 }
 
 impl Local {
-    /// A driver whose volumes grow by its controller, with everything else as the Go resizer has it by default.
-    pub fn new(driver: impl Into<String>, expansion: Expansion) -> Local {
+    /// A driver that can do this, with everything else as the Go resizer has it by default.
+    pub fn new(
+        driver: impl Into<String>,
+        capabilities: impl IntoIterator<Item = impl Into<DriverCapability>>,
+    ) -> Local {
         Local {
             driver: driver.into(),
-            expansion,
-            modifies: false,
-            single_node_multi_writer: false,
+            capabilities: capabilities.into_iter().collect(),
+            attributes_classes: true,
             recovers: true,
             tells_size_before: true,
             asks_pods: true,
@@ -239,5 +242,21 @@ impl Local {
             migration: rules_translate::Migration::default(),
             pauses: control::BackOff::default(),
         }
+    }
+
+    /// Who expands the driver's volumes.
+    pub fn expansion(&self) -> Expansion {
+        if self.capabilities.has(ControllerRpc::ExpandVolume) {
+            Expansion::Controller
+        } else if self.capabilities.has(NodeRpc::ExpandVolume) {
+            Expansion::NodeOnly
+        } else {
+            Expansion::None
+        }
+    }
+
+    /// The driver changes attributes of volumes, and there are classes that say to what.
+    pub fn modifies(&self) -> bool {
+        self.attributes_classes && self.capabilities.has(ControllerRpc::ModifyVolume)
     }
 }

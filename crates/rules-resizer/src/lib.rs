@@ -58,6 +58,7 @@ use alloc::vec::Vec;
 
 use api::{Kind, ObjectRef};
 use control::{BackOff, Cache, Decision, EventType, Narrate, Outcome, Route, Rules, Timestamp, Why};
+use csi::Capabilities;
 use rules_translate::Migration;
 
 /// The resizer of one driver.
@@ -68,12 +69,10 @@ pub struct Resizer;
 pub struct Local {
     /// Its name.
     pub driver: String,
-    /// Who expands its volumes: EXPAND_VOLUME of the controller, or else of the node.
-    pub expansion: Expansion,
-    /// It has the controller capability MODIFY_VOLUME, and the cluster has attributes classes.
-    pub modifies: bool,
-    /// It has the controller capability SINGLE_NODE_MULTI_WRITER.
-    pub single_node_multi_writer: bool,
+    /// What it can do.
+    pub capabilities: Capabilities,
+    /// The cluster has attributes classes.
+    pub attributes_classes: bool,
     /// The size under way is kept in the claim, so that a resize that failed can be recovered from.
     pub recovers: bool,
     /// Nodes find on the volume the size its filesystem had before.

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow};
 use api::Kind;
 use clap::Args;
-use csi::{Call, Code, Response, Status, v1};
+use csi::{Call, Code, ControllerRpc, Response, Status, v1};
 use io_host::Host;
 use io_kube::Scope;
 use io_run::{InTreePlugin, Manager, PluginAnswer};
 use rules_provisioner::Provisioner;
-use rules_resizer::{Expansion, Resizer};
+use rules_resizer::Resizer;
 use rules_translate::{Migration, Plugin};
 
 use super::{Works, in_place, setup};
@@ -102,7 +102,8 @@ impl Rehearsal {
         let (unseen, journal) = (locals::unseen_by_provisioner(&local), local.journal());
         let journal = Scope { namespace: journal.namespace, name: journal.name, ..Scope::default() };
         manager.add::<Provisioner>(name, local).without(&unseen).within(Kind::Lease, journal).start();
-        let local = rules_resizer::Local { migration, ..rules_resizer::Local::new(name, Expansion::Controller) };
+        let local =
+            rules_resizer::Local { migration, ..rules_resizer::Local::new(name, [ControllerRpc::ExpandVolume]) };
         let unseen = locals::unseen_by_resizer(&local);
         manager.add::<Resizer>(name, local).without(&unseen).start();
     }

@@ -1,4 +1,4 @@
-//! What the rules of each role are told at the start: flags, the driver's abilities, and where the process runs.
+//! What the rules of each role are told at the start: flags, the driver's capabilities, and where the process runs.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -6,8 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, bail};
 use api::Kind;
 use control::Rules;
-use csi::v1::plugin_capability::service::Type as Service;
-use csi::v1::{controller_service_capability::rpc::Type as Can, node_service_capability::rpc::Type as NodeCan};
+use csi::{ControllerRpc as Can, NodeRpc as NodeCan};
 use io_csi::Profile;
 use io_kube::Kube;
 use rules_provisioner::{Intent, OwnNode, Provisioner};
@@ -31,7 +30,6 @@ pub async fn provisioner(
     let flags = &settings.flags;
     let is = |flag: Flag<bool>| flags.is(Role::Provisioner, flag);
     let text = |flag: Flag<Text>| flags.text(Role::Provisioner, flag).to_string();
-    let can = |one: Can| profile.can(one);
     let wanted = rules_provisioner::Settings {
         volume_name_prefix: text(table::VOLUME_NAME_PREFIX),
         volume_name_uuid_length: usize::try_from(flags.int(Role::Provisioner, table::VOLUME_NAME_UUID_LENGTH)).ok(),
@@ -59,16 +57,7 @@ pub async fn provisioner(
     };
     Ok(rules_provisioner::Local {
         driver: profile.name.as_str().into(),
-        abilities: rules_provisioner::Abilities {
-            controller: profile.can(Service::ControllerService),
-            topology: profile.can(Service::VolumeAccessibilityConstraints),
-            volumes: can(Can::CreateDeleteVolume),
-            snapshots: can(Can::CreateDeleteSnapshot),
-            clones: can(Can::CloneVolume),
-            modifies: can(Can::ModifyVolume),
-            publish_unpublish: can(Can::PublishUnpublishVolume),
-            single_node_multi_writer: can(Can::SingleNodeMultiWriter),
-        },
+        capabilities: profile.capabilities,
         settings: Arc::new(wanted),
         recently_provisioned: rules_provisioner::RecentlyProvisioned::default(),
     })
@@ -84,13 +73,13 @@ fn identity(driver: &str, node: Option<&OwnNode>) -> String {
 /// Kinds the provisioner need not see, because the driver or the flags leave no use for them: who runs it need not grant
 /// them, and nobody keeps them in memory (sidecars 2.2).
 pub fn unseen_by_provisioner(local: &rules_provisioner::Local) -> Vec<Kind> {
-    let (abilities, settings) = (&local.abilities, &local.settings);
+    let settings = &local.settings;
     let cluster_topology = local.uses_topology() && settings.node.is_none();
     let uses = |kind: Kind| match kind {
-        Kind::VolumeAttachment => abilities.publish_unpublish,
+        Kind::VolumeAttachment => local.can(Can::PublishUnpublishVolume),
         Kind::CSINode | Kind::Node => cluster_topology,
-        Kind::VolumeAttributesClass => abilities.modifies && settings.attributes_classes,
-        Kind::VolumeSnapshot | Kind::VolumeSnapshotContent => abilities.snapshots,
+        Kind::VolumeAttributesClass => local.can(Can::ModifyVolume) && settings.attributes_classes,
+        Kind::VolumeSnapshot | Kind::VolumeSnapshotContent => local.can(Can::CreateDeleteSnapshot),
         Kind::ReferenceGrant => settings.cross_namespace_sources,
         _ => true,
     };
@@ -106,24 +95,11 @@ pub fn resizes(profile: &Profile) -> bool {
 pub fn resizer(settings: &Settings, profile: &Profile) -> Result<rules_resizer::Local> {
     let flags = &settings.flags;
     let is = |flag: Flag<bool>| flags.is(Role::Resizer, flag);
-    let can = |one: Can| profile.can(one);
-    let expansion = if can(Can::ExpandVolume) {
-        Expansion::Controller
-    } else if profile.can(NodeCan::ExpandVolume) {
-        Expansion::NodeOnly
-    } else {
-        Expansion::None
-    };
-    let modifies = can(Can::ModifyVolume) && flags.gate("VolumeAttributesClass").unwrap_or(true);
-    if expansion == Expansion::None && !modifies {
-        bail!("the driver {} neither grows nor modifies volumes, so there is nothing to resize", profile.name);
-    }
     let slow = flags.duration(Role::Resizer, table::RETRY_INTERVAL_MAX);
-    Ok(rules_resizer::Local {
+    let local = rules_resizer::Local {
         driver: profile.name.clone(),
-        expansion,
-        modifies,
-        single_node_multi_writer: can(Can::SingleNodeMultiWriter),
+        capabilities: profile.capabilities,
+        attributes_classes: flags.gate("VolumeAttributesClass").unwrap_or(true),
         recovers: flags.gate("RecoverVolumeExpansionFailure").unwrap_or(true),
         tells_size_before: flags.gate("AnnotateFsResize").unwrap_or(true),
         asks_pods: is(table::HANDLE_VOLUME_INUSE_ERROR),
@@ -131,14 +107,18 @@ pub fn resizer(settings: &Settings, profile: &Profile) -> Result<rules_resizer::
         slow_millis: u64::try_from(slow.as_millis()).context("--retry-interval-max is too long")?,
         pauses: settings.pauses(Role::Resizer),
         migration: settings.migration,
-    })
+    };
+    if local.expansion() == Expansion::None && !local.modifies() {
+        bail!("the driver {} neither grows nor modifies volumes, so there is nothing to resize", profile.name);
+    }
+    Ok(local)
 }
 
 /// Kinds the resizer need not see.
 pub fn unseen_by_resizer(local: &rules_resizer::Local) -> Vec<Kind> {
     let uses = |kind: Kind| match kind {
         Kind::Pod => local.asks_pods,
-        Kind::VolumeAttributesClass => local.modifies,
+        Kind::VolumeAttributesClass => local.modifies(),
         _ => true,
     };
     Resizer::watches().iter().copied().filter(|kind| !uses(*kind)).collect()
@@ -147,14 +127,11 @@ pub fn unseen_by_resizer(local: &rules_resizer::Local) -> Vec<Kind> {
 /// The attacher's.
 pub fn attacher(settings: &Settings, profile: &Profile) -> rules_attacher::Local {
     let flags = &settings.flags;
-    let can = |one: Can| profile.can(one);
-    let lists = can(Can::ListVolumes) && can(Can::ListVolumesPublishedNodes);
+    let lists = profile.can(Can::ListVolumes) && profile.can(Can::ListVolumesPublishedNodes);
     let every = flags.duration(Role::Attacher, table::RECONCILE_SYNC);
     rules_attacher::Local {
         driver: profile.name.clone(),
-        publish_unpublish: can(Can::PublishUnpublishVolume),
-        publish_readonly: can(Can::PublishReadonly),
-        single_node_multi_writer: can(Can::SingleNodeMultiWriter),
+        capabilities: profile.capabilities,
         default_fs_type: flags.text(Role::Attacher, table::DEFAULT_FSTYPE).to_string(),
         // Never unless the driver can say where its volumes are.
         list_every_millis: if lists { u64::try_from(every.as_millis()).unwrap_or(u64::MAX) } else { 0 },

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use api::{Kind, ObjectRef, Pod, Precondition, Write, names};
 use control::Rules;
+use csi::{ControllerRpc, NodeRpc};
 use rules_attachdetach::AttachDetach;
 use rules_attacher::Attacher;
 use rules_node::Node;
@@ -184,7 +185,7 @@ fn pod_body(name: &str, node: &str) -> Value {
 
 /// The driver's attacher.
 pub fn attacher() -> rules_attacher::Local {
-    rules_attacher::Local { driver: DRIVER.into(), publish_unpublish: true, ..rules_attacher::Local::default() }
+    rules_attacher::Local::new(DRIVER, [ControllerRpc::PublishUnpublishVolume])
 }
 
 fn attacher_seat() -> Seat<Attacher> {
@@ -216,10 +217,9 @@ pub fn agent_seat<N: Rules<Local = rules_node::Local>>() -> Seat<N> {
 pub(crate) fn agent_local(truth: &Truth, node: &str) -> rules_node::Local {
     let host = truth.hosts.get(node).cloned().unwrap_or_default();
     let mut local = rules_node::Local::new(node, host.incarnation.to_string(), ROOT);
-    local.drivers.insert(
-        DRIVER.into(),
-        rules_node::DriverFacts { stages: true, expands: true, ..rules_node::DriverFacts::default() },
-    );
+    local
+        .drivers
+        .insert(DRIVER.into(), rules_node::DriverFacts::new([NodeRpc::StageUnstageVolume, NodeRpc::ExpandVolume]));
     for (path, bytes) in &host.files {
         let _ = local.load_record(path, Ok(bytes.clone()));
     }

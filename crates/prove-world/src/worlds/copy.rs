@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use api::{ClaimPhase, Kind, ObjectRef, Precondition, Write, names};
+use csi::ControllerRpc;
 use rules_binding::Binding;
-use rules_provisioner::{Abilities, Local, Provisioner, Sources};
+use rules_provisioner::{Local, Provisioner, Sources};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, NAMESPACE};
@@ -45,7 +46,7 @@ const HANDLE: &str = "vol-data-volume";
 
 /// The driver's provisioner.
 pub fn local() -> Local {
-    Local { abilities: Abilities { clones: true, ..Abilities::plain() }, ..Local::new(DRIVER) }
+    Local { capabilities: Local::PLAIN.with(ControllerRpc::CloneVolume.into()), ..Local::new(DRIVER) }
 }
 
 /// The world with other rules in the place of those that let sources go.

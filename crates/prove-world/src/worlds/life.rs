@@ -9,12 +9,13 @@ use std::sync::Arc;
 
 use api::{ClaimPhase, Kind, ObjectRef, Patch, PersistentVolumeClaim, Pod, Precondition, Write, names};
 use control::Rules;
+use csi::ControllerRpc;
 use rules_attachdetach::AttachDetach;
 use rules_attacher::Attacher;
 use rules_binding::Binding;
 use rules_node::Node;
 use rules_provisioner::Provisioner;
-use rules_resizer::{Expansion, Local, Resizer};
+use rules_resizer::{Local, Resizer};
 use rules_scheduler::Scheduler;
 use serde_json::{Value, json};
 
@@ -87,8 +88,10 @@ fn start<S: Rules>(scheduler: Seat<S>, slots: &[Slot]) -> World {
     let (cluster, truth) = furnished(slots);
     let detach = Seat::<AttachDetach>::fixed(|_, _| Default::default());
     let attacher = Seat::<Attacher>::fixed(|_, _| attach::attacher());
-    let resizer =
-        Seat::<Resizer>::fixed(|_, _| Local { slow_millis: SLOW_MILLIS, ..Local::new(DRIVER, Expansion::Controller) });
+    let resizer = Seat::<Resizer>::fixed(|_, _| Local {
+        slow_millis: SLOW_MILLIS,
+        ..Local::new(DRIVER, [ControllerRpc::ExpandVolume])
+    });
     let mut members = placing(scheduler, &cluster, &truth);
     members.push(Instance::start("attachdetach", "", detach, &cluster, &truth));
     members.push(Instance::start("attacher", "", attacher, &cluster, &truth));

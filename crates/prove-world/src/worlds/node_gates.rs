@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use api::{Kind, Node, Object, ObjectKey, ObjectRef, Patch, Pod, Precondition, Seen, Write, names};
 use control::{Action, Cache, Decision, Effect, Outcome, Permission, Reply, Route, Rules, Timestamp, Why, routes};
+use csi::ControllerRpc;
 use rules_attachdetach::{AttachDetach, Local};
 use rules_attacher::Attacher;
 use rules_translate::{Migration, NodeSays, Phase, Plugin};
@@ -109,10 +110,8 @@ fn started<R: Actor>(seat: Seat<R>, left: [bool; 2], place: Option<&str>) -> Wor
     }
     let truth = Arc::new(Truth::default());
     let attacher = Seat::<Attacher>::fixed(|_, _| rules_attacher::Local {
-        driver: PLUGIN.driver().into(),
-        publish_unpublish: true,
         migration: Migration::OFF.with(PLUGIN, Phase::On),
-        ..rules_attacher::Local::default()
+        ..rules_attacher::Local::new(PLUGIN.driver(), [ControllerRpc::PublishUnpublishVolume])
     });
     let mut members: Vec<Arc<dyn Member>> = vec![
         Instance::start("attachdetach", "", seat, &cluster, &truth),

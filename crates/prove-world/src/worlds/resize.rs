@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use api::{Kind, ObjectRef, Patch, PersistentVolumeClaim, Quantity, ResourceList, Write, names};
-use rules_resizer::{Expansion, Local, Resizer};
+use csi::ControllerRpc;
+use rules_resizer::{Local, Resizer};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, NAMESPACE};
@@ -34,7 +35,7 @@ const TIERS: [&str; 2] = ["silver", "gold"];
 /// The driver's resizer. What the driver calls impossible is left alone for longer than a world lasts.
 pub fn local() -> Local {
     let slow_millis = 10 * 86_400_000;
-    Local { modifies: true, slow_millis, ..Local::new(DRIVER, Expansion::Controller) }
+    Local { slow_millis, ..Local::new(DRIVER, [ControllerRpc::ExpandVolume, ControllerRpc::ModifyVolume]) }
 }
 
 /// The world with other rules in the place of the resizer.

@@ -4,7 +4,7 @@ use alloc::format;
 
 use api::{Kind, Object, Seen, Value, names};
 use control::{Cache, Narrate, Outcome, Refusal, Reply, Rules, Secrets, Timestamp, Why};
-use csi::{Response, v1};
+use csi::{ControllerRpc, Response, v1};
 use prove_lab::object;
 use serde_json::json;
 
@@ -13,7 +13,7 @@ use crate::memory::still_to_undo;
 use crate::{Action, Attach, Attacher, Detach, Key, Listed, Listing, Local, Memory, Reason, Side, View, VolumeUse};
 
 fn local() -> Local {
-    Local { driver: DRIVER.into(), publish_unpublish: true, list_every_millis: 60_000, ..Local::default() }
+    Local { list_every_millis: 60_000, ..Local::new(DRIVER, [ControllerRpc::PublishUnpublishVolume]) }
 }
 
 fn cache(objects: impl IntoIterator<Item = Object>) -> Cache {

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use api::{Kind, names};
 use control::{Action as _, Decision, Outcome, Refusal, Rules};
 use csi::v1::volume_capability::AccessType;
-use csi::{Call, Code, v1};
+use csi::{Call, Capabilities, Code, ControllerRpc, v1};
 use serde_json::json;
 
 use super::world::*;
@@ -35,7 +35,7 @@ fn fs_type(world: &World) -> &str {
 #[test]
 fn a1_trivial_mode_confirms_without_finalizers_and_calls() {
     let mut world = World::new(&["ReadWriteOnce"]);
-    world.update_local(|local| local.publish_unpublish = false);
+    world.update_local(|local| local.capabilities = Capabilities::NONE);
     world.want("a");
     assert_eq!(world.run(&on("a")), ["ConfirmAttached"]);
     let attachment = world.real_attachment("a").unwrap();
@@ -76,7 +76,7 @@ fn a3_a_volume_that_is_being_deleted_is_refused_and_told() {
 fn a4_readonly_is_passed_only_to_drivers_that_know_it() {
     for knows in [false, true] {
         let mut world = World::with(&["ReadWriteOnce"], json!({ "readOnly": true }));
-        world.update_local(|local| local.publish_readonly = knows);
+        world.update_local(|local| local.capabilities.extend(knows.then_some(ControllerRpc::PublishReadonly)));
         world.want("a");
         world.run(&on("a"));
         assert_eq!(publish_request(&world).readonly, knows);
@@ -101,7 +101,7 @@ fn the_access_mode_follows_what_the_driver_can_tell_apart() {
     use v1::volume_capability::access_mode::Mode;
     for (apart, expected) in [(false, Mode::SingleNodeWriter), (true, Mode::SingleNodeMultiWriter)] {
         let mut world = World::new(&["ReadWriteOnce"]);
-        world.update_local(|local| local.single_node_multi_writer = apart);
+        world.update_local(|local| local.capabilities.extend(apart.then_some(ControllerRpc::SingleNodeMultiWriter)));
         world.want("a");
         world.run(&on("a"));
         let capability = publish_request(&world).volume_capability.as_ref().unwrap();

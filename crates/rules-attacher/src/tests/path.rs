@@ -2,7 +2,7 @@ use alloc::string::{String, ToString};
 
 use api::{Kind, names};
 use control::{Action as _, Decision, Effect, Outcome, Rules};
-use csi::Call;
+use csi::{Call, Capabilities};
 use serde_json::json;
 
 use super::world::*;
@@ -80,7 +80,7 @@ fn beside_a_provisioner_a_volume_is_let_go_together() {
 #[test]
 fn a_driver_that_does_not_publish_gets_no_call() {
     let mut world = World::new(&["ReadWriteOnce"]);
-    world.update_local(|local| local.publish_unpublish = false);
+    world.update_local(|local| local.capabilities = Capabilities::NONE);
     world.want("a");
     assert_eq!(world.run(&on("a")), ["ConfirmAttached"]);
     assert!(world.real_attachment("a").unwrap().metadata.finalizers.is_empty());

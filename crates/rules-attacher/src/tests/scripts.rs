@@ -3,12 +3,14 @@
 use alloc::format;
 use alloc::string::String;
 
+use csi::{Capabilities, ControllerRpc};
+
 use prove_lab::{Lab, Scene, play_scripts};
 
 use crate::{Attacher, Listing, Local};
 
 fn scene() -> Scene<Attacher> {
-    let local = Local { driver: "d".into(), publish_unpublish: true, ..Local::default() };
+    let local = Local::new("d", [ControllerRpc::PublishUnpublishVolume]);
     let mut lab = Lab::new("n", local);
     lab.make("volume v handle=h spec.csi.fsType=ext4 spec.csi.volumeAttributes.k=v");
     for node in ["a", "b"] {
@@ -28,7 +30,7 @@ fn reborn(scene: &Scene<Attacher>) -> Local {
 
 fn command(scene: &mut Scene<Attacher>, words: &[&str]) -> Option<String> {
     match words {
-        ["driver", "does", "not", "publish"] => scene.lab.update_local(|local| local.publish_unpublish = false),
+        ["driver", "does", "not", "publish"] => scene.lab.update_local(|local| local.capabilities = Capabilities::NONE),
         _ => return None,
     }
     Some(String::new())

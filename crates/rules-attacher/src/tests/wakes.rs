@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use api::{Kind, Object, Value, names};
 use control::{Cache, Rules};
+use csi::Capabilities;
 use prove_lab::{check_wakes, object};
 use serde_json::json;
 
@@ -83,7 +84,8 @@ fn at_the_start_our_attachments_and_held_volumes_are_looked_at() {
     let at_start = "[\"attachment v-on-a\", \"attachment v-on-b\", \"attachment w-on-a\", \"volume v\"]";
     assert_eq!(sorted(&Attacher::keys(&cache, &local)), at_start);
     for (publishes, every, lists) in [(true, 60_000, true), (false, 60_000, false), (true, 0, false)] {
-        let local = Local { publish_unpublish: publishes, list_every_millis: every, ..local.clone() };
+        let capabilities = if publishes { local.capabilities } else { Capabilities::NONE };
+        let local = Local { capabilities, list_every_millis: every, ..local.clone() };
         let found = Attacher::keys(&cache, &local).contains(&Key::Listing(local.driver.clone()));
         assert_eq!(found, lists, "publishes: {publishes}, every {every} ms");
     }

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use api::{Kind, Object, ObjectRef, PersistentVolume, VolumeAttachment, names};
 use control::{Action as _, Effect, Endpoint, Outcome, Reply};
-use csi::{Call, Response, v1};
+use csi::{Call, ControllerRpc, Response, v1};
 use prove_lab::Lab;
 use serde_json::{Value, json};
 
@@ -79,7 +79,7 @@ impl World {
 
     /// A cluster without volumes and nodes, and the attacher of this driver.
     pub fn empty(driver: &str) -> World {
-        let local = Local { driver: driver.into(), publish_unpublish: true, ..Local::default() };
+        let local = Local::new(driver, [ControllerRpc::PublishUnpublishVolume]);
         let mut lab = Lab::new("n", local);
         lab.frozen = Object::KINDS.into();
         World { lab, driver: Driver::default() }

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use api::{Quantity, names};
 use control::{Decision, Secrets, Timestamp, Why};
+use csi::NodeRpc;
 
 use crate::Reason;
 use crate::action::Action;
@@ -55,11 +56,11 @@ pub fn decide(now: Timestamp, view: &VolumeView, record: &Record, memory: &Memor
         );
         return rest(Reason::ResizeNeedsRestart, text);
     }
-    if !facts.expands {
+    if !facts.can(NodeRpc::ExpandVolume) {
         let text = format!("driver {} cannot grow the filesystem of volume {}", view.driver, spec.volume);
         return rest(Reason::ResizeUnsupported, text);
     }
-    if facts.stages && !view.staged_by_us {
+    if facts.can(NodeRpc::StageUnstageVolume) && !view.staged_by_us {
         return Some(Mounting { view, record, facts, spec, memory }.stage(user));
     }
     Some(ask(view, record, growth, plan, spec, user, memory))

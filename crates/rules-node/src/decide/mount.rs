@@ -6,6 +6,7 @@ use alloc::string::{String, ToString};
 
 use api::SecretReference;
 use control::{Decision, Secrets, Timestamp, Why};
+use csi::NodeRpc;
 
 use crate::Reason;
 use crate::action::{Action, Publishing, There};
@@ -41,7 +42,10 @@ impl Mounting<'_> {
     pub fn next(&self, uid: &str, user: &User) -> Decision<Action, Reason> {
         let Mounting { view, spec, .. } = self;
         // A mount found at start may be on its way out: the driver is asked again, which costs nothing if it is there.
-        if self.facts.stages && !view.ephemeral && !(view.staged == MountState::Yes && view.staged_by_us) {
+        if self.facts.can(NodeRpc::StageUnstageVolume)
+            && !view.ephemeral
+            && !(view.staged == MountState::Yes && view.staged_by_us)
+        {
             return self.stage(user);
         }
         if user.mounted == MountState::Yes && user.recorded {
@@ -178,7 +182,7 @@ pub fn rest(now: Timestamp, view: &VolumeView, record: &Record, memory: &Memory)
 
 /// KL-105: what is due about the health of a mounted volume; `None` if its driver does not tell it.
 pub fn health(now: Timestamp, view: &VolumeView, record: &Record, memory: &Memory) -> Option<Decision<Action, Reason>> {
-    view.facts.as_ref().filter(|facts| facts.tells_health && !view.ephemeral)?;
+    view.facts.as_ref().filter(|facts| facts.can(NodeRpc::GetVolumeHealth) && !view.ephemeral)?;
     if let Some(user) = view.users.values().find(|user| user.recovered) {
         let text = format!("volume {} is well again", record.volume);
         let action = Action::NoteRecovered { path: user.target.clone() };

@@ -6,6 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use control::{Decision, Timestamp, Why};
+use csi::NodeRpc;
 
 use crate::Reason;
 use crate::action::{Action, InUse, There};
@@ -112,7 +113,9 @@ fn needs_work(view: &VolumeView, user: &User) -> bool {
 
 /// Reliability 40: where the driver stages, nothing is published without the staging mount.
 fn must_stage(view: &VolumeView) -> bool {
-    view.staged == MountState::No && !view.ephemeral && view.facts.as_ref().is_some_and(|facts| facts.stages)
+    view.staged == MountState::No
+        && !view.ephemeral
+        && view.facts.as_ref().is_some_and(|facts| facts.can(NodeRpc::StageUnstageVolume))
 }
 
 fn kept(record: &Record, user: &User) -> Decision<Action, Reason> {
@@ -233,7 +236,7 @@ fn with_users(view: &VolumeView, record: &Record, spec: &VolumeSpec, facts: &Dri
     wanted.migrated = spec.migrated;
     if spec.ephemeral {
         wanted.lifecycle = EPHEMERAL.into();
-    } else if facts.stages {
+    } else if facts.can(NodeRpc::StageUnstageVolume) {
         wanted.staging_path = Some(view.paths.staging.clone());
     }
     for (uid, user) in view.users.iter().filter(|(_, user)| user.standing == UserState::Wanted) {

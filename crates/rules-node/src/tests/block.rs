@@ -7,11 +7,12 @@ use alloc::vec::Vec;
 use api::{Kind, Value};
 use control::Effect;
 use control::host::{Op, ProcessDevice};
-use csi::Call;
 use csi::v1::volume_capability::AccessType;
+use csi::{Call, NodeRpc};
 use serde_json::json;
 
 use super::world::World;
+use crate::DriverFacts;
 
 const STAGING: &str = "/r/plugins/kubernetes.io/csi/volumeDevices/staging/pv1";
 const PUBLISHED: &str = "/r/plugins/kubernetes.io/csi/volumeDevices/publish/pv1";
@@ -66,7 +67,7 @@ fn kl_91_a_raw_device_is_staged_and_published_where_kubelet_does() {
 #[test]
 fn kl_92_a_driver_that_does_not_stage_is_told_the_staging_path_of_a_device() {
     let mut world = world();
-    world.driver_can(|facts| facts.stages = false);
+    world.driver_can(|facts| *facts = DriverFacts::new([NodeRpc::ExpandVolume]));
     world.pod_with("a", with_device());
     let calls = world.calls();
     let [Call::NodePublishVolume(publish)] = &calls[..] else { panic!("{calls:?}") };

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use api::{CSIDriver, Kind, PersistentVolume, Pod, Value};
 use control::Effect;
 use control::host::Op;
-use csi::Call;
 use csi::v1::volume_capability::AccessType;
+use csi::{Call, NodeRpc};
 use serde_json::json;
 
 use super::world::World;
@@ -60,7 +60,7 @@ fn kl_84_the_pod_says_whether_the_root_alone_is_looked_at() {
     for (policy, only_if_root_differs) in [("OnRootMismatch", true), ("Always", false)] {
         let asked = pod(json!({ "fsGroup": 7, "fsGroupChangePolicy": policy }));
         assert_eq!(group::change(&asked, &plain, None, None), Some(GroupChange { group: 7, only_if_root_differs }));
-        let able = DriverFacts { mount_group: true, ..DriverFacts::default() };
+        let able = DriverFacts::new([NodeRpc::VolumeMountGroup]);
         assert_eq!(group::change(&asked, &plain, None, Some(&able)), None, "the driver does it");
         assert_eq!(group::for_driver(&asked, Some(&able)), Some(7));
         assert_eq!(group::for_driver(&asked, Some(&DriverFacts::default())), None);
@@ -128,7 +128,7 @@ fn kl_83_a_crash_in_the_middle_is_made_good() {
 #[test]
 fn kl_81_a_driver_that_can_is_told_the_group() {
     let mut world = World::new();
-    world.driver_can(|facts| facts.mount_group = true);
+    world.driver_can(|facts| facts.capabilities.extend([NodeRpc::VolumeMountGroup]));
     world.pod_with("a", json!({ "securityContext": { "fsGroup": 2000 } }));
     let calls = world.calls();
     let [Call::NodeStageVolume(stage), Call::NodePublishVolume(publish)] = &calls[..] else { panic!("{calls:?}") };

@@ -6,12 +6,12 @@ use alloc::vec::Vec;
 
 use api::{Kind, Value, names};
 use control::{Action as _, Decision, Effect};
-use csi::{Call, Code};
+use csi::{Call, Code, NodeRpc};
 use prove_lab::{Choices, Fault, check_table};
 use serde_json::json;
 
 use super::world::{HANDLE, World, unique};
-use crate::{Action, Expand, Growth, GrowthProgress, GrowthSizes};
+use crate::{Action, DriverFacts, Expand, Growth, GrowthProgress, GrowthSizes};
 
 const GI: i64 = 1 << 30;
 
@@ -343,7 +343,7 @@ fn ex_15_a_read_only_use_grows_nothing_and_says_so() {
 fn a_driver_that_cannot_grow_filesystems_is_named() {
     let mut world = running();
     world.update_local(|local| {
-        local.drivers.values_mut().for_each(|driver| driver.expands = false);
+        local.drivers.values_mut().for_each(|driver| *driver = DriverFacts::new([NodeRpc::StageUnstageVolume]));
     });
     hand_over(&mut world);
     assert_eq!(expansions(&world.settle()), Vec::<&str>::new());

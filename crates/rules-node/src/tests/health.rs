@@ -6,10 +6,10 @@ use alloc::vec::Vec;
 use api::Kind;
 use control::{Action as _, Attempt, Decision, Outcome, Reply, Rules as _};
 use csi::v1::VolumeHealthErrorType::{DataLoss, Degraded, UnknownVolumeHealthType};
-use csi::{Response, v1};
+use csi::{NodeRpc, Response, v1};
 
 use super::world::World;
-use crate::{Action, Key, Node, unwell_claims};
+use crate::{Action, DriverFacts, Key, Node, unwell_claims};
 
 fn said(statuses: &[(v1::VolumeHealthErrorType, &str)]) -> Outcome {
     let entry = |(status, reason): &(v1::VolumeHealthErrorType, &str)| v1::volume_health::VolumeHealthEntry {
@@ -49,7 +49,7 @@ fn kl_105_what_changes_about_a_volumes_health_is_told() {
     world.pod("a");
     world.settle();
     assert!(matches!(world.decide(&World::volume_key()), Decision::Rest(_)), "the driver does not tell");
-    world.driver_can(|driver| driver.tells_health = true);
+    world.driver_can(|driver| driver.capabilities.extend([NodeRpc::GetVolumeHealth]));
     assert_eq!(answer(&mut world, &said(&[])), Attempt::Neutral);
     assert!(matches!(world.decide(&World::volume_key()), Decision::Wait(..)), "a minute later again");
     assert_eq!(unwell_claims(&world.cache, world.local()).into_values().collect::<Vec<_>>(), [false]);
@@ -74,7 +74,7 @@ fn kl_105_what_changes_about_a_volumes_health_is_told() {
     assert_eq!(world.step(&World::volume_key()), Some("NoteRecovered"));
     assert!(matches!(world.decide(&World::volume_key()), Decision::Wait(..)), "once");
 
-    world.driver_can(|driver| driver.tells_health = false);
+    world.driver_can(|driver| *driver = DriverFacts::new([NodeRpc::StageUnstageVolume]));
     world.delete_pod("a");
     world.settle();
     assert!(world.local().health.is_empty() && world.get(Kind::Pod, "a").is_none());

@@ -3,7 +3,7 @@
 use api::{Kind, names};
 use control::host::{Op, ProcessState};
 use control::{Effect, Endpoint, Outcome, Refusal, Reply};
-use csi::{Call, Response, v1};
+use csi::{Call, NodeRpc, Response, v1};
 use serde_json::json;
 
 use super::world::{Machine, World};
@@ -46,7 +46,8 @@ impl World {
                 Response::NodeUnstageVolume(v1::NodeUnstageVolumeResponse {})
             }
             Call::NodePublishVolume(request) => {
-                let stages = self.local().drivers.get(self.served.0).is_some_and(|driver| driver.stages);
+                let driver = self.local().drivers.get(self.served.0);
+                let stages = driver.is_some_and(|driver| driver.can(NodeRpc::StageUnstageVolume));
                 let staging = &request.staging_target_path;
                 let ephemeral = request.volume_id != self.served.1;
                 assert_eq!(ephemeral, staging.is_empty(), "103: what is in a pod's own spec is not staged");

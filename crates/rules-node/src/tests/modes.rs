@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use api::Kind;
 use control::Mode;
-use csi::Call;
+use csi::{Call, NodeRpc};
 use serde_json::json;
 
 use super::world::World;
@@ -50,7 +50,7 @@ fn kl_106_without_a_driver_object_the_defaults_count() {
 fn kl_73_access_modes_for_drivers_that_tell_one_writer_from_several() {
     use Mode::*;
     let unable = DriverFacts::default();
-    let able = DriverFacts { single_node_multi_writer: true, ..DriverFacts::default() };
+    let able = DriverFacts::new([NodeRpc::SingleNodeMultiWriter]);
     for (modes, plain, apart) in [
         (&["ReadWriteOnce"][..], SingleNodeWriter, SingleNodeMultiWriter),
         (&["ReadWriteOncePod"], SingleNodeWriter, SingleNodeSingleWriter),

@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{Kind, Value, names};
-use csi::Call;
+use csi::{Call, NodeRpc};
 use prove_lab::Fault;
 use rules_translate::{Migration, Phase, Plugin};
 use serde_json::json;
@@ -25,7 +25,7 @@ fn switch(world: &mut World, phase: Phase) {
 /// The plugin's driver is registered as well.
 fn with_driver(world: &mut World) {
     world.update_local(|local| {
-        let facts = DriverFacts { stages: true, ..DriverFacts::default() };
+        let facts = DriverFacts::new([NodeRpc::StageUnstageVolume]);
         local.drivers.insert(MIGRATED.0.into(), facts);
     });
 }

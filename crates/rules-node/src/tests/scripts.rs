@@ -5,13 +5,14 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::names;
+use csi::NodeRpc;
 use prove_lab::{Lab, Scene, play_scripts};
 
 use crate::{DriverFacts, Local, Node, ProcessName};
 
 fn scene() -> Scene<Node> {
     let mut local = Local::new("n", "life-1", "/r");
-    local.drivers.insert("d".into(), DriverFacts { stages: true, ..DriverFacts::default() });
+    local.drivers.insert("d".into(), DriverFacts::new([NodeRpc::StageUnstageVolume]));
     let mut lab = Lab::new("ns", local);
     lab.make(&format!("node n ready=true @{}=life-1", names::AGENT_INCARNATION));
     lab.make(r#"claim data class="" volume=pv1"#);

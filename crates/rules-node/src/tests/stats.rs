@@ -2,6 +2,7 @@
 
 use super::world::{DRIVER, World};
 use crate::{ManagedVolumes, managed_volumes, published_volumes};
+use csi::NodeRpc;
 
 #[test]
 fn kl_104_what_is_mounted_is_asked_about_by_pod_and_claim() {
@@ -9,7 +10,9 @@ fn kl_104_what_is_mounted_is_asked_about_by_pod_and_claim() {
     world.pod("a");
     world.settle();
     assert!(published_volumes(&world.cache, world.local()).is_empty(), "the driver cannot say");
-    world.update_local(|local| local.drivers.values_mut().for_each(|driver| driver.tells_stats = true));
+    world.update_local(|local| {
+        local.drivers.values_mut().for_each(|driver| driver.capabilities.extend([NodeRpc::GetVolumeStats]))
+    });
     let all = published_volumes(&world.cache, world.local());
     let [one] = all.as_slice() else { panic!("{all:?}") };
     assert_eq!((one.pod.name.as_str(), one.name.as_str()), ("a", "v"));

@@ -9,6 +9,7 @@ use alloc::vec;
 use api::{ObjectKey, Pod};
 use control::host::ProcessState;
 use control::{Decision, Rules, Timestamp};
+use csi::NodeRpc;
 use prove_lab::{Choices, check_table, verdict};
 use serde_json::json;
 
@@ -70,7 +71,7 @@ fn node_side(choices: &mut Choices) -> NodeSide {
 }
 
 fn facts(choices: &mut Choices) -> Option<DriverFacts> {
-    let facts = |stages| Some(DriverFacts { stages, ..DriverFacts::default() });
+    let facts = |stages: bool| Some(DriverFacts::new(stages.then_some(NodeRpc::StageUnstageVolume)));
     choices.one_of("driver", &[("stages", facts(true)), ("does-not-stage", facts(false)), ("missing", None)])
 }
 
@@ -144,7 +145,7 @@ fn every_shape_of_a_volume_that_is_wanted() {
                 ("not-needed", AttachmentState::NotNeeded),
             ],
         );
-        let stages = view.facts.as_ref().is_some_and(|facts| facts.stages);
+        let stages = view.facts.as_ref().is_some_and(|facts| facts.can(NodeRpc::StageUnstageVolume));
         let written = choices.word("record", &["none", "without-pod", "with-pod"]);
         let recorded = written == "with-pod";
         if written != "none" {

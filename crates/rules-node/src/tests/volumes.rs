@@ -3,13 +3,13 @@ use alloc::vec::Vec;
 
 use api::Kind;
 use control::{Action as _, Decision, Effect};
-use csi::Call;
+use csi::{Call, NodeRpc};
 use serde_json::json;
 
 use prove_lab::Fault;
 
 use super::world::{HANDLE, World, unique};
-use crate::{Action, Record, record_path};
+use crate::{Action, DriverFacts, Paths, Record};
 
 fn calls(done: &[String]) -> Vec<&str> {
     let csi = ["Stage", "Publish", "Unpublish", "Unstage"];
@@ -263,7 +263,7 @@ fn a_mounted_volume_is_reported_again_if_the_report_is_lost() {
 #[test]
 fn an_unreadable_record_means_in_use() {
     let mut world = running();
-    let path = record_path("/r", super::world::DRIVER, HANDLE);
+    let path = Paths::of("/r", super::world::DRIVER, HANDLE).record;
     world.machine.files.insert(path, b"{\"torn".to_vec());
     world.crash("life-2");
     world.update_local(|local| {
@@ -332,7 +332,9 @@ fn a_one_pod_volume_waits_for_the_first_pod_to_go() {
 #[test]
 fn a_driver_that_does_not_stage_is_only_asked_to_publish() {
     let mut world = World::new();
-    world.update_local(|local| local.drivers.values_mut().for_each(|driver| driver.stages = false));
+    world.update_local(|local| {
+        local.drivers.values_mut().for_each(|driver| *driver = DriverFacts::new([NodeRpc::ExpandVolume]));
+    });
     world.pod("a");
     let key = World::volume_key();
     while world.log.last().copied() != Some("MakeDir") {

@@ -7,6 +7,7 @@ use core::ops::{Deref, DerefMut};
 
 use api::{Kind, Object, ObjectKey, Value, names};
 use control::{Action as _, Cache, Decision, Effect, Engine, Outcome, Rules};
+use csi::NodeRpc;
 use prove_lab::{Fault, Lab};
 use rules_translate::{Migration, Phase, Plugin};
 use serde_json::json;
@@ -101,7 +102,7 @@ impl World {
     pub fn bare(served: (&'static str, &'static str)) -> World {
         let lab = Lab::new("ns", Local::new("n", "life-1", ROOT));
         let mut world = World { lab, machine: Machine::default(), served, held: Vec::new() };
-        let facts = DriverFacts { stages: true, expands: true, ..DriverFacts::default() };
+        let facts = DriverFacts::new([NodeRpc::StageUnstageVolume, NodeRpc::ExpandVolume]);
         world.update_local(|local| {
             local.drivers.insert(served.0.into(), facts);
         });

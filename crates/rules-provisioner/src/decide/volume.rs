@@ -5,6 +5,7 @@ use alloc::vec;
 
 use api::{PersistentVolume, ReclaimPolicy, SecretReference, VolumePhase, names};
 use control::{Decision, Timestamp, Why};
+use csi::{ControllerRpc, PluginService};
 
 use super::step::read_secret;
 use crate::{Action, Fresh, Local, Memory, Obstacle, Reason, Stage, pv};
@@ -55,7 +56,7 @@ pub(crate) fn volume(
     if memory.stage == Stage::Deleted {
         return forget(volume, local);
     }
-    if !local.abilities.controller || !local.abilities.volumes {
+    if !local.can(PluginService::ControllerService) || !local.can(ControllerRpc::CreateDeleteVolume) {
         let text = format!("driver {} cannot delete volumes", local.driver);
         return Decision::Rest(Why::waiting(Reason::DriverCannot, text));
     }
@@ -133,7 +134,7 @@ fn destroy(
             },
             Why::waiting(Reason::DeletingVolume, format!("waiting for driver {} to delete the volume", local.driver)),
         ),
-        Fresh::MaybeAttached if local.abilities.publish_unpublish => Decision::Do(
+        Fresh::MaybeAttached if local.can(ControllerRpc::PublishUnpublishVolume) => Decision::Do(
             Action::LookForAttachments { name: volume.metadata.name.clone(), uid: volume.metadata.uid.clone() },
             Why::waiting(Reason::LookingAgain, "making sure that the volume is attached nowhere"),
         ),
@@ -156,7 +157,7 @@ fn destroy(
 }
 
 fn is_nowhere(local: &Local, fresh: &Fresh) -> bool {
-    *fresh == Fresh::Condemned || !local.abilities.publish_unpublish
+    *fresh == Fresh::Condemned || !local.can(ControllerRpc::PublishUnpublishVolume)
 }
 
 /// P84: the data is gone; now the object, and last our finalizer, with that of the attacher beside us, or of the driver

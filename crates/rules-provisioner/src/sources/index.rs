@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use api::{ClaimPhase, Lease, Object, ObjectKey, PersistentVolumeClaim, VolumeSnapshot, names};
 use control::{Cache, Route, Sides, Woken, routes};
+use csi::ControllerRpc;
 
 use super::{SourceKey, SourceView, Sources};
 use crate::intent::{self, journal};
@@ -57,7 +58,9 @@ pub(super) fn view(key: &SourceKey, cache: &Cache, local: &Local) -> SourceView 
     match key {
         SourceKey::Snapshot(key) => {
             let Some(snapshot) = cache.snapshot(key) else { return SourceView::Gone };
-            if !snapshot.metadata.has_finalizer(names::SNAPSHOT_SOURCE_PROTECTION) || !local.abilities.snapshots {
+            if !snapshot.metadata.has_finalizer(names::SNAPSHOT_SOURCE_PROTECTION)
+                || !local.can(ControllerRpc::CreateDeleteSnapshot)
+            {
                 return SourceView::Free;
             }
             SourceView::Held {
@@ -68,7 +71,7 @@ pub(super) fn view(key: &SourceKey, cache: &Cache, local: &Local) -> SourceView 
         }
         SourceKey::Claim(key) => {
             let Some(claim) = cache.claim(key) else { return SourceView::Gone };
-            if !claim.metadata.has_finalizer(names::CLONE_PROTECTION) || !local.abilities.clones {
+            if !claim.metadata.has_finalizer(names::CLONE_PROTECTION) || !local.can(ControllerRpc::CloneVolume) {
                 return SourceView::Free;
             }
             if !claim.metadata.is_deleting() {

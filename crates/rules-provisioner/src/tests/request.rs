@@ -7,10 +7,11 @@ use api::{Kind, Object, PersistentVolumeClaim, StorageClass};
 use control::{Cache, Reason as _, Secrets};
 use csi::v1::CreateVolumeRequest;
 use csi::v1::volume_capability::{AccessType, access_mode::Mode};
+use csi::{ControllerRpc, DriverCapability, PluginService};
 use serde_json::{Value, json};
 
 use crate::terms::terms;
-use crate::{Abilities, Local, Obstacle, Settings, Terms, Unfit};
+use crate::{Local, Obstacle, Settings, Terms, Unfit};
 
 pub(super) fn claim(spec: Value) -> PersistentVolumeClaim {
     let mut body = json!({
@@ -30,7 +31,7 @@ pub(super) fn class(parameters: &[(&str, &str)]) -> StorageClass {
     serde_json::from_value(body).unwrap()
 }
 
-/// The terms under some settings and abilities, in a cluster with these objects.
+/// The terms under some settings and capabilities, in a cluster with these objects.
 pub(super) fn under(
     claim: &PersistentVolumeClaim,
     class: &StorageClass,
@@ -89,7 +90,7 @@ fn the_request_says_what_the_claim_and_class_say() {
     assert_eq!(request.parameters, BTreeMap::from([("type".to_string(), "ssd".to_string())]));
     assert!(request.secrets.is_empty() && request.volume_content_source.is_none());
     assert!(request.accessibility_requirements.is_none());
-    local.abilities.single_node_multi_writer = true;
+    local.capabilities.extend([ControllerRpc::SingleNodeMultiWriter]);
     let apart = [
         Mode::SingleNodeMultiWriter,
         Mode::MultiNodeReaderOnly,
@@ -154,17 +155,17 @@ fn what_cannot_be_served_is_said() {
 // Sidecars 2.4 step 6: what the driver cannot do is not asked of it.
 #[test]
 fn a_driver_is_asked_only_for_what_it_can_do() {
-    let cannot = |change: fn(&mut Abilities), spec: Value| {
+    let cannot = |lost: &[DriverCapability], spec: Value| {
         let mut local = local(|_| {});
-        change(&mut local.abilities);
+        local.capabilities = local.capabilities.difference(lost.iter().copied().collect());
         under(&claim(spec), &class(&[]), &local, &[])
     };
     let source = |kind: &str, group: Value| json!({ "dataSource": { "kind": kind, "name": "s", "apiGroup": group } });
-    assert_eq!(cannot(|a| a.controller = false, json!({})), Err("DriverCannot"));
-    assert_eq!(cannot(|a| a.volumes = false, json!({})), Err("DriverCannot"));
-    assert_eq!(cannot(|_| {}, source("VolumeSnapshot", "snapshot.storage.k8s.io".into())), Err("DriverCannot"));
-    assert_eq!(cannot(|_| {}, source("PersistentVolumeClaim", Value::Null)), Err("DriverCannot"));
-    assert_eq!(cannot(|_| {}, json!({ "volumeAttributesClassName": "gold" })), Err("DriverCannot"));
+    assert_eq!(cannot(&[PluginService::ControllerService.into()], json!({})), Err("DriverCannot"));
+    assert_eq!(cannot(&[ControllerRpc::CreateDeleteVolume.into()], json!({})), Err("DriverCannot"));
+    assert_eq!(cannot(&[], source("VolumeSnapshot", "snapshot.storage.k8s.io".into())), Err("DriverCannot"));
+    assert_eq!(cannot(&[], source("PersistentVolumeClaim", Value::Null)), Err("DriverCannot"));
+    assert_eq!(cannot(&[], json!({ "volumeAttributesClassName": "gold" })), Err("DriverCannot"));
 }
 
 // P77.
@@ -185,7 +186,7 @@ fn the_driver_is_told_for_whom_it_works_if_asked_to() {
 #[test]
 fn attributes_come_from_the_attributes_class_of_this_driver() {
     let mut able = local(|_| {});
-    able.abilities.modifies = true;
+    able.capabilities.extend([ControllerRpc::ModifyVolume]);
     let gold = claim(json!({ "volumeAttributesClassName": "gold" }));
     let named = |driver: &str| {
         let body = json!({ "metadata": { "name": "gold" }, "driverName": driver, "parameters": { "iops": "9" } });

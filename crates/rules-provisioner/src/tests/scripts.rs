@@ -5,9 +5,10 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use api::names;
+use csi::ControllerRpc;
 use prove_lab::{Lab, Scene, play_scripts};
 
-use crate::{Abilities, Intent, Local, Provisioner, Settings};
+use crate::{Intent, Local, Provisioner, Settings};
 
 fn scene() -> Scene<Provisioner> {
     let settings = Settings { intent: Intent::InJournal, namespace: "n".into(), ..Settings::default() };
@@ -30,7 +31,7 @@ fn command(scene: &mut Scene<Provisioner>, words: &[&str]) -> Option<String> {
             local.settings = Arc::new(settings);
         }),
         ["driver", "clones"] => {
-            scene.lab.update_local(|local| local.abilities = Abilities { clones: true, ..Abilities::plain() });
+            scene.lab.update_local(|local| local.capabilities.extend([ControllerRpc::CloneVolume]));
         }
         _ => return None,
     }

@@ -7,14 +7,15 @@ use alloc::vec::Vec;
 
 use api::{Kind, Object, ObjectKey, OwnerReference, Value, names};
 use control::{Action, Cache, Decision, Reason, Rules, Timestamp};
+use csi::{ControllerRpc, PluginService};
 use prove_lab::{Choices, check_table, print_effect};
 use serde_json::json;
 
 use super::world::local;
 use crate::capacity::Said;
 use crate::{
-    Abilities, Capacity, CapacityKey, CapacityMemory, CapacitySettings, ContentSource, Intent, Local, OwnNode,
-    Segments, Settings, SourceKey, SourceKind, Sources,
+    Capacity, CapacityKey, CapacityMemory, CapacitySettings, ContentSource, Intent, Local, OwnNode, Segments, Settings,
+    SourceKey, SourceKind, Sources,
 };
 
 fn set(cache: &mut Cache, kind: Kind, body: Value) {
@@ -52,11 +53,12 @@ fn everything_a_source_can_be() {
             false => (Kind::PersistentVolumeClaim, names::CLONE_PROTECTION),
         };
         let able = choices.flag("able");
-        let abilities = Abilities { snapshots: able == snapshot, clones: able != snapshot, ..Abilities::plain() };
+        let copies = if able == snapshot { ControllerRpc::CreateDeleteSnapshot } else { ControllerRpc::CloneVolume };
+        let capabilities = Local::PLAIN.with(copies.into());
         let intents = [("claim", Intent::OnClaim), ("journal", Intent::InJournal), ("memory", Intent::InMemory)];
         let intent = choices.one_of("intent", &intents);
         let settings = Settings { intent, ..Settings::clone(&local().settings) };
-        let local = Local { abilities, settings: settings.into(), ..local() };
+        let local = Local { capabilities, settings: settings.into(), ..local() };
         if choices.flag("there") {
             let finalizers = choices.one_of("finalizers", &[("none", json!([])), ("ours", json!(["a/b", held_by]))]);
             let mut metadata = json!({ "namespace": "n", "name": "src", "uid": "s", "finalizers": finalizers });
@@ -124,7 +126,9 @@ fn publisher(choices: &mut Choices) -> Local {
         }
     };
     settings.topology = true;
-    Local { abilities: Abilities { topology, ..Abilities::plain() }, settings: settings.into(), ..local() }
+    let mut capabilities = Local::PLAIN;
+    capabilities.extend(topology.then_some(PluginService::VolumeAccessibilityConstraints));
+    Local { capabilities, settings: settings.into(), ..local() }
 }
 
 /// One class and one node in zone `a`, as far as they are there.
@@ -214,7 +218,7 @@ fn everything_to_say_about_a_place() {
         let poll_millis = choices.one_of("poll", &[("1m", 60_000), ("1ms", 1)]);
         let capacity = CapacitySettings { namespace: "n".into(), immediate: false, poll_millis, owner: owned };
         let settings = Settings { capacity: Some(capacity), ..Settings::clone(&local().settings) };
-        let local = Local { abilities: Abilities::plain(), settings: settings.into(), ..local() };
+        let local = Local { capabilities: Local::PLAIN, settings: settings.into(), ..local() };
         let mut cache = Cache::default();
         set(&mut cache, Kind::StorageClass, json!({ "metadata": { "name": "fast", "uid": "k" }, "provisioner": "d" }));
         let memory = memory(choices);

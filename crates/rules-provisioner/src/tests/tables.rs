@@ -7,14 +7,15 @@ use alloc::vec;
 
 use api::{PersistentVolumeClaim, SecretReference, names};
 use control::{Mode, Rules, Secrets, Timestamp};
+use csi::{Capabilities, ControllerRpc};
 use prove_lab::{Choices, check_table, verdict};
 use serde_json::json;
 
 use super::world::local;
 use crate::{
-    Abilities, ClaimView, ClassTerms, ContentSource, Fresh, Goal, Intent, IntentLocation, JournalView, Local, Made,
-    Memory, NameSlot, Obstacle, Provision, Provisioner, SecretRefs, Settings, SourceKind, SourceProtection, Stage,
-    Terms, View, VolumeRequest, VolumeView,
+    ClaimView, ClassTerms, ContentSource, Fresh, Goal, Intent, IntentLocation, JournalView, Local, Made, Memory,
+    NameSlot, Obstacle, Provision, Provisioner, SecretRefs, Settings, SourceKind, SourceProtection, Stage, Terms, View,
+    VolumeRequest, VolumeView,
 };
 
 const NOW: Timestamp = Timestamp(1_000_000);
@@ -271,7 +272,8 @@ fn every_shape_of_a_volume() {
         volume["status"]["phase"] = choices.word("phase", &["Available", "Bound", "Released", "Failed"]).into();
         let mut memory = Memory { uid: "u".into(), ..Memory::default() };
         memory.stage = choices.one_of("driver", &[("has-it", Stage::Nothing), ("deleted-it", Stage::Deleted)]);
-        let abilities = Abilities { volumes: choices.flag("able"), ..Abilities::plain() };
+        let makes = Capabilities::from_iter([ControllerRpc::CreateDeleteVolume]);
+        let capabilities = if choices.flag("able") { Local::PLAIN } else { Local::PLAIN.difference(makes) };
         let attachments = if choices.flag("attached") { vec!["va".into()] } else { vec![] };
         let reference = SecretReference { namespace: "n".into(), name: "s".into() };
         let secret = choices.one_of(
@@ -285,7 +287,7 @@ fn every_shape_of_a_volume() {
         memory.secrets = choices.flag("read").then(Secrets::default);
         memory.fresh = fresh(choices);
         let volume = Arc::new(serde_json::from_value(volume).unwrap());
-        let local = Local { abilities, ..local() };
+        let local = Local { capabilities, ..local() };
         decide(&View::Volume(VolumeView::Ours { volume, local, attachments, secret }), &memory)
     });
 }

@@ -5,13 +5,13 @@ use alloc::vec::Vec;
 
 use api::{Kind, Object, StorageClass, names};
 use control::{Cache, Reason as _};
-use csi::Code;
+use csi::{Code, PluginService};
 use serde_json::{Value, json};
 
 use super::driver::Mood;
 use super::world::{CLAIM, VOLUME, World};
 use crate::topology::{requirement, spread};
-use crate::{Abilities, Intent, Local, Settings, Unfit};
+use crate::{Intent, Local, Settings, Unfit};
 
 const ZONE: &str = "topology.d/zone";
 const RACK: &str = "topology.d/rack";
@@ -19,8 +19,8 @@ const RACK: &str = "topology.d/rack";
 fn local(change: impl FnOnce(&mut Settings)) -> Local {
     let mut settings = Settings::default();
     change(&mut settings);
-    let abilities = Abilities { topology: true, ..Abilities::plain() };
-    Local { abilities, settings: settings.into(), ..Local::new("d") }
+    let capabilities = Local::PLAIN.with(PluginService::VolumeAccessibilityConstraints.into());
+    Local { capabilities, settings: settings.into(), ..Local::new("d") }
 }
 
 /// Nodes by name and labels, each with these topology keys of driver `d`.
@@ -137,7 +137,7 @@ fn no_place_is_asked_for_where_none_matters() {
     assert_eq!(ask("x", None, json!([allow(&[])]), &cache, &local(|_| {})), Ok(None));
     let gate_off = local(|settings| settings.topology = false);
     assert_eq!(ask("x", Some("n0"), json!([]), &cache, &gate_off), Ok(None));
-    let unable = Local { abilities: Abilities::plain(), ..local(|_| {}) };
+    let unable = Local { capabilities: Local::PLAIN, ..local(|_| {}) };
     assert_eq!(ask("x", Some("n0"), json!([]), &cache, &unable), Ok(None));
 }
 

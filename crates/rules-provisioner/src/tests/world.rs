@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use api::{Kind, ObjectKey, ObjectRef, Value, names};
 use control::{Action, Decision, Effect, Next, Outcome, Rules};
-use csi::{Call, v1};
+use csi::{Call, ControllerRpc, PluginService, v1};
 use prove_lab::{Fault, Lab, assert_permitted};
 use serde_json::json;
 
@@ -203,15 +203,15 @@ impl World {
 
     /// With a driver that can do everything.
     pub(super) fn able(mut self) -> World {
-        let all = crate::Abilities {
-            topology: true,
-            snapshots: true,
-            clones: true,
-            modifies: true,
-            single_node_multi_writer: true,
-            ..crate::Abilities::plain()
-        };
-        self.update_local(|local| local.abilities = all);
+        self.update_local(|local| {
+            local.capabilities.extend([PluginService::VolumeAccessibilityConstraints]);
+            local.capabilities.extend([
+                ControllerRpc::CreateDeleteSnapshot,
+                ControllerRpc::CloneVolume,
+                ControllerRpc::ModifyVolume,
+                ControllerRpc::SingleNodeMultiWriter,
+            ]);
+        });
         self
     }
 

@@ -7,13 +7,14 @@ use alloc::vec::Vec;
 
 use api::{Kind, Object, Value, names};
 use control::{Cache, Change, Decision, Rules, Timestamp};
+use csi::Capabilities;
 use prove_lab::object;
 use serde_json::json;
 
 use super::world::{OTHER, SOCKET, World};
 use crate::{
-    Action, CsiNodeSide, Key, Local, MachineFacts, NodeAbilities, NodeInfo, NodeObject, PluginAtSocket, Reason,
-    Registrar, RegistrationProgress, SocketView, View,
+    Action, CsiNodeSide, Key, Local, MachineFacts, NodeInfo, NodeObject, PluginAtSocket, Reason, Registrar,
+    RegistrationProgress, SocketView, View,
 };
 
 fn plugin(name: &str, version: &str) -> PluginAtSocket {
@@ -31,7 +32,7 @@ fn place() -> NodeInfo {
 }
 
 fn able(name: &str, version: &str) -> RegistrationProgress {
-    RegistrationProgress::Able(plugin(name, version), place(), NodeAbilities::default())
+    RegistrationProgress::Able(plugin(name, version), place(), Capabilities::NONE)
 }
 
 /// A node with a socket of driver `d`, and another one.

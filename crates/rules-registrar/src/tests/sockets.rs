@@ -45,7 +45,8 @@ fn a_driver_is_registered_in_order() {
     assert_eq!(node["metadata"]["labels"]["example/zone"], "a");
     assert_eq!(world.told(SOCKET), [(true, String::new())]);
     let drivers = world.local().drivers();
-    assert_eq!((drivers[NAME].socket.as_str(), drivers[NAME].abilities.stages), (ENDPOINT, true));
+    let stages = csi::Capabilities::from_iter([csi::NodeRpc::StageUnstageVolume]);
+    assert_eq!((drivers[NAME].socket.as_str(), drivers[NAME].capabilities), (ENDPOINT, stages));
     world.forget();
     assert_eq!(world.settle(), Vec::<String>::new());
     assert!(world.why(&World::socket_key(SOCKET)).settled);
@@ -64,28 +65,6 @@ fn kl_15_another_life_knows_no_driver_before_it_has_found_its_socket() {
     world.update_local(|local| local.seen(SOCKET));
     assert_eq!(asked(&world.settle()), 1);
     assert!(world.local().drivers().contains_key(NAME));
-}
-
-// KL-73, KL-81, KL-104: every capability of a node is told apart, and one that nobody knows changes nothing.
-#[test]
-fn what_a_driver_can_do_on_a_node_is_learnt() {
-    use csi::v1::node_service_capability::{Rpc, Type, rpc};
-    let can = |number: i32| {
-        let capability = csi::v1::NodeServiceCapability { r#type: Some(Type::Rpc(Rpc { r#type: number })) };
-        crate::NodeAbilities::of(&csi::v1::NodeGetCapabilitiesResponse { capabilities: alloc::vec![capability] })
-    };
-    let none = crate::NodeAbilities::default();
-    for (number, wanted) in [
-        (rpc::Type::StageUnstageVolume as i32, crate::NodeAbilities { stages: true, ..none }),
-        (rpc::Type::ExpandVolume as i32, crate::NodeAbilities { expands: true, ..none }),
-        (rpc::Type::GetVolumeStats as i32, crate::NodeAbilities { tells_stats: true, ..none }),
-        (rpc::Type::GetVolumeHealth as i32, crate::NodeAbilities { tells_health: true, ..none }),
-        (rpc::Type::SingleNodeMultiWriter as i32, crate::NodeAbilities { single_node_multi_writer: true, ..none }),
-        (rpc::Type::VolumeMountGroup as i32, crate::NodeAbilities { mount_group: true, ..none }),
-        (999, none),
-    ] {
-        assert_eq!(can(number), wanted);
-    }
 }
 
 // Reliability 66.

@@ -7,12 +7,13 @@ use alloc::vec;
 
 use api::{CSINode, Node, Value, names};
 use control::{Rules, Timestamp};
+use csi::Capabilities;
 use prove_lab::{Choices, check_table, verdict};
 use serde_json::json;
 
 use crate::{
-    CsiNodeSide, NameRival, NodeAbilities, NodeInfo, NodeObject, PluginAtSocket, Registrar, RegistrationProgress,
-    SelfView, Socket, SocketView, View,
+    CsiNodeSide, NameRival, NodeInfo, NodeObject, PluginAtSocket, Registrar, RegistrationProgress, SelfView, Socket,
+    SocketView, View,
 };
 
 fn csi_node(drivers: Value) -> Arc<CSINode> {
@@ -106,8 +107,8 @@ fn progress(choices: &mut Choices) -> RegistrationProgress {
         "Found" => RegistrationProgress::Found,
         "Introduced" => RegistrationProgress::Introduced(plugin(choices)),
         "Placed" => RegistrationProgress::Placed(plugin(choices), place(choices)),
-        "Able" => RegistrationProgress::Able(plugin(choices), place(choices), NodeAbilities::default()),
-        _told => RegistrationProgress::Told(plugin(choices), place(choices), NodeAbilities::default()),
+        "Able" => RegistrationProgress::Able(plugin(choices), place(choices), Capabilities::NONE),
+        _told => RegistrationProgress::Told(plugin(choices), place(choices), Capabilities::NONE),
     }
 }
 

@@ -2,7 +2,7 @@ use alloc::format;
 
 use api::{Kind, names};
 use control::{Decision, Outcome, Reply};
-use csi::{Call, Code, Response, v1};
+use csi::{Call, Code, ControllerRpc, Response, v1};
 use serde_json::json;
 
 use super::world::*;
@@ -415,7 +415,7 @@ fn what_the_driver_is_told() {
     let mut world = World::with_secret(Expansion::Controller);
     let data = json!({ "password": "Y2FuYXJ5" });
     world.create(Kind::Secret, json!({ "metadata": { "name": "s" }, "data": data }));
-    world.update_local(|local| local.single_node_multi_writer = true);
+    world.update_local(|local| local.capabilities.extend([ControllerRpc::SingleNodeMultiWriter]));
     world.request("1500M");
     assert_eq!(world.run()[1], "ReadSecret");
     let Call::ControllerExpandVolume(request) = &world.backend.calls[0] else { panic!() };

@@ -228,7 +228,7 @@ fn an_unfilled_cache_decides_nothing() {
 #[test]
 fn what_is_not_looked_at_is_not_awaited() {
     let mut world = World::new(Expansion::Controller);
-    world.update_local(|local| (local.modifies, local.asks_pods) = (false, false));
+    world.update_local(|local| (local.attributes_classes, local.asks_pods) = (false, false));
     world.request("2Gi");
     world.cache = control::Cache::default();
     [Kind::VolumeAttributesClass, Kind::Pod].iter().for_each(|kind| drop(world.cache.replace(*kind, 0, Vec::new())));

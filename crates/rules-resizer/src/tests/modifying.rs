@@ -302,6 +302,6 @@ fn growing_and_modifying_take_turns() {
 #[test]
 fn a_driver_that_cannot_modify_is_not_asked() {
     let mut world = asking();
-    world.update_local(|local| local.modifies = false);
+    world.update_local(|local| local.attributes_classes = false);
     assert!(world.run().is_empty() && world.look().why().settled);
 }

@@ -3,12 +3,13 @@
 
 use alloc::string::String;
 
+use csi::ControllerRpc;
 use prove_lab::{Lab, Scene, play_scripts};
 
-use crate::{Expansion, Local, Resizer};
+use crate::{Local, Resizer};
 
 fn scene() -> Scene<Resizer> {
-    let local = Local { modifies: true, ..Local::new("d", Expansion::Controller) };
+    let local = Local::new("d", [ControllerRpc::ExpandVolume, ControllerRpc::ModifyVolume]);
     let mut lab = Lab::new("n", local);
     lab.make("class s provisioner=d expand=true");
     lab.make("claim c class=s volume=v");

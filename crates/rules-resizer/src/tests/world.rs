@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use api::{Kind, Object, ObjectKey, PersistentVolume, PersistentVolumeClaim, Quantity, names};
 use control::{Action as _, Decision, Effect, Endpoint, Outcome, Refusal, Reply};
-use csi::{Call, Code, Response, v1};
+use csi::{Call, Code, ControllerRpc, DriverCapability, NodeRpc, Response, v1};
 use prove_lab::Lab;
 use serde_json::{Value, json};
 
@@ -69,8 +69,12 @@ impl World {
 
     /// The same with any source of the volume.
     pub fn of_source(expansion: Expansion, source: Value) -> World {
-        let mut local = Local::new(DRIVER, expansion);
-        local.modifies = true;
+        let expands: Option<DriverCapability> = match expansion {
+            Expansion::None => None,
+            Expansion::NodeOnly => Some(NodeRpc::ExpandVolume.into()),
+            Expansion::Controller => Some(ControllerRpc::ExpandVolume.into()),
+        };
+        let local = Local::new(DRIVER, expands.into_iter().chain([ControllerRpc::ModifyVolume.into()]));
         let mut lab = Lab::new("n", local);
         lab.frozen = Object::KINDS.into();
         let mut world = World { lab, backend: Backend { size: GI, filesystem: GI, ..Backend::default() } };
@@ -261,7 +265,7 @@ impl Backend {
         assert!(size >= self.largest_volume, "55: the volume shrank from {} to {size}", self.largest_volume);
         self.largest_volume = size;
         assert!(had <= size, "55: the claim has {had}, the volume {size}");
-        if lab.local().expansion == Expansion::Controller {
+        if lab.local().expansion() == Expansion::Controller {
             assert!(size <= self.size, "55: the volume has {size}, the backend {}", self.size);
         }
         if self.needs_node {

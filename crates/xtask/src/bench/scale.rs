@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use api::{Kind, Object, ObjectKey, Value};
 use control::{Cache, Engine, Next, Rules, Timestamp};
+use csi::ControllerRpc;
 use rules_attachdetach::AttachDetach;
 use rules_attacher::Attacher;
 use rules_binding::Binding;
@@ -75,7 +76,7 @@ pub fn run(settings: &Settings) -> io::Result<String> {
     ];
     let _ = writeln!(text, "{}", table(&["a restart", ""], &rows));
     let mut cache = cache;
-    let attacher = rules_attacher::Local { driver: DRIVER.into(), publish_unpublish: true, ..Default::default() };
+    let attacher = rules_attacher::Local::new(DRIVER, [ControllerRpc::PublishUnpublishVolume]);
     let provisioner = rules_provisioner::Local::new(DRIVER);
     let mut crew = Crew {
         binding: Measured::start(rules_binding::Local::default(), &cache),
@@ -346,7 +347,7 @@ mod tests {
         assert_eq!(Measured::<Binding>::start(Default::default(), &cache).begun, 0);
         let attaching = Measured::<AttachDetach>::start(Default::default(), &cache);
         assert_eq!((attaching.begun, attaching.decisions >= 60), (0, true));
-        let attacher = rules_attacher::Local { driver: DRIVER.into(), publish_unpublish: true, ..Default::default() };
+        let attacher = rules_attacher::Local::new(DRIVER, [ControllerRpc::PublishUnpublishVolume]);
         let attacher = Measured::<Attacher>::start(attacher, &cache);
         assert_eq!((attacher.begun, attacher.decisions >= 60), (0, true));
         let provisioner = Measured::<Provisioner>::start(rules_provisioner::Local::new(DRIVER), &cache);

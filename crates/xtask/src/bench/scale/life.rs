@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use api::{Kind, Value, names};
 use control::{Cache, Change, Engine, Next, Rules, Timestamp};
+use csi::ControllerRpc;
 use rules_attachdetach::AttachDetach;
 use rules_attacher::Attacher;
 use rules_binding::{AttributesProtection, Binding};
 use rules_nodelifecycle::NodeLifecycle;
 use rules_provisioner::{Provisioner, Sources};
-use rules_resizer::{Expansion, Resizer};
+use rules_resizer::Resizer;
 use serde_json::json;
 
 use super::super::figures::table as print;
@@ -166,7 +167,7 @@ fn looked_at(_: &Cache) -> usize {
 
 /// All that hear of volumes but for the scheduler, which is to look at every node. How many decisions that made.
 fn hear_all(change: &Change, cache: &Cache) -> usize {
-    let attacher = rules_attacher::Local { driver: DRIVER.into(), publish_unpublish: true, ..Default::default() };
+    let attacher = rules_attacher::Local::new(DRIVER, [ControllerRpc::PublishUnpublishVolume]);
     let provisioner = rules_provisioner::Local::new(DRIVER);
     hear::<Binding>(rules_binding::Local::default(), change, cache)
         + hear::<AttributesProtection>((), change, cache)
@@ -175,7 +176,7 @@ fn hear_all(change: &Change, cache: &Cache) -> usize {
         + hear::<Attacher>(attacher, change, cache)
         + hear::<Provisioner>(provisioner.clone(), change, cache)
         + hear::<Sources>(provisioner, change, cache)
-        + hear::<Resizer>(rules_resizer::Local::new(DRIVER, Expansion::Controller), change, cache)
+        + hear::<Resizer>(rules_resizer::Local::new(DRIVER, [ControllerRpc::ExpandVolume]), change, cache)
 }
 
 /// Rules that have heard of nothing else: nothing is under way that would keep them from looking.
