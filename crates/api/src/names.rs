@@ -131,11 +131,6 @@ pub fn attachment_name(handle: &str, driver: &str, node: &str) -> String {
     format!("csi-{}", sha256_hex(&[handle, driver, node]))
 }
 
-/// `pv-<sha256(volume + node)>`, the name of attachments in the oldest design. They are read, and none is made.
-pub fn first_attachment_name(volume: &str, node: &str) -> String {
-    format!("pv-{}", sha256_hex(&[volume, node]))
-}
-
 /// The driver and the handle in a name under which nodes report a volume; `None` if it is no CSI volume's. A driver's
 /// name holds no `^`, a handle may.
 pub fn split_unique_volume_name(name: &str) -> Option<(&str, &str)> {
@@ -193,10 +188,6 @@ mod tests {
         assert_eq!(
             attachment_name("vol-1", "hostpath.csi.k8s.io", "node-a"),
             "csi-5a70c5de395ccad5e79daeb27c7c4f2634b675e6e1bb2a397999a016143bc9fb"
-        );
-        assert_eq!(
-            first_attachment_name("pv-1", "node-1"),
-            "pv-f9b3ef4b67c702a8f8ff5fe6db2bdd9d6c01f168857d605cf82846405209d8de"
         );
         assert_eq!(staging_hash("vol-001"), "3e3056fe9f7966ee6fd9db9024187b7c9ad1c73fb6323780abfcfc6a53dac830");
         assert_eq!(

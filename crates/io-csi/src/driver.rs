@@ -79,7 +79,8 @@ impl Driver {
     }
 
     /// The same client with other limits than those of CSI.
-    pub fn with_limits(self, limits: Limits) -> Driver {
+    #[cfg(test)]
+    pub(crate) fn with_limits(self, limits: Limits) -> Driver {
         Driver { limits, ..self }
     }
 

@@ -62,7 +62,6 @@ mod wire;
 
 pub use client::CsiClient;
 pub use driver::{Driver, Profile};
-pub use limits::{Limits, TooLarge};
 pub use locks::{CallLocks, Held};
 pub use observe::{Latencies, Latency, Observation, Observe};
 pub use outcome::outcome;

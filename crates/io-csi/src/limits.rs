@@ -29,9 +29,6 @@ pub struct TooLarge {
 impl Limits {
     /// The limits of the CSI specification.
     pub const SPEC: Limits = Limits { text: 128, node_id: 256, map: 4 << 10 };
-    /// Limits for drivers in use that exceed those of CSI: ids that are whole resource paths of a cloud, contexts with
-    /// several tokens.
-    pub const WIDE: Limits = Limits { text: 1 << 10, node_id: 1 << 10, map: 64 << 10 };
 
     /// Finds the first field of a request or response that is too large, at any depth.
     pub fn check(self, message: &dyn Fields) -> Result<(), TooLarge> {

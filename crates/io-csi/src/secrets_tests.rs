@@ -2,8 +2,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::*;
+use crate::limits::Limits;
 use crate::limits::tests::{chunk, messages};
-use crate::{Answers, CsiClient, Driver, Limits, Observation, Observe, outcome, wire};
+use crate::{Answers, CsiClient, Driver, Observation, Observe, outcome, wire};
 use csi::{Code, Method, Response, Status, v1};
 
 #[test]

@@ -74,10 +74,7 @@ pub use health::{AskHealth, VolumeAilments, unwell_claims};
 pub use local::{DriverFacts, Local};
 pub use memory::{AttachProof, Memory};
 pub use orphans::{OrphanView, OrphansView, POD_DIR_DEPTH, PodDir, is_listed, unknown_pods};
-pub use paths::{
-    Paths, ProcessName, RECORD_FILE, plugin_dir, pods_dir, process_name, record_path, staging_path, target_path,
-    volumes_dir,
-};
+pub use paths::{Paths, ProcessName, RECORD_FILE, plugin_dir, pods_dir, process_name, target_path, volumes_dir};
 pub use reason::Reason;
 pub use record::{BadRecord, Publish, Record};
 pub use spec::VolumeSpec;

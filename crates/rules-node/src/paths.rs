@@ -56,16 +56,6 @@ pub fn plugin_dir(root: &str, plugin: Plugin) -> String {
     format!("{root}/plugins/{plugin}/mounts")
 }
 
-/// Where a volume is staged.
-pub fn staging_path(root: &str, driver: &str, handle: &str) -> String {
-    Paths::of(root, driver, handle).staging
-}
-
-/// Where a volume's record is.
-pub fn record_path(root: &str, driver: &str, handle: &str) -> String {
-    Paths::of(root, driver, handle).record
-}
-
 /// Where a volume is published for a pod. `/` in the volume's name becomes `~` (KL-61).
 pub fn target_path(root: &str, pod_uid: &str, volume: &str) -> String {
     format!("{root}/pods/{pod_uid}/volumes/kubernetes.io~csi/{}/mount", volume.replace('/', "~"))

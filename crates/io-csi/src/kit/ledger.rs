@@ -87,13 +87,6 @@ impl Ledger {
         self.records().values().filter_map(|record| record.volume.clone()).collect()
     }
 
-    /// The ids of volumes whose making was begun and not finished. They are finished by a repeated CreateVolume, and may
-    /// be deleted.
-    pub fn unfinished(&self) -> Vec<String> {
-        let begun = |(id, record): (&String, &Record)| record.volume.is_none().then(|| id.clone());
-        self.records().iter().filter_map(begun).collect()
-    }
-
     /// Records how a volume is now, as when it has grown. One that is not known is not recorded.
     pub fn update(&self, volume: v1::Volume) -> io::Result<bool> {
         let Some(mut record) = self.records().get(&volume.volume_id).cloned() else { return Ok(false) };

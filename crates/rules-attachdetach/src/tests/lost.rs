@@ -1,11 +1,10 @@
 //! Volumes that are gone and attached all the same (AD-33, AD-49), and what is reported without a volume.
 
 use alloc::format;
-use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use api::{Kind, names};
+use api::Kind;
 use control::Rules;
 use serde_json::json;
 
@@ -73,7 +72,7 @@ fn an_attachment_that_was_never_reported_is_deleted_as_well() {
 #[test]
 fn an_attachment_with_a_name_of_its_own_is_left() {
     let mut world = World::new(&["ReadWriteOnce"]);
-    for name in [String::from("mine"), names::first_attachment_name("v", "a")] {
+    for name in ["mine", OLDEST_NAME] {
         let source = json!({ "persistentVolumeName": "v" });
         let spec = json!({ "attacher": DRIVER, "nodeName": "a", "source": source });
         world.create(Kind::VolumeAttachment, json!({ "metadata": { "name": name }, "spec": spec }));

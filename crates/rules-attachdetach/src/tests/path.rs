@@ -183,9 +183,8 @@ fn a_volume_for_one_pod_is_for_one_node() {
 #[test]
 fn attachments_of_both_names_are_known() {
     let mut world = World::new(&["ReadWriteOnce"]);
-    let old = api::names::first_attachment_name("v", "a");
     let spec = json!({ "attacher": DRIVER, "nodeName": "a", "source": { "persistentVolumeName": "v" } });
-    world.create(Kind::VolumeAttachment, json!({ "metadata": { "name": old }, "spec": spec }));
+    world.create(Kind::VolumeAttachment, json!({ "metadata": { "name": OLDEST_NAME }, "spec": spec }));
     world.pod("p", "a");
     assert_eq!(world.run(&on("a")), ["CreateAttachment"]);
     world.attach("a");
@@ -195,7 +194,7 @@ fn attachments_of_both_names_are_known() {
     world.sync();
     assert_eq!(world.run(&on("b")).len(), 0, "both hold the volume");
     assert_eq!(world.run(&on("a")), ["TakeReportBack", "DeleteAttachment", "DeleteAttachment"]);
-    assert!(world.json(Kind::VolumeAttachment, &old).is_null());
+    assert!(world.json(Kind::VolumeAttachment, OLDEST_NAME).is_null());
     world.release("a");
     assert_eq!(world.run(&on("b")), ["CreateAttachment"]);
 }

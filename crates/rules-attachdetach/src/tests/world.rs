@@ -13,6 +13,8 @@ use crate::{Action, AttachDetach, Key};
 
 pub const DRIVER: &str = "local.csi.longshore";
 pub const HANDLE: &str = "h-1";
+/// Attachments were called like this in the oldest design: `pv-<sha256(volume + node)>`, here of `v` and `a`.
+pub const OLDEST_NAME: &str = "pv-198dea392afc21d070f8abfc7c06d11060f1b278e5d62501bd57f1159a72ebac";
 
 pub fn unique_name() -> String {
     names::unique_volume_name(DRIVER, HANDLE)

@@ -77,7 +77,7 @@ fn process_names_are_read_back_and_never_too_long() {
 #[test]
 fn a_record_is_loaded_under_its_volume_or_named_by_its_path() {
     let mut local = Local::new("n", "life", "/r");
-    let path = crate::record_path("/r", "d.example", "h1");
+    let path = crate::Paths::of("/r", "d.example", "h1").record;
     assert!(path.starts_with(&crate::volumes_dir("/r")) && path.ends_with(crate::RECORD_FILE));
     assert_eq!(local.load_record(&path, Ok(record().print())), Ok(()));
     assert_eq!(local.records.get(&record().unique_name()), Some(&record()));
