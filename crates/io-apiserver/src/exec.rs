@@ -35,12 +35,27 @@ pub struct ExecSession {
     pub stderr: mpsc::Receiver<Bytes>,
     /// How many columns and rows the terminal has.
     pub size: mpsc::Sender<(u16, u16)>,
-    /// Its exit status, or a sentence why it could not be started.
-    pub ended: oneshot::Receiver<Result<i32, String>>,
+    /// Its exit status.
+    pub ended: oneshot::Receiver<Result<i32, ExecError>>,
 }
 
-/// A command that is being started; a sentence if it cannot be.
-pub type OpeningExec = Pin<Box<dyn Future<Output = Result<ExecSession, String>> + Send>>;
+/// Why a command has no exit status; one sentence for the client.
+#[derive(Debug, thiserror::Error)]
+pub enum ExecError {
+    /// There is nothing to run it in.
+    #[error("container {container} of pod {pod} is not running, so no command can be run in it")]
+    #[allow(missing_docs, reason = "the sentence says what they are")]
+    NotRunning { container: String, pod: String },
+    /// It could not be started, or it was ended.
+    #[error(transparent)]
+    Failed(Box<dyn std::error::Error + Send + Sync>),
+    /// Whoever ran it is gone.
+    #[error("nobody heard how the command ended")]
+    Unheard,
+}
+
+/// A command that is being started.
+pub type OpeningExec = Pin<Box<dyn Future<Output = Result<ExecSession, ExecError>> + Send>>;
 
 /// Somebody who can run commands in containers.
 pub trait ExecSource: Send + Sync {

@@ -58,7 +58,7 @@ use tokio::net::TcpListener;
 pub use auth::{Identity, MASTERS};
 pub use directory::FORMAT;
 pub use error::Error;
-pub use exec::{ExecRequest, ExecSession, ExecSource, OpeningExec};
+pub use exec::{ExecError, ExecRequest, ExecSession, ExecSource, OpeningExec};
 pub use limits::CallerLimits;
 pub use logs::{LogError, LogRequest, LogSource, LogStream, OpeningLog};
 

@@ -42,6 +42,13 @@ pub struct ExecCommand {
     pub connect: Option<(SocketAddr, u64)>,
 }
 
+impl ExecCommand {
+    /// One descriptor comes back, a terminal or a connection, in place of three streams.
+    fn hands_over(&self) -> bool {
+        self.terminal || self.connect.is_some()
+    }
+}
+
 /// What the helper says.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Said {
@@ -68,6 +75,20 @@ pub struct Exec {
     pub terminal: Option<OwnedFd>,
 }
 
+/// Why nobody knows with what status a command ended.
+#[derive(Debug, thiserror::Error)]
+pub enum NoExitStatus {
+    /// It could not be started, in the words of who tried.
+    #[error("{0}")]
+    NotStarted(String),
+    /// It was ended before it ended itself.
+    #[error("the command was ended")]
+    Ended,
+    /// What was said of its end could not be read.
+    #[error("nobody heard how the command ended: {0}")]
+    Unheard(#[from] io::Error),
+}
+
 /// Ends a command when it is dropped.
 #[derive(Debug)]
 pub struct HangUp(OwnedFd);
@@ -80,16 +101,28 @@ impl Drop for HangUp {
 }
 
 impl Exec {
-    /// Waits until the command has ended and answers its exit status; a sentence if it could not be started.
-    pub fn wait(mut self) -> Result<i32, String> {
+    /// Waits until the command has ended and answers its exit status.
+    pub fn wait(mut self) -> Result<i32, NoExitStatus> {
         let said = receive(self.control.as_fd());
         drop(self.control);
         let _ = self.helper.wait();
-        match said {
-            Ok((Some(Said::Ended(code)), _)) => Ok(code),
-            Ok((Some(Said::Failed(why)), _)) => Err(why),
-            Ok((Some(Said::Terminal) | None, _)) => Err("the command was ended".to_owned()),
-            Err(error) => Err(format!("nobody heard how the command ended: {error}")),
+        match said? {
+            (Some(Said::Ended(code)), _) => Ok(code),
+            (Some(Said::Failed(why)), _) => Err(NoExitStatus::NotStarted(why)),
+            (Some(Said::Terminal) | None, _) => Err(NoExitStatus::Ended),
+        }
+    }
+
+    /// The terminal or the connection, once the helper has it.
+    fn handed_over(&self, name: &str) -> Result<OwnedFd, HostError> {
+        let unwell = |why: &str| HostError::Unwell { why: why.to_owned() };
+        if !process::ready(&self.control, TERMINAL_PATIENCE).map_err(|error| broken(name, error))? {
+            return Err(unwell("neither a terminal nor a connection came in time"));
+        }
+        match receive(self.control.as_fd()).map_err(|error| broken(name, error))? {
+            (Some(Said::Terminal), Some(sent)) => Ok(sent),
+            (Some(Said::Failed(why)), _) => Err(unwell(&why)),
+            _others => Err(unwell("neither a terminal nor a connection came")),
         }
     }
 
@@ -118,25 +151,27 @@ impl Host {
         if !record::is_alive(&dir).map_err(|error| os("look at process", name, error, false))? {
             return Err(refused("it is not running"));
         }
-        let begun = self.begin(&dir, request).map_err(|error| os("run a command in process", name, error, true))?;
-        begun.map_err(|why| HostError::Unwell { why })
+        let mut exec = self.begin(&dir, request).map_err(|error| broken(name, error))?;
+        if request.hands_over() {
+            exec.terminal = Some(exec.handed_over(name)?);
+        }
+        Ok(exec)
     }
 
-    fn begin(&self, dir: &std::path::Path, request: &ExecCommand) -> io::Result<Result<Exec, String>> {
+    fn begin(&self, dir: &std::path::Path, request: &ExecCommand) -> io::Result<Exec> {
         let (control, far) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         let mut command = self.shim.command();
         command.arg(SHIM_WORD).arg(EXEC_WORD).arg(dir).arg(far.as_raw_fd().to_string()).current_dir("/").env_clear();
         let piped = |wanted: bool| if wanted { Stdio::piped() } else { Stdio::null() };
-        let handed_over = request.terminal || request.connect.is_some();
-        let streams = !handed_over;
+        let streams = !request.hands_over();
         command.stdin(piped(streams && request.stdin)).stdout(piped(streams)).stderr(piped(streams));
         // Only the helper keeps its end over `exec`, whatever else this process starts at the same time.
         sys::before_exec(&mut command, move || Ok(rustix::io::fcntl_setfd(&far, FdFlags::empty())?));
         let mut helper = command.spawn()?;
         drop(command);
         let (stdin, stdout, stderr) = (helper.stdin.take(), helper.stdout.take(), helper.stderr.take());
-        let mut exec = Exec {
+        let exec = Exec {
             control,
             helper,
             stdin: stdin.map(OwnedFd::from),
@@ -146,18 +181,13 @@ impl Host {
         };
         let asked = serde_json::to_vec(request).map_err(io::Error::other)?;
         rustix::net::send(&exec.control, &asked, SendFlags::NOSIGNAL)?;
-        if handed_over {
-            if !process::ready(&exec.control, TERMINAL_PATIENCE)? {
-                return Ok(Err("neither a terminal nor a connection came in time".to_owned()));
-            }
-            match receive(exec.control.as_fd())? {
-                (Some(Said::Terminal), Some(terminal)) => exec.terminal = Some(terminal),
-                (Some(Said::Failed(why)), _) => return Ok(Err(why)),
-                _others => return Ok(Err("neither a terminal nor a connection came".to_owned())),
-            }
-        }
-        Ok(Ok(exec))
+        Ok(exec)
     }
+}
+
+/// What the machine refused when a command was to run in a process.
+fn broken(name: &str, error: io::Error) -> HostError {
+    os("run a command in process", name, error, true)
 }
 
 /// The request, at the helper's end.

@@ -71,7 +71,7 @@ use control::host::{Op, ProcessState, Reply};
 
 pub use copy::thaw_images_beneath;
 pub use error::HostError;
-pub use exec::{Exec, ExecCommand, HangUp};
+pub use exec::{Exec, ExecCommand, HangUp, NoExitStatus};
 pub use facts::{MachineLook, look_at_machine};
 pub use files::{copied_so_far, list_dir, read_file, remove_partials};
 pub use journal::Journal;

@@ -33,7 +33,7 @@ pub use events::Events;
 pub use hands::SharedHands;
 pub use manager::{Addition, Leadership, Looks, Manager};
 pub use metrics::{Acted, CallLabels, Metrics};
-pub use panics::Panics;
+pub use panics::{Panicked, Panics};
 pub use plugins::{InTreePlugin, PluginAnswer};
 pub use secret_poll::SecretPoll;
 pub use shared_cache::{Listener, SharedCache};

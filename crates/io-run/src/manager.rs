@@ -19,7 +19,9 @@ pub use lead::Leadership;
 pub use looks::Looks;
 
 use crate::watch_set::WatchSet;
-use crate::{Clock, Controller, Drivers, Events, Explanation, Metrics, Panics, SecretPoll, SharedCache, SharedHands};
+use crate::{
+    Clock, Controller, Drivers, Events, Explanation, Metrics, Panicked, Panics, SecretPoll, SharedCache, SharedHands,
+};
 
 /// Watch events waiting to be taken in. The watches wait when it is full; one event may be a whole page of a list.
 const EVENTS: usize = 4;
@@ -170,7 +172,7 @@ impl Manager {
     }
 
     /// What a health check answers: `Err` once a task has panicked.
-    pub fn health(&self) -> Result<(), String> {
+    pub fn health(&self) -> Result<(), Panicked> {
         self.panics.health()
     }
 

@@ -10,6 +10,16 @@ const KEPT: usize = 8;
 #[derive(Default)]
 pub struct Panics(Mutex<(usize, Vec<String>)>);
 
+/// Tasks of the process have panicked, so that it should be started again when that suits.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{count} panics since the start: {}", texts.join("; "))]
+pub struct Panicked {
+    /// All that there were, also those that are not told of.
+    pub count: usize,
+    /// What the first of them said.
+    pub texts: Vec<String>,
+}
+
 impl Panics {
     /// Logs a panic and remembers it.
     pub fn tell(&self, text: String) {
@@ -21,13 +31,12 @@ impl Panics {
         }
     }
 
-    /// What a health check answers: `Err` with the panics once there was one, so that whoever watches the process
-    /// starts it again when that suits.
-    pub fn health(&self) -> Result<(), String> {
+    /// What a health check answers.
+    pub fn health(&self) -> Result<(), Panicked> {
         let told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &*told {
             (0, _) => Ok(()),
-            (count, texts) => Err(format!("{count} panics since the start: {}", texts.join("; "))),
+            (count, texts) => Err(Panicked { count: *count, texts: texts.clone() }),
         }
     }
 }

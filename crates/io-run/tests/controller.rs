@@ -260,7 +260,7 @@ async fn an_action_that_panics_is_unknown_and_the_others_go_on() {
     let said = controller.explain(&claim("bad", 3, false));
     assert!(matches!(said[0].verdict, Verdict::Waits(_)) && said[0].why.text.contains("panic"), "{said:?}");
     let told = panics.health().unwrap_err();
-    assert!(told.contains("marking") && told.contains("planted"), "{told}");
+    assert!(told.texts[0].contains("marking") && told.to_string().contains("planted"), "{told}");
     assert!(
         parts
             .metrics

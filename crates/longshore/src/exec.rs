@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use control::host::ProcessState;
-use io_apiserver::{ExecRequest, ExecSession, ExecSource, OpeningExec};
+use io_apiserver::{ExecError, ExecRequest, ExecSession, ExecSource, OpeningExec};
 use io_host::{Exec, Host};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -41,27 +41,29 @@ impl ExecSource for ProcessExec {
         let hosts = self.hosts.clone();
         Box::pin(async move {
             let begun = tokio::task::spawn_blocking(move || begin(&hosts, &request));
-            let exec = begun.await.map_err(|error| error.to_string())??;
-            session(exec).map_err(|error| format!("the command cannot be spoken to: {error}"))
+            let exec = begun.await.map_err(failed)??;
+            session(exec).map_err(|error| failed(format!("the command cannot be spoken to: {error}")))
         })
     }
 }
 
+fn failed(why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> ExecError {
+    ExecError::Failed(why.into())
+}
+
 /// Starts the command in the container's latest run.
-fn begin(hosts: &[Arc<Host>], request: &ExecRequest) -> Result<Exec, String> {
+fn begin(hosts: &[Arc<Host>], request: &ExecRequest) -> Result<Exec, ExecError> {
     let mut ours = Vec::new();
     for host in hosts {
-        let processes = host.processes().map_err(|error| format!("the state of processes cannot be read: {error}"))?;
+        let unread = |error| failed(format!("the state of processes cannot be read: {error}"));
+        let processes = host.processes().map_err(unread)?;
         let runs = processes.into_iter().filter(|(_, state)| matches!(state, ProcessState::Running { .. }));
         let runs = runs.filter_map(|(name, _)| rules_node::ProcessName::parse(&name).map(|parsed| (parsed, name)));
         let of_pod = runs.filter(|(parsed, _)| parsed.uid == request.uid && parsed.container == request.container);
         ours.extend(of_pod.map(|(parsed, name)| (parsed.restart, name, host)));
     }
     let Some((_, name, host)) = ours.into_iter().max_by_key(|(restart, ..)| *restart) else {
-        return Err(format!(
-            "container {} of pod {} is not running, so no command can be run in it",
-            request.container, request.name
-        ));
+        return Err(ExecError::NotRunning { container: request.container.clone(), pod: request.name.clone() });
     };
     let asked = io_host::ExecCommand {
         command: request.command.clone(),
@@ -69,7 +71,7 @@ fn begin(hosts: &[Arc<Host>], request: &ExecRequest) -> Result<Exec, String> {
         terminal: request.tty,
         connect: None,
     };
-    host.exec(&name, &asked).map_err(|error| error.to_string())
+    host.exec(&name, &asked).map_err(failed)
 }
 
 /// Carries streams to and from the command, until the session is dropped.
@@ -105,7 +107,10 @@ fn session(mut exec: Exec) -> io::Result<ExecSession> {
         tokio::select! {
             // Nobody wants it any more: it is ended, and its end is still waited for in its thread.
             () = tell.closed() => drop(hang_up),
-            ended = waiting => drop(tell.send(ended.unwrap_or_else(|error| Err(error.to_string())))),
+            ended = waiting => {
+                let ended = ended.map_err(failed).and_then(|ended| ended.map_err(failed));
+                drop(tell.send(ended));
+            }
         }
     });
     Ok(ExecSession { stdin: has_input.then_some(stdin), stdout, stderr, size, ended })

@@ -77,7 +77,7 @@ fn counted(manager: &Manager, measured: &str) -> String {
 fn health(manager: Option<&Arc<Manager>>) -> Response {
     match manager.map_or(Ok(()), |manager| manager.health()) {
         Ok(()) => (StatusCode::OK, "ok").into_response(),
-        Err(panics) => (StatusCode::INTERNAL_SERVER_ERROR, panics).into_response(),
+        Err(panicked) => (StatusCode::INTERNAL_SERVER_ERROR, panicked.to_string()).into_response(),
     }
 }
 

@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use super::read::{self, End};
 use super::{RequestInfo, read::choose_container};
 use crate::Core;
-use crate::exec::{ExecRequest, ExecSession};
+use crate::exec::{ExecError, ExecRequest, ExecSession};
 use crate::refusal::Refusal;
 use crate::tls::Closing;
 
@@ -66,7 +66,7 @@ pub(crate) async fn exec(
         stdin: options.stdin,
         tty: options.tty,
     };
-    let session = source.exec(request).await.map_err(Refusal::bad_request)?;
+    let session = source.exec(request).await.map_err(|error| Refusal::bad_request(error.to_string()))?;
     let upgrade = upgrade.protocols([PROTOCOL]).max_message_size(LARGEST);
     Ok(upgrade.on_upgrade(move |socket| carry(socket, session, end)).into_response())
 }
@@ -130,7 +130,7 @@ async fn talk(socket: &mut WebSocket, session: &mut ExecSession) -> Option<Value
                 None => err = false,
             },
             got = &mut session.ended, if ended.is_none() => {
-                ended = Some(status(got.unwrap_or_else(|_| Err("nobody heard how the command ended".to_owned()))));
+                ended = Some(status(got.unwrap_or(Err(ExecError::Unheard))));
                 until = tokio::time::Instant::now() + DRAIN;
             }
             () = tokio::time::sleep_until(until), if ended.is_some() => (out, err) = (false, false),
@@ -178,7 +178,7 @@ async fn send(socket: &mut WebSocket, channel: u8, bytes: &[u8]) -> Option<()> {
     socket.send(Message::Binary(message.freeze())).await.ok()
 }
 
-fn status(ended: Result<i32, String>) -> Value {
+fn status(ended: Result<i32, ExecError>) -> Value {
     match ended {
         Ok(0) => json!({ "metadata": {}, "status": "Success" }),
         Ok(code) => json!({
@@ -186,7 +186,7 @@ fn status(ended: Result<i32, String>) -> Value {
             "message": format!("command terminated with exit code {code}"),
             "details": { "causes": [{ "reason": "ExitCode", "message": code.to_string() }] },
         }),
-        Err(why) => failure(&why),
+        Err(error) => failure(&error.to_string()),
     }
 }
 
@@ -207,7 +207,7 @@ mod tests {
             (&three["reason"], &three["details"]["causes"][0]["message"]),
             (&json!("NonZeroExitCode"), &json!("3"))
         );
-        assert_eq!(status(Err("no".into()))["message"], "no");
+        assert_eq!(status(Err(ExecError::Failed("no".into())))["message"], "no");
     }
 
     #[tokio::test]

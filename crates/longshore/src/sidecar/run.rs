@@ -181,8 +181,8 @@ fn health_route(shared: &Arc<Shared>) -> Router {
         let shared = shared.clone();
         async move {
             let settings = &shared.settings;
-            if let Some(Err(panics)) = shared.manager.get().map(|manager| manager.health()) {
-                return http::health(Err((axum::http::StatusCode::INTERNAL_SERVER_ERROR, panics)));
+            if let Some(Err(panicked)) = shared.manager.get().map(|manager| manager.health()) {
+                return http::health(Err((axum::http::StatusCode::INTERNAL_SERVER_ERROR, panicked.to_string())));
             }
             if settings.roles.contains(&Role::Liveness) {
                 let timeout = settings.timeout(Role::Liveness);
