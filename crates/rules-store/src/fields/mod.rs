@@ -1,4 +1,5 @@
 //! Which fields do something here, and what is said of those that do not: one table for each message of the schema.
+//! The tables of a kind are in its file in `kinds`. Those of claims, volumes and pods are here, with what kinds share.
 //!
 //! Every field has a line. `honoured` ones do what Kubernetes says of them, or are only for people to read. `refused`
 //! ones would change what happens and do not: an object that sets one is not taken. `warned` ones pass, and the sender
@@ -7,17 +8,14 @@
 //!
 //! A field added to the schema without a line here fails a test.
 
-mod claim;
+pub(crate) mod claim;
 mod container;
 mod in_tree;
 mod judge;
-mod meta;
-mod node;
-mod other;
-mod pod;
+pub(crate) mod meta;
+pub(crate) mod pod;
 mod pod_volume;
-mod storage;
-mod volume;
+pub(crate) mod volume;
 
 use alloc::format;
 use alloc::string::{String, ToString as _};
@@ -25,6 +23,8 @@ use alloc::vec::Vec;
 
 use api::Kind;
 use wire::{Message, Type};
+
+use crate::kinds::rules;
 
 pub(crate) use judge::{Verdict, judge};
 
@@ -96,7 +96,7 @@ macro_rules! tables {
     ($($id:ident = $message:path {
         $($standing:ident $($name:ident),+ $([$($unless:literal),+])? $(: $sentence:literal)? $(=> $within:ident)?;)*
     })*) => { $(
-        pub(super) static $id: $crate::fields::FieldTable = $crate::fields::FieldTable {
+        pub(crate) static $id: $crate::fields::FieldTable = $crate::fields::FieldTable {
             of: &$message,
             entries: &[$($crate::fields::TableEntry {
                 names: &[$(stringify!($name)),+],
@@ -108,7 +108,7 @@ macro_rules! tables {
         };
     )* };
 }
-use tables;
+pub(crate) use tables;
 
 macro_rules! standing {
     (honoured) => {
@@ -121,7 +121,7 @@ macro_rules! standing {
         $crate::fields::FieldStanding::Refused
     };
 }
-use standing;
+pub(crate) use standing;
 
 macro_rules! within {
     () => {
@@ -131,36 +131,11 @@ macro_rules! within {
         Some(&$table)
     };
 }
-use within;
+pub(crate) use within;
 
 /// The table of a kind.
 pub const fn fields(kind: Kind) -> &'static FieldTable {
-    match kind {
-        Kind::PersistentVolumeClaim => &claim::CLAIM,
-        Kind::PersistentVolume => &volume::VOLUME,
-        Kind::StorageClass => &storage::CLASS,
-        Kind::VolumeAttachment => &storage::ATTACHMENT,
-        Kind::CSIDriver => &storage::DRIVER,
-        Kind::CSINode => &storage::CSI_NODE,
-        Kind::Node => &node::NODE,
-        Kind::Pod => &pod::POD,
-        Kind::VolumeAttributesClass => &storage::ATTRIBUTES_CLASS,
-        Kind::CSIStorageCapacity => &storage::CAPACITY,
-        Kind::VolumeSnapshot => &storage::SNAPSHOT,
-        Kind::VolumeSnapshotContent => &storage::SNAPSHOT_CONTENT,
-        Kind::ReferenceGrant => &other::GRANT,
-        Kind::Lease => &other::LEASE,
-        Kind::Secret => &other::SECRET,
-        Kind::Namespace => &other::NAMESPACE,
-        Kind::Event => &other::EVENT,
-        Kind::ConfigMap => &other::CONFIG_MAP,
-        Kind::ServiceAccount => &other::ACCOUNT,
-        Kind::VolumeSnapshotClass => &storage::SNAPSHOT_CLASS,
-        Kind::ClusterRole => &other::CLUSTER_ROLE,
-        Kind::ClusterRoleBinding => &other::CLUSTER_BINDING,
-        Kind::Role => &other::ROLE,
-        Kind::RoleBinding => &other::BINDING,
-    }
+    rules(kind).fields
 }
 
 /// A field of a kind as people look for it.

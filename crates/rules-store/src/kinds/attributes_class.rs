@@ -1,6 +1,9 @@
 use api::names;
+use wire::messages::VOLUME_ATTRIBUTES_CLASS;
 
 use super::KindRules;
+use crate::fields::meta::META;
+use crate::fields::tables;
 use crate::meta;
 use crate::table::{AGE, NAME, show, text};
 
@@ -13,5 +16,13 @@ pub(super) static RULES: KindRules = KindRules {
         report.immutable(old, new, "parameters");
     },
     columns: &[NAME, text("DriverName", |row| show(&row.object["driverName"])), AGE],
-    ..KindRules::plain(&wire::messages::VOLUME_ATTRIBUTES_CLASS)
+    ..KindRules::plain(&FIELDS)
 };
+
+tables! {
+    FIELDS = VOLUME_ATTRIBUTES_CLASS {
+        honoured metadata => META;
+        honoured driverName: "The driver whose volumes can have this class.";
+        honoured parameters: "What the driver is told when it changes a volume.";
+    }
+}

@@ -5,6 +5,7 @@ use api::{Kind, Object, Quantity, StorageClass, names};
 use serde_json::{Map, Value};
 
 use super::{KindRules, default};
+use crate::fields;
 use crate::meta::{self, carry_part};
 use crate::table::{AGE, NAME, access_modes, class_name, or, phase, show, text, wide};
 use crate::validate::{Report, at, check_access_modes, check_selector};
@@ -37,7 +38,7 @@ pub(super) static RULES: KindRules = KindRules {
     ],
     // Resizers say in an annotation, through a claim's status, whether the node has a part in a resize.
     status_with_annotations: true,
-    ..KindRules::plain(&wire::messages::PERSISTENT_VOLUME_CLAIM)
+    ..KindRules::plain(&fields::claim::CLAIM)
 };
 
 /// A claim that names no class gets the default class, if there is one.

@@ -4,8 +4,11 @@ use alloc::vec::Vec;
 
 use api::names;
 use serde_json::{Value, json};
+use wire::messages::{CSI_DRIVER, CSI_DRIVER_SPEC, DRIVER_TOKEN_REQUEST};
 
 use super::{KindRules, Names, default};
+use crate::fields::meta::META;
+use crate::fields::tables;
 use crate::table::{AGE, NAME, flag, text, texts};
 use crate::validate::{Report, is_subdomain, items};
 use crate::{FieldProblem, meta};
@@ -37,7 +40,7 @@ pub(super) static RULES: KindRules = KindRules {
         AGE,
     ],
     names: Names { allowed: |name| is_subdomain(name) && names::is_driver_name(name), rule: NAME_RULE },
-    ..KindRules::plain(&wire::messages::CSI_DRIVER)
+    ..KindRules::plain(&FIELDS)
 };
 
 /// The driver's own name must fit, and an object's is in lower case besides.
@@ -87,4 +90,29 @@ fn validate(report: &mut Report, object: &Value) {
 fn audiences(tokens: &Value) -> Value {
     let audiences: Vec<&str> = items(tokens).filter_map(|token| token["audience"].as_str()).collect();
     if audiences.is_empty() { "<unset>".into() } else { audiences.join(",").into() }
+}
+
+tables! {
+    FIELDS = CSI_DRIVER {
+        honoured metadata => META;
+        honoured spec => DRIVER_SPEC;
+    }
+    DRIVER_SPEC = CSI_DRIVER_SPEC {
+        honoured attachRequired: "Whether a volume is attached to a node before it is mounted there.";
+        honoured podInfoOnMount: "Whether the driver is told for which pod it mounts.";
+        honoured volumeLifecycleModes: "How the driver's volumes can be asked for: by claims, or by pods themselves.";
+        honoured storageCapacity: "Whether pods go only where CSIStorageCapacity objects say there is room.";
+        honoured fsGroupPolicy: "When the files of a volume are given to a pod's fsGroup.";
+        honoured tokenRequests: "Tokens of a pod's service account that the driver gets with each volume." => TOKEN;
+        honoured requiresRepublish: "Whether a volume is published again each minute while its pod runs.";
+        warned seLinuxMount [false]: "volumes are mounted without SELinux labels";
+        honoured nodeAllocatableUpdatePeriodSeconds: "How often a node asks the driver again how many volumes it \
+            takes; at once after an attachment failed for want of room.";
+        honoured serviceAccountTokenInSecrets: "Whether tokens go with the secrets instead of the volume's context.";
+        honoured preventPodSchedulingIfMissing: "Whether pods go only to nodes that have the driver.";
+    }
+    TOKEN = DRIVER_TOKEN_REQUEST {
+        honoured audience: "Whom the token is for; empty means the API server.";
+        honoured expirationSeconds: "How long it is good.";
+    }
 }

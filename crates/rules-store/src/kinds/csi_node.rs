@@ -3,8 +3,11 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde_json::{Value, json};
+use wire::messages::{CSI_NODE, CSI_NODE_DRIVER, CSI_NODE_SPEC, VOLUME_NODE_RESOURCES};
 
 use super::{KindRules, default};
+use crate::fields::meta::META;
+use crate::fields::tables;
 use crate::table::{AGE, NAME, number};
 use crate::validate::{Report, duplicates, is_qualified, items};
 use crate::{FieldProblem, meta};
@@ -14,7 +17,7 @@ pub(super) static RULES: KindRules = KindRules {
     validate,
     validate_update,
     columns: &[NAME, number("Drivers", |row| row.object["spec"]["drivers"].as_array().map_or(0, Vec::len).into()), AGE],
-    ..KindRules::plain(&wire::messages::CSI_NODE)
+    ..KindRules::plain(&FIELDS)
 };
 
 const LONGEST_NODE_ID: usize = 256;
@@ -68,5 +71,23 @@ fn validate_update(report: &mut Report, old: &Value, new: &Value) {
             let field: String = format!("spec.drivers[{index}]");
             report.invalid(field, "nodeID and topologyKeys cannot change; remove the driver and add it again");
         }
+    }
+}
+
+tables! {
+    FIELDS = CSI_NODE {
+        honoured metadata => META;
+        honoured spec => CSI_NODE_SPECS;
+        honoured status;
+    }
+    CSI_NODE_SPECS = CSI_NODE_SPEC {
+        honoured drivers => CSI_NODE_DRIVERS;
+    }
+    CSI_NODE_DRIVERS = CSI_NODE_DRIVER {
+        honoured name, nodeID, topologyKeys;
+        honoured allocatable => LIMIT;
+    }
+    LIMIT = VOLUME_NODE_RESOURCES {
+        honoured count;
     }
 }

@@ -5,8 +5,11 @@ use alloc::vec::Vec;
 
 use api::{Kind, Precondition, Time};
 use serde_json::Value;
+use wire::messages::{EVENT, EVENT_SERIES, EVENT_SOURCE};
 
 use super::{KindRules, Names};
+use crate::fields::meta::{META, OBJECT};
+use crate::fields::tables;
 use crate::table::{Row, show, since, text, wide};
 use crate::validate::Report;
 use crate::{Request, Store, Stored, Target};
@@ -39,7 +42,7 @@ pub(super) static RULES: KindRules = KindRules {
         wide("Count", count),
         wide("Name", |row| show(&row.object["metadata"]["name"])),
     ],
-    ..KindRules::plain(&wire::messages::EVENT)
+    ..KindRules::plain(&FIELDS)
 };
 
 /// An event lives in the namespace of what it is about.
@@ -99,4 +102,21 @@ fn source(row: &Row<'_>) -> Value {
 
 fn count(row: &Row<'_>) -> Value {
     row.object["series"]["count"].as_i64().or(row.object["count"].as_i64()).unwrap_or(1).to_string().into()
+}
+
+tables! {
+    FIELDS = EVENT {
+        honoured metadata => META;
+        honoured involvedObject, related => OBJECT;
+        honoured reason, message, firstTimestamp, lastTimestamp, count, type, eventTime, action, reportingComponent,
+            reportingInstance;
+        honoured source => EVENT_FROM;
+        honoured series => EVENT_AGAIN;
+    }
+    EVENT_FROM = EVENT_SOURCE {
+        honoured component, host;
+    }
+    EVENT_AGAIN = EVENT_SERIES {
+        honoured count, lastObservedTime;
+    }
 }

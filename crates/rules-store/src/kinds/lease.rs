@@ -1,4 +1,8 @@
+use wire::messages::{LEASE, LEASE_SPEC};
+
 use super::KindRules;
+use crate::fields::meta::META;
+use crate::fields::tables;
 use crate::table::{AGE, NAME, show, text};
 
 pub(super) static RULES: KindRules = KindRules {
@@ -11,5 +15,16 @@ pub(super) static RULES: KindRules = KindRules {
         }
     },
     columns: &[NAME, text("Holder", |row| show(&row.object["spec"]["holderIdentity"])), AGE],
-    ..KindRules::plain(&wire::messages::LEASE)
+    ..KindRules::plain(&FIELDS)
 };
+
+tables! {
+    FIELDS = LEASE {
+        honoured metadata => META;
+        honoured spec => LEASE_TERMS;
+    }
+    LEASE_TERMS = LEASE_SPEC {
+        honoured holderIdentity, leaseDurationSeconds, acquireTime, renewTime, leaseTransitions;
+        warned strategy, preferredHolder: "nobody chooses among candidates here: whoever takes the lease first has it";
+    }
+}

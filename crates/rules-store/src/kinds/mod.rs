@@ -30,22 +30,6 @@ pub use event::expired_events;
 pub use root_certificate::{root_certificates, root_certificates_after};
 pub use service_account::{missing_accounts, missing_accounts_after};
 
-/// The messages of the kinds that no rule reads.
-pub(crate) mod messages {
-    pub(crate) use super::namespace::{NAMESPACE, NAMESPACE_SPEC};
-    pub(crate) use super::reference_grant::{
-        REFERENCE_GRANT, REFERENCE_GRANT_FROM, REFERENCE_GRANT_SPEC, REFERENCE_GRANT_TO,
-    };
-    pub(crate) use super::role::{CLUSTER_ROLE, POLICY_RULE, ROLE};
-    pub(crate) use super::role_binding::{CLUSTER_ROLE_BINDING, ROLE_BINDING, ROLE_REF, SUBJECT};
-    pub(crate) use super::service_account::SERVICE_ACCOUNT;
-    pub(crate) use super::snapshot::{VOLUME_SNAPSHOT, VOLUME_SNAPSHOT_SPEC};
-    pub(crate) use super::snapshot_class::VOLUME_SNAPSHOT_CLASS;
-    pub(crate) use super::snapshot_content::{
-        VOLUME_SNAPSHOT_CONTENT, VOLUME_SNAPSHOT_CONTENT_SOURCE, VOLUME_SNAPSHOT_CONTENT_SPEC,
-    };
-}
-
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -53,6 +37,7 @@ use api::{Kind, Time};
 use serde_json::{Map, Value};
 use wire::Message;
 
+use crate::fields::FieldTable;
 use crate::table::{AGE, Column, NAME};
 use crate::validate::{Report, is_subdomain};
 use crate::{Failure, Store};
@@ -61,6 +46,8 @@ use crate::{Failure, Store};
 pub(crate) struct KindRules {
     /// Its fields.
     pub schema: &'static Message,
+    /// What becomes of each of them.
+    pub fields: &'static FieldTable,
     pub names: Names,
     /// Adds what a new object gets and later writes do not.
     pub admit: fn(&Store, &mut Value),
@@ -104,9 +91,10 @@ impl Names {
 }
 
 impl KindRules {
-    const fn plain(schema: &'static Message) -> KindRules {
+    const fn plain(fields: &'static FieldTable) -> KindRules {
         KindRules {
-            schema,
+            schema: fields.of,
+            fields,
             names: Names::SUBDOMAIN,
             admit: |_, _| {},
             admit_create: |_, _| Ok(Vec::new()),

@@ -7,6 +7,8 @@ use wire::messages;
 use wire::messages::OBJECT_META;
 
 use super::{KindRules, Names, default};
+use crate::fields::meta::META;
+use crate::fields::tables;
 use crate::meta;
 use crate::table::{AGE, NAME, show, text};
 use crate::validate::is_label;
@@ -23,7 +25,7 @@ pub(super) static RULES: KindRules = KindRules {
     defaults: |namespace| default(meta::object_at(namespace, "status"), "phase", "Active"),
     selectable: &["status.phase"],
     columns: &[NAME, text("Status", |row| show(&row.object["status"]["phase"])), AGE],
-    ..KindRules::plain(&NAMESPACE)
+    ..KindRules::plain(&FIELDS)
 };
 
 messages! {
@@ -36,5 +38,16 @@ messages! {
     NAMESPACE_STATUS = "NamespaceStatus" { 1 phase: String, 2 conditions: Keyed(&NAMESPACE_CONDITION, "type") }
     NAMESPACE = "Namespace" {
         1 metadata: Message(&OBJECT_META), 2 spec: Message(&NAMESPACE_SPEC), 3 status: Message(&NAMESPACE_STATUS),
+    }
+}
+
+tables! {
+    FIELDS = NAMESPACE {
+        honoured metadata => META;
+        honoured spec => NAMESPACE_WISHES;
+        honoured status;
+    }
+    NAMESPACE_WISHES = NAMESPACE_SPEC {
+        warned finalizers ["kubernetes"]: "they do not hold the namespace up; use metadata.finalizers";
     }
 }

@@ -2,8 +2,11 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use serde_json::Value;
+use wire::messages::{NODE, NODE_SPEC, TAINT};
 
 use super::KindRules;
+use crate::fields::meta::META;
+use crate::fields::tables;
 use crate::table::{AGE, NAME, or, show, text, wide};
 use crate::validate::items;
 
@@ -23,7 +26,7 @@ pub(super) static RULES: KindRules = KindRules {
     ],
     // A node registers itself with its status in one step.
     created_with_status: true,
-    ..KindRules::plain(&wire::messages::NODE)
+    ..KindRules::plain(&FIELDS)
 };
 
 fn status(node: &Value) -> Value {
@@ -50,4 +53,24 @@ fn roles(node: &Value) -> Value {
 fn address(node: &Value, of: &str) -> Value {
     let address = items(&node["status"]["addresses"]).find(|address| address["type"].as_str() == Some(of));
     or(address.map_or(&Value::Null, |address| &address["address"]), "<none>")
+}
+
+tables! {
+    FIELDS = NODE {
+        honoured metadata => META;
+        honoured spec => NODE_WISHES;
+        honoured status;
+    }
+    NODE_WISHES = NODE_SPEC {
+        honoured unschedulable: "Whether new pods stay away.";
+        honoured taints: "What keeps pods away that do not tolerate it." => TAINTS;
+        honoured podCIDR, podCIDRs, providerID, externalID: "For people and programs to read; nothing here acts on it.";
+        warned configSource: "the node agent is not set up through the API; its flags say all";
+        warned podPreemptionPolicy: "no pod gives way to another here";
+    }
+    TAINTS = TAINT {
+        honoured key, value, timeAdded;
+        honoured effect: "NoSchedule keeps new pods away; NoExecute ends those as well that are there and do not \
+            tolerate it. PreferNoSchedule does nothing: the scheduler has no preferences.";
+    }
 }

@@ -10,6 +10,8 @@ use wire::messages;
 use wire::messages::{LABEL_SELECTOR, OBJECT_META};
 
 use super::{KindRules, Names};
+use crate::fields::meta::META;
+use crate::fields::tables;
 use crate::table::{Column, NAME, show, text};
 use crate::validate::{Report, items};
 
@@ -19,14 +21,14 @@ pub(super) static CLUSTER_ROLE_RULES: KindRules = KindRules {
     names: Names::PATH_SEGMENT,
     validate: |report, role| validate(report, Kind::ClusterRole, role),
     columns: COLUMNS,
-    ..KindRules::plain(&CLUSTER_ROLE)
+    ..KindRules::plain(&CLUSTER_ROLE_FIELDS)
 };
 
 pub(super) static ROLE_RULES: KindRules = KindRules {
     names: Names::PATH_SEGMENT,
     validate: |report, role| validate(report, Kind::Role, role),
     columns: COLUMNS,
-    ..KindRules::plain(&ROLE)
+    ..KindRules::plain(&ROLE_FIELDS)
 };
 
 /// Every rule says what may be done, and to what.
@@ -64,4 +66,20 @@ messages! {
         3 aggregationRule? Message(&AGGREGATION_RULE),
     }
     ROLE = "Role" { 1 metadata: Message(&OBJECT_META), 2 rules: Messages(&POLICY_RULE) }
+}
+
+tables! {
+    ROLE_FIELDS = ROLE {
+        honoured metadata => META;
+        honoured rules: "What is allowed." => RULE;
+    }
+    CLUSTER_ROLE_FIELDS = CLUSTER_ROLE {
+        honoured metadata => META;
+        honoured rules: "What is allowed." => RULE;
+        refused aggregationRule: "nothing gathers rules of other roles here, so this role would allow nothing; write \
+            them out in rules";
+    }
+    RULE = POLICY_RULE {
+        honoured verbs, apiGroups, resources, resourceNames, nonResourceURLs;
+    }
 }

@@ -11,6 +11,8 @@ use wire::messages;
 use wire::messages::OBJECT_META;
 
 use super::{KindRules, Names, default};
+use crate::fields::meta::META;
+use crate::fields::tables;
 use crate::meta;
 use crate::table::{AGE, Column, NAME, Row, text, wide};
 use crate::validate::{Report, items};
@@ -31,7 +33,7 @@ pub(super) static CLUSTER_ROLE_BINDING_RULES: KindRules = KindRules {
     // Whoever may change a binding's subjects must not turn it into another role's.
     validate_update: |report, old, new| report.immutable(old, new, "roleRef"),
     columns: COLUMNS,
-    ..KindRules::plain(&CLUSTER_ROLE_BINDING)
+    ..KindRules::plain(&CLUSTER_ROLE_BINDING_FIELDS)
 };
 
 pub(super) static ROLE_BINDING_RULES: KindRules = KindRules {
@@ -40,7 +42,7 @@ pub(super) static ROLE_BINDING_RULES: KindRules = KindRules {
     validate: |report, binding| validate(report, &["Role", "ClusterRole"], binding),
     validate_update: |report, old, new| report.immutable(old, new, "roleRef"),
     columns: COLUMNS,
-    ..KindRules::plain(&ROLE_BINDING)
+    ..KindRules::plain(&ROLE_BINDING_FIELDS)
 };
 
 const GROUP: &str = Kind::RoleBinding.group();
@@ -112,5 +114,24 @@ messages! {
     }
     ROLE_BINDING = "RoleBinding" {
         1 metadata: Message(&OBJECT_META), 2 subjects: Messages(&SUBJECT), 3 roleRef: Message(&ROLE_REF),
+    }
+}
+
+tables! {
+    ROLE_BINDING_FIELDS = ROLE_BINDING {
+        honoured metadata => META;
+        honoured subjects: "Who gets the rights." => SUBJECTS;
+        honoured roleRef: "The role that says which." => ROLE_NAMED;
+    }
+    CLUSTER_ROLE_BINDING_FIELDS = CLUSTER_ROLE_BINDING {
+        honoured metadata => META;
+        honoured subjects: "Who gets the rights." => SUBJECTS;
+        honoured roleRef: "The role that says which." => ROLE_NAMED;
+    }
+    SUBJECTS = SUBJECT {
+        honoured kind, apiGroup, name, namespace;
+    }
+    ROLE_NAMED = ROLE_REF {
+        honoured apiGroup, kind, name;
     }
 }

@@ -3,8 +3,11 @@ use alloc::format;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use wire::messages::SECRET;
 
 use super::{KindRules, default};
+use crate::fields::meta::META;
+use crate::fields::tables;
 use crate::table::{AGE, NAME, entries, number, show, text};
 use crate::validate::{Report, sealed};
 
@@ -22,7 +25,7 @@ pub(super) static RULES: KindRules = KindRules {
         number("Data", |row| entries(&row.object["data"]).into()),
         AGE,
     ],
-    ..KindRules::plain(&wire::messages::SECRET)
+    ..KindRules::plain(&FIELDS)
 };
 
 /// `stringData` is a way to write `data` without encoding it; it is never read back.
@@ -42,5 +45,15 @@ fn validate(report: &mut Report, object: &Value) {
         if value.as_str().is_none_or(|text| STANDARD.decode(text).is_err()) {
             report.invalid(format!("data[{key}]"), "it must be base64; use stringData for plain text");
         }
+    }
+}
+
+tables! {
+    FIELDS = SECRET {
+        honoured metadata => META;
+        honoured data: "Bytes by name, in base64.";
+        honoured stringData: "Texts by name, which become data.";
+        honoured type: "What the data is for.";
+        honoured immutable: "Whether the data stays as it is for good.";
     }
 }

@@ -7,12 +7,14 @@ use wire::messages;
 use wire::messages::{LOCAL_OBJECT_REFERENCE, OBJECT_META, OBJECT_REFERENCE};
 
 use super::KindRules;
+use crate::fields::meta::{META, OBJECT};
+use crate::fields::tables;
 use crate::table::{AGE, NAME, number};
 use crate::{Change, EventType, Request, Store, WriteOptions};
 
 pub(super) static RULES: KindRules = KindRules {
     columns: &[NAME, number("Secrets", |row| row.object["secrets"].as_array().map_or(0, Vec::len).into()), AGE],
-    ..KindRules::plain(&SERVICE_ACCOUNT)
+    ..KindRules::plain(&FIELDS)
 };
 
 /// The account of pods that name none.
@@ -51,5 +53,15 @@ messages! {
     SERVICE_ACCOUNT = "ServiceAccount" {
         1 metadata: Message(&OBJECT_META), 2 secrets: Keyed(&OBJECT_REFERENCE, "name"),
         3 imagePullSecrets: Messages(&LOCAL_OBJECT_REFERENCE), 4 automountServiceAccountToken? Bool,
+    }
+}
+
+tables! {
+    FIELDS = SERVICE_ACCOUNT {
+        honoured metadata => META;
+        honoured secrets: "For people and programs to read; nothing here acts on it." => OBJECT;
+        warned imagePullSecrets: "no images are pulled here, so nobody uses them";
+        honoured automountServiceAccountToken: "Whether pods of this account that do not say find a token where \
+            clients look for it; not set means no.";
     }
 }

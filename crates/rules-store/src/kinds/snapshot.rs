@@ -3,6 +3,8 @@ use wire::messages;
 use wire::messages::OBJECT_META;
 
 use super::KindRules;
+use crate::fields::meta::META;
+use crate::fields::tables;
 use crate::table::{AGE, NAME, flag, show, text};
 
 pub(super) static RULES: KindRules = KindRules {
@@ -17,7 +19,7 @@ pub(super) static RULES: KindRules = KindRules {
         text("SnapshotContent", |row| show(&row.object["status"]["boundVolumeSnapshotContentName"])),
         AGE,
     ],
-    ..KindRules::plain(&VOLUME_SNAPSHOT)
+    ..KindRules::plain(&FIELDS)
 };
 
 // A CustomResourceDefinition declares it, so it has no protobuf form and no field numbers.
@@ -38,5 +40,18 @@ messages! {
     VOLUME_SNAPSHOT = "VolumeSnapshot" {
         metadata: Message(&OBJECT_META), spec: Message(&VOLUME_SNAPSHOT_SPEC),
         status? Message(&VOLUME_SNAPSHOT_STATUS),
+    }
+}
+
+tables! {
+    FIELDS = VOLUME_SNAPSHOT {
+        honoured metadata => META;
+        honoured spec => SNAPSHOT_SPEC;
+        honoured status;
+    }
+    SNAPSHOT_SPEC = VOLUME_SNAPSHOT_SPEC {
+        warned source: "`longshore up` runs no snapshot controller, so the snapshot waits until one runs; to copy a \
+            volume, name its claim in the dataSource of a new one";
+        honoured volumeSnapshotClassName: "The class that says which driver takes the snapshot.";
     }
 }

@@ -3,6 +3,8 @@ use wire::messages;
 use wire::messages::OBJECT_META;
 
 use super::KindRules;
+use crate::fields::meta::META;
+use crate::fields::tables;
 use crate::table::{AGE, NAME, show, text};
 
 pub(super) static RULES: KindRules = KindRules {
@@ -22,7 +24,7 @@ pub(super) static RULES: KindRules = KindRules {
         text("DeletionPolicy", |row| show(&row.object["deletionPolicy"])),
         AGE,
     ],
-    ..KindRules::plain(&VOLUME_SNAPSHOT_CLASS)
+    ..KindRules::plain(&FIELDS)
 };
 
 // A CustomResourceDefinition declares it, so it has no protobuf form and no field numbers.
@@ -31,5 +33,12 @@ messages! {
 
     VOLUME_SNAPSHOT_CLASS = "VolumeSnapshotClass" {
         metadata: Message(&OBJECT_META), driver! String, parameters: StringMap, deletionPolicy! String,
+    }
+}
+
+tables! {
+    FIELDS = VOLUME_SNAPSHOT_CLASS {
+        honoured metadata => META;
+        honoured driver, parameters, deletionPolicy;
     }
 }

@@ -4,6 +4,8 @@ use wire::messages::{OBJECT_META, OBJECT_REFERENCE};
 
 use super::KindRules;
 use super::snapshot::VOLUME_SNAPSHOT_ERROR;
+use crate::fields::meta::{META, OBJECT};
+use crate::fields::tables;
 use crate::table::{AGE, NAME, flag, show, text};
 
 pub(super) static RULES: KindRules = KindRules {
@@ -24,7 +26,7 @@ pub(super) static RULES: KindRules = KindRules {
         text("VolumeSnapshotNamespace", |row| show(&row.object["spec"]["volumeSnapshotRef"]["namespace"])),
         AGE,
     ],
-    ..KindRules::plain(&VOLUME_SNAPSHOT_CONTENT)
+    ..KindRules::plain(&FIELDS)
 };
 
 // A CustomResourceDefinition declares it, so it has no protobuf form and no field numbers.
@@ -43,5 +45,21 @@ messages! {
     VOLUME_SNAPSHOT_CONTENT = "VolumeSnapshotContent" {
         metadata: Message(&OBJECT_META), spec: Message(&VOLUME_SNAPSHOT_CONTENT_SPEC),
         status? Message(&VOLUME_SNAPSHOT_CONTENT_STATUS),
+    }
+}
+
+tables! {
+    FIELDS = VOLUME_SNAPSHOT_CONTENT {
+        honoured metadata => META;
+        honoured spec => SNAPSHOT_CONTENT_SPEC;
+        honoured status;
+    }
+    SNAPSHOT_CONTENT_SPEC = VOLUME_SNAPSHOT_CONTENT_SPEC {
+        honoured volumeSnapshotRef => OBJECT;
+        honoured deletionPolicy, driver, volumeSnapshotClassName, sourceVolumeMode;
+        honoured source => SNAPSHOT_CONTENT_SOURCE;
+    }
+    SNAPSHOT_CONTENT_SOURCE = VOLUME_SNAPSHOT_CONTENT_SOURCE {
+        honoured volumeHandle, snapshotHandle;
     }
 }

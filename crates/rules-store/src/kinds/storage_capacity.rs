@@ -1,4 +1,8 @@
+use wire::messages::CSI_STORAGE_CAPACITY;
+
 use super::KindRules;
+use crate::fields::meta::{META, SELECTOR};
+use crate::fields::tables;
 use crate::table::{AGE, NAME, show, text};
 
 pub(super) static RULES: KindRules = KindRules {
@@ -13,5 +17,13 @@ pub(super) static RULES: KindRules = KindRules {
         text("Capacity", |row| show(&row.object["capacity"])),
         AGE,
     ],
-    ..KindRules::plain(&wire::messages::CSI_STORAGE_CAPACITY)
+    ..KindRules::plain(&FIELDS)
 };
+
+tables! {
+    FIELDS = CSI_STORAGE_CAPACITY {
+        honoured metadata => META;
+        honoured nodeTopology => SELECTOR;
+        honoured storageClassName, capacity, maximumVolumeSize;
+    }
+}

@@ -3,8 +3,11 @@ use alloc::string::ToString;
 
 use api::names;
 use serde_json::Value;
+use wire::messages::{STORAGE_CLASS, TOPOLOGY_SELECTOR_LABEL_REQUIREMENT, TOPOLOGY_SELECTOR_TERM};
 
 use super::{KindRules, default};
+use crate::fields::meta::META;
+use crate::fields::tables;
 use crate::table::{AGE, flag, or, show, text};
 use crate::{FieldProblem, meta};
 
@@ -43,7 +46,7 @@ pub(super) static RULES: KindRules = KindRules {
         flag("AllowVolumeExpansion", |row| row.object["allowVolumeExpansion"].as_bool().unwrap_or(false).into()),
         AGE,
     ],
-    ..KindRules::plain(&wire::messages::STORAGE_CLASS)
+    ..KindRules::plain(&FIELDS)
 };
 
 fn name(class: &Value) -> Value {
@@ -53,4 +56,23 @@ fn name(class: &Value) -> Value {
         name.push_str(" (default)");
     }
     name.into()
+}
+
+tables! {
+    FIELDS = STORAGE_CLASS {
+        honoured metadata => META;
+        honoured provisioner: "The driver that makes the volumes.";
+        honoured parameters: "What the driver is told when it makes one.";
+        honoured reclaimPolicy: "What becomes of a volume whose claim is gone: Delete or Retain.";
+        honoured mountOptions: "Options of the mounts of all volumes of the class.";
+        honoured allowVolumeExpansion: "Whether claims of the class may grow.";
+        honoured volumeBindingMode: "Whether a volume is made at once or for the first pod that uses the claim.";
+        honoured allowedTopologies: "Where volumes may be made." => TOPOLOGY;
+    }
+    TOPOLOGY = TOPOLOGY_SELECTOR_TERM {
+        honoured matchLabelExpressions => TOPOLOGY_LABEL;
+    }
+    TOPOLOGY_LABEL = TOPOLOGY_SELECTOR_LABEL_REQUIREMENT {
+        honoured key, values;
+    }
 }

@@ -7,7 +7,7 @@ use super::claim::VOLUME_MODES;
 use super::{KindRules, default, pod};
 use crate::table::{AGE, NAME, access_modes, class_name, or, phase, show, text, wide};
 use crate::validate::{Report, check_access_modes};
-use crate::{FieldProblem, meta};
+use crate::{FieldProblem, fields, meta};
 
 pub(super) static RULES: KindRules = KindRules {
     admit: |_, volume| meta::add_finalizer(volume, names::PV_PROTECTION),
@@ -33,7 +33,7 @@ pub(super) static RULES: KindRules = KindRules {
         AGE,
         wide("VolumeMode", |row| or(&row.object["spec"]["volumeMode"], "<unset>")),
     ],
-    ..KindRules::plain(&wire::messages::PERSISTENT_VOLUME)
+    ..KindRules::plain(&fields::volume::VOLUME)
 };
 
 /// PV-26: says since when the volume is in its phase, unless who changed the phase said so.

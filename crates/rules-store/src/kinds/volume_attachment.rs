@@ -1,8 +1,12 @@
 use alloc::format;
 
 use serde_json::Value;
+use wire::messages::{VOLUME_ATTACHMENT, VOLUME_ATTACHMENT_SOURCE, VOLUME_ATTACHMENT_SPEC};
 
 use super::{KindRules, default};
+use crate::fields::meta::META;
+use crate::fields::tables;
+use crate::fields::volume::VOLUME_SPEC;
 use crate::table::{AGE, NAME, flag, show, text};
 use crate::validate::Report;
 use crate::{FieldProblem, meta};
@@ -22,7 +26,7 @@ pub(super) static RULES: KindRules = KindRules {
         flag("Attached", |row| row.object["status"]["attached"].as_bool().unwrap_or(false).into()),
         AGE,
     ],
-    ..KindRules::plain(&wire::messages::VOLUME_ATTACHMENT)
+    ..KindRules::plain(&FIELDS)
 };
 
 /// The longest message of an error, and the most that a driver's answer may hold, in bytes.
@@ -60,5 +64,21 @@ fn validate(report: &mut Report, object: &Value) {
         (true, true) => report.invalid("spec.source", "name a volume or describe one, not both"),
         (false, false) => report.required("spec.source.persistentVolumeName", "name a volume, or describe one inline"),
         (true, false) | (false, true) => {}
+    }
+}
+
+tables! {
+    FIELDS = VOLUME_ATTACHMENT {
+        honoured metadata => META;
+        honoured spec => ATTACHMENT_SPEC;
+        honoured status;
+    }
+    ATTACHMENT_SPEC = VOLUME_ATTACHMENT_SPEC {
+        honoured attacher, nodeName;
+        honoured source => ATTACHMENT_SOURCE;
+    }
+    ATTACHMENT_SOURCE = VOLUME_ATTACHMENT_SOURCE {
+        honoured persistentVolumeName;
+        honoured inlineVolumeSpec => VOLUME_SPEC;
     }
 }

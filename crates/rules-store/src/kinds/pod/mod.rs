@@ -12,7 +12,7 @@ pub(super) use sources::in_tree;
 use serde_json::Value;
 
 use super::{KindRules, default};
-use crate::meta;
+use crate::{fields, meta};
 
 pub(super) static RULES: KindRules = KindRules {
     admit: |store, pod| {
@@ -39,5 +39,5 @@ pub(super) static RULES: KindRules = KindRules {
         "status.nominatedNodeName",
     ],
     columns: table::COLUMNS,
-    ..KindRules::plain(&wire::messages::POD)
+    ..KindRules::plain(&fields::pod::POD)
 };
