@@ -2,6 +2,8 @@ use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use prove_lab::Dice;
+
 use super::*;
 
 fn config(identity: &str) -> LeaseConfig {
@@ -159,7 +161,7 @@ struct Trip {
 fn there_is_never_more_than_one_leader() {
     let mut terms_of_office = 0;
     for seed in 1..60_u64 {
-        let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let mut dice = Dice::new(seed);
         let mut server = Server::default();
         let mut candidates: Vec<Election> =
             ["a", "b", "c"].into_iter().map(|name| Election::new(config(name))).collect();
@@ -186,17 +188,17 @@ fn there_is_never_more_than_one_leader() {
                 }
             }
             for who in 0..3 {
-                if dice.one_in(400) {
-                    asleep[who] = now.after_millis(100 * dice.below(400));
+                if dice.once_in(400) {
+                    asleep[who] = now.after_millis(100 * dice.roll(400));
                 }
                 if asleep[who] > now || trips.iter().any(|trip| trip.who == who) {
                     continue;
                 }
                 let ask = candidates[who].next(now, now.to_time());
                 if !matches!(ask, ElectionStep::Wait(_)) {
-                    let reaches = now.after_millis(dice.travel());
-                    let returns = reaches.after_millis(dice.travel());
-                    trips.push(Trip { who, ask, reaches, returns, lost: dice.one_in(8), answer: None });
+                    let reaches = now.after_millis(travel(&mut dice));
+                    let returns = reaches.after_millis(travel(&mut dice));
+                    trips.push(Trip { who, ask, reaches, returns, lost: dice.once_in(8), answer: None });
                 }
             }
             let leaders: Vec<usize> = (0..3).filter(|who| candidates[*who].leads(now)).collect();
@@ -210,21 +212,8 @@ fn there_is_never_more_than_one_leader() {
     assert!(terms_of_office > 200, "the test must see leaders change: {terms_of_office}");
 }
 
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
-    }
-
-    /// Mostly quick, now and then slower than the deadlines allow.
-    fn travel(&mut self) -> u64 {
-        let longest = if self.one_in(10) { 120 } else { 3 };
-        100 * (1 + self.below(longest))
-    }
-
-    fn one_in(&mut self, bound: u64) -> bool {
-        self.below(bound) == 0
-    }
+/// Mostly quick, now and then slower than the deadlines allow.
+fn travel(dice: &mut Dice) -> u64 {
+    let longest = if dice.once_in(10) { 120 } else { 3 };
+    100 * (1 + dice.roll(longest))
 }

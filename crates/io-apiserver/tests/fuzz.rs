@@ -14,6 +14,7 @@ use common::{MAPS, call, call_as, config_map, open};
 use http::Request;
 use http_body_util::BodyExt;
 use io_apiserver::{ApiServer, Config, Identity};
+use prove_lab::Dice;
 use rules_store::{Kind, schema};
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -31,30 +32,24 @@ fn check_memory(told: &str) {
     assert!(peak.unwrap_or(0_u64) < MOST_MEMORY_KIB, "{told}: the process has had {peak:?} KiB");
 }
 
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % sides.max(1) as u64).unwrap()
-    }
-
-    fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
-        &from[self.roll(from.len())]
-    }
-
+/// What dice are rolled for here.
+trait Spoil {
     /// Spoils bytes in a few places: flipped, repeated, cut, or with a piece of something else within.
+    fn spoil(&mut self, bytes: Vec<u8>, pieces: &[&str]) -> Vec<u8>;
+    /// A value of any shape, with names that mean something somewhere.
+    fn value(&mut self, depth: usize) -> Value;
+}
+
+impl Spoil for Dice {
     fn spoil(&mut self, mut bytes: Vec<u8>, pieces: &[&str]) -> Vec<u8> {
-        for _ in 0..=self.roll(4) {
-            let at = self.roll(bytes.len() + 1);
-            match self.roll(6) {
-                0 if at < bytes.len() => bytes[at] ^= 1 << self.roll(8),
+        for _ in 0..=self.index(4) {
+            let at = self.index(bytes.len() + 1);
+            match self.index(6) {
+                0 if at < bytes.len() => bytes[at] ^= 1 << self.index(8),
                 1 => bytes.truncate(at),
                 2 => {
-                    let end = (at + self.roll(40)).min(bytes.len());
-                    let again = bytes[at..end].repeat(1 + self.roll(200));
+                    let end = (at + self.index(40)).min(bytes.len());
+                    let again = bytes[at..end].repeat(1 + self.index(200));
                     bytes.splice(at..at, again);
                 }
                 3 if at < bytes.len() => drop(bytes.remove(at)),
@@ -64,7 +59,6 @@ impl Dice {
         bytes
     }
 
-    /// A value of any shape, with names that mean something somewhere.
     fn value(&mut self, depth: usize) -> Value {
         const NAMES: [&str; 12] = [
             "metadata",
@@ -81,15 +75,15 @@ impl Dice {
             "finalizers",
         ];
         const TEXTS: [&str; 8] = ["", "x", "replace", "delete", "10Gi", "2027-01-15T08:00:00Z", "ü/\u{0}", "-1"];
-        match self.roll(if depth == 0 { 5 } else { 8 }) {
+        match self.index(if depth == 0 { 5 } else { 8 }) {
             0 => Value::Null,
-            1 => json!(self.roll(2) == 0),
-            2 => json!(self.0),
-            3 => json!(self.0 as i64 >> self.roll(63)),
+            1 => json!(self.index(2) == 0),
+            2 => json!(self.bits()),
+            3 => json!(self.bits() as i64 >> self.index(63)),
             4 => json!(*self.pick(&TEXTS)),
-            5 => (0..self.roll(4)).map(|_| self.value(depth - 1)).collect(),
+            5 => (0..self.index(4)).map(|_| self.value(depth - 1)).collect(),
             _ => Value::Object(
-                (0..self.roll(4)).map(|_| ((*self.pick(&NAMES)).to_owned(), self.value(depth - 1))).collect(),
+                (0..self.index(4)).map(|_| ((*self.pick(&NAMES)).to_owned(), self.value(depth - 1))).collect(),
             ),
         }
     }
@@ -112,7 +106,7 @@ fn settings() -> (Duration, u64) {
 /// Sends inputs for a while; each is answered in time, and the server is well afterwards.
 fn fuzz(target: &str, mut input: impl FnMut(&mut Dice) -> Input) {
     let (time, seed) = settings();
-    let mut dice = Dice(seed | 1);
+    let mut dice = Dice::new(seed);
     let dir = tempfile::tempdir().unwrap();
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
         let server = open(dir.path());
@@ -124,7 +118,7 @@ fn fuzz(target: &str, mut input: impl FnMut(&mut Dice) -> Input) {
         while Instant::now() < end {
             let input = input(&mut dice);
             let told = format!("{target}, seed {seed}, input {count}: {} {}", input.method, input.path);
-            let service = if dice.roll(8) == 0 { &nobody } else { &admin };
+            let service = if dice.index(8) == 0 { &nobody } else { &admin };
             let began = Instant::now();
             if let Some(length) = send(service, input, &told).await {
                 assert!(length < LONGEST_ANSWER, "{told}: an answer of {length} bytes");
@@ -179,7 +173,7 @@ fn bodies() {
     fuzz("bodies", |dice| {
         let (path, mut body) = dice.pick(&examples()).clone();
         body["metadata"] = json!({"generateName": "x-"});
-        if dice.roll(2) == 0 {
+        if dice.index(2) == 0 {
             let key = *dice.pick(&["spec", "metadata", "data", "status"]);
             body[key] = dice.value(5);
         }
@@ -193,11 +187,11 @@ fn bodies() {
             frame.push(u8::try_from(kind.len()).unwrap());
             frame.extend(kind.bytes());
             frame.extend(b"\x12\x20\n\x06\n\x01x\x12\x02x-\x12\x10");
-            frame.extend((0..dice.roll(64)).map(|_| u8::try_from(dice.roll(256)).unwrap()));
+            frame.extend((0..dice.index(64)).map(|_| u8::try_from(dice.index(256)).unwrap()));
             bytes = frame;
         }
         let body = dice.spoil(bytes, &PIECES);
-        let dry = if dice.roll(2) == 0 { "?dryRun=All" } else { "?fieldValidation=Strict" };
+        let dry = if dice.index(2) == 0 { "?dryRun=All" } else { "?fieldValidation=Strict" };
         Input { method: "POST", path: format!("{path}{dry}"), media_type, headers: vec![], body }
     });
 }
@@ -226,9 +220,9 @@ fn patches() {
             let operations = ["add", "remove", "replace", "move", "copy", "copy", "test"];
             let mut longer = String::new();
             let mut steps = Vec::new();
-            for _ in 0..=dice.roll(60) {
+            for _ in 0..=dice.index(60) {
                 longer.push_str(dice.pick::<&str>(&PATHS));
-                let path = if dice.roll(3) == 0 { longer.as_str() } else { dice.pick(&PATHS) };
+                let path = if dice.index(3) == 0 { longer.as_str() } else { dice.pick(&PATHS) };
                 let (op, from) = (dice.pick(&operations), dice.pick(&PATHS));
                 steps.push(json!({"op": op, "path": path, "from": from, "value": dice.value(3)}));
             }
@@ -237,7 +231,7 @@ fn patches() {
             dice.value(6)
         };
         let mut body = patch.to_string().into_bytes();
-        if dice.roll(4) == 0 {
+        if dice.index(4) == 0 {
             body = dice.spoil(body, &PIECES);
         }
         let object = dice.pick(&["configmaps/m", "pods/p", "pods/p/status", "persistentvolumeclaims/c"]);
@@ -282,14 +276,14 @@ fn paths_and_selectors() {
             "timeoutSeconds=1",
             "18446744073709551616",
         ];
-        let mut path = if dice.roll(2) == 0 { format!("{CORE}/configmaps") } else { String::new() };
-        for _ in 0..dice.roll(7) {
+        let mut path = if dice.index(2) == 0 { format!("{CORE}/configmaps") } else { String::new() };
+        for _ in 0..dice.index(7) {
             path = format!("{path}/{}", dice.pick(&PARTS));
         }
         path.push('?');
-        for _ in 0..dice.roll(6) {
+        for _ in 0..dice.index(6) {
             path.push_str(dice.pick::<&str>(&QUERIES));
-            if dice.roll(2) == 0 {
+            if dice.index(2) == 0 {
                 path.push('&');
             }
         }
@@ -305,7 +299,7 @@ fn tokens_and_impersonation() {
         let pieces = [".", "=", " ", "eyJhbGciOiJub25lIn0", "Bearer", "\u{7f}", "system:masters"];
         let names =
             ["authorization", "impersonate-user", "impersonate-group", "impersonate-uid", "impersonate-extra-x"];
-        let headers = (0..=dice.roll(3)).map(|_| {
+        let headers = (0..=dice.index(3)).map(|_| {
             let name = *dice.pick(&names);
             (name, dice.spoil(header.as_bytes().to_vec(), &pieces))
         });
@@ -323,15 +317,15 @@ fn protobuf_bodies() {
         let kind = *dice.pick(&kinds);
         let lean = examples().into_iter().find(|(path, _)| path.ends_with(kind.plural())).map(|(_, body)| body);
         let mut object = match lean {
-            Some(lean) if dice.roll(2) == 0 => lean,
+            Some(lean) if dice.index(2) == 0 => lean,
             Some(_) | None => wire::example(schema(kind)),
         };
         object["apiVersion"] = json!(kind.api_version());
         object["kind"] = json!(kind.name());
         object["metadata"] = json!({"generateName": "x-", "labels": {"a": "b"}, "finalizers": ["a/b"]});
         let mut bytes = wire::encode_as(schema(kind), kind.api_version(), kind.name(), &object).unwrap();
-        for _ in 0..dice.roll(4) {
-            let at = dice.roll(bytes.len());
+        for _ in 0..dice.index(4) {
+            let at = dice.index(bytes.len());
             let piece: &[u8] = dice.pick::<&[u8]>(&[
                 b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
                 b"\xff\xff\xff\xff\x0f",
@@ -341,16 +335,16 @@ fn protobuf_bodies() {
                 b"\x12\x12\x12\x12\x12\x12\x12\x12",
                 b"\x0a\x7f",
             ]);
-            if dice.roll(2) == 0 {
+            if dice.index(2) == 0 {
                 bytes.splice(at..at, piece.iter().copied());
             } else {
                 let end = (at + piece.len()).min(bytes.len());
                 bytes.splice(at..end, piece.iter().copied());
             }
         }
-        let body = if dice.roll(2) == 0 { dice.spoil(bytes, &PIECES) } else { bytes };
+        let body = if dice.index(2) == 0 { dice.spoil(bytes, &PIECES) } else { bytes };
         let place = if kind.namespaced() { CORE } else { "/api/v1" };
-        let dry = if dice.roll(2) == 0 { "?dryRun=All" } else { "" };
+        let dry = if dice.index(2) == 0 { "?dryRun=All" } else { "" };
         let path = format!("{place}/{}{dry}", kind.plural());
         Input { method: "POST", path, media_type: wire::TYPE, headers: vec![], body }
     });
@@ -360,7 +354,7 @@ fn protobuf_bodies() {
 #[test]
 fn record_files() {
     let (time, seed) = settings();
-    let mut dice = Dice(seed | 1);
+    let mut dice = Dice::new(seed);
     let (good, dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
         let server = open(good.path());
@@ -385,11 +379,11 @@ fn record_files() {
         kept.close();
         let (end, mut count, mut served) = (Instant::now() + time, 0, 0);
         while Instant::now() < end || count < 20 {
-            let hit = dice.roll(files.len() + 1).min(1);
+            let hit = dice.index(files.len() + 1).min(1);
             for (at, (name, bytes)) in files.iter().enumerate() {
                 let mut bytes = bytes.clone();
-                if at == hit || dice.roll(8) == 0 {
-                    bytes = if dice.roll(2) == 0 { dice.spoil(bytes, &PIECES) } else { nudge(&mut dice, bytes) };
+                if at == hit || dice.index(8) == 0 {
+                    bytes = if dice.index(2) == 0 { dice.spoil(bytes, &PIECES) } else { nudge(&mut dice, bytes) };
                 }
                 std::fs::write(dir.path().join(name), bytes).unwrap();
             }
@@ -416,8 +410,8 @@ fn record_files() {
 
 /// Damage that leaves a text as long as it was: a digit, a letter, a bracket is another.
 fn nudge(dice: &mut Dice, mut bytes: Vec<u8>) -> Vec<u8> {
-    for _ in 0..=dice.roll(6) {
-        let at = dice.roll(bytes.len());
+    for _ in 0..=dice.index(6) {
+        let at = dice.index(bytes.len());
         if let Some(byte) = bytes.get_mut(at) {
             *byte = *dice.pick(b"\x00\xff{}[]\":,019-xn");
         }

@@ -6,6 +6,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::*;
+use prove_lab::Dice;
 use rules_store::*;
 use serde_json::{Value, json};
 
@@ -95,7 +96,7 @@ fn insists(request: &Request) -> Option<String> {
 fn random_histories_keep_the_laws() {
     let (mut changed, mut conflicts, mut deletions) = (0, 0, 0);
     for seed in 1..=60_u64 {
-        let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut dice = Dice::new(seed);
         let mut cluster = Cluster::new();
         let mut dead = BTreeMap::new();
         for _ in 0..150 {

@@ -3,7 +3,8 @@
 
 mod common;
 
-use common::{Dice, named};
+use common::named;
+use prove_lab::Dice;
 use rules_store::*;
 use serde_json::{Value, json};
 
@@ -285,7 +286,7 @@ fn difference(from: &Value, to: &Value) -> Value {
 
 #[test]
 fn merge_patches_reach_their_goal_and_rest_there() {
-    let mut dice = Dice(0x5eed);
+    let mut dice = Dice::new(0x5eed);
     for _ in 0..3000 {
         let (from, to) = (document(&mut dice, 3), document(&mut dice, 3));
         let patch = difference(&from, &to);
@@ -300,7 +301,7 @@ fn merge_patches_reach_their_goal_and_rest_there() {
 
 #[test]
 fn json_patches_undo_each_other() {
-    let mut dice = Dice(0xcafe);
+    let mut dice = Dice::new(0xcafe);
     for _ in 0..3000 {
         let mut base = document(&mut dice, 3);
         let value = document(&mut dice, 2);
@@ -325,7 +326,7 @@ fn json_patches_undo_each_other() {
 
 #[test]
 fn a_strategic_merge_is_idempotent_and_an_empty_one_changes_nothing() {
-    let mut dice = Dice(0xf00d);
+    let mut dice = Dice::new(0xf00d);
     let names = ["a", "b", "c"];
     for _ in 0..2000 {
         let mut body = || {

@@ -8,6 +8,7 @@ use std::fmt::Display;
 use std::time::{Duration, Instant};
 
 use api::{PersistentVolume, PodVolume, StorageClass, VolumeMode};
+use prove_lab::Dice;
 use rules_translate::{
     Error, Plugin, Translated, as_csi, class_into_csi, class_into_in_tree, class_to_csi, class_to_in_tree, handle_of,
     inline_to_csi, inline_to_in_tree, open_handles, plugin_of, repair_handle, same_volume, volume_into_csi,
@@ -61,63 +62,57 @@ const PIECES: [&str; 40] = [
     "ReadOnlyMany",
 ];
 
-struct Dice(u64);
+/// What dice are rolled for here.
+trait Spoil {
+    fn text(&mut self) -> String;
+    fn value(&mut self, depth: usize) -> Value;
+    /// Changes a few places of a value: another text, another value, a key more, a key less, or one called differently.
+    fn spoil(&mut self, value: &mut Value);
+}
 
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % sides.max(1) as u64).unwrap()
-    }
-
-    fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
-        &from[self.roll(from.len())]
-    }
-
+impl Spoil for Dice {
     fn text(&mut self) -> String {
-        (0..=self.roll(3)).map(|_| *self.pick(&PIECES)).collect()
+        (0..=self.index(3)).map(|_| *self.pick(&PIECES)).collect()
     }
 
     fn value(&mut self, depth: usize) -> Value {
-        match self.roll(if depth == 0 { 4 } else { 6 }) {
+        match self.index(if depth == 0 { 4 } else { 6 }) {
             0 => Value::Null,
-            1 => json!(self.roll(2) == 0),
-            2 => json!(self.0 as i64 >> self.roll(63)),
+            1 => json!(self.index(2) == 0),
+            2 => json!(self.bits() as i64 >> self.index(63)),
             3 => json!(self.text()),
-            4 => (0..self.roll(4)).map(|_| self.value(depth - 1)).collect(),
-            _ => Value::Object((0..self.roll(4)).map(|_| (self.text(), self.value(depth - 1))).collect()),
+            4 => (0..self.index(4)).map(|_| self.value(depth - 1)).collect(),
+            _ => Value::Object((0..self.index(4)).map(|_| (self.text(), self.value(depth - 1))).collect()),
         }
     }
 
-    /// Changes a few places of a value: another text, another value, a key more, a key less, or one called differently.
     fn spoil(&mut self, value: &mut Value) {
         match value {
-            Value::Object(fields) if !fields.is_empty() && self.roll(8) > 0 => {
+            Value::Object(fields) if !fields.is_empty() && self.index(8) > 0 => {
                 let keys: Vec<String> = fields.keys().cloned().collect();
                 let key = self.pick(&keys).clone();
-                match self.roll(12) {
+                match self.index(12) {
                     0 => drop(fields.remove(&key)),
                     1 => drop(fields.insert(self.text(), json!(self.text()))),
                     2 => {
                         let moved = fields.remove(&key).unwrap_or_default();
-                        fields.insert(if self.roll(2) == 0 { key.to_uppercase() } else { self.text() }, moved);
+                        fields.insert(if self.index(2) == 0 { key.to_uppercase() } else { self.text() }, moved);
                     }
                     _ => self.spoil(fields.entry(key).or_insert(Value::Null)),
                 }
             }
-            Value::Array(items) if !items.is_empty() && self.roll(6) > 0 => {
-                let at = self.roll(items.len());
-                match self.roll(6) {
+            Value::Array(items) if !items.is_empty() && self.index(6) > 0 => {
+                let at = self.index(items.len());
+                match self.index(6) {
                     0 => drop(items.remove(at)),
                     1 => items.extend_from_within(at..),
                     _ => self.spoil(&mut items[at]),
                 }
             }
-            Value::String(text) if self.roll(8) > 0 => {
+            Value::String(text) if self.index(8) > 0 => {
                 let mut letters: Vec<char> = text.chars().collect();
-                let at = self.roll(letters.len() + 1);
-                match self.roll(4) {
+                let at = self.index(letters.len() + 1);
+                match self.index(4) {
                     0 => letters.truncate(at),
                     1 => drop(letters.drain(..at)),
                     _ => drop(letters.splice(at..at, self.text().chars()).collect::<Vec<_>>()),
@@ -139,14 +134,14 @@ fn fuzz<T: DeserializeOwned>(target: &str, operations: &[&str], mut check: impl 
         (Duration::from_secs(setting("LONGSHORE_FUZZ_SECONDS", 1)), setting("LONGSHORE_FUZZ_SEED", 0x10_5517_04e5));
     let cases = CASES.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let cases: Vec<Value> = cases.filter(|case| operations.iter().any(|op| case["op"] == *op)).collect();
-    let (began, mut dice, mut read, mut all) = (Instant::now(), Dice(seed | 1), 0_u64, 0_u64);
+    let (began, mut dice, mut read, mut all) = (Instant::now(), Dice::new(seed), 0_u64, 0_u64);
     while began.elapsed() < long {
         let mut input = dice.pick(&cases)["in"].clone();
         // Two cases in one have more than one source.
-        if let (0, Value::Object(fields)) = (dice.roll(20), &mut input["spec"]) {
+        if let (0, Value::Object(fields)) = (dice.index(20), &mut input["spec"]) {
             fields.append(&mut dice.pick(&cases)["in"]["spec"].as_object().cloned().unwrap_or_else(Map::new));
         }
-        (0..dice.roll(5)).for_each(|_| dice.spoil(&mut input));
+        (0..dice.index(5)).for_each(|_| dice.spoil(&mut input));
         all += 1;
         if let Ok(object) = serde_json::from_value(input.clone()) {
             read += 1;
@@ -276,9 +271,9 @@ fn volumes_of_pods() {
 #[test]
 fn classes() {
     fuzz("classes", &["class"], |dice, mut class: StorageClass| {
-        if dice.roll(3) == 0 {
+        if dice.index(3) == 0 {
             let plugin = *dice.pick(&Plugin::ALL);
-            class.provisioner = if dice.roll(2) == 0 { plugin.name() } else { plugin.driver() }.into();
+            class.provisioner = if dice.index(2) == 0 { plugin.name() } else { plugin.driver() }.into();
         }
         let before = class.clone();
         let there = the_same(class_to_csi(&class), class_to_csi(&class), class_into_csi(class.clone()));
@@ -301,7 +296,7 @@ fn classes() {
 fn handles() {
     fuzz("handles", &["repair"], |dice, case: Map<String, Value>| {
         let mut text = |key: &str| match case.get(key).and_then(Value::as_str) {
-            Some(text) if dice.roll(4) > 0 => text.to_string(),
+            Some(text) if dice.index(4) > 0 => text.to_string(),
             Some(_) | None => dice.text(),
         };
         let (driver, handle, node, other) = (text("driver"), text("handle"), text("node"), text("handle"));

@@ -193,19 +193,3 @@ pub fn pod(name: &str) -> Value {
         },
     })
 }
-
-/// A small generator of numbers, seeded, so that a failing run can be repeated.
-pub struct Dice(pub u64);
-
-impl Dice {
-    pub fn roll(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % sides
-    }
-
-    pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
-        &from[usize::try_from(self.roll(from.len() as u64)).unwrap()]
-    }
-}
