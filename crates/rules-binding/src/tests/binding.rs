@@ -66,6 +66,25 @@ fn the_smallest_fitting_volume_of_the_class_is_taken() {
     assert_eq!(volume["spec"]["claimRef"]["uid"], world.claim("data")["metadata"]["uid"]);
 }
 
+// PV-13: a volume of just the modes that are asked for comes before a smaller one that offers more; who asks for more
+// gets that one.
+#[test]
+fn pv_13_exact_access_modes_count_for_more_than_size() {
+    let both = json!({ "spec": { "accessModes": ["ReadWriteOnce", "ReadOnlyMany"] } });
+    for (asked, takes) in [(nothing(), "large-and-exact"), (both.clone(), "small-of-more")] {
+        let mut world = World::new().with_volume("large-and-exact", "", "9Gi", nothing()).with_volume(
+            "small-of-more",
+            "",
+            "1Gi",
+            both.clone(),
+        );
+        world.settle();
+        world = world.with_claim("data", Some(""), "1Gi", asked.clone());
+        world.settle();
+        assert_eq!(world.claim("data")["spec"]["volumeName"], takes, "{asked}");
+    }
+}
+
 #[test]
 fn a_volume_that_appears_later_wakes_the_claim_that_wants_it() {
     let mut world =

@@ -62,18 +62,21 @@ fn check_pairs(world: &World) {
     }
 }
 
+// PV-7: a crash between any two writes.
 #[test]
-fn a_half_written_binding_is_completed_by_the_next_life() {
+fn pv_7_a_half_written_binding_is_completed_by_the_next_life() {
     crash_everywhere(reserve_and_bind);
 }
 
+// PV-7, reliability 113.
 #[test]
-fn a_half_written_release_is_completed_by_the_next_life() {
+fn pv_7_a_half_written_release_is_completed_by_the_next_life() {
     crash_everywhere(release);
 }
 
+// PV-7, reliability 113.
 #[test]
-fn a_half_written_loss_is_completed_by_the_next_life() {
+fn pv_7_a_half_written_loss_is_completed_by_the_next_life() {
     crash_everywhere(lose);
 }
 

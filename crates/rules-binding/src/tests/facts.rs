@@ -132,7 +132,7 @@ fn templated(metadata: Value, node: &str, phase: &str) -> Object {
     object(Kind::Pod, json!({ "metadata": meta, "spec": spec, "status": { "phase": phase } }))
 }
 
-// PV-58 to PV-60.
+// PV-59, PV-60: every claim that its templates ask for, once, and none for a pod that is over.
 #[test]
 fn a_pod_that_lives_has_the_claims_it_makes() {
     let code = |pod: Object, owner: Option<&str>| {
@@ -153,7 +153,8 @@ fn a_pod_that_lives_has_the_claims_it_makes() {
     assert_eq!(code(templated(json!({}), "", "Succeeded"), None), Reason::PodGone);
 }
 
-// PV-62: a claim made from a template goes with its pod, as soon as nobody waits for that pod's end any more.
+// PV-55: a claim made from a template goes with its pod, as soon as nobody waits for that pod's end any more. PV-61:
+// a pod is among a claim's users whether it names the claim or brings the template of it.
 #[test]
 fn who_holds_a_claim() {
     let going =

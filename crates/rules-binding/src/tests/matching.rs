@@ -1,5 +1,7 @@
 //! Which volumes suit a claim: labels, attributes, access modes, classes.
 
+use alloc::format;
+
 use api::{Kind, names};
 use serde_json::{Value, json};
 
@@ -71,6 +73,49 @@ fn pv_15_a_selector_does_not_count_for_a_volume_that_is_meant_for_the_claim() {
     world.settle();
     assert_eq!(world.claim("names")["spec"]["volumeName"], "named");
     assert_eq!(world.claim("reserves")["spec"]["volumeName"], "reserved");
+}
+
+// PV-15: nor for a phase or a class; but what it is must suit the claim, or the claim goes without.
+#[test]
+fn pv_15_a_volume_that_is_meant_for_the_claim_must_suit_it_all_the_same() {
+    let block = json!({ "spec": { "volumeMode": "Block" } });
+    let more = json!({ "spec": { "accessModes": ["ReadWriteOnce", "ReadOnlyMany"] } });
+    for (size, offered, asked, takes) in [
+        ("1Gi", json!({ "spec": { "storageClassName": "other" } }), json!({}), true),
+        ("1Gi", block.clone(), block.clone(), true),
+        ("1Gi", more.clone(), json!({}), true),
+        ("1023Mi", json!({}), json!({}), false),
+        ("1Gi", block.clone(), json!({}), false),
+        ("1Gi", json!({}), block, false),
+        ("1Gi", json!({}), more, false),
+        ("1Gi", of_attributes("gold"), json!({}), false),
+        ("1Gi", json!({}), of_attributes("gold"), false),
+    ] {
+        // By the claim's name alone, as a user writes it, before the volume is ever called available.
+        let mut meant = json!({ "spec": { "claimRef": { "namespace": "n", "name": "data" } } });
+        rules_store::merge_patch(&mut meant, &offered);
+        let mut world =
+            World::new().with_volume("v", "", size, meant).with_claim("data", Some(""), "1Gi", asked.clone());
+        world.settle();
+        let said = format!("{size} {offered} for {asked}");
+        assert_eq!(world.why_claim("data") == "NoVolumeFits", !takes, "{said}: {}", world.why_claim("data"));
+        assert_eq!(world.claim("data")["spec"]["volumeName"] == "v", takes, "{said}");
+        assert_eq!(world.volume("v")["status"]["phase"], if takes { "Bound" } else { "Available" }, "{said}");
+    }
+}
+
+// PV-15: one that is being deleted is nobody's any more.
+#[test]
+fn pv_15_a_volume_that_is_meant_for_the_claim_and_going_is_not_taken() {
+    let meant = json!({ "metadata": { "finalizers": ["else/where"] },
+        "spec": { "claimRef": { "namespace": "n", "name": "data" } } });
+    let mut world = World::new().with_volume("v", "", "1Gi", meant);
+    world.settle();
+    world.delete(VOLUME, "v");
+    world = world.with_claim("data", Some(""), "1Gi", json!({}));
+    world.settle();
+    assert_eq!(world.why_claim("data"), "NoVolumeFits");
+    assert!(world.volume("v")["spec"]["claimRef"]["uid"].is_null());
 }
 
 // PV-35: the class's provisioner is asked as for any claim; ours refuses what has a selector, others may not (P8).
