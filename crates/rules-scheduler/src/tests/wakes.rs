@@ -60,6 +60,20 @@ fn every_change_and_whom_it_wakes() {
         let metadata = json!({ "namespace": "n", "name": "x" });
         Some(object(Kind::CSIStorageCapacity, json!({ "metadata": metadata, "storageClassName": class })))
     };
+    // SC-12: more is left, or one volume may be larger.
+    let left = |capacity: &str, largest: Option<&str>| {
+        let metadata = json!({ "namespace": "n", "name": "x" });
+        let body = json!({ "metadata": metadata, "storageClassName": "late", "capacity": capacity,
+            "maximumVolumeSize": largest });
+        Some(object(Kind::CSIStorageCapacity, body))
+    };
+    // SC-12: volumes of the class may be elsewhere than before.
+    let placed = |zone: &str| {
+        let expressions = json!([{ "key": "zone", "values": [zone] }]);
+        let body = json!({ "metadata": { "name": "late" }, "provisioner": "d",
+            "allowedTopologies": [{ "matchLabelExpressions": expressions }] });
+        Some(object(Kind::StorageClass, body))
+    };
     let attachment = || {
         let spec = json!({ "attacher": "d", "nodeName": "a", "source": { "persistentVolumeName": "v" } });
         Some(object(Kind::VolumeAttachment, json!({ "metadata": { "name": "x" }, "spec": spec })))
@@ -79,6 +93,7 @@ fn every_change_and_whom_it_wakes() {
         ("volume-of-another-claim", None, volume(Some("d"))),
         ("volume-of-no-claim", None, volume(None)),
         ("class-of-the-claim", None, class("late")),
+        ("class-of-the-claim-for-another-zone", placed("y"), placed("z")),
         ("another-class", None, class("other")),
         ("pod-with-the-claim", None, Some(pod("placed-with-the-claim", true, "a", "Succeeded"))),
         ("pod-without-a-claim", None, Some(pod("placed-without-a-claim", false, "a", "Succeeded"))),
@@ -91,6 +106,8 @@ fn every_change_and_whom_it_wakes() {
         ("driver-says-what-is-left", driver(false), driver(true)),
         ("driver-the-same", driver(true), driver(true)),
         ("capacity-of-the-class", None, capacity("late")),
+        ("capacity-with-more-left", left("1Gi", None), left("2Gi", None)),
+        ("capacity-for-larger-volumes", left("9Gi", Some("1Gi")), left("9Gi", Some("2Gi"))),
         ("capacity-of-another-class", None, capacity("other")),
         ("attachment-new", None, attachment()),
         ("attachment-gone", attachment(), None),
