@@ -6,8 +6,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use api::{
-    CSIDriver, CSINode, CsiSource, InTreeSource, Node, ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod,
-    PodVolume, StorageClass, VolumeAttachment, names,
+    AttachedVolume, CSIDriver, CSINode, CsiSource, InTreeSource, Node, ObjectKey, PersistentVolume,
+    PersistentVolumeClaim, Pod, PodVolume, StorageClass, VolumeAttachment, names,
 };
 use control::{Cache, Route, Sides, routes};
 use rules_translate::{Plugin, plugin_volume_name};
@@ -137,17 +137,27 @@ fn same_to_us(before: &Node, after: &Node) -> bool {
 
 /// The volumes whose entries in either list of a node's status are not what they were.
 fn changed_names<'a>(before: &'a Node, after: &'a Node) -> BTreeSet<&'a str> {
-    let attached = |node: &'a Node| -> BTreeSet<(&'a str, &'a str)> {
-        let all = node.status.volumes_attached.iter().flatten();
-        all.map(|volume| (volume.name.as_str(), volume.device_path.as_str())).collect()
+    let (was, is) = between_the_same(&before.status.volumes_attached, &after.status.volumes_attached);
+    let entries = |list: &'a [AttachedVolume]| -> BTreeSet<(&'a str, &'a str)> {
+        list.iter().map(|volume| (volume.name.as_str(), volume.device_path.as_str())).collect()
     };
-    let used = |node: &'a Node| -> BTreeSet<&'a str> {
-        node.status.volumes_in_use.iter().flatten().map(String::as_str).collect()
-    };
-    let (was, is) = (attached(before), attached(after));
-    let reports = was.symmetric_difference(&is).map(|(name, _)| *name);
-    let (was, is) = (used(before), used(after));
-    reports.chain(was.symmetric_difference(&is).copied()).collect()
+    let (was, is) = (entries(was), entries(is));
+    let mut changed: BTreeSet<&str> = was.symmetric_difference(&is).map(|(name, _)| *name).collect();
+    let (was, is) = between_the_same(&before.status.volumes_in_use, &after.status.volumes_in_use);
+    let used = |list: &'a [String]| -> BTreeSet<&'a str> { list.iter().map(String::as_str).collect() };
+    let (was, is) = (used(was), used(is));
+    changed.extend(was.symmetric_difference(&is));
+    changed
+}
+
+/// What is left of two lists without the entries that both begin with and those that both end with. A node may list
+/// thousands of volumes, and a write to it adds or takes one: only what lies between has to be sorted.
+fn between_the_same<'a, T: PartialEq>(was: &'a Option<Vec<T>>, is: &'a Option<Vec<T>>) -> (&'a [T], &'a [T]) {
+    let (was, is) = (was.as_deref().unwrap_or_default(), is.as_deref().unwrap_or_default());
+    let head = was.iter().zip(is).take_while(|(was, is)| was == is).count();
+    let (was, is) = (&was[head..], &is[head..]);
+    let tail = was.iter().rev().zip(is.iter().rev()).take_while(|(was, is)| was == is).count();
+    (&was[..was.len() - tail], &is[..is.len() - tail])
 }
 
 struct Keys<'a> {

@@ -90,6 +90,11 @@ fn a_report_wakes_the_volume_it_is_about_and_no_other() {
         (json!({ "volumesAttached": [entry(2, ""), entry(1, "")] }), &[]),
         (json!({ "volumesAttached": [entry(1, ""), entry(2, "/dev/x")] }), &["v2 on a"]),
         (json!({ "volumesInUse": [name(3)] }), &["v3 on a"]),
+        (json!({ "volumesInUse": [name(3), name(4), name(5)] }), &["v4 on a", "v5 on a"]),
+        (json!({ "volumesInUse": [name(3), name(5)] }), &["v4 on a"]),
+        (json!({ "volumesInUse": [name(6), name(3)] }), &["v5 on a", "v6 on a"]),
+        (json!({ "volumesInUse": [name(3), name(6)] }), &[]),
+        (json!({ "volumesInUse": [name(3)] }), &["v6 on a"]),
         (json!({ "volumesInUse": null, "volumesAttached": null }), &["v1 on a", "v2 on a", "v3 on a"]),
     ] {
         lab.patch_status(Kind::Node, "a", status.clone());

@@ -1,9 +1,9 @@
 use api::{Kind, Patch, Write, names};
-use control::{Action as _, Decision, Effect, Outcome, Refusal, Reply};
+use control::{Action as _, Decision, Effect, Narrate as _, Outcome, Refusal, Reply};
 use serde_json::json;
 
 use super::world::*;
-use crate::{Action, Key};
+use crate::{Action, AttachDetach, Key};
 
 /// A world where the volume is attached to `a`, reported, and its pod just gone.
 fn to_be_detached() -> World {
@@ -42,6 +42,71 @@ fn a_volume_taken_into_use_meanwhile_is_not_detached() {
     world.forget();
     world.hear(&on("a"), &unreport, &Outcome::Done(Reply::Object(node.into())));
     assert!(world.engine.memory(&on("a")).proof.is_none());
+}
+
+// AD-32: a node that turns out not to be there uses nothing, whether it is gone from the cache already or is found gone
+// when its report is to be taken back.
+#[test]
+fn ad_32_a_node_that_is_gone_holds_nothing() {
+    for seen in [false, true] {
+        let mut world = to_be_detached();
+        world.in_use("a", true);
+        world.sync();
+        assert_eq!(world.code(&on("a")), "InUse");
+        world.in_use("a", false);
+        world.sync();
+        let unreport = act(&world, &on("a"));
+        world.delete(Kind::Node, "a");
+        if !seen {
+            let outcome = world.land(&unreport);
+            assert_eq!(outcome, Outcome::Refused(Refusal::NotFound));
+            world.hear(&on("a"), &unreport, &outcome);
+            world.pass(10_000);
+        }
+        assert_eq!(world.run(&on("a")), ["CheckNode", "DeleteAttachment"], "{seen}");
+        assert!(world.real_attachment("a").unwrap().metadata.is_deleting());
+    }
+}
+
+// AD-32: the cache says that the node is gone, and it is there again, with the volume in use: nothing is detached.
+#[test]
+fn ad_32_a_node_that_is_only_said_to_be_gone_keeps_its_volume() {
+    let mut world = to_be_detached();
+    world.delete(Kind::Node, "a");
+    world.sync();
+    let check = act(&world, &on("a"));
+    assert!(matches!(check, Action::CheckNode { .. }), "{check:?}");
+    world.node("a");
+    world.in_use("a", true);
+    let outcome = world.land(&check);
+    world.hear(&on("a"), &check, &outcome);
+    assert!(world.engine.memory(&on("a")).proof.is_none());
+    assert!(world.run(&on("a")).is_empty());
+    assert_eq!(world.code(&on("a")), "InUse");
+}
+
+// AD-32: a detach that failed leaves it open whether the volume is attached. It is not reported to the node, though the
+// attachment says `attached` and a pod wants it again, until it was attached anew; and no pod that is gone is told.
+#[test]
+fn ad_32_a_detach_that_failed_is_no_attachment_any_more() {
+    let mut world = to_be_detached();
+    assert_eq!(world.run(&on("a")), ["TakeReportBack", "DeleteAttachment"]);
+    let error = json!({ "detachError": { "message": "busy" } });
+    world.patch_status(Kind::VolumeAttachment, &attachment_name("a"), error);
+    world.sync();
+    assert_eq!(world.code(&on("a")), "DetachFailing");
+    let told = AttachDetach::event_targets(&on("a"), &world.cache, &Default::default());
+    assert!(told.iter().all(|target| target.kind == Kind::PersistentVolume), "{told:?}");
+    let left = world.real_attachment("a").unwrap();
+    assert!(left.status.attached && left.metadata.is_deleting());
+    world.pod("q", "a");
+    assert!(world.run(&on("a")).is_empty() && !world.reported("a"));
+    assert_eq!(world.code(&on("a")), "AttachmentLeaving");
+    world.release("a");
+    assert_eq!(world.run(&on("a")), ["CreateAttachment"]);
+    assert!(!world.reported("a"));
+    world.attach("a");
+    assert_eq!(world.run(&on("a")), ["ReportAttached"]);
 }
 
 // Reliability 26, AD-4: an answer that did not arrive proves nothing, and what is not proved unused counts as used.

@@ -1,8 +1,9 @@
 use alloc::format;
+use alloc::vec::Vec;
 
-use api::Kind;
-use control::{Decision, Rules as _};
-use serde_json::json;
+use api::{Kind, ObjectRef};
+use control::{Change, Decision, Rules as _};
+use serde_json::{Value, json};
 
 use super::world::*;
 use crate::{AttachDetach, Key};
@@ -209,6 +210,34 @@ fn a_driver_that_needs_no_attachment_gets_none() {
     assert_eq!(world.run(&on("a")), ["FenceNode", "DeleteAttachment"]);
     world.sync();
     assert_eq!(world.code(&on("a")), "NoAttachRequired");
+}
+
+// AD-10, inline ephemeral: what a pod's spec asks of a driver by itself is made on the node and never attached, though
+// the driver attaches its other volumes.
+#[test]
+fn ad_10_a_volume_in_a_pod_s_own_spec_is_not_attached() {
+    let mut world = World::new(&["ReadWriteOnce"]);
+    world.create(Kind::CSIDriver, json!({ "metadata": { "name": DRIVER }, "spec": { "attachRequired": true } }));
+    let inline = json!({ "name": "scratch", "csi": { "driver": DRIVER, "volumeAttributes": { "a": "b" } } });
+    let claimed = json!({ "name": "data", "persistentVolumeClaim": { "claimName": "c" } });
+    let pod = |name: &str, volumes: Value| {
+        let containers = json!([{ "name": "main", "image": "i" }]);
+        let spec = json!({ "nodeName": "a", "containers": containers, "volumes": volumes });
+        json!({ "metadata": { "name": name }, "spec": spec })
+    };
+    world.create(Kind::Pod, pod("inline", json!([inline])));
+    world.sync();
+    let made = world.object(&ObjectRef::namespaced(Kind::Pod, "n", "inline"));
+    let woken: Vec<Key> = AttachDetach::wakes(&Change { before: None, after: made }, &world.cache, &Default::default());
+    assert!(woken.is_empty(), "{woken:?}");
+    assert_eq!(AttachDetach::keys(&world.cache, &Default::default()), [], "nor after a restart");
+    // Beside a claim, the claim's volume alone.
+    world.create(Kind::Pod, pod("both", json!([inline, claimed])));
+    world.sync();
+    assert_eq!(AttachDetach::keys(&world.cache, &Default::default()), [on("a")]);
+    assert_eq!(world.run(&on("a")), ["CreateAttachment"]);
+    assert_eq!(world.list(Kind::VolumeAttachment).len(), 1);
+    assert_eq!(world.real_attachment("a").unwrap().volume(), Some("v"));
 }
 
 // AD-6, on purpose otherwise: a node that takes attaching into its own hands gets no new attachment from then on, and

@@ -62,6 +62,26 @@ fn what_is_not_attached_has_no_rival() {
     }
 }
 
+// S2-7: with the object there before the pod there is never an attachment; the other way round there is one, which goes
+// as soon as the object is there. S2-13: no switch stands between the object and what is done.
+#[test]
+fn s2_7_an_object_that_is_there_before_the_pod_spares_the_attachment() {
+    for (first, done) in [(true, &[][..]), (false, &["CreateAttachment", "FenceNode", "DeleteAttachment"])] {
+        let mut world = World::new(&["ReadWriteOnce"]);
+        if first {
+            driver(&mut world, Some(false));
+        }
+        world.pod("p", "a");
+        let mut did = world.run(&on("a"));
+        if !first {
+            driver(&mut world, Some(false));
+        }
+        did.extend(world.run(&on("a")));
+        assert_eq!(did, done, "the object comes first: {first}");
+        assert_eq!(world.code(&on("a")), "NoAttachRequired");
+    }
+}
+
 // S2-6, S2-9, S2-14: the object comes late. The attachment that was waited for goes, but not from under a pod that
 // uses it.
 #[test]
