@@ -2,10 +2,13 @@
 //! with their protocol, absent with ours.
 
 use crate::planted::{self, Plant};
-use crate::wrong::{ByName, DetachesOnTime, DoneWhenPlaced, EmptyCache, GrowsAtOnce, Led, Mistaken, NodeMustExist};
+use crate::wrong::{
+    ByName, Deregisters, DetachesOnTime, DoneWhenPlaced, EmptyCache, GivesUp, GrowsAtOnce, Led, Mistaken,
+    NodeMustExist, Oblivious,
+};
 use api::{Kind, ObjectRef, Precondition, Write};
 use prove_world::world::{UserMove, World};
-use prove_world::worlds::{attach, copy, growth, life, node_lost, provision};
+use prove_world::worlds::{attach, copy, growth, life, node_lost, provision, register};
 use prove_world::{Bounds, Budget, Law, Report, Scenario, Seat, Violation, explore};
 use rules_attachdetach::AttachDetach;
 
@@ -197,4 +200,52 @@ fn a_node_deleted_while_a_volume_is_attached_to_it() {
         ..node_lost::SCENARIO
     };
     found_and_gone(&theirs, &node_lost::SCENARIO, Budget::calm(1), Law::AsAsked);
+}
+
+/// The user restarts the driver whose volume is in use, and nothing else.
+fn restarts(world: &World) -> Vec<UserMove> {
+    register::user(world).into_iter().filter(|one| one.label == "restart driver old").collect()
+}
+
+// 18, k/k#71424: the driver's entry goes with its socket, whatever of it is mounted.
+#[test]
+fn a_restart_of_a_driver_that_takes_its_entry() {
+    let theirs = Scenario {
+        name: "register-in-use, deregistering",
+        start: || register::start(true, register::seat::<Led<Deregisters>>()),
+        user: restarts,
+        ..register::IN_USE
+    };
+    let ours = Scenario { user: restarts, ..register::IN_USE };
+    found_and_gone(&theirs, &ours, Budget::calm(1), Law::EntryStaysInUse);
+}
+
+fn says_not_registered(report: &Report) {
+    let found = &report.broken.as_ref().unwrap().violation;
+    assert!(matches!(found, Violation::NotRegistered { .. }), "{found}");
+}
+
+// 19, k/k#118317: one failed call, and the driver is never registered.
+#[test]
+fn a_registration_that_failed_and_is_not_tried_again() {
+    let theirs = Scenario {
+        name: "register, giving up",
+        start: || register::start(false, register::seat::<Led<GivesUp>>()),
+        ..register::SCENARIO
+    };
+    let budget = Budget::troubled(1, 1, 0);
+    says_not_registered(&found_and_gone(&theirs, &register::SCENARIO, budget, Law::AsAsked));
+}
+
+// 21, registrar#139: the driver comes anew at the same path, and nobody notices.
+#[test]
+fn a_driver_made_anew_at_its_path() {
+    let theirs = Scenario {
+        name: "register, not noticing",
+        start: || register::start(false, Oblivious::seat()),
+        user: restarts,
+        ..register::SCENARIO
+    };
+    let ours = Scenario { user: restarts, ..register::SCENARIO };
+    says_not_registered(&found_and_gone(&theirs, &ours, Budget::calm(1), Law::AsAsked));
 }

@@ -29,7 +29,7 @@ pub use node::{
     ReadsNothing, Scribbles, Shares, SweepsNothing, TakesEarly, Tells, TellsPodsOnly, UnstagesFirst,
 };
 pub use provision::Trusting;
-pub use register::{Crowds, Evicts, Flatters};
+pub use register::{Crowds, Deregisters, Evicts, Flatters, GivesUp, Oblivious};
 pub use resize::{AsksForLittle, GrowsOnPaper, NodeIsSwift, UnknownIsNo};
 pub use scheduler::DoneWhenPlaced;
 pub use tiny::{Greets, Habit, Sleeps, Tiny, Trespasses, Wavers};

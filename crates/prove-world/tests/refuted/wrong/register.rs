@@ -3,7 +3,10 @@
 use control::{Cache, Decision, Outcome, Rules, Timestamp, Why};
 use rules_registrar::{Action, CsiNodeSide, Key, Local, NodeObject, Reason, Registrar, RegistrationProgress, View};
 
-use super::Astray;
+use prove_world::worlds::register;
+use prove_world::{Seat, Truth};
+
+use super::{Astray, Led};
 
 macro_rules! registrar {
     ($name:ident) => {
@@ -17,7 +20,7 @@ macro_rules! registrar {
 
             fn view(key: &Key, cache: &Cache, local: &Local) -> View {
                 let mut view = Registrar::view(key, cache, local);
-                $name::believes(&mut view);
+                $name::believes(&mut view, local);
                 view
             }
 
@@ -26,7 +29,9 @@ macro_rules! registrar {
             }
 
             fn learn(local: &mut Local, did: &Action, got: &Outcome, cache: &Cache) -> Vec<Key> {
-                Registrar::learn(local, did, got, cache)
+                let woken = Registrar::learn(local, did, got, cache);
+                $name::heard(local, did, got);
+                woken
             }
         }
     };
@@ -37,7 +42,7 @@ pub struct Crowds;
 registrar!(Crowds);
 
 impl Crowds {
-    fn believes(view: &mut View) {
+    fn believes(view: &mut View, _: &Local) {
         let View::Socket(socket) = view else { return };
         socket.rival = None;
         socket.socket.holds = socket.socket.progress.plugin().map(|plugin| plugin.name.clone());
@@ -46,6 +51,8 @@ impl Crowds {
     fn instead(_: &View) -> Option<Decision<Action, Reason>> {
         None
     }
+
+    fn heard(_: &mut Local, _: &Action, _: &Outcome) {}
 }
 
 /// Takes no notice of what the node reports in use.
@@ -53,7 +60,7 @@ pub struct Evicts;
 registrar!(Evicts);
 
 impl Evicts {
-    fn believes(view: &mut View) {
+    fn believes(view: &mut View, _: &Local) {
         let node = match view {
             View::SelfNode(view) => view.node.as_mut(),
             View::Socket(view) => match &mut view.node {
@@ -70,6 +77,8 @@ impl Evicts {
     fn instead(_: &View) -> Option<Decision<Action, Reason>> {
         None
     }
+
+    fn heard(_: &mut Local, _: &Action, _: &Outcome) {}
 }
 
 /// Welcomes a driver before its node id is in CSINode.
@@ -77,7 +86,7 @@ pub struct Flatters;
 registrar!(Flatters);
 
 impl Flatters {
-    fn believes(_: &mut View) {}
+    fn believes(_: &mut View, _: &Local) {}
 
     fn instead(view: &View) -> Option<Decision<Action, Reason>> {
         let View::Socket(view) = view else { return None };
@@ -87,5 +96,83 @@ impl Flatters {
         }
         let at = rules_registrar::At { path: view.path.clone(), incarnation: view.socket.incarnation };
         Some(Decision::Do(Action::Welcome(at), Why::waiting(Reason::DriverNotTold, "telling the driver at once")))
+    }
+
+    fn heard(_: &mut Local, _: &Action, _: &Outcome) {}
+}
+
+/// Takes a driver off CSINode when its socket goes, or comes anew, as kubelet deregisters it: k/k#71424.
+pub struct Deregisters;
+registrar!(Deregisters);
+
+impl Deregisters {
+    fn believes(view: &mut View, local: &Local) {
+        let View::SelfNode(view) = view else { return };
+        let CsiNodeSide::Ours(csi_node) = &view.csi_node else { return };
+        let speaks = |name: &String| {
+            local.sockets.values().any(|socket| {
+                let known = matches!(socket.progress, RegistrationProgress::Able(..) | RegistrationProgress::Told(..));
+                known && socket.holds.as_ref() == Some(name)
+            })
+        };
+        let listed = csi_node.spec.drivers.iter().map(|driver| driver.name.clone());
+        view.absent = listed.filter(|name| !speaks(name)).map(|name| (name, Timestamp(0))).collect();
+        if let Some(node) = view.node.as_mut() {
+            std::sync::Arc::make_mut(node).status.volumes_in_use = None;
+        }
+    }
+
+    fn instead(_: &View) -> Option<Decision<Action, Reason>> {
+        None
+    }
+
+    fn heard(_: &mut Local, _: &Action, _: &Outcome) {}
+}
+
+/// Is done with a driver when one question of its registration is not answered: k/k#118317.
+pub struct GivesUp;
+registrar!(GivesUp);
+
+const FAILED: &str = "its registration failed";
+
+impl GivesUp {
+    fn believes(_: &mut View, _: &Local) {}
+
+    fn instead(view: &View) -> Option<Decision<Action, Reason>> {
+        let View::Socket(view) = view else { return None };
+        let failed = view.socket.turned_away.as_ref().is_some_and(|(why, _)| why == FAILED);
+        failed.then(|| Decision::Rest(Why::waiting(Reason::DriverTurnedAway, FAILED)))
+    }
+
+    fn heard(local: &mut Local, did: &Action, got: &Outcome) {
+        let (Action::AskWho(at) | Action::AskPlace(at, _) | Action::AskAbilities(at, _)) = did else { return };
+        let socket = local.sockets.get_mut(&at.path).filter(|socket| socket.incarnation == at.incarnation);
+        if let (Some(socket), Outcome::Refused(_) | Outcome::Unknown(_)) = (socket, got) {
+            socket.turned_away = Some((FAILED.into(), Timestamp(0)));
+        }
+    }
+}
+
+/// The registrar's rules as they are, which notice a driver that went and one that came, and none that came anew at the
+/// path of another: registrar#139.
+pub struct Oblivious;
+registrar!(Oblivious);
+
+impl Oblivious {
+    fn believes(_: &mut View, _: &Local) {}
+
+    fn instead(_: &View) -> Option<Decision<Action, Reason>> {
+        None
+    }
+
+    fn heard(_: &mut Local, _: &Action, _: &Outcome) {}
+
+    /// How it learns which sockets are there.
+    pub fn seat() -> Seat<Led<Oblivious>> {
+        let refresh = |local: &mut Local, truth: &Truth, node: &str| {
+            let same = local.sockets.keys().eq(truth.plugins.running.keys());
+            !same && (register::seat::<Led<Oblivious>>().refresh)(local, truth, node)
+        };
+        Seat { refresh, ..register::seat() }
     }
 }
