@@ -185,7 +185,29 @@ pub(crate) fn volume(name: &str, cache: &Cache, local: &Local) -> VolumeView {
     let mark = local.mark(&volume.metadata, provisioner);
     let of_source = || rules_translate::plugin_of(&volume).map(Plugin::name);
     let served = provisioner.filter(|name| !name.is_empty()).or_else(of_source).is_some_and(|one| local.is_served(one));
-    VolumeView::Here(VolumeFacts { holder: holder(&volume, cache), mark, served, volume })
+    VolumeView::Here(VolumeFacts {
+        holder: holder(&volume, cache),
+        mark,
+        served,
+        pods: pods_left(&volume, cache),
+        volume,
+    })
+}
+
+/// Its data is to be scrubbed once its claim is gone.
+pub(crate) fn is_recycled(volume: &PersistentVolume) -> bool {
+    volume.spec.persistent_volume_reclaim_policy == "Recycle"
+}
+
+/// PV-29: if there is a claim of that name again, they are its.
+fn pods_left(volume: &PersistentVolume, cache: &Cache) -> Vec<String> {
+    let Some(holder) = volume.spec.claim_ref.as_ref().filter(|_| is_recycled(volume)) else { return Vec::new() };
+    let key = ObjectKey::new(holder.namespace.as_str(), holder.name.as_str());
+    if cache.claim(&key).is_some() {
+        return Vec::new();
+    }
+    let pods = cache.pods_by_claim(&key.to_string());
+    pods.filter(|pod| !pod.is_terminal()).map(|pod| pod.metadata.name.clone()).collect()
 }
 
 fn holder(volume: &PersistentVolume, cache: &Cache) -> VolumeOwner {

@@ -11,6 +11,8 @@ pub(crate) fn rest_event(key: &Key, why: &Why<Reason>) -> Option<(EventType, &'s
         return None;
     }
     match (key, why.code) {
+        // PV-29: told as upstream does, though nothing is wrong yet.
+        (Key::Volume(_), Reason::VolumeUsed) => Some((EventType::Normal, "VolumeFailedRecycle")),
         (Key::Volume(_), code) => volume_event(code).map(|reason| (EventType::Warning, reason)),
         (Key::Claim(_) | Key::Pod(_), code) => claim_event(code),
     }

@@ -105,6 +105,8 @@ control::reasons! {
         Retained,
         /// Nobody can do what the policy of a released volume asks for, which its phase does not say yet.
         MarkingFailed,
+        /// The volume's claim is gone, and pods that use the volume are not.
+        VolumeUsed,
         /// The volume's claim is gone, and nothing here recycles volumes.
         VolumeFailedRecycle,
         /// The volume's claim is gone, and no driver can delete such a volume.

@@ -146,6 +146,8 @@ pub struct VolumeFacts {
     pub mark: MigrationMark,
     /// Its in-tree plugin is there, and deletes it.
     pub served: bool,
+    /// Pods of its claim that have not ended, though the claim is gone: what they use is not to be scrubbed.
+    pub pods: Vec<String>,
 }
 
 /// Whose a volume is.

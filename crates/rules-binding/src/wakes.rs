@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use api::{Kind, ObjectKey, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass};
 use control::{Cache, Route, routes};
 
-use crate::{Binding, Key};
+use crate::{Binding, Key, build};
 
 type Woken<'a> = control::Woken<'a, Binding>;
 
@@ -67,7 +67,13 @@ fn pod_wakes(pod: &Pod, woken: &mut Woken<'_>) {
         woken.wake(Key::Pod(pod.metadata.key()));
     }
     let namespace = pod.metadata.namespace.as_str();
-    woken.wake_all(pod.claim_names().map(|claim| Key::Claim(ObjectKey::new(namespace, claim))));
+    for claim in pod.claim_names() {
+        let claim = ObjectKey::new(namespace, claim);
+        // PV-29: a volume whose claim is gone may wait for the pod.
+        let waiting = woken.cache.volumes_by_claim(&claim.to_string()).filter(|volume| build::is_recycled(volume));
+        woken.wake_all(waiting.map(|volume| Key::Volume(volume.metadata.name.clone())));
+        woken.wake(Key::Claim(claim));
+    }
 }
 
 fn unbound_of_class(class: &str, cache: &Cache) -> Vec<Key> {

@@ -145,6 +145,11 @@ fn released(facts: &VolumeFacts, claim: &ObjectKey) -> Decision<Action, Reason> 
     if meta.is_deleting() {
         return Decision::Rest(Why::waiting(Reason::VolumeBeingDeleted, "the volume is being deleted"));
     }
+    // PV-29: it is Failed once they have ended.
+    if !facts.pods.is_empty() {
+        let text = format!("{gone}, and pods use the volume still: {}", facts.pods.join(", "));
+        return Decision::Rest(Why::waiting(Reason::VolumeUsed, text));
+    }
     let (code, text) = match (policy, provisioner) {
         (ReclaimPolicy::Delete, Some(plugin)) => {
             let text = format!("{gone}, and no CSI driver has taken over {plugin}, which made the volume");

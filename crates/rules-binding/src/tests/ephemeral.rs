@@ -62,3 +62,17 @@ fn pv_60_the_claim_goes_with_the_pod() {
     world.settle();
     assert!(world.get(CLAIM, "p-scratch").is_none());
 }
+
+// PV-61: a pod is found by the claims it names and by those it brings the templates of, and by no other of the name.
+#[test]
+fn pv_61_a_pod_is_found_by_both_sorts_of_claims() {
+    let mut world = World::new().with_claim("named", Some(""), "1Gi", json!({}));
+    let mut both = pod();
+    let named = json!({ "name": "data", "persistentVolumeClaim": { "claimName": "named" } });
+    both["spec"]["volumes"].as_array_mut().unwrap().push(named);
+    world.create(Kind::Pod, both);
+    world.settle();
+    let found = |claim: &str| world.cache.pods_by_claim(claim).count();
+    assert_eq!([found("n/named"), found("n/p-scratch")], [1, 1]);
+    assert_eq!([found("n/scratch"), found("n/p-data"), found("other/named")], [0, 0, 0]);
+}

@@ -153,8 +153,7 @@ fn a_pod_that_lives_has_the_claims_it_makes() {
     assert_eq!(code(templated(json!({}), "", "Succeeded"), None), Reason::PodGone);
 }
 
-// PV-55: a claim made from a template goes with its pod, as soon as nobody waits for that pod's end any more. PV-61:
-// a pod is among a claim's users whether it names the claim or brings the template of it.
+// PV-55: a claim made from a template goes with its pod, as soon as nobody waits for that pod's end any more.
 #[test]
 fn who_holds_a_claim() {
     let going =

@@ -55,6 +55,35 @@ fn pv_29_a_volume_that_nobody_can_recycle_or_delete_is_failed_and_says_so() {
     }
 }
 
+// PV-29: a pod that has not ended keeps a volume whose claim was taken away by force from being given up; one of a
+// claim that has the name since is no user of it, nor is anything asked for other policies.
+#[test]
+fn pv_29_a_volume_to_recycle_waits_for_the_pods_that_use_it() {
+    let forced = |policy: &str| {
+        let mut world = World::new()
+            .with_volume("v", "", "1Gi", nfs(policy))
+            .with_claim("data", Some(""), "1Gi", json!({}))
+            .with_pod_on("node", "p", "data");
+        world.settle();
+        world.delete(CLAIM, "data");
+        world.patch(CLAIM, "data", json!({ "metadata": { "finalizers": null } }));
+        world.settle();
+        world
+    };
+    let phase = |world: &World| world.volume("v")["status"]["phase"].clone();
+    assert_eq!(phase(&forced("Delete")), "Failed");
+    let mut world = forced("Recycle");
+    assert_eq!((phase(&world), world.why_volume("v")), (json!("Released"), "VolumeUsed"));
+    assert_eq!(event(&world), Some((EventType::Normal, "VolumeFailedRecycle")));
+    world.patch_status(Kind::Pod, "p", json!({ "phase": "Succeeded" }));
+    world.settle();
+    assert_eq!((phase(&world), world.why_volume("v")), (json!("Failed"), "VolumeFailedRecycle"));
+
+    let mut world = forced("Recycle").with_claim("data", Some("other"), "1Gi", json!({}));
+    world.settle();
+    assert_eq!(phase(&world), "Failed", "the pod is the new claim's");
+}
+
 // PV-25, PV-28: Failed stays, and is told once; a user who clears the reference has a free volume again.
 #[test]
 fn pv_25_a_failed_volume_stays_failed_until_it_is_cleared() {

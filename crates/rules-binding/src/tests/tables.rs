@@ -229,7 +229,7 @@ fn every_shape_of_a_volume() {
         let mark = mark(choices);
         if mark != MigrationMark::Right {
             let volume = Arc::new(serde_json::from_value(volume).unwrap());
-            let facts = VolumeFacts { volume, holder: VolumeOwner::Nobody, mark, served: false };
+            let facts = VolumeFacts { volume, holder: VolumeOwner::Nobody, mark, served: false, pods: Vec::new() };
             return verdict(&Binding::decide(NOW, &View::Volume(VolumeView::Here(facts)), &Memory::default()));
         }
         let holder = holder(choices);
@@ -246,7 +246,9 @@ fn every_shape_of_a_volume() {
         }
         let memory = memory(choices);
         let volume: PersistentVolume = serde_json::from_value(volume).unwrap();
-        let facts = VolumeFacts { volume: Arc::new(volume), holder, mark, served: false };
+        // Only of a volume that is to be scrubbed is it asked.
+        let pods = if policy == "Recycle" && choices.flag("used") { vec!["p".into()] } else { Vec::new() };
+        let facts = VolumeFacts { volume: Arc::new(volume), holder, mark, served: false, pods };
         verdict(&Binding::decide(NOW, &View::Volume(VolumeView::Here(facts)), &memory))
     });
 }
