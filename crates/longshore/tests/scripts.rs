@@ -81,6 +81,8 @@ scripts! {
     tokens_for_drivers "root-tokens-for-drivers.txt";
     waiting_is_visible "waiting-is-visible.txt";
     volumes_grow "root-volumes-grow.txt";
+    volumes_change "root-volumes-change.txt";
+    limits_and_room "root-limits-and-room.txt";
     the_disk_is_full "root-the-disk-is-full.txt";
     every_volume_over_restarts "root-every-volume-over-restarts.txt";
     a_filesystem_hangs "root-a-filesystem-hangs.txt";
