@@ -1,6 +1,8 @@
 //! The wire format of plugin registration, which kubelet and every registrar in the field share: KL-10.
 
-use csi::registration::{InfoRequest, PluginInfo, RegistrationStatus, RegistrationStatusResponse};
+use csi::registration::{
+    CsiDriverInfo, CsiDriverOptions, InfoRequest, PluginInfo, RegistrationStatus, RegistrationStatusResponse,
+};
 use prost::Message as _;
 
 /// A field of bytes: its number, their length, the bytes.
@@ -28,4 +30,20 @@ fn kl_10_the_messages_have_the_numbers_of_kubelets() {
     ] {
         assert_eq!(method.path(), path);
     }
+}
+
+// S1-6: the numbers of the fields. S1-14: an answer with more in it than is known today is read for what is known.
+#[test]
+fn s1_14_what_a_later_registrar_says_besides_is_passed_over() {
+    let wants = CsiDriverInfo {
+        csi_endpoint: "/csi.sock".into(),
+        options: Some(CsiDriverOptions { requires_publish_pod: true }),
+    };
+    let options = vec![1 << 3, 1];
+    let wire = [text(1, "/csi.sock"), vec![2 << 3 | 2, 2], options.clone()].concat();
+    assert_eq!(wants.encode_to_vec(), wire);
+    let options = [options, vec![9 << 3, 1], text(10, "later")].concat();
+    let length = u8::try_from(options.len()).unwrap_or(u8::MAX);
+    let later = [text(1, "/csi.sock"), vec![2 << 3 | 2, length], options, text(7, "later")].concat();
+    assert!(CsiDriverInfo::decode(later.as_slice()).is_ok_and(|read| read.encode_to_vec() == wire));
 }

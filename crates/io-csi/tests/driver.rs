@@ -112,7 +112,7 @@ fn driver(path: &Path) -> Driver {
     Driver::new(Arc::new(CsiClient::new()), format!("unix://{}", path.display()))
 }
 
-// Reliability 72.
+// Reliability 72. S3-9: what a driver offers is what the three lists of capabilities say.
 #[tokio::test]
 async fn a_driver_is_asked_once_and_again_when_it_came_back() {
     let (_dir, path) = socket();

@@ -34,7 +34,8 @@ fn with_claim(name: &str, class: Value) -> World {
     speaking_for(name).class("fast", PLUGIN, class).with_claim("data", asked(name, None))
 }
 
-// S4-9, S4-45: from the same claim the same volume, whoever made it; beside it stands who did.
+// S4-9, S4-45: from the same claim the same volume, whoever made it; beside it stands who did, as PV-39 has it: the
+// plugin's name, the mark of the controller and the finalizer of what is to be deleted.
 #[test]
 fn s4_9_the_plugin_makes_what_its_driver_would_have_made() {
     let class = json!({
