@@ -3,7 +3,7 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use api::{Meta, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass, VolumeAttachment, names};
+use api::{Kind, Meta, ObjectRef, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass, VolumeAttachment, names};
 use rules_translate::{Error, Plugin, Translated};
 use serde::{Serialize, Serializer};
 
@@ -52,14 +52,14 @@ pub enum ItemKind {
 }
 
 impl ItemKind {
-    /// As people read it.
-    pub fn name(self) -> &'static str {
+    /// The kind of the object itself.
+    pub fn kind(self) -> Kind {
         match self {
-            ItemKind::Volume => "PersistentVolume",
-            ItemKind::Class => "StorageClass",
-            ItemKind::Claim => "PersistentVolumeClaim",
-            ItemKind::PodVolume => "Pod",
-            ItemKind::Attachment => "VolumeAttachment",
+            ItemKind::Volume => Kind::PersistentVolume,
+            ItemKind::Class => Kind::StorageClass,
+            ItemKind::Claim => Kind::PersistentVolumeClaim,
+            ItemKind::PodVolume => Kind::Pod,
+            ItemKind::Attachment => Kind::VolumeAttachment,
         }
     }
 }
@@ -185,13 +185,9 @@ impl Item {
         Some(item.with(rules_translate::volume_to_csi(&alone), |made| seen(made, plugin)))
     }
 
-    /// Kind and name, as people write them.
-    pub fn title(&self) -> String {
-        let kind = self.kind.name();
-        match self.namespace.is_empty() {
-            true => alloc::format!("{kind} {}", self.name),
-            false => alloc::format!("{kind} {}/{}", self.namespace, self.name),
-        }
+    /// The object itself, which prints as people write it.
+    pub fn object(&self) -> ObjectRef {
+        ObjectRef::namespaced(self.kind.kind(), self.namespace.clone(), self.name.clone())
     }
 
     /// The driver's name for the volume, if it becomes one.

@@ -20,6 +20,7 @@
 
 extern crate alloc;
 
+mod inconsistency;
 mod item;
 mod nodes;
 mod obstacle;
@@ -28,14 +29,16 @@ mod plan;
 mod stage;
 mod steps;
 mod survey;
+mod told;
 
 #[cfg(test)]
 mod tests;
 
+pub use inconsistency::Inconsistency;
 pub use item::{Becomes, Item, ItemKind, Mark};
 pub use nodes::{NodesKnown, NodesSay};
 pub use obstacle::MigrationObstacle;
 pub use plan::{Counts, MigrationPlan, PluginPlan};
-pub use stage::{ControllersSay, Inconsistency, MigrationStage, MigrationVerdict};
+pub use stage::{ControllersSay, MigrationStage, MigrationVerdict};
 pub use steps::{MigrationStep, StepState};
 pub use survey::Survey;

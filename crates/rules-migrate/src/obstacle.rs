@@ -1,19 +1,21 @@
 //! What stands in the way of a migration.
 
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
+use api::{Kind, ObjectRef};
 use rules_translate::Plugin;
 use serde::{Serialize, Serializer};
+
+use crate::told::Told;
 
 /// Something that stands in the way, or that an operator should know before going on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MigrationObstacle {
     /// An object cannot be translated.
     Untranslatable {
-        /// Kind and name.
-        object: String,
+        object: ObjectRef,
         /// The library's sentence.
         sentence: String,
     },
@@ -38,31 +40,19 @@ pub enum MigrationObstacle {
         volumes: usize,
     },
     /// Volumes are in a zone in which there is no node.
-    ZoneWithoutNode {
-        zone: String,
-        /// How many volumes are there.
-        volumes: usize,
-    },
+    ZoneWithoutNode { zone: String, volumes: Vec<ObjectRef> },
     /// Volumes of a plugin whose disks have a zone do not say which.
-    ZoneUnsaid {
-        plugin: Plugin,
-        volumes: usize,
-        /// One of them.
-        example: String,
-    },
+    ZoneUnsaid { plugin: Plugin, volumes: Vec<ObjectRef> },
     /// Two volumes become the same one.
     SameVolume {
-        one: String,
-        other: String,
+        one: ObjectRef,
+        other: ObjectRef,
         /// What the driver calls both.
         handle: String,
     },
     /// The driver's form has no word for something an object says.
     Lost {
-        /// Kind and name of one of the objects.
-        example: String,
-        /// How many there are.
-        objects: usize,
+        objects: Vec<ObjectRef>,
         /// What is lost.
         field: String,
     },
@@ -84,6 +74,52 @@ impl MigrationObstacle {
             | MigrationObstacle::Lost { .. } => false,
         }
     }
+
+    /// The one word by which programs tell it from others.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            MigrationObstacle::Untranslatable { .. } => "Untranslatable",
+            MigrationObstacle::DriverNowhere(_) => "DriverNowhere",
+            MigrationObstacle::DriverMissing(..) => "DriverMissing",
+            MigrationObstacle::DriverNotDescribed(_) => "DriverNotDescribed",
+            MigrationObstacle::InFlight { .. } => "InFlight",
+            MigrationObstacle::ZonesUntold { .. } => "ZonesUntold",
+            MigrationObstacle::ZoneWithoutNode { .. } => "ZoneWithoutNode",
+            MigrationObstacle::ZoneUnsaid { .. } => "ZoneUnsaid",
+            MigrationObstacle::SameVolume { .. } => "SameVolume",
+            MigrationObstacle::Lost { .. } => "Lost",
+        }
+    }
+
+    /// All the objects it is about, the one that the sentence begins with first. A CSIDriver may be one that is not there.
+    pub fn objects(&self) -> Vec<ObjectRef> {
+        match self {
+            MigrationObstacle::Untranslatable { object, .. } => Vec::from([object.clone()]),
+            MigrationObstacle::DriverNowhere(plugin) | MigrationObstacle::DriverNotDescribed(plugin) => {
+                Vec::from([ObjectRef::cluster(Kind::CSIDriver, plugin.driver())])
+            }
+            MigrationObstacle::DriverMissing(_, nodes) | MigrationObstacle::ZonesUntold { nodes, .. } => on(nodes),
+            MigrationObstacle::InFlight { attachment, node, .. } => Vec::from([
+                ObjectRef::cluster(Kind::VolumeAttachment, attachment),
+                ObjectRef::cluster(Kind::Node, node),
+            ]),
+            MigrationObstacle::ZoneWithoutNode { volumes, .. } | MigrationObstacle::ZoneUnsaid { volumes, .. } => {
+                volumes.clone()
+            }
+            MigrationObstacle::SameVolume { one, other, .. } => Vec::from([one.clone(), other.clone()]),
+            MigrationObstacle::Lost { objects, .. } => objects.clone(),
+        }
+    }
+}
+
+/// The nodes of these names.
+pub(crate) fn on(nodes: &[String]) -> Vec<ObjectRef> {
+    nodes.iter().map(|name| ObjectRef::cluster(Kind::Node, name)).collect()
+}
+
+/// The first of several, by which a sentence makes them known.
+pub(crate) fn example(objects: &[ObjectRef]) -> String {
+    objects.first().map(ObjectRef::to_string).unwrap_or_default()
 }
 
 /// Few names in full, many by number.
@@ -122,31 +158,29 @@ impl fmt::Display for MigrationObstacle {
                 write!(f, "and {volumes} of the volumes can be reached from one zone only")
             }
             MigrationObstacle::ZoneWithoutNode { zone, volumes } => {
-                write!(f, "no node is in zone {zone}, where {volumes} of the volumes are")
+                write!(f, "no node is in zone {zone}, where {} of the volumes are", volumes.len())
             }
-            MigrationObstacle::ZoneUnsaid { plugin, volumes, example } => {
-                write!(f, "{volumes} volumes of {plugin} name no zone, such as {example}: ")?;
+            MigrationObstacle::ZoneUnsaid { plugin, volumes } => {
+                write!(f, "{} volumes of {plugin} name no zone, such as {}: ", volumes.len(), example(volumes))?;
                 f.write_str("their pods may be placed where the disk is not")
             }
             MigrationObstacle::SameVolume { one, other, handle } => {
                 write!(f, "{one} and {other} are one volume to the driver ({handle}); keep one of them")
             }
-            MigrationObstacle::Lost { example, objects: 1, field } => {
-                write!(f, "{field} of {example} has no counterpart and is left out")
-            }
-            MigrationObstacle::Lost { example, objects, field } => {
-                write!(f, "{field} has no counterpart and is left out in {objects} objects, such as {example}")
-            }
+            MigrationObstacle::Lost { objects, field } => match &objects[..] {
+                [only] => write!(f, "{field} of {only} has no counterpart and is left out"),
+                more => {
+                    write!(f, "{field} has no counterpart and is left out in {} objects, ", more.len())?;
+                    write!(f, "such as {}", example(more))
+                }
+            },
         }
     }
 }
 
 impl Serialize for MigrationObstacle {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        use serde::ser::SerializeStruct;
-        let mut out = to.serialize_struct("MigrationObstacle", 2)?;
-        out.serialize_field("blocks", &self.blocks())?;
-        out.serialize_field("text", &alloc::format!("{self}"))?;
-        out.end()
+        let (reason, objects, text) = (self.reason(), self.objects(), self.to_string());
+        Told { reason, blocks: Some(self.blocks()), objects, text }.serialize(to)
     }
 }

@@ -4,25 +4,25 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use api::{Kind, names};
+use api::{Kind, ObjectRef, names};
 use rules_translate::Plugin;
 
-use crate::item::{Becomes, Item, ItemKind};
+use crate::item::{Becomes, ItemKind};
 use crate::survey::NodeFacts;
 use crate::{MigrationObstacle, Survey};
 
 /// What is wrong with the zones of a plugin's volumes.
 pub(crate) fn obstacles(survey: &Survey, plugin: Plugin) -> Vec<MigrationObstacle> {
     let Some(key) = plugin.zone_key() else { return Vec::new() };
-    let mut zones: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut unsaid: Vec<&Item> = Vec::new();
+    let mut zones: BTreeMap<&str, Vec<ObjectRef>> = BTreeMap::new();
+    let mut unsaid: Vec<ObjectRef> = Vec::new();
     let mut placed = 0;
     for item in survey.items.iter().filter(|item| item.plugin == Some(plugin) && item.kind == ItemKind::Volume) {
         match &item.becomes {
-            Some(Becomes::Volume { zones: named, .. }) if named.is_empty() => unsaid.push(item),
+            Some(Becomes::Volume { zones: named, .. }) if named.is_empty() => unsaid.push(item.object()),
             Some(Becomes::Volume { zones: named, .. }) => {
                 placed += 1;
-                named.iter().for_each(|zone| *zones.entry(zone).or_default() += 1);
+                named.iter().for_each(|zone| zones.entry(zone).or_default().push(item.object()));
             }
             Some(Becomes::Class | Becomes::Claim) | None => {}
         }
@@ -30,8 +30,8 @@ pub(crate) fn obstacles(survey: &Survey, plugin: Plugin) -> Vec<MigrationObstacl
     let mut found = Vec::new();
     // Where a disk is matters to these plugins: the cloud's disks of the others have no zone, or one for all.
     let zonal = matches!(plugin, Plugin::AwsEbs | Plugin::GcePd);
-    if let Some(first) = unsaid.first().filter(|_| zonal) {
-        found.push(MigrationObstacle::ZoneUnsaid { plugin, volumes: unsaid.len(), example: first.name.clone() });
+    if zonal && !unsaid.is_empty() {
+        found.push(MigrationObstacle::ZoneUnsaid { plugin, volumes: unsaid });
     }
     if placed == 0 {
         return found;
@@ -50,10 +50,8 @@ pub(crate) fn obstacles(survey: &Survey, plugin: Plugin) -> Vec<MigrationObstacl
         let is_in = |node: &NodeFacts, zone: &str| {
             [key, names::ZONE, names::ZONE_BETA].iter().any(|key| node.zones.get(*key).is_some_and(|held| held == zone))
         };
-        let empty = zones.iter().filter(|(zone, _)| !survey.nodes.values().any(|node| is_in(node, zone)));
-        found.extend(
-            empty.map(|(zone, volumes)| MigrationObstacle::ZoneWithoutNode { zone: (*zone).into(), volumes: *volumes }),
-        );
+        let empty = zones.into_iter().filter(|(zone, _)| !survey.nodes.values().any(|node| is_in(node, zone)));
+        found.extend(empty.map(|(zone, volumes)| MigrationObstacle::ZoneWithoutNode { zone: zone.into(), volumes }));
     }
     found
 }

@@ -4,14 +4,16 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use api::Kind;
+use api::{Kind, ObjectRef};
 use rules_translate::Plugin;
 use serde::{Serialize, Serializer};
 
+use crate::inconsistency::{self, Inconsistency};
 use crate::item::{Item, ItemKind};
 use crate::nodes::{self, NodesSay};
-use crate::stage::{self, ControllersSay, Inconsistency, MigrationStage, MigrationVerdict};
+use crate::stage::{self, ControllersSay, MigrationStage, MigrationVerdict};
 use crate::steps::{MigrationStep, Situation};
+use crate::survey::AttachmentFacts;
 use crate::{MigrationObstacle, Survey, places};
 
 /// What the migration of a cluster takes.
@@ -55,9 +57,9 @@ pub struct PluginPlan {
     pub controllers: ControllersSay,
     /// What the nodes say.
     pub nodes: NodesSay,
-    /// What stands in the way, and what to know.
+    /// What stands in the way, and what to know: of each the reason, whether it blocks, its objects and the sentence.
     pub obstacles: Vec<MigrationObstacle>,
-    /// What does not fit together.
+    /// What does not fit together: of each the reason, its objects and the sentence.
     pub inconsistencies: Vec<Inconsistency>,
     /// The steps up.
     pub steps: Vec<MigrationStep>,
@@ -117,7 +119,10 @@ impl MigrationPlan {
 impl Survey {
     /// The plan for what was seen.
     pub fn plan(&self) -> MigrationPlan {
-        let used: BTreeSet<Plugin> = self.items.iter().filter_map(|item| item.plugin).collect();
+        let held = self.nodes.values().flat_map(|node| node.held.iter().map(|(plugin, _)| *plugin));
+        let alone = self.attachments.iter().filter_map(AttachmentFacts::holds_volume_of);
+        let used: BTreeSet<Plugin> =
+            self.items.iter().filter_map(|item| item.plugin).chain(held).chain(alone).collect();
         let unclear = self.items.iter().filter(|item| item.plugin.is_none()).filter_map(untranslatable).collect();
         MigrationPlan {
             seen: self.counts.clone(),
@@ -152,7 +157,7 @@ impl Survey {
             counts: self.counts_of(plugin),
             stage: stage::stage(controllers, &nodes),
             controllers,
-            inconsistencies: stage::inconsistencies(self, plugin, controllers, &nodes),
+            inconsistencies: inconsistency::inconsistencies(self, plugin, controllers, &nodes),
             steps: situation.up(),
             back: situation.down(),
             obstacles,
@@ -200,21 +205,16 @@ impl Survey {
         for item in ours().filter(|item| item.kind == ItemKind::Volume) {
             let Some(handle) = item.handle() else { continue };
             if let Some(first) = handles.insert(handle, item) {
-                let (one, other) = (first.title(), item.title());
+                let (one, other) = (first.object(), item.object());
                 found.push(MigrationObstacle::SameVolume { one, other, handle: handle.to_string() });
             }
         }
-        let mut lost: BTreeMap<&str, (usize, &Item)> = BTreeMap::new();
+        let mut lost: BTreeMap<&str, Vec<ObjectRef>> = BTreeMap::new();
         for item in ours() {
-            for field in &item.lost {
-                lost.entry(field).or_insert((0, item)).0 += 1;
-            }
+            item.lost.iter().for_each(|field| lost.entry(field).or_default().push(item.object()));
         }
-        found.extend(lost.into_iter().map(|(field, (objects, first))| MigrationObstacle::Lost {
-            example: first.title(),
-            objects,
-            field: field.to_string(),
-        }));
+        let lost = lost.into_iter();
+        found.extend(lost.map(|(field, objects)| MigrationObstacle::Lost { objects, field: field.to_string() }));
         found
     }
 
@@ -223,7 +223,7 @@ impl Survey {
         let of = |name: &String| self.plugin_of.get(name) == Some(&plugin);
         let ours = self.attachments.iter().filter(|attachment| match &attachment.volume {
             Some(volume) => of(volume),
-            None => attachment.attacher == plugin.driver(),
+            None => attachment.holds_volume_of() == Some(plugin),
         });
         let moving = ours.filter(|attachment| attachment.deleting || !attachment.attached);
         let told = moving.map(|attachment| MigrationObstacle::InFlight {
@@ -237,5 +237,5 @@ impl Survey {
 
 fn untranslatable(item: &Item) -> Option<MigrationObstacle> {
     let sentence: String = item.blocked.clone()?;
-    Some(MigrationObstacle::Untranslatable { object: item.title(), sentence })
+    Some(MigrationObstacle::Untranslatable { object: item.object(), sentence })
 }

@@ -1,18 +1,16 @@
-//! How far the migration of a plugin has come, as far as objects show it, and what does not fit together.
+//! How far the migration of a plugin has come, as far as objects show it.
 
 use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt;
 
 use api::Kind;
 use rules_translate::Plugin;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::Survey;
-use crate::item::{Item, ItemKind, Mark};
-use crate::nodes::{NodesKnown, NodesSay};
-use crate::obstacle::list;
+use crate::item::{ItemKind, Mark};
+use crate::nodes::NodesSay;
 
 /// What the marks on volumes and claims say of the controllers' gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -67,78 +65,6 @@ pub enum MigrationVerdict {
     Inconsistent,
 }
 
-/// Something that does not fit together.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Inconsistency {
-    /// S4-32, the last row: nodes expect the driver, and the controllers do not attach for it.
-    Disputed(Plugin, Vec<String>),
-    /// Nodes leave volumes to a driver that is not there (S4-3).
-    DriverAbsent(Plugin, Vec<String>),
-    /// Marks that the controllers should have set, or removed, by now (S4-42).
-    PartlyMarked {
-        /// How many carry the mark.
-        marked: usize,
-        /// How many do not.
-        unmarked: usize,
-        /// One that does not.
-        example: String,
-    },
-    /// An object is said to be another driver's.
-    MarkedForAnother {
-        /// Kind and name.
-        object: String,
-        driver: String,
-    },
-    /// The driver attached a volume to a node that serves it with the plugin (S4-33).
-    AttachedByDriver { attachment: String, node: String },
-    /// Volumes that no driver can serve, where drivers serve.
-    Unserved {
-        objects: usize,
-        /// One of them.
-        example: String,
-    },
-}
-
-impl fmt::Display for Inconsistency {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Inconsistency::Disputed(plugin, nodes) => {
-                let gate = plugin.gate();
-                write!(f, "{plugin} is left to its driver on {}, and the controllers have {gate} off: ", list(nodes))?;
-                f.write_str("no volume of it is attached there; switch the controllers on, or the nodes off")
-            }
-            Inconsistency::DriverAbsent(plugin, nodes) => {
-                let driver = plugin.driver();
-                write!(f, "{plugin} is left to driver {driver} on {}, where it is not registered: ", list(nodes))?;
-                f.write_str("no volume of it can be mounted")
-            }
-            Inconsistency::PartlyMarked { marked, unmarked, example } => {
-                write!(f, "{marked} objects are marked as migrated and {unmarked} are not, such as {example}: ")?;
-                f.write_str("the controllers have not seen them, or were switched without being restarted")
-            }
-            Inconsistency::MarkedForAnother { object, driver } => {
-                write!(f, "{object} is marked for driver {driver}, which is not the one of its plugin")
-            }
-            Inconsistency::AttachedByDriver { attachment, node } => {
-                write!(
-                    f,
-                    "VolumeAttachment {attachment} is for node {node}, which serves the volume with the plugin: "
-                )?;
-                f.write_str("node or controllers were switched without a drain")
-            }
-            Inconsistency::Unserved { objects, example } => {
-                write!(f, "{objects} objects cannot be translated, such as {example}, and their plugin has stood down")
-            }
-        }
-    }
-}
-
-impl Serialize for Inconsistency {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(self)
-    }
-}
-
 /// What the marks on a plugin's objects say. A claim that names the driver though its class is the plugin's was written
 /// by a controller with the gate on (S4-41).
 pub(crate) fn controllers(survey: &Survey, plugin: Plugin) -> ControllersSay {
@@ -171,65 +97,6 @@ pub(crate) fn stage(controllers: ControllersSay, nodes: &NodesSay) -> MigrationS
             MigrationStage::Nodes { done, of: nodes.all.len() }
         }
     }
-}
-
-/// What does not fit together.
-pub(crate) fn inconsistencies(
-    survey: &Survey,
-    plugin: Plugin,
-    controllers: ControllersSay,
-    nodes: &NodesSay,
-) -> Vec<Inconsistency> {
-    let mut found = Vec::new();
-    let known = match nodes {
-        NodesSay::This(known) => Some(known),
-        NodesSay::Nothing => None,
-    };
-    let ours = || survey.items.iter().filter(|item| item.plugin == Some(plugin));
-    if let Some(known) = known {
-        if controllers == ControllersSay::Off && !known.migrated.is_empty() {
-            found.push(Inconsistency::Disputed(plugin, known.migrated.clone()));
-        }
-        let absent = known.migrated.iter().filter(|name| known.without_driver.contains(name));
-        let absent: Vec<String> = absent.cloned().collect();
-        // A kubelet of today lists every plugin it no longer has. Only one whose volumes are there matters.
-        if !absent.is_empty() && ours().next().is_some() {
-            found.push(Inconsistency::DriverAbsent(plugin, absent));
-        }
-        found.extend(attached_by_driver(survey, plugin, known));
-    }
-    if let ControllersSay::Partly { marked, unmarked } = controllers {
-        let example = ours().find(|item| item.mark == Mark::Missing).map(Item::title).unwrap_or_default();
-        found.push(Inconsistency::PartlyMarked { marked, unmarked, example });
-    }
-    found.extend(ours().filter_map(|item| match &item.mark {
-        Mark::Wrong(driver) => Some(Inconsistency::MarkedForAnother { object: item.title(), driver: driver.clone() }),
-        Mark::NotNeeded | Mark::Set | Mark::Missing => None,
-    }));
-    let stage = stage(controllers, nodes);
-    let serves = matches!(stage, MigrationStage::Controllers | MigrationStage::Nodes { .. } | MigrationStage::Migrated);
-    let unserved = ours().filter(|item| item.blocked.is_some()).count();
-    if let Some(first) = ours().find(|item| item.blocked.is_some()).filter(|_| serves) {
-        found.push(Inconsistency::Unserved { objects: unserved, example: first.title() });
-    }
-    found
-}
-
-fn attached_by_driver<'a>(
-    survey: &'a Survey,
-    plugin: Plugin,
-    known: &'a NodesKnown,
-) -> impl Iterator<Item = Inconsistency> + 'a {
-    let lagging: BTreeSet<&str> = known.lagging.iter().map(String::as_str).collect();
-    let by_driver = survey.attachments.iter().filter(move |attachment| {
-        let volume = attachment.volume.as_ref().and_then(|name| survey.plugin_of.get(name));
-        let early = lagging.contains(attachment.node.as_str());
-        attachment.attacher == plugin.driver() && volume == Some(&plugin) && early
-    });
-    by_driver.map(|attachment| Inconsistency::AttachedByDriver {
-        attachment: attachment.name.clone(),
-        node: attachment.node.clone(),
-    })
 }
 
 /// Kinds without which it cannot be told whether a plugin's migration fits together.

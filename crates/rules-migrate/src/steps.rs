@@ -90,7 +90,7 @@ impl Situation<'_> {
                 (StepState::ToDo, format!("not registered on {missing} of {all} nodes"), known.without_driver.clone())
             }
         };
-        let look = "kubectl get csinode -o custom-columns=NODE:.metadata.name,DRIVERS:.spec.drivers[*].name";
+        let look = "kubectl get csinode -o custom-columns='NODE:.metadata.name,DRIVERS:.spec.drivers[*].name'";
         let own = format!("# deploy driver {driver} with its provisioner, attacher and resizer");
         let commands = if state == StepState::Done { Vec::new() } else { Vec::from([own, look.into()]) };
         MigrationStep { title: format!("Install driver {driver} on every node"), state, note, nodes, commands }

@@ -38,6 +38,8 @@ pub struct Survey {
 pub(crate) struct NodeFacts {
     /// Its labels that name zones.
     pub(crate) zones: BTreeMap<String, String>,
+    /// Volumes that it says it uses, or the controllers that they attached to it, under the name of a plugin.
+    pub(crate) held: BTreeSet<(Plugin, String)>,
     /// There is a CSINode object.
     pub(crate) csi: Option<CsiFacts>,
 }
@@ -148,6 +150,9 @@ impl Survey {
         let label = |key: &'static str| Some((key.into(), node.metadata.labels.get(key)?.clone()));
         let facts = self.nodes.entry(node.metadata.name.clone()).or_default();
         facts.zones = keys.filter_map(label).collect();
+        let attached = node.status.volumes_attached.iter().flatten().map(|volume| &volume.name);
+        let reported = node.status.volumes_in_use.iter().flatten().chain(attached);
+        facts.held = reported.filter_map(|name| Some((Plugin::of_volume_name(name)?, name.clone()))).collect();
     }
 
     fn attachment(&mut self, attachment: &VolumeAttachment) {
@@ -175,6 +180,16 @@ impl Survey {
             });
         }
         self.items.extend(own);
+    }
+}
+
+impl AttachmentFacts {
+    /// The plugin of a volume that the attachment holds itself, in whatever form: no other volumes are held so.
+    pub(crate) fn holds_volume_of(&self) -> Option<Plugin> {
+        match self.volume {
+            Some(_) => None,
+            None => Plugin::of_driver(&self.attacher),
+        }
     }
 }
 

@@ -109,6 +109,12 @@ impl Plugin {
         Plugin::ALL.into_iter().find(|plugin| plugin.driver() == driver)
     }
 
+    /// The plugin under whose name a node reports this volume, as [`plugin_volume_name`] writes it.
+    pub fn of_volume_name(name: &str) -> Option<Plugin> {
+        let begins = |plugin: &Plugin| name.strip_prefix(plugin.name()).is_some_and(|rest| rest.starts_with('/'));
+        Plugin::ALL.into_iter().find(begins)
+    }
+
     /// The plugin a source belongs to; `None` if there is more than one.
     pub const fn of(source: &InTreeSource) -> Option<Plugin> {
         match source {

@@ -116,7 +116,8 @@ pub fn counts(one: &PluginPlan) -> String {
         if counts.blocked == 0 { String::new() } else { format!("; {} cannot be translated", counts.blocked) };
     let native =
         if counts.native == 0 { String::new() } else { format!("; {} are CSI volumes already", counts.native) };
-    format!("{}{blocked}{native}", told.join(", "))
+    let told = if told.is_empty() { "none was seen".to_string() } else { told.join(", ") };
+    format!("{told}{blocked}{native}")
 }
 
 /// What the controllers' marks say.
@@ -210,5 +211,5 @@ pub fn object(item: &Item) -> String {
         Mark::Wrong(driver) => format!("; marked for {driver}"),
         Mark::NotNeeded | Mark::Missing => String::new(),
     };
-    format!("{} → {becomes}{lost}{mark}", item.title())
+    format!("{} → {becomes}{lost}{mark}", item.object())
 }

@@ -1,6 +1,7 @@
 //! Tables: what a cluster looks like, and what is said of it.
 
 mod objects;
+mod programs;
 mod stages;
 
 use alloc::string::{String, ToString};

@@ -36,8 +36,12 @@ fn every_kind_of_object_is_named_with_what_it_becomes() {
             "spec": { "csi": { "driver": EBS, "volumeHandle": "h" } } }),
         )
         .with(Kind::PersistentVolume, json!({ "metadata": { "name": "nfs" }, "spec": { "nfs": { "server": "s" } } }));
-    let told: Vec<_> =
-        cluster.0.items().iter().map(|item| (item.kind, item.title(), item.handle().map(str::to_string))).collect();
+    let told: Vec<_> = cluster
+        .0
+        .items()
+        .iter()
+        .map(|item| (item.kind, item.object().to_string(), item.handle().map(str::to_string)))
+        .collect();
     assert_eq!(
         told,
         [
@@ -151,8 +155,10 @@ fn zones_that_nodes_do_not_tell_or_are_not_in_are_named() {
     let cluster = Cluster::new().with(Kind::PersistentVolume, json!({ "metadata": { "name": "old" }, "spec": spec }));
     assert_eq!(
         cluster.obstacles(false),
-        ["1 volumes of kubernetes.io/aws-ebs name no zone, such as old: their pods may be placed where the disk is \
-             not"]
+        [
+            "1 volumes of kubernetes.io/aws-ebs name no zone, such as PersistentVolume old: their pods may be placed where the disk is \
+             not"
+        ]
     );
 }
 

@@ -159,6 +159,65 @@ fn what_does_not_fit_together_is_named() {
     assert!(complaints(&before).is_empty());
 }
 
+// S4-34: what the plugin mounted or attached, and nobody took away before the node was switched on.
+#[test]
+fn a_node_that_was_switched_on_without_a_drain_is_named() {
+    let status = |status: serde_json::Value| json!({ "metadata": { "name": "n" }, "status": status });
+    let used = |names: &[&str]| status(json!({ "volumesInUse": names }));
+    let cluster = |listed, node| Cluster::live().provisioned("a", true).node("n", true, listed).with(Kind::Node, node);
+    let (disk, other) = ("kubernetes.io/aws-ebs/aws://us-west-2a/vol-a", "kubernetes.io/aws-ebs/vol-b");
+    let by_driver = "kubernetes.io/csi/ebs.csi.aws.com^vol-a";
+    let told = |volumes: &str| {
+        alloc::format!(
+            "node n leaves kubernetes.io/aws-ebs to its driver and still has {volumes} by the plugin: it was switched \
+             without a drain; drain it, before the driver serves there"
+        )
+    };
+    let undrained = cluster(true, used(&[by_driver, other, disk]));
+    assert_eq!(complaints(&undrained), [told(&[disk, other].join(", "))]);
+    assert_eq!(undrained.plan().verdict(), MigrationVerdict::Inconsistent);
+    // Attached is enough, and what is both is said once.
+    let attached = json!({ "volumesAttached": [{ "name": disk, "devicePath": "" }], "volumesInUse": [disk] });
+    assert_eq!(complaints(&cluster(true, status(attached))), [told(disk)]);
+    let attached = json!({ "volumesAttached": [{ "name": disk, "devicePath": "" }] });
+    assert_eq!(complaints(&cluster(true, status(attached))), [told(disk)]);
+    // The plugin may serve where the node did not leave it to the driver, and the driver where it did.
+    for fine in [cluster(false, used(&[disk])), cluster(true, used(&[by_driver])), cluster(true, used(&[]))] {
+        assert!(complaints(&fine).is_empty(), "{:?}", complaints(&fine));
+    }
+    // A volume of another plugin is that one's, and it is known by the node alone.
+    let plan = cluster(true, used(&["kubernetes.io/gce-pd/d"])).plan();
+    let [aws, gce] = &plan.plugins[..] else { panic!("{plan:?}") };
+    assert!(aws.inconsistencies.is_empty(), "{aws:?}");
+    let told = gce.inconsistencies[0].to_string();
+    assert!(
+        told.starts_with("node n leaves kubernetes.io/gce-pd to its driver and still has kubernetes.io/gce-pd/d by")
+    );
+}
+
+// S4-34, the other way round, of a volume that a pod held itself: its attachment holds it in either form, and is all
+// there is to see once the pod is gone.
+#[test]
+fn an_attachment_that_holds_its_volume_itself_is_the_drivers_too() {
+    let csi = json!({ "csi": { "driver": EBS, "volumeHandle": "vol-9" } });
+    let in_tree = json!({ "awsElasticBlockStore": { "volumeID": "vol-9" } });
+    let of = |attacher: &str, held: &serde_json::Value, listed: bool| {
+        let spec = json!({ "attacher": attacher, "nodeName": "n", "source": { "inlineVolumeSpec": held } });
+        let attachment = json!({ "metadata": { "name": "va" }, "spec": spec, "status": { "attached": true } });
+        Cluster::live().node("n", true, listed).with(Kind::VolumeAttachment, attachment)
+    };
+    for held in [&csi, &in_tree] {
+        assert_eq!(
+            complaints(&of(EBS, held, false)),
+            ["VolumeAttachment va is for node n, which serves the volume with the plugin: node or controllers were \
+                 switched without a drain"]
+        );
+        assert!(complaints(&of(EBS, held, true)).is_empty(), "{held}");
+    }
+    assert!(complaints(&of("other.example.com", &in_tree, false)).is_empty());
+    assert!(of("other.example.com", &csi, false).plan().plugins.is_empty());
+}
+
 // S4-41: a claim that names the driver though its class is the plugin's shows that the controllers are on.
 #[test]
 fn claims_show_whether_the_controllers_are_on() {

@@ -73,7 +73,11 @@ fn plugins_have_names_of_their_own_for_volumes() {
         (json!({ "portworxVolume": { "volumeID": "p" } }), "kubernetes.io/portworx-volume/p"),
         (json!({ "rbd": { "image": "i", "pool": "p" } }), "kubernetes.io/rbd/p:i"),
     ] {
+        assert_eq!(Plugin::of_volume_name(expected), Plugin::of(pv(source.clone()).spec.in_tree.as_deref().unwrap()));
         assert_eq!(name(source).as_deref(), Some(expected));
+    }
+    for others in ["kubernetes.io/csi/rbd.csi.ceph.com^v", "kubernetes.io/rbd", "kubernetes.io/rbdx/p:i", ""] {
+        assert_eq!(Plugin::of_volume_name(others), None, "{others}");
     }
     assert_eq!(name(json!({ "cinder": { "volumeID": "c" }, "rbd": { "image": "i" } })), None);
 }
