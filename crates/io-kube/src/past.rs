@@ -131,7 +131,7 @@ impl Kube {
 
     async fn list_fresh(self, (kind, namespace): (Kind, String)) -> Outcome {
         let scope = Scope { namespace, ..Scope::default() };
-        match self.list_in(kind, &scope).await {
+        match self.list_in(kind, &scope, &mut |_| {}).await {
             Ok((_, items)) => match items.into_iter().collect::<Result<Vec<_>, _>>() {
                 Ok(objects) => Outcome::Done(Reply::Objects(objects)),
                 // What cannot be understood never counts as absent.

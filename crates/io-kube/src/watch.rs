@@ -178,7 +178,16 @@ impl Kube {
 
     /// Every object of a kind that can be decoded, and the version of the list.
     pub async fn list(&self, kind: Kind) -> Result<(String, Vec<Object>), RequestError> {
-        let (version, items) = self.list_in(kind, &Scope::default()).await?;
+        self.list_by_pages(kind, &mut |_| {}).await
+    }
+
+    /// The same, for somebody who waits: after each page it is told how many objects have come so far.
+    pub async fn list_by_pages(
+        &self,
+        kind: Kind,
+        told: &mut (dyn FnMut(usize) + Send),
+    ) -> Result<(String, Vec<Object>), RequestError> {
+        let (version, items) = self.list_in(kind, &Scope::default(), told).await?;
         let warned = items.into_iter().map(|item| item.inspect_err(|object| warn(kind, object)));
         Ok((version, warned.flatten().collect()))
     }
@@ -188,12 +197,14 @@ impl Kube {
         &self,
         kind: Kind,
         scope: &Scope,
+        told: &mut (dyn FnMut(usize) + Send),
     ) -> Result<(String, Vec<Result<Object, Box<Unreadable>>>), RequestError> {
         let (mut items, mut next) = (Vec::new(), String::new());
         loop {
             match self.page(kind, scope, &next, LIVE_PAGE).await {
                 Ok(page) => {
                     items.extend(page.items);
+                    told(items.len());
                     next = page.metadata.r#continue;
                     if next.is_empty() {
                         return Ok((page.metadata.resource_version, items));

@@ -53,28 +53,32 @@ impl IntoResponse for Answer {
     }
 }
 
-/// A cache that follows a server which answers each request with the next of these, and is silent afterwards.
+/// A cache that follows a server.
 struct Follower {
     kube: Kube,
     cache: Cache,
     events: mpsc::Receiver<WatchEvent>,
 }
 
+/// A server which answers each request with the next of these, and is silent afterwards.
+fn server(answers: Vec<Answer>) -> Kube {
+    let answers = Arc::new(Mutex::new(VecDeque::from(answers)));
+    Kube::in_process(Router::new().fallback(move |_: Request| async move {
+        let next = answers.lock().unwrap().pop_front();
+        match next {
+            Some(answer) => answer.into_response(),
+            None => {
+                let silence = futures::stream::pending::<Result<String, std::io::Error>>();
+                Body::from_stream(silence.boxed()).into_response()
+            }
+        }
+    }))
+}
+
 impl Follower {
     fn new(kind: Kind, answers: Vec<Answer>) -> Follower {
-        let answers = Arc::new(Mutex::new(VecDeque::from(answers)));
-        let router = Router::new().fallback(move |_: Request| async move {
-            let next = answers.lock().unwrap().pop_front();
-            match next {
-                Some(answer) => answer.into_response(),
-                None => {
-                    let silence = futures::stream::pending::<Result<String, std::io::Error>>();
-                    Body::from_stream(silence.boxed()).into_response()
-                }
-            }
-        });
         let (send, events) = mpsc::channel(16);
-        let kube = Kube::in_process(router);
+        let kube = server(answers);
         tokio::spawn(kube.clone().watch(kind, send));
         Follower { kube, cache: Cache::default(), events }
     }
@@ -190,4 +194,15 @@ async fn an_item_whose_name_cannot_be_understood_removes_nothing() {
     );
     follower.take(2).await;
     assert_eq!(follower.known(Kind::PersistentVolume), ["a@1", "b@12"]);
+}
+
+// Who waits for a long list sees it come, page by page.
+#[tokio::test]
+async fn a_list_tells_after_each_page_how_much_has_come() {
+    let page = |next, items| Answer::Page { version: 10, next, items };
+    let pages = vec![page("more", vec![class("a", 1), class("b", 2)]), page("", vec![class("c", 3)])];
+    let mut told = Vec::new();
+    let (version, objects) =
+        server(pages).list_by_pages(Kind::StorageClass, &mut |read| told.push(read)).await.unwrap();
+    assert_eq!((version.as_str(), objects.len(), told), ("10", 3, vec![2, 3]));
 }

@@ -161,12 +161,13 @@ async fn cluster(kubeconfig: PathBuf) -> Result<Survey, String> {
     let mut survey = Survey::default();
     let mut progress = ReadProgress::new();
     for kind in Survey::KINDS {
-        let (_, objects) = kube.list(kind).await.map_err(|error| {
+        let before = survey.seen();
+        let listed = kube.list_by_pages(kind, &mut |read| progress.tell(before + read)).await;
+        let (_, objects) = listed.map_err(|error| {
             out::sentence(&anyhow::Error::from(error).context(format!("cannot list objects of kind {kind}")))
         })?;
         survey.asked_for(kind);
         objects.iter().for_each(|object| survey.add(object));
-        progress.tell(survey.seen());
     }
     Ok(survey)
 }
