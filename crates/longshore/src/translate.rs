@@ -48,8 +48,9 @@ pub enum Format {
     Json,
 }
 
-/// Prints the objects, and on standard error what the other form has no word for. Whatever is wrong with the input is one
-/// sentence, and then nothing is printed.
+/// Prints the objects, and on standard error what the other form has no word for. All objects or none: what is printed is
+/// meant for `kubectl apply` and the like, which cannot know what is missing. Each object that is not to be translated is
+/// named, with one sentence.
 pub fn command(args: &Translate) -> ExitCode {
     match text(args) {
         Ok((text, notes)) => {
@@ -57,20 +58,24 @@ pub fn command(args: &Translate) -> ExitCode {
             out::say(text.trim_end());
             ExitCode::SUCCESS
         }
-        Err(problem) => {
-            out::complain(&problem);
+        Err(problems) => {
+            problems.iter().for_each(|problem| out::complain(problem));
             ExitCode::from(2)
         }
     }
 }
 
-fn text(args: &Translate) -> Result<(String, Vec<String>), String> {
-    let mut work = Work { to: args.to, notes: Vec::new() };
+fn text(args: &Translate) -> Result<(String, Vec<String>), Vec<String>> {
+    let one = |problem| vec![problem];
+    let mut work = Work { to: args.to, notes: Vec::new(), problems: Vec::new() };
     let mut printed = Vec::new();
-    for object in read(args)? {
-        for object in work.object(object)? {
-            printed.push(print(&object, args.output)?);
+    for object in read(args).map_err(one)? {
+        for object in work.object(object) {
+            printed.push(print(&object, args.output).map_err(one)?);
         }
+    }
+    if !work.problems.is_empty() {
+        return Err(work.problems);
     }
     let between = match args.output {
         Format::Yaml => "---\n",
@@ -117,11 +122,24 @@ type Attempt<T> = Option<Result<Translated<T>, rules_translate::Error>>;
 struct Work {
     to: Option<Form>,
     notes: Vec<String>,
+    /// What is wrong with the objects.
+    problems: Vec<String>,
 }
 
 impl Work {
-    /// One object, and what a pod holds itself as volumes of their own behind it.
-    fn object(&mut self, mut object: Value) -> Result<Vec<Value>, String> {
+    /// One object, and what a pod holds itself as volumes of their own behind it; nothing of one that is not to be
+    /// translated, which is kept in mind.
+    fn object(&mut self, object: Value) -> Vec<Value> {
+        match self.translated(object) {
+            Ok(objects) => objects,
+            Err(problem) => {
+                self.problems.push(problem);
+                Vec::new()
+            }
+        }
+    }
+
+    fn translated(&mut self, mut object: Value) -> Result<Vec<Value>, String> {
         let kind = object["kind"].as_str().unwrap_or_default().to_string();
         let name = object["metadata"]["name"].as_str().unwrap_or_default().to_string();
         let what = format!("{kind} {name}");
@@ -129,13 +147,9 @@ impl Work {
             return Err("there is an object without a kind; every object needs apiVersion and kind".into());
         }
         if kind.ends_with("List")
-            && let Value::Array(items) = object["items"].take()
+            && let Some(Value::Array(items)) = object.get_mut("items")
         {
-            let mut all = Vec::new();
-            for item in items {
-                all.extend(self.object(item)?);
-            }
-            object["items"] = Value::Array(all);
+            *items = std::mem::take(items).into_iter().flat_map(|item| self.object(item)).collect();
             return Ok(vec![object]);
         }
         match kind.as_str() {
