@@ -57,10 +57,13 @@ scripts! {
     translate "translate.txt";
     migrate_gates "migrate-gates.txt";
     migrate_plan "migrate-plan.txt";
+    migrate_live "migrate-live.txt";
+    migrate_read "migrate-read.txt";
     in_tree_volumes "root-in-tree-volumes.txt";
     migration_node_by_node "root-migration-node-by-node.txt";
     migration_by_the_plugin "root-migration-by-the-plugin.txt";
     migration_rehearsed "root-migration-rehearsed.txt";
+    migration_driver_gone "root-migration-driver-gone.txt";
     migration_step_by_step "root-migration-step-by-step.txt";
     parity "root-parity.txt";
     sidecar_on_a_node "sidecar-on-a-node.txt";

@@ -57,6 +57,10 @@ pub(crate) struct Situation<'a> {
 
 const UNKNOWN_NODES: &str = "no CSINode was seen, so nothing is known of nodes";
 
+/// Who attaches and provisions, and who mounts: whichever of the two a cluster has.
+const CONTROLLERS: &str = "kube-controller-manager (or longshore controllers)";
+const AGENT: &str = "the kubelet (or longshore node)";
+
 impl Situation<'_> {
     /// The gates of the plugin's migration with its code still there.
     fn gates(&self, on: bool) -> String {
@@ -128,7 +132,7 @@ impl Situation<'_> {
         let commands = if state == StepState::Done {
             Vec::new()
         } else {
-            Vec::from([format!("# restart kube-controller-manager with {}", self.gates(true)), marks()])
+            Vec::from([format!("# restart {CONTROLLERS} with {}", self.gates(true)), marks()])
         };
         let title = "Switch the controllers on; nodes go on as before until they say otherwise".into();
         MigrationStep { title, state, note, nodes: Vec::new(), commands }
@@ -153,9 +157,16 @@ impl Situation<'_> {
 
     fn node_commands(&self, on: bool) -> Vec<String> {
         let told = if on { "the annotation now lists" } else { "the annotation no longer lists" };
+        let held = match on {
+            true => format!("{}/…", self.plugin),
+            false => format!("kubernetes.io/csi/{}^…", self.plugin.driver()),
+        };
         Vec::from([
+            "# pods that nothing makes anew are refused; --force deletes them all the same, for good".into(),
             "kubectl drain $NODE --ignore-daemonsets --delete-emptydir-data".into(),
-            format!("# restart the kubelet of $NODE with {}", self.gates(on)),
+            format!("# go on when this names no {held} any more:"),
+            "kubectl get node $NODE -o jsonpath='{.status.volumesInUse}'".into(),
+            format!("# restart {AGENT} of $NODE with {}", self.gates(on)),
             format!("# {told} {}:", self.plugin),
             format!(
                 "kubectl get csinode $NODE -o jsonpath='{{.metadata.annotations.{}}}'",
@@ -176,7 +187,7 @@ impl Situation<'_> {
             NodesSay::This(_) => (StepState::Unknown, "objects do not show whether this was done".to_string()),
         };
         let commands = Vec::from([format!(
-            "# restart kube-controller-manager, then each kubelet, with \
+            "# restart {CONTROLLERS}, then {AGENT} of each node, with \
              --feature-gates=CSIMigration=true,{own}=true,{later}=true"
         )]);
         MigrationStep {
@@ -218,7 +229,7 @@ impl Situation<'_> {
         let commands = match state {
             StepState::Done => Vec::new(),
             StepState::ToDo | StepState::Blocked | StepState::Unknown => {
-                Vec::from([format!("# restart kube-controller-manager with {}", self.gates(false)), marks()])
+                Vec::from([format!("# restart {CONTROLLERS} with {}", self.gates(false)), marks()])
             }
         };
         let title = "Only then switch the controllers off; they take the marks away".into();

@@ -48,17 +48,19 @@ fn the_way_there_and_back_in_stages() {
     assert!(half.steps[2].title.starts_with("Switch the controllers on"));
     assert!(half.back[1].title.starts_with("Only then switch the controllers off"));
     for commands in [&half.steps[3].commands, &half.back[0].commands] {
-        assert!(commands[0].starts_with("kubectl drain $NODE"), "{commands:?}");
+        assert!(commands[1].starts_with("kubectl drain $NODE"), "{commands:?}");
+        assert!(commands[3].contains("volumesInUse"), "{commands:?}");
         assert!(commands.last().unwrap().starts_with("kubectl uncordon $NODE"), "{commands:?}");
     }
     let gates = "--feature-gates=CSIMigration=true,CSIMigrationAWS=true,InTreePluginAWSUnregister=false";
-    assert!(half.steps[3].commands[1].ends_with(gates), "{:?}", half.steps[3].commands);
-    assert!(half.back[0].commands[1].ends_with("--feature-gates=CSIMigrationAWS=false"));
+    assert!(half.steps[3].commands[4].ends_with(gates), "{:?}", half.steps[3].commands);
+    assert!(half.back[0].commands[4].ends_with("--feature-gates=CSIMigrationAWS=false"));
     // What is done needs nothing typed; what is not is shown by the marks.
     assert!(half.steps[2].commands.is_empty());
     let marks = r"kubectl get pv -o custom-columns='NAME:.metadata.name,TAKEN OVER BY:.metadata.annotations.pv\.kubernetes\.io/migrated-to'";
     for commands in [&at(false, false, false).steps[2].commands, &half.back[1].commands] {
-        assert!(commands[0].starts_with("# restart kube-controller-manager with --feature-gates="), "{commands:?}");
+        let restart = "# restart kube-controller-manager (or longshore controllers) with --feature-gates=";
+        assert!(commands[0].starts_with(restart), "{commands:?}");
         assert_eq!(commands[1], marks);
     }
 }
