@@ -76,14 +76,22 @@ const PLANTED_IN_PLACE: &[(Defect, &str, &str)] = &[
     (Defect::KeepsDeleted, "in-tree/volume/its-whole-life", "is still there"),
     (Defect::IgnoresReadOnly, "in-tree/volume/read-only", "a file was written"),
     (Defect::PublishesUnstaged, "in-tree/class/fstype=xfs", "only plain files"),
+    (Defect::NeverGrowsOnNode, "in-tree/volume/grows", "the filesystem stays small"),
 ];
 
 // S4-47: a driver has parity when it serves what the plugin served; what it serves otherwise is found.
 #[tokio::test]
 async fn a_driver_that_does_not_serve_what_the_plugin_served_is_found() {
-    let plain = ["volume/its-whole-life", "volume/found", "volume/read-only", "class/encrypted", "class/iopsPerGB"];
+    let plain = [
+        "volume/its-whole-life",
+        "volume/found",
+        "volume/read-only",
+        "volume/grows",
+        "class/encrypted",
+        "class/iopsPerGB",
+    ];
     let report = judge_in_place_of(Plugin::AwsEbs, Defect::NoneAtAll, &plain).await;
-    assert!(report.holds() && report.count().passed >= 5, "{}", report.text(false));
+    assert!(report.holds() && report.count().passed >= 6, "{}", report.text(false));
     for (defect, case, words) in PLANTED_IN_PLACE {
         let report = judge_in_place_of(Plugin::AwsEbs, *defect, &[case]).await;
         match report.verdict(case) {

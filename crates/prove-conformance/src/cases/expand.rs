@@ -26,7 +26,7 @@ fn node_request(life: &Life, bytes: i64) -> v1::NodeExpandVolumeRequest {
 }
 
 /// Grows a volume where it is published. A refusal that is the machine's and not the driver's cannot be judged.
-async fn grow_here(t: &T, life: &Life, bytes: i64) -> CaseResult<v1::NodeExpandVolumeResponse> {
+pub(crate) async fn grow_here(t: &T, life: &Life, bytes: i64) -> CaseResult<v1::NodeExpandVolumeResponse> {
     match t.ask(node_request(life, bytes)).await {
         Ok(answer) => Ok(answer),
         Err(status) if status.from_driver && status.code == Code::FailedPrecondition => {
@@ -38,6 +38,13 @@ async fn grow_here(t: &T, life: &Life, bytes: i64) -> CaseResult<v1::NodeExpandV
         // Asked again by the one rule for that.
         Err(_) => t.ok(node_request(life, bytes)).await,
     }
+}
+
+/// The filesystem of a volume that has grown is as large, but for what filesystems keep for themselves.
+pub(crate) async fn has_grown_to(life: &Life, size: i64) -> CaseResult {
+    let after = host::filesystem_size(&life.target).await?;
+    ensure!(after >= size / 10 * (10 - OVERHEAD), "grown to {size} bytes, the filesystem has {after}");
+    Ok(())
 }
 
 /// Grows a volume in use, as far as the driver takes part, and says what it answered last.
@@ -236,8 +243,7 @@ cases! {
         if on_node && t.can(NodeRpc::ExpandVolume) {
             t.ok(node_request(&life, size)).await?;
         }
-        let after = host::filesystem_size(&life.target).await?;
-        ensure!(after >= size / 10 * (10 - OVERHEAD), "grown to {size} bytes, the filesystem has {after}");
+        has_grown_to(&life, size).await?;
         host::holds(&life.path("kept"), b"kept", "after growth")?;
     }
     beyond "node/expand/device-grows" [Controller(CreateDeleteVolume), Controller(ExpandVolume), Root]

@@ -52,6 +52,7 @@ pub enum Defect {
     CallsDisksByUrl,
     KnowsFewParameters,
     KeepsDeleted,
+    NeverGrowsOnNode,
 }
 
 #[derive(Clone, Default)]

@@ -42,6 +42,7 @@ impl Evil {
                     return no(Code::InvalidArgument, "no id or no path");
                 }
                 match self.state().volumes.get(&r.volume_id) {
+                    Some(_) if self.has(Defect::NeverGrowsOnNode) => no(Code::Internal, "the filesystem stays small"),
                     Some(v) if v.targets.contains_key(&r.volume_path) => {
                         let capacity_bytes = v.size;
                         Ok(Response::NodeExpandVolume(v1::NodeExpandVolumeResponse { capacity_bytes }))

@@ -24,11 +24,7 @@ pub fn of(plugin: Plugin) -> Vec<&'static Case> {
     };
     let disks = if plugin == Plugin::AzureFile { [].iter() } else { volumes::disks::CASES.iter() };
     let zones = if plugin.zone_key().is_some() { classes::zones::CASES.iter() } else { [].iter() };
-    let partitions = match plugin {
-        Plugin::AwsEbs | Plugin::GcePd => volumes::partitions::CASES.iter(),
-        _other => [].iter(),
-    };
-    let all = parameters.iter().chain(zones).chain(volumes::CASES).chain(disks).chain(partitions);
+    let all = parameters.iter().chain(zones).chain(volumes::CASES).chain(disks);
     let mut all: Vec<&'static Case> = all.collect();
     // Options of mounts are among the disks'.
     all.sort_by_key(|case| !case.name.starts_with("in-tree/class/") && !case.name.starts_with("in-tree/mount-option/"));

@@ -1,6 +1,6 @@
 //! What a volume of any plugin could do.
 
-use csi::ControllerRpc;
+use csi::{ControllerRpc, NodeRpc};
 use v1::volume_capability::access_mode::Mode;
 
 use csi::v1;
@@ -9,6 +9,7 @@ use super::served::{Served, Wish, brought, deleted, made, plugin, taken_down};
 use crate::CaseResult;
 use crate::case::{T, cases, ensure, fail, skip};
 use crate::cases::data::{keep, pattern};
+use crate::cases::expand::{grow_here, has_grown_to};
 use crate::host;
 use crate::life::Life;
 use crate::requests::grow;
@@ -83,13 +84,19 @@ cases! {
         ended(&t, &served, &life).await?;
     }
     beyond "in-tree/volume/grows" [Controller(CreateDeleteVolume), Controller(ExpandVolume)]
-    "A claim of the plugin's class grows, by the handle that the plugin's record gives."
+    "A claim of the plugin's class grows, and its filesystem with it, by the handle that the plugin's record gives."
     |t| {
         let served = made(&t, &Wish::plain()).await?;
         let size = 2 * t.suite.options.size;
-        let grown = t.ok(grow(&served.seen, size)).await?.capacity_bytes;
-        ensure!(grown >= size, "{size} bytes were required, {grown} made");
+        let grown = t.ok(grow(&served.seen, size)).await?;
+        ensure!(grown.capacity_bytes >= size, "{size} bytes were required, {} made", grown.capacity_bytes);
         let life = brought(&t, &served).await?;
+        if grown.node_expansion_required && t.can(NodeRpc::ExpandVolume) {
+            grow_here(&t, &life, size).await?;
+        }
+        if t.suite.options.root {
+            has_grown_to(&life, size).await?;
+        }
         ended(&t, &served, &life).await?;
     }
     beyond "in-tree/volume/found-by-its-record" [Controller(CreateDeleteVolume)]
@@ -154,19 +161,6 @@ pub mod disks {
         "The class's mountOptions are the mount's, those of its filesystem too."
         |t| {
             mounted_with(&t, "debug").await?;
-        }
-    }
-}
-
-/// Disks with partitions.
-pub mod partitions {
-    use super::{cases, skip};
-
-    cases! {
-        beyond "in-tree/volume/partition" [Controller(CreateDeleteVolume)]
-        "A source may name a partition of its disk."
-        |_t| {
-            skip::<()>("a new disk has no partitions; try one of yours that has")?;
         }
     }
 }
