@@ -1,7 +1,7 @@
 //! `longshore translate`: objects of in-tree plugins as their CSI drivers see them, and back.
 //!
-//! The rules know an object in the fields they read. What they change is carried over into the object as it was written, so
-//! that fields nobody here knows survive.
+//! The rules know an object in the fields they read. What they change is carried over into the object as it was
+//! written, so that fields nobody here knows survive.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -48,9 +48,9 @@ pub enum Format {
     Json,
 }
 
-/// Prints the objects, and on standard error what the other form has no word for. All objects or none: what is printed is
-/// meant for `kubectl apply` and the like, which cannot know what is missing. Each object that is not to be translated is
-/// named, with one sentence.
+/// Prints the objects, and on standard error what the other form has no word for. All objects or none: what is printed
+/// is meant for `kubectl apply` and the like, which cannot know what is missing. Each object that is not to be
+/// translated is named, with one sentence.
 pub fn command(args: &Translate) -> ExitCode {
     match text(args) {
         Ok((text, notes)) => {

@@ -181,7 +181,8 @@ fn attached_by_driver<'a>(
     })
 }
 
-/// Volumes that nodes have by the plugin although they leave it to the driver: whoever mounted a volume has to unmount it.
+/// Volumes that nodes have by the plugin although they leave it to the driver: whoever mounted a volume has to
+/// unmount it.
 fn held_by_plugin<'a>(
     survey: &'a Survey,
     plugin: Plugin,

@@ -91,7 +91,8 @@ impl MigrationObstacle {
         }
     }
 
-    /// All the objects it is about, the one that the sentence begins with first. A CSIDriver may be one that is not there.
+    /// All the objects it is about, the one that the sentence begins with first. A CSIDriver may be one that is not
+    /// there.
     pub fn objects(&self) -> Vec<ObjectRef> {
         match self {
             MigrationObstacle::Untranslatable { object, .. } => Vec::from([object.clone()]),

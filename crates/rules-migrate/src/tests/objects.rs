@@ -155,10 +155,8 @@ fn zones_that_nodes_do_not_tell_or_are_not_in_are_named() {
     let cluster = Cluster::new().with(Kind::PersistentVolume, json!({ "metadata": { "name": "old" }, "spec": spec }));
     assert_eq!(
         cluster.obstacles(false),
-        [
-            "1 volumes of kubernetes.io/aws-ebs name no zone, such as PersistentVolume old: their pods may be placed where the disk is \
-             not"
-        ]
+        ["1 volumes of kubernetes.io/aws-ebs name no zone, such as PersistentVolume old: their pods may be placed \
+             where the disk is not"]
     );
 }
 

@@ -57,7 +57,8 @@ fn the_way_there_and_back_in_stages() {
     assert!(half.back[0].commands[4].ends_with("--feature-gates=CSIMigrationAWS=false"));
     // What is done needs nothing typed; what is not is shown by the marks.
     assert!(half.steps[2].commands.is_empty());
-    let marks = r"kubectl get pv -o custom-columns='NAME:.metadata.name,TAKEN OVER BY:.metadata.annotations.pv\.kubernetes\.io/migrated-to'";
+    let columns = r"NAME:.metadata.name,TAKEN OVER BY:.metadata.annotations.pv\.kubernetes\.io/migrated-to";
+    let marks = alloc::format!("kubectl get pv -o custom-columns='{columns}'");
     for commands in [&at(false, false, false).steps[2].commands, &half.back[1].commands] {
         let restart = "# restart kube-controller-manager (or longshore controllers) with --feature-gates=";
         assert!(commands[0].starts_with(restart), "{commands:?}");

@@ -28,7 +28,7 @@ pub const ALL: [Items; 9] = [
     Items { prefix: "S1", numbers: 1..=15, documents: &["docs/node.md"], told_alone: &[7] },
     Items { prefix: "S2", numbers: 1..=14, documents: &["docs/controllers/attachdetach.md"], told_alone: &[] },
     Items { prefix: "S3", numbers: 1..=9, documents: &["docs/glossary.md"], told_alone: &[1] },
-    Items { prefix: "S4", numbers: 1..=50, documents: &["docs/migration.md"], told_alone: &[4, 7, 49] },
+    Items { prefix: "S4", numbers: 1..=50, documents: &["docs/migration.md"], told_alone: &[4, 7] },
 ];
 
 impl Items {
