@@ -134,6 +134,10 @@ lint: toolchain ## Check style and warnings
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --features $(INTEROP_FEATURES),$(OTHER_FEATURES) --locked --quiet -- --deny warnings
 
+.PHONY: package
+package: toolchain ## Pack the translation library and its vocabulary as a registry would get them
+	cargo package --package api --package rules-translate --no-verify --allow-dirty --offline --quiet
+
 # The advisories are not in it: their database is fetched anew each time, and what it holds is not up to a change.
 .PHONY: deny
 deny: toolchain ## Check licences, sources and duplicate dependencies with cargo-deny (installs it first, minutes, once)

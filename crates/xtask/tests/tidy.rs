@@ -38,6 +38,36 @@ fn rules_depend_on_nothing_that_could_act() {
     complain(&complaints);
 }
 
+fn cargo(arguments: &[&str]) -> String {
+    let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
+    let output = std::process::Command::new(cargo).args(arguments).current_dir(tree::root()).output().unwrap();
+    assert!(output.status.success(), "cargo {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+// `#![no_std]` holds for a crate alone: what it depends on may be asked for `std` all the same.
+#[test]
+fn rules_switch_no_dependency_to_std() {
+    let mut complaints = Vec::new();
+    for krate in tree::crates().unwrap().iter().filter(|name| name.starts_with("rules-")) {
+        let tree = cargo(&["tree", "--offline", "--package", krate, "--edges=normal,features,no-proc-macro"]);
+        let std = tree.lines().filter(|line| line.ends_with(" feature \"std\"") || line.contains(" feature \"std\" "));
+        complaints
+            .extend(std.map(|line| format!("{krate}: {}", line.trim_start_matches(|c: char| !c.is_alphabetic()))));
+    }
+    complain(&complaints);
+}
+
+#[test]
+fn what_may_be_published_packs_with_licence_and_readme() {
+    for krate in ["api", "rules-translate"] {
+        let packed = cargo(&["package", "--offline", "--allow-dirty", "--list", "--package", krate]);
+        for file in ["LICENSE", "README.md"] {
+            assert!(packed.lines().any(|line| line == file), "{krate} packs no {file}");
+        }
+    }
+}
+
 /// The rooms of a crate with a controller: what a decision reads, how that is found, which changes matter, the decision, what
 /// it asks for, and why.
 const ROOMS: [&str; 6] = ["view", "build", "wakes", "decide", "action", "reason"];
