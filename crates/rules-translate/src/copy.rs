@@ -1,4 +1,4 @@
-use api::{PersistentVolume, VolumeSpec};
+use api::{PersistentVolume, StorageClass, VolumeSpec};
 
 /// A copy of a volume that leaves out what a translation replaces.
 pub(crate) fn without_source(volume: &PersistentVolume) -> PersistentVolume {
@@ -19,5 +19,19 @@ pub(crate) fn without_source(volume: &PersistentVolume) -> PersistentVolume {
             in_tree: None,
         },
         status: volume.status.clone(),
+    }
+}
+
+/// A copy of a class that has another provisioner.
+pub(crate) fn of_provisioner(class: &StorageClass, provisioner: &str) -> StorageClass {
+    StorageClass {
+        metadata: class.metadata.clone(),
+        provisioner: provisioner.into(),
+        parameters: class.parameters.clone(),
+        reclaim_policy: class.reclaim_policy.clone(),
+        mount_options: class.mount_options.clone(),
+        allow_volume_expansion: class.allow_volume_expansion,
+        volume_binding_mode: class.volume_binding_mode.clone(),
+        allowed_topologies: class.allowed_topologies.clone(),
     }
 }

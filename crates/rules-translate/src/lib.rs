@@ -215,12 +215,23 @@ pub fn inline_to_in_tree(name: &str, volume: &PersistentVolume) -> Result<Transl
 
 /// A class of an in-tree plugin, as its CSI driver's provisioner reads it. The provisioner is the driver.
 pub fn class_to_csi(class: &StorageClass) -> Result<Translated<StorageClass>, Error> {
-    class_into_csi(class.clone())
+    let plugin = plugin_of_class(class)?;
+    with_csi_parameters(copy::of_provisioner(class, plugin.driver()), plugin)
 }
 
 /// The same for a class that is not needed any more: nothing of it is copied.
 pub fn class_into_csi(mut object: StorageClass) -> Result<Translated<StorageClass>, Error> {
-    let plugin = Plugin::named(&object.provisioner).ok_or_else(|| Error::UnknownPlugin(object.provisioner.clone()))?;
+    let plugin = plugin_of_class(&object)?;
+    topology::set(&mut object.provisioner, plugin.driver());
+    with_csi_parameters(object, plugin)
+}
+
+fn plugin_of_class(class: &StorageClass) -> Result<Plugin, Error> {
+    Plugin::named(&class.provisioner).ok_or_else(|| Error::UnknownPlugin(class.provisioner.clone()))
+}
+
+/// The class, which has the driver as its provisioner, with parameters and places in the driver's words.
+fn with_csi_parameters(mut object: StorageClass, plugin: Plugin) -> Result<Translated<StorageClass>, Error> {
     let mut losses = Losses::default();
     match plugin {
         Plugin::AwsEbs => aws_ebs::class_to_csi(&mut object)?,
@@ -232,7 +243,6 @@ pub fn class_into_csi(mut object: StorageClass) -> Result<Translated<StorageClas
         Plugin::Portworx => portworx::class_to_csi(&mut object)?,
         Plugin::Rbd => rbd::class_to_csi(&mut object, &mut losses)?,
     }
-    topology::set(&mut object.provisioner, plugin.driver());
     Ok(losses.with(object))
 }
 
