@@ -4,6 +4,7 @@ mod capacity;
 pub mod controllers;
 mod driver;
 mod flags;
+pub mod health;
 mod help;
 pub mod http;
 mod liveness;

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use super::controllers::Capacities;
 use super::settings::Settings;
-use super::{Role, controllers, driver, http, liveness, registrar};
+use super::{Role, controllers, driver, health, http, registrar};
 use crate::routes;
 
 /// What the parts of a process share.
@@ -151,7 +151,9 @@ async fn control(shared: &Arc<Shared>, kube: Kube, profile: &Profile, mut lives:
 
 async fn serve_http(shared: &Arc<Shared>) -> Result<()> {
     let settings = &shared.settings;
-    let health = health_route(shared);
+    let told = shared.clone();
+    let well = move || told.manager.get().map_or(Ok(()), |manager| manager.health());
+    let health = health::routes(shared, well);
     if let Some(given) = &settings.http {
         let (counted, asked) = (shared.clone(), shared.clone());
         let counts =
@@ -172,35 +174,4 @@ async fn serve_http(shared: &Arc<Shared>) -> Result<()> {
         tokio::spawn(http::serve(http::listen(address).await?, health, shared.stopped()));
     }
     Ok(())
-}
-
-/// `/healthz`: of the driver where we are its liveness probe, else of our own offer to kubelet.
-fn health_route(shared: &Arc<Shared>) -> Router {
-    let shared = shared.clone();
-    let answer = move || {
-        let shared = shared.clone();
-        async move {
-            let settings = &shared.settings;
-            if let Some(Err(panicked)) = shared.manager.get().map(|manager| manager.health()) {
-                return http::health(Err((axum::http::StatusCode::INTERNAL_SERVER_ERROR, panicked.to_string())));
-            }
-            if settings.roles.contains(&Role::Liveness) {
-                let timeout = settings.timeout(Role::Liveness);
-                return http::health(liveness::health(&shared.line().client, &settings.socket, timeout).await);
-            }
-            let line = shared.line();
-            match (&settings.registration, line.name()) {
-                (Some(registration), Some(name)) => {
-                    let (helper, timeout) = (registrar::helper(registration), settings.timeout(Role::Registrar));
-                    http::health(registrar::health(&helper, name, &line.client, timeout).await)
-                }
-                (Some(_), None) => http::health(Err((
-                    axum::http::StatusCode::NOT_FOUND,
-                    "the driver has not said its name yet".to_string(),
-                ))),
-                (None, _) => http::health(Ok(())),
-            }
-        }
-    };
-    Router::new().route("/healthz", get(answer))
 }
