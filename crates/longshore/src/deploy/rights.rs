@@ -168,7 +168,8 @@ impl Rights {
                     // Whether a node lives, before a volume is taken from it. It reads one by its name, and lists none.
                     self.allow(Permission { kind: Kind::Lease, subresource: "", verb: "get" }, Reach::Cluster);
                 }
-                ClusterController::Scheduler => self.take::<Scheduler>(|_| true),
+                // Capacities are beside the pods of drivers, wherever those are.
+                ClusterController::Scheduler => self.take_within::<Scheduler>(|_| true, |_| Reach::Cluster),
                 ClusterController::NodeLifecycle => {
                     self.take::<NodeLifecycle>(|_| true);
                     // Whether nodes live; which ones there are nobody knows beforehand.
@@ -200,6 +201,10 @@ impl Rights {
     }
 
     fn take<R: Rules>(&mut self, uses: impl Fn(Kind) -> bool) {
+        self.take_within::<R>(uses, reach);
+    }
+
+    fn take_within<R: Rules>(&mut self, uses: impl Fn(Kind) -> bool, reach: fn(Kind) -> Reach) {
         // The journal is granted by name.
         for kind in R::watches().iter().filter(|kind| **kind != Kind::Lease && uses(**kind)) {
             for verb in ["list", "watch"] {
@@ -279,6 +284,15 @@ mod tests {
         assert_eq!(leases(ClusterController::AttachDetach), ["get"]);
         assert_eq!(leases(ClusterController::NodeLifecycle), ["get", "list", "watch"]);
         assert_eq!(leases(ClusterController::Binding), [""; 0]);
+    }
+
+    // A driver and its capacities may be in any namespace.
+    #[test]
+    fn the_scheduler_sees_capacities_everywhere() {
+        let rights = Rights::default().with_controllers(&[ClusterController::Scheduler].into());
+        let capacities = ("storage.k8s.io", "csistoragecapacities".to_string());
+        assert_eq!(rights.cluster.get(&capacities), Some(&["list", "watch"].into()));
+        assert!(rights.own_namespace.is_empty());
     }
 
     #[test]
