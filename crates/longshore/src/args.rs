@@ -248,6 +248,14 @@ pub struct Controllers {
     pub verbose: u8,
 }
 
+impl Controllers {
+    /// Whether it can begin so, as far as that is known before there is a cluster. An error is a sentence.
+    pub fn check(&self) -> Result<(), String> {
+        self.gates.migration()?;
+        self.election.config("anybody".into()).map(|_| ())
+    }
+}
+
 /// `longshore node`.
 #[derive(Args, Clone)]
 pub struct RunNode {

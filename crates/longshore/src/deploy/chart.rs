@@ -1,17 +1,20 @@
 //! What of `deploy/` is written from here: the chart's rights and dashboard, and the base for kustomize. Whether the
 //! rest of the chart says what `longshore deploy` says, a test with the real helm finds out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Parser as _;
+use rules_translate::Plugin;
 
+use super::passed::DECIDED;
 use super::rights::{self, Extras, Verbs};
-use super::{monitoring, reference};
+use super::{Part, controllers, monitoring, reference};
 use crate::args::{Cli, Command};
-use crate::sidecar::Role;
+use crate::commands::controllers::ClusterController;
+use crate::sidecar::{Role, table};
 
 /// The parts of a sidecar that have rights.
 const ROLES: [Role; 3] = [Role::Provisioner, Role::Attacher, Role::Resizer];
@@ -80,6 +83,12 @@ fn rights_template() -> String {
         text.push_str(&template(&format!("longshore.rights.{role}"), |rights| &rights.cluster, &uses));
         text.push_str(&template(&format!("longshore.rights.{role}.beside"), |rights| &rights.own_namespace, &uses));
     }
+    for one in ClusterController::ALL {
+        let rights = rights::Rights::default().with_controllers(&[one].into());
+        let (name, rules) = (one.name(), super::rbac::rules(&rights.cluster));
+        assert!(rights.own_namespace.is_empty() && !rights.secrets, "{name} has rights that the chart does not grant");
+        let _ = write!(text, "\n{{{{- define \"longshore.rights.controllers.{name}\" }}}}\n{rules}{{{{- end }}}}\n");
+    }
     let readers = ROLES.iter().filter(|role| by_use(**role)[""].secrets).map(|role| format!(" (has \"{role}\" .)"));
     let readers: String = readers.collect();
     let _ = write!(
@@ -87,6 +96,45 @@ fn rights_template() -> String {
         "\n{{{{- define \"longshore.rights.secrets\" }}}}{{{{ if or{readers} }}}}true{{{{ end }}}}{{{{- end }}}}\n"
     );
     text
+}
+
+/// The flags of the sidecars, each with who has it and what it wants; and those that the chart says itself.
+fn flags_template() -> String {
+    let known: BTreeMap<&str, serde_json::Value> = table::FLAGS
+        .iter()
+        .filter(|flag| DECIDED.iter().all(|(decided, _)| *decided != flag.name))
+        .map(|flag| {
+            let roles: Vec<&str> = flag.defaults.iter().map(|(role, _)| role.name()).collect();
+            (flag.name, serde_json::json!({ "roles": roles, "value": flag.kind != table::Kind::Bool }))
+        })
+        .collect();
+    let lines: Vec<String> = known.iter().map(|(name, said)| format!("  \"{name}\": {said}")).collect();
+    let names = |decided: &[(&str, &str)]| serde_json::json!(decided.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+    let gates: Vec<String> = gates().into_iter().map(|gate| format!("  \"{gate}\"")).collect();
+    format!(
+        "{{{{/* The flags of `longshore sidecar`, from its table: written by `make record`, never by hand. */}}}}\n\n\
+         {{{{- define \"longshore.flags\" -}}}}\n{{\n{}\n}}\n{{{{- end -}}}}\n\n\
+         {{{{- define \"longshore.flags.decided\" -}}}}\n{}\n{{{{- end -}}}}\n\n\
+         {{{{- define \"longshore.controllers.decided\" -}}}}\n{}\n{{{{- end -}}}}\n\n\
+         {{{{- define \"longshore.gates\" -}}}}\n[\n{}\n]\n{{{{- end -}}}}\n",
+        lines.join(",\n"),
+        names(&DECIDED),
+        names(&controllers::DECIDED),
+        gates.join(",\n"),
+    )
+}
+
+/// The gates that a sidecar takes.
+fn gates() -> BTreeSet<String> {
+    let known = |name: &String| crate::sidecar::gates(&format!("{name}=true")).is_ok();
+    let of_plugin = |plugin: Plugin| {
+        let stem = plugin.gate().strip_prefix("CSIMigration").unwrap();
+        [plugin.gate().to_string(), format!("{}Complete", plugin.gate()), format!("InTreePlugin{stem}Unregister")]
+    };
+    let migration: Vec<String> = Plugin::ALL.into_iter().flat_map(of_plugin).collect();
+    assert!(migration.iter().all(known), "{migration:?}");
+    // The table has lines for several gates at once, too.
+    migration.into_iter().chain(table::GATES.iter().map(|(name, _)| name.to_string()).filter(known)).collect()
 }
 
 fn folder() -> PathBuf {
@@ -106,12 +154,22 @@ fn assert_recorded(path: &str, text: &str) {
 fn printed(words: &[&str]) -> String {
     let all = ["longshore", "deploy"].iter().chain(words);
     let Command::Deploy(args) = Cli::try_parse_from(all).unwrap().command else { panic!() };
-    super::manifests(&if args.driver.reference_driver { reference(args.driver) } else { args.driver }).unwrap()
+    match args.part {
+        Some(Part::Controllers(args)) => controllers::document(&args).unwrap(),
+        Some(Part::Rbac(_)) => panic!("rights alone are not in the chart"),
+        None if args.driver.reference_driver => super::manifests(&reference(args.driver).unwrap()).unwrap(),
+        None => super::manifests(&args.driver).unwrap(),
+    }
 }
 
 #[test]
 fn the_charts_rights_are_those_of_the_rules() {
     assert_recorded("helm/longshore/templates/_rights.tpl", &rights_template());
+}
+
+#[test]
+fn the_charts_flags_are_those_of_the_sidecars() {
+    assert_recorded("helm/longshore/templates/_flags.tpl", &flags_template());
 }
 
 /// So parts can be put together: whatever is asked for at once, nothing is missing and nothing is too much.
@@ -152,9 +210,12 @@ fn the_dashboard_of_the_chart_is_that_of_deploy() {
 #[test]
 fn the_base_for_kustomize_is_what_deploy_prints() {
     assert_recorded("kustomize/driver.yaml", &printed(&["--reference-driver"]));
-    let base = fs::read_to_string(folder().join("kustomize/kustomization.yaml")).unwrap();
-    let base: serde_json::Value = serde_saphyr::from_str(&base).unwrap();
-    assert_eq!(base["resources"], serde_json::json!(["driver.yaml"]));
+    assert_recorded("kustomize/controllers/controllers.yaml", &printed(&["controllers"]));
+    for (file, resource) in [("", "driver.yaml"), ("controllers/", "controllers.yaml")] {
+        let base = fs::read_to_string(folder().join(format!("kustomize/{file}kustomization.yaml"))).unwrap();
+        let base: serde_json::Value = serde_saphyr::from_str(&base).unwrap();
+        assert_eq!(base["resources"], serde_json::json!([resource]));
+    }
 }
 
 #[test]
@@ -175,7 +236,9 @@ fn every_flag_of_deploy_has_a_value_in_the_chart() {
     let values = fs::read_to_string(folder().join("helm/longshore/values.yaml")).unwrap();
     let cli = Cli::command();
     let deploy = cli.find_subcommand("deploy").unwrap();
-    let flags: Vec<&str> = deploy.get_arguments().filter_map(|argument| argument.get_long()).collect();
+    let controllers = deploy.find_subcommand("controllers").unwrap();
+    let all = deploy.get_arguments().chain(controllers.get_arguments());
+    let flags: Vec<&str> = all.filter_map(|argument| argument.get_long()).collect();
     assert!(flags.len() > 20, "{flags:?}");
     // Helm has a flag of its own for the namespace.
     for flag in flags.into_iter().filter(|flag| !matches!(*flag, "help" | "namespace")) {

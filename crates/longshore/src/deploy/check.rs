@@ -84,6 +84,20 @@ pub fn image(flag: &str, image: &str) -> Result<String, String> {
     if fit { Ok(image.into()) } else { Err(format!("{flag} {image:?} is no image; write it as example/driver:1.2")) }
 }
 
+/// What comes before the name of an image.
+pub fn registry(given: &str) -> Result<String, String> {
+    let bare = given.trim_end_matches('/');
+    let bare = image("--registry", bare)
+        .map_err(|_| format!("--registry {given:?} is no registry; write it as registry.example/storage"))?;
+    if bare.contains("://") {
+        return Err(format!(
+            "--registry {given} is a URL; write {} alone",
+            bare.split("://").last().unwrap_or_default()
+        ));
+    }
+    Ok(bare)
+}
+
 /// An absolute path without tricks, and without a slash at its end.
 pub fn folder(flag: &str, path: &str) -> Result<String, String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '-' | '_' | '.');
@@ -138,6 +152,9 @@ mod tests {
         for wrong in ["", "a b", "a\"", "a\nkind: Pod"] {
             assert!(image("--image", wrong).is_err(), "{wrong:?}");
         }
+        assert_eq!(registry("registry.example:5000/storage/").unwrap(), "registry.example:5000/storage");
+        assert!(registry("").is_err() && registry("a b").unwrap_err().contains("is no registry"));
+        assert!(registry("https://registry.example").unwrap_err().ends_with("write registry.example alone"));
         assert_eq!(folder("-d", "/var/lib/kubelet/").unwrap(), "/var/lib/kubelet");
         for wrong in ["", "/", "var", "/a/../b", "/a: b"] {
             assert!(folder("-d", wrong).is_err(), "{wrong:?}");

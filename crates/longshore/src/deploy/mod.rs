@@ -5,8 +5,10 @@
 #[cfg(test)]
 mod chart;
 mod check;
+mod controllers;
 mod monitoring;
 mod objects;
+mod passed;
 mod rbac;
 mod rights;
 mod workload;
@@ -25,7 +27,8 @@ use crate::sidecar::{Role, gates};
 const KUBELET_DIR: &str = "/var/lib/kubelet";
 /// Where a cluster's own parts live, privileged ones among them.
 const NAMESPACE: &str = "kube-system";
-/// The image of our own driver, which `make image` makes.
+/// Our image, and that of our own driver, which `make image` makes.
+const IMAGE: &str = concat!("longshore:", env!("CARGO_PKG_VERSION"));
 const REFERENCE_IMAGE: &str = concat!("longshore-driver:", env!("CARGO_PKG_VERSION"));
 
 /// `longshore deploy`.
@@ -35,7 +38,8 @@ const REFERENCE_IMAGE: &str = concat!("longshore-driver:", env!("CARGO_PKG_VERSI
     after_help = "Examples:
   longshore deploy --driver-name=csi.example.com --driver-image=example/driver:1.2 --driver-arg='--endpoint=$(CSI_ENDPOINT)' | kubectl apply -f -
   longshore deploy --driver-name=csi.example.com --driver-image=example/driver:1.2 --all-in-one > base/driver.yaml
-  longshore deploy --reference-driver | kubectl apply -f -
+  longshore deploy --reference-driver --registry=registry.example | kubectl apply -f -
+  longshore deploy controllers | kubectl apply -f -
   longshore deploy rbac --roles=attacher --driver-name=csi.example.com
 
 The driver's containers get CSI_ENDPOINT (where to listen) and NODE_NAME in their environment; its arguments may refer to
@@ -52,6 +56,35 @@ pub struct Deploy {
 enum Part {
     /// Print what the sidecars of some roles, or other parts of Longshore, may do, and nothing else
     Rbac(Rbac),
+    /// Print `longshore controllers` as a Deployment of two that stand by for each other, with its rights
+    Controllers(controllers::DeployControllers),
+}
+
+/// Where our images come from.
+#[derive(Args, Clone)]
+pub struct Images {
+    /// Longshore's image, whose entrypoint is the longshore binary [default: longshore of this version]
+    #[arg(long, value_name = "IMAGE")]
+    image: Option<String>,
+    /// The registry that has Longshore's images of this version, such as registry.example/storage; those that are named
+    /// stay as they are
+    #[arg(long, value_name = "REGISTRY")]
+    registry: Option<String>,
+}
+
+impl Images {
+    /// One of ours, from the registry if there is one.
+    fn ours(&self, image: &str) -> Result<String, String> {
+        let Some(registry) = self.registry.as_deref() else { return Ok(image.into()) };
+        Ok(format!("{}/{image}", check::registry(registry)?))
+    }
+
+    fn longshore(&self) -> Result<String, String> {
+        match &self.image {
+            Some(image) => check::image("--image", image),
+            None => self.ours(IMAGE),
+        }
+    }
 }
 
 /// The driver to deploy.
@@ -79,9 +112,11 @@ pub(crate) struct Driver {
     /// What the objects are named after [default: the driver's name with dashes for dots]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Longshore's image, whose entrypoint is the longshore binary
-    #[arg(long, value_name = "IMAGE", default_value = concat!("longshore:", env!("CARGO_PKG_VERSION")))]
-    image: String,
+    #[command(flatten)]
+    images: Images,
+    /// An argument of the sidecars that have such a flag, such as --retry-interval-max=1m (repeat for more)
+    #[arg(long = "sidecar-arg", value_name = "ARG", allow_hyphen_values = true)]
+    sidecar_args: Vec<String>,
     /// Where everything lives that lives in a namespace; it must exist, and admit privileged pods
     #[arg(long, short, value_name = "NAMESPACE", default_value = NAMESPACE)]
     namespace: String,
@@ -196,7 +231,8 @@ pub struct Rbac {
 pub fn command(args: &Deploy) -> ExitCode {
     let text = match &args.part {
         Some(Part::Rbac(args)) => rbac(args),
-        None if args.driver.reference_driver => manifests(&reference(args.driver.clone())),
+        Some(Part::Controllers(args)) => controllers::document(args),
+        None if args.driver.reference_driver => reference(args.driver.clone()).and_then(|args| manifests(&args)),
         None => manifests(&args.driver),
     };
     match text {
@@ -230,7 +266,7 @@ fn rbac(args: &Rbac) -> Result<String, String> {
 }
 
 /// What is said of our own driver where nobody says it.
-fn reference(args: Driver) -> Driver {
+fn reference(args: Driver) -> Result<Driver, String> {
     let kubelet = args.kubelet_dir.trim_end_matches('/');
     let own = [
         "driver".to_string(),
@@ -242,9 +278,10 @@ fn reference(args: Driver) -> Driver {
         "--no-registration".into(),
         "--without=publish".into(),
     ];
-    Driver {
+    let image = args.driver_image.map_or_else(|| args.images.ours(REFERENCE_IMAGE), Ok)?;
+    Ok(Driver {
         driver_name: Some(DRIVER.into()),
-        driver_image: Some(args.driver_image.unwrap_or_else(|| REFERENCE_IMAGE.into())),
+        driver_image: Some(image),
         driver_args: own.into_iter().chain(args.driver_args).collect(),
         uses: Uses { node_deployment: true, ..args.uses },
         wait_for_consumer: true,
@@ -252,7 +289,7 @@ fn reference(args: Driver) -> Driver {
         pod_info: true,
         ephemeral: true,
         ..args
-    }
+    })
 }
 
 fn manifests(args: &Driver) -> Result<String, String> {
@@ -287,7 +324,7 @@ fn manifests(args: &Driver) -> Result<String, String> {
         name: check::object_name(args.name.as_deref(), &driver)?,
         namespace: check::label("--namespace", &args.namespace)?,
         driver_image: check::image("--driver-image", image)?,
-        image: check::image("--image", &args.image)?,
+        image: args.images.longshore()?,
         controller_args: [args.driver_args.clone(), args.controller_args.clone()].concat(),
         node_args: [args.driver_args.clone(), args.node_args.clone()].concat(),
         all_in_one: args.all_in_one,
@@ -307,7 +344,9 @@ fn manifests(args: &Driver) -> Result<String, String> {
         kubelet_dir: check::folder("--kubelet-dir", &args.kubelet_dir)?,
         driver,
         roles,
+        sidecar_args: args.sidecar_args.clone(),
     };
+    passed::check(&plan)?;
     Ok(objects::document(&plan))
 }
 

@@ -44,22 +44,30 @@ const PANELS: [Panel; 8] = [
     ("Who leads", "short", "leader_election_master_status"),
 ];
 
-/// A Service and a ServiceMonitor, so that the Prometheus operator scrapes the sidecars; and a ConfigMap with a
-/// dashboard, where Grafana's sidecar looks for them.
+/// What finds the sidecars, and a ConfigMap with a dashboard, where Grafana's sidecar looks for them.
 pub fn objects(plan: &Plan) -> String {
     let (name, namespace) = (scalar(&plan.name), scalar(&plan.namespace));
-    let labels = format!("app.kubernetes.io/name: {name}");
     let dashboard = serde_json::to_string_pretty(&dashboard(&plan.driver)).unwrap_or_default();
     let dashboard = dashboard.replace('\n', "\n    ");
+    let found = scraped(&plan.name, &plan.namespace);
+    format!(
+        "{found}---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}-dashboard\n  namespace: {namespace}\n  \
+         labels: {{app.kubernetes.io/name: {name}, grafana_dashboard: \"1\"}}\n\
+         data:\n  longshore.json: |\n    {dashboard}\n"
+    )
+}
+
+/// A Service and a ServiceMonitor, so that the Prometheus operator scrapes the pods of this name.
+pub fn scraped(name: &str, namespace: &str) -> String {
+    let (name, namespace) = (scalar(name), scalar(namespace));
+    let labels = format!("app.kubernetes.io/name: {name}");
     format!(
         "apiVersion: v1\nkind: Service\nmetadata:\n  name: {name}-metrics\n  namespace: {namespace}\n  \
          labels: {{{labels}}}\nspec:\n  clusterIP: None\n  selector: {{{labels}}}\n  \
          ports:\n  - {{name: {PORT_NAME}, port: 80, targetPort: {PORT_NAME}}}\n---\n\
          apiVersion: monitoring.coreos.com/v1\nkind: ServiceMonitor\nmetadata:\n  name: {name}\n  \
          namespace: {namespace}\n  labels: {{{labels}}}\nspec:\n  selector:\n    matchLabels: {{{labels}}}\n  \
-         endpoints:\n  - {{port: {PORT_NAME}, path: /metrics}}\n---\n\
-         apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}-dashboard\n  namespace: {namespace}\n  \
-         labels: {{{labels}, grafana_dashboard: \"1\"}}\ndata:\n  longshore.json: |\n    {dashboard}\n"
+         endpoints:\n  - {{port: {PORT_NAME}, path: /metrics}}\n"
     )
 }
 

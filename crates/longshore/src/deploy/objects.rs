@@ -46,6 +46,8 @@ pub struct Plan {
     pub monitoring: bool,
     /// What the sidecars do besides, or leave.
     pub extras: rights::Extras,
+    /// What the sidecars are told besides: each what it has a flag for.
+    pub sidecar_args: Vec<String>,
     /// Gates of the sidecars, as they were given.
     pub gates: String,
     /// What may be read that is secret.
@@ -54,13 +56,19 @@ pub struct Plan {
     pub kubelet_dir: String,
 }
 
+impl Plan {
+    /// The sets of pods.
+    pub fn parts(&self) -> &'static [Part] {
+        let one_set = self.all_in_one || self.extras.per_node;
+        if one_set { &[Part::AllInOne] } else { &[Part::Controller, Part::Node] }
+    }
+}
+
 /// All objects, in an order in which they can be applied.
 pub fn document(plan: &Plan) -> String {
     let mut objects = vec![csi_driver(plan)];
     objects.extend(plan.class.as_deref().map(|name| class(plan, name)));
-    let one_set = plan.all_in_one || plan.extras.per_node;
-    let parts: &[Part] = if one_set { &[Part::AllInOne] } else { &[Part::Controller, Part::Node] };
-    for part in parts {
+    for part in plan.parts() {
         let roles = part.roles(plan);
         let account = format!("{}-{}", plan.name, part.suffix());
         let holder = rbac::Holder { account, namespace: plan.namespace.clone(), driver: Some(plan.driver.clone()) };

@@ -5,16 +5,16 @@ use std::collections::BTreeSet;
 use super::check::{quoted, scalar};
 use super::objects::Plan;
 use super::rights;
-use crate::sidecar::Role;
+use crate::sidecar::{Role, health};
 
 /// Where the driver's socket is, in every container (S0-67).
 const SOCKETS: &str = "/var/lib/csi/sockets/pluginproxy";
 /// Where the sidecar answers for itself and for the driver.
-const PORT: u16 = 9808;
+pub const PORT: u16 = 9808;
 /// What that port is called.
 pub const PORT_NAME: &str = "health";
 /// Where programs look for the token of their service account.
-const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+pub const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 /// Where the sidecar puts the socket through which kubelet hears of the driver.
 const REGISTRATION: &str = "/registration";
 
@@ -105,10 +105,11 @@ fn driver(plan: &Plan, part: Part) -> String {
     text.push_str(&format!(
         "  env:\n  - {{name: CSI_ENDPOINT, value: \"unix://{SOCKETS}/csi.sock\"}}\n  \
          - {{name: NODE_NAME, valueFrom: {{fieldRef: {{fieldPath: spec.nodeName}}}}}}\n  \
-         ports:\n  - {{name: {PORT_NAME}, containerPort: {PORT}}}\n  \
-         livenessProbe: # answered by the sidecar, which asks the driver\n    httpGet: {{path: /healthz, port: {PORT_NAME}}}\n    \
+         livenessProbe: # answered by the sidecar, which asks the driver\n    \
+         httpGet: {{path: {}, port: {PORT}}}\n    \
          initialDelaySeconds: 10\n    periodSeconds: 10\n    timeoutSeconds: 3\n    failureThreshold: 5\n  \
-         resources: {{requests: {{cpu: 10m, memory: 32Mi}}}}\n"
+         resources: {{requests: {{cpu: 10m, memory: 32Mi}}}}\n",
+        health::DRIVER,
     ));
     if part.on_nodes() {
         let kubelet = &plan.kubelet_dir;
@@ -128,10 +129,10 @@ fn driver(plan: &Plan, part: Part) -> String {
     text
 }
 
-fn sidecar(plan: &Plan, part: Part) -> String {
+/// What the sidecar of a part is told, but for what was asked for in its own words.
+pub fn sidecar_args(plan: &Plan, part: Part) -> Vec<String> {
     let roles: Vec<&str> = part.roles(plan).into_iter().map(Role::name).collect();
     let mut arguments = vec![
-        "sidecar".to_string(),
         format!("--roles={}", roles.join(",")),
         format!("--csi-address={SOCKETS}/csi.sock"),
         format!("--http-endpoint=:{PORT}"),
@@ -139,23 +140,30 @@ fn sidecar(plan: &Plan, part: Part) -> String {
     if !rights::electing(&part.roles(plan), plan.extras).is_empty() {
         arguments.push("--leader-election".into());
     }
-    let per_node = part.controls() && plan.extras.per_node;
-    if per_node {
+    if part.controls() && plan.extras.per_node {
         arguments.push("--node-deployment".into());
     }
     if part.controls() && !plan.gates.is_empty() {
         arguments.push(format!("--feature-gates={}", plan.gates));
     }
-    let publishes = part.controls() && plan.extras.capacity;
-    if publishes {
+    if part.controls() && plan.extras.capacity {
         arguments.push("--enable-capacity".into());
     }
     if part.on_nodes() {
         arguments.push(format!("--kubelet-registration-path={}", node_socket(plan)));
         arguments.push(format!("--plugin-registration-path={REGISTRATION}"));
     }
+    arguments
+}
+
+fn sidecar(plan: &Plan, part: Part) -> String {
+    let more = super::passed::for_roles(&plan.sidecar_args, &part.roles(plan));
+    let arguments: Vec<String> =
+        std::iter::once("sidecar".to_string()).chain(sidecar_args(plan, part)).chain(more).collect();
+    let (per_node, publishes) = (part.controls() && plan.extras.per_node, part.controls() && plan.extras.capacity);
     let mut text = format!("- name: longshore\n  image: {}\n{}", quoted(&plan.image), args(&arguments));
     text.push_str(&environment(per_node, publishes));
+    text.push_str(&probed(health::OWN));
     text.push_str(
         "  resources: {requests: {cpu: 10m, memory: 16Mi}}\n  securityContext:\n    \
          runAsUser: 0 # the owner of the driver's socket and of kubelet's folder, without any of root's capabilities\n    \
@@ -170,6 +178,16 @@ fn sidecar(plan: &Plan, part: Part) -> String {
         text.push_str(&format!("  - {{name: token, mountPath: {TOKEN}, readOnly: true}}\n"));
     }
     text
+}
+
+/// Where our own container answers, and its probe. One that hangs is started again before the driver's probe, which it
+/// answers too, has failed often enough to end the driver.
+pub fn probed(path: &str) -> String {
+    format!(
+        "  ports:\n  - {{name: {PORT_NAME}, containerPort: {PORT}}}\n  livenessProbe: # of this process alone\n    \
+         httpGet: {{path: {path}, port: {PORT_NAME}}}\n    initialDelaySeconds: 10\n    periodSeconds: 5\n    \
+         timeoutSeconds: 3\n    failureThreshold: 4\n    terminationGracePeriodSeconds: 10\n"
+    )
 }
 
 /// What the sidecar has to know of its node and its pod.
@@ -201,14 +219,20 @@ fn volumes(plan: &Plan, part: Part) -> String {
         text.push_str("- {name: socket, emptyDir: {}}\n");
     }
     if part.controls() {
-        text.push_str(
-            "- name: token # for the sidecar alone: the driver has no business with the API\n  projected:\n    sources:\n    \
-             - {serviceAccountToken: {path: token, expirationSeconds: 3607}}\n    \
-             - {configMap: {name: kube-root-ca.crt, items: [{key: ca.crt, path: ca.crt}]}}\n    \
-             - {downwardAPI: {items: [{path: namespace, fieldRef: {apiVersion: v1, fieldPath: metadata.namespace}}]}}\n",
-        );
+        text.push_str(&token(" # for the sidecar alone: the driver has no business with the API"));
     }
     text
+}
+
+/// The volume with what programs know the API server and themselves by.
+pub fn token(remark: &str) -> String {
+    format!(
+        "- name: token{remark}\n  projected:\n    sources:\n    \
+         - {{serviceAccountToken: {{path: token, expirationSeconds: 3607}}}}\n    \
+         - {{configMap: {{name: kube-root-ca.crt, items: [{{key: ca.crt, path: ca.crt}}]}}}}\n    \
+         - {{downwardAPI: {{items: [{{path: namespace, \
+         fieldRef: {{apiVersion: v1, fieldPath: metadata.namespace}}}}]}}}}\n"
+    )
 }
 
 fn node_folder(plan: &Plan) -> String {
@@ -220,7 +244,8 @@ fn node_socket(plan: &Plan) -> String {
     format!("{}/csi.sock", node_folder(plan))
 }
 
-fn args(arguments: &[String]) -> String {
+/// The lines of a container's arguments.
+pub fn args(arguments: &[String]) -> String {
     if arguments.is_empty() {
         return String::new();
     }
@@ -228,7 +253,8 @@ fn args(arguments: &[String]) -> String {
     format!("  args:\n{}", lines.concat())
 }
 
-fn indented(by: usize, text: &str) -> String {
+/// Each line further to the right.
+pub fn indented(by: usize, text: &str) -> String {
     let blank = " ".repeat(by);
     text.lines().map(|line| format!("{blank}{line}\n")).collect()
 }

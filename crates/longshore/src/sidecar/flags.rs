@@ -68,6 +68,12 @@ fn find(roles: &BTreeSet<Role>, name: &str) -> Result<&'static FlagRow, String> 
     }
 }
 
+/// The roles that have a flag of this name.
+pub fn owners(name: &str) -> Vec<Role> {
+    let row = FLAGS.iter().find(|flag| flag.name == name);
+    row.map(|flag| flag.defaults.iter().map(|(role, _)| *role).collect()).unwrap_or_default()
+}
+
 fn suggestion(roles: &BTreeSet<Role>, name: &str) -> String {
     let ours = FLAGS.iter().filter(|flag| flag.defaults.iter().any(|(role, _)| roles.contains(role)));
     let near = ours.map(|flag| (distance(flag.name, name), flag.name)).min();

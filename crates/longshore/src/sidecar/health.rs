@@ -1,5 +1,5 @@
-//! What kubelet's probes hear: of the driver, and of this process. Each container has a probe of its own, so that the one
-//! that is broken is the one that is started again.
+//! What kubelet's probes hear: of the driver, and of this process. Each container has a probe of its own, so that the
+//! one that is broken is the one that is started again.
 
 use std::sync::Arc;
 
@@ -48,7 +48,8 @@ async fn driver(shared: &Arc<Shared>, well: Result<(), String>) -> Health {
     }
 }
 
-/// Whether every task lives, and kubelet could hear of the driver. A driver that has not answered yet is no fault of ours.
+/// Whether every task lives, and kubelet could hear of the driver. A driver that has not answered yet is no fault of
+/// ours.
 async fn own(shared: &Arc<Shared>, well: Result<(), String>) -> Health {
     well.map_err(|panics| (StatusCode::INTERNAL_SERVER_ERROR, panics))?;
     let (settings, line) = (&shared.settings, shared.line());

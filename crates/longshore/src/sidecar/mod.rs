@@ -13,14 +13,14 @@ mod registrar;
 mod role;
 mod run;
 pub mod settings;
-mod table;
+pub mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::ExitCode;
 
-pub use flags::{boolean, duration as parse_duration, gates, parse as parse_flags};
+pub use flags::{boolean, duration as parse_duration, gates, owners, parse as parse_flags};
 pub use locals::resizes;
 pub use role::Role;
 use settings::{Settings, Surroundings};

@@ -7,6 +7,7 @@ kind: ServiceAccount
 metadata:
   name: {{ .account | quote }}
   namespace: {{ $plan.namespace | quote }}
+  labels: {{ toJson $plan.labels }}
 automountServiceAccountToken: false # the container that needs it mounts it
 {{- if .roles }}
 ---
@@ -14,6 +15,7 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata:
   name: {{ .account | quote }}
+  labels: {{ toJson $plan.labels }}
 rules:
 {{- range .roles }}
 {{- include (printf "longshore.rights.%s" .) $plan }}
@@ -23,6 +25,7 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
 metadata:
   name: {{ .account | quote }}
+  labels: {{ toJson $plan.labels }}
 {{ include "longshore.bound" (merge (dict "kind" "ClusterRole" "role" .account) $about) }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -30,6 +33,7 @@ kind: Role
 metadata:
   name: {{ .account | quote }}
   namespace: {{ $plan.namespace | quote }}
+  labels: {{ toJson $plan.labels }}
 rules:
 {{- range .roles }}
 {{- include (printf "longshore.rights.%s.beside" .) $plan }}
@@ -57,6 +61,7 @@ kind: RoleBinding
 metadata:
   name: {{ .account | quote }}
   namespace: {{ $plan.namespace | quote }}
+  labels: {{ toJson $plan.labels }}
 {{ include "longshore.bound" (merge (dict "kind" "Role" "role" .account) $about) }}
 {{- if include "longshore.rights.secrets" .roles }}
 {{- $name := printf "%s-secrets" .account }}
@@ -69,6 +74,7 @@ kind: Role
 metadata:
   name: {{ $name | quote }}
   namespace: {{ $place | quote }}
+  labels: {{ toJson $plan.labels }}
 rules:
 - {apiGroups: [""], resources: [secrets], resourceNames: {{ $names | uniq | sortAlpha | toJson }}, verbs: [get]}
 ---
@@ -77,6 +83,7 @@ kind: RoleBinding
 metadata:
   name: {{ $name | quote }}
   namespace: {{ $place | quote }}
+  labels: {{ toJson $plan.labels }}
 {{ include "longshore.bound" (merge (dict "kind" "Role" "role" $name) $about) }}
 {{- end }}
 {{- end }}

@@ -6,10 +6,11 @@
 {{- $own := printf "%s/plugins/%s" $plan.kubelet $plan.driver -}}
 {{- $roles := append (ternary .roles list .controls) (ternary "registrar" "liveness" .onNodes) -}}
 {{- if .onNodes }}{{ $roles = append $roles "liveness" }}{{ end -}}
+{{- $flags := include "longshore.flags" . | fromJson -}}
 {{- $electing := without .roles (ternary "provisioner" "" $plan.perNode) -}}
 serviceAccountName: {{ .account | quote }}
 automountServiceAccountToken: false
-priorityClassName: {{ ternary "system-node-critical" "system-cluster-critical" .onNodes }}
+priorityClassName: {{ $place.priorityClassName | default (ternary "system-node-critical" "system-cluster-critical" .onNodes) | quote }}
 {{- with .values.imagePullSecrets }}
 imagePullSecrets: {{ toJson . }}
 {{- end }}
@@ -37,26 +38,29 @@ containers:
   env:
   - {name: CSI_ENDPOINT, value: "unix://{{ $sockets }}/csi.sock"}
   - {name: NODE_NAME, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}
-  ports:
-  - {name: health, containerPort: 9808}
+  {{- range .values.driver.env }}
+  - {{ toJson . }}
+  {{- end }}
   livenessProbe: # answered by the sidecar, which asks the driver
-    httpGet: {path: /healthz, port: health}
+    httpGet: {path: /healthz, port: 9808}
     initialDelaySeconds: 10
     periodSeconds: 10
     timeoutSeconds: 3
     failureThreshold: 5
   resources: {{ toJson .values.driver.resources }}
-  {{- if .onNodes }}
-  securityContext: {privileged: true} # mounts filesystems for pods; nothing else here is privileged
-  {{- else }}
-  securityContext: {allowPrivilegeEscalation: false, seccompProfile: {type: RuntimeDefault}}
-  {{- end }}
+  {{- /* On nodes it mounts filesystems for pods; nothing else here is privileged. */}}
+  {{- $context := dict "allowPrivilegeEscalation" false "seccompProfile" (dict "type" "RuntimeDefault") }}
+  {{- if .onNodes }}{{ $context = dict "privileged" true }}{{ end }}
+  securityContext: {{ mergeOverwrite $context (.values.driver.securityContext | default dict) | toJson }}
   volumeMounts:
   - {name: socket, mountPath: {{ $sockets }}}
   {{- if .onNodes }}
   - {name: pods, mountPath: {{ $plan.kubelet }}/pods, mountPropagation: Bidirectional}
   - {name: plugins, mountPath: {{ $plan.kubelet }}/plugins, mountPropagation: Bidirectional}
   - {name: devices, mountPath: /dev}
+  {{- end }}
+  {{- range .values.driver.volumeMounts }}
+  - {{ toJson . }}
   {{- end }}
 - name: longshore
   image: {{ $plan.image | quote }}
@@ -84,6 +88,15 @@ containers:
   - --kubelet-registration-path={{ $own }}/csi.sock
   - --plugin-registration-path=/registration
   {{- end }}
+  {{- range .values.sidecar.args }}
+  {{- $arg := . }}
+  {{- $flag := get $flags (regexReplaceAll "^--?" (splitn "=" 2 $arg)._0 "") }}
+  {{- $known := false }}
+  {{- range $flag.roles }}{{ if has . $roles }}{{ $known = true }}{{ end }}{{ end }}
+  {{- if $known }}
+  - {{ $arg | quote }}
+  {{- end }}
+  {{- end }}
   {{- if and .controls (or $plan.perNode $plan.capacity) }}
   env:
   {{- if $plan.perNode }}
@@ -94,13 +107,12 @@ containers:
   - {name: NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}
   {{- end }}
   {{- end }}
+  {{- include "longshore.probed" "/livez" | nindent 2 }}
   resources: {{ toJson .values.sidecar.resources }}
-  securityContext:
-    runAsUser: 0 # the owner of the driver's socket and of kubelet's folder, without any of root's capabilities
-    readOnlyRootFilesystem: true
-    allowPrivilegeEscalation: false
-    capabilities: {drop: [ALL]}
-    seccompProfile: {type: RuntimeDefault}
+  {{- /* The owner of the driver's socket and of kubelet's folder, without any of root's capabilities. */}}
+  {{- $context := dict "runAsUser" 0 "readOnlyRootFilesystem" true "allowPrivilegeEscalation" false
+    "capabilities" (dict "drop" (list "ALL")) "seccompProfile" (dict "type" "RuntimeDefault") }}
+  securityContext: {{ mergeOverwrite $context (.values.sidecar.securityContext | default dict) | toJson }}
   volumeMounts:
   - {name: socket, mountPath: {{ $sockets }}}
   {{- if .onNodes }}
@@ -109,6 +121,11 @@ containers:
   {{- if .controls }}
   - {name: token, mountPath: /var/run/secrets/kubernetes.io/serviceaccount, readOnly: true}
   {{- end }}
+{{- if .controls }}
+{{- range .values.containers }}
+- {{ toJson . }}
+{{- end }}
+{{- end }}
 volumes:
 {{- if .onNodes }}
 - {name: socket, hostPath: {path: {{ $own | quote }}, type: DirectoryOrCreate}}
@@ -119,12 +136,34 @@ volumes:
 {{- else }}
 - {name: socket, emptyDir: {}}
 {{- end }}
+{{- range .values.driver.volumes }}
+- {{ toJson . }}
+{{- end }}
 {{- if .controls }}
-- name: token # for the sidecar alone: the driver has no business with the API
+{{- /* For the sidecar alone: the driver has no business with the API. */}}
+{{ include "longshore.token" . }}
+{{- end }}
+{{- end -}}
+
+{{/* Where our own container answers, and its probe. Takes the path. */}}
+{{- define "longshore.probed" -}}
+ports:
+- {name: health, containerPort: 9808}
+livenessProbe: # of this process alone
+  httpGet: {path: {{ . }}, port: health}
+  initialDelaySeconds: 10
+  periodSeconds: 5
+  timeoutSeconds: 3
+  failureThreshold: 4
+  terminationGracePeriodSeconds: 10
+{{- end -}}
+
+{{/* The volume with what programs know the API server and themselves by. */}}
+{{- define "longshore.token" -}}
+- name: token
   projected:
     sources:
     - {serviceAccountToken: {path: token, expirationSeconds: 3607}}
     - {configMap: {name: kube-root-ca.crt, items: [{key: ca.crt, path: ca.crt}]}}
     - {downwardAPI: {items: [{path: namespace, fieldRef: {apiVersion: v1, fieldPath: metadata.namespace}}]}}
-{{- end }}
 {{- end -}}

@@ -55,4 +55,52 @@
 {{- define "longshore.rights.resizer.beside" }}
 {{- end }}
 
+{{- define "longshore.rights.controllers.binding" }}
+- {apiGroups: [""], resources: [events], verbs: [create, patch]}
+- {apiGroups: [""], resources: [persistentvolumeclaims], verbs: [create, get, list, patch, watch]}
+- {apiGroups: [""], resources: [persistentvolumeclaims/status], verbs: [patch]}
+- {apiGroups: [""], resources: [persistentvolumes], verbs: [get, list, patch, watch]}
+- {apiGroups: [""], resources: [persistentvolumes/status], verbs: [patch]}
+- {apiGroups: [""], resources: [pods], verbs: [list, watch]}
+- {apiGroups: [storage.k8s.io], resources: [storageclasses], verbs: [list, watch]}
+- {apiGroups: [storage.k8s.io], resources: [volumeattributesclasses], verbs: [list, patch, watch]}
+{{- end }}
+
+{{- define "longshore.rights.controllers.attachdetach" }}
+- {apiGroups: [""], resources: [events], verbs: [create, patch]}
+- {apiGroups: [""], resources: [nodes], verbs: [get, list, patch, watch]}
+- {apiGroups: [""], resources: [nodes/status], verbs: [patch]}
+- {apiGroups: [""], resources: [persistentvolumeclaims], verbs: [list, watch]}
+- {apiGroups: [""], resources: [persistentvolumes], verbs: [list, watch]}
+- {apiGroups: [""], resources: [pods], verbs: [list, watch]}
+- {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get]}
+- {apiGroups: [storage.k8s.io], resources: [csidrivers], verbs: [list, watch]}
+- {apiGroups: [storage.k8s.io], resources: [csinodes], verbs: [get, list, watch]}
+- {apiGroups: [storage.k8s.io], resources: [storageclasses], verbs: [list, watch]}
+- {apiGroups: [storage.k8s.io], resources: [volumeattachments], verbs: [create, delete, list, patch, watch]}
+{{- end }}
+
+{{- define "longshore.rights.controllers.scheduler" }}
+- {apiGroups: [""], resources: [events], verbs: [create, patch]}
+- {apiGroups: [""], resources: [nodes], verbs: [list, watch]}
+- {apiGroups: [""], resources: [persistentvolumeclaims], verbs: [list, patch, watch]}
+- {apiGroups: [""], resources: [persistentvolumes], verbs: [list, patch, watch]}
+- {apiGroups: [""], resources: [pods], verbs: [list, watch]}
+- {apiGroups: [""], resources: [pods/binding], verbs: [create]}
+- {apiGroups: [""], resources: [pods/status], verbs: [patch]}
+- {apiGroups: [storage.k8s.io], resources: [csidrivers], verbs: [list, watch]}
+- {apiGroups: [storage.k8s.io], resources: [csinodes], verbs: [list, watch]}
+- {apiGroups: [storage.k8s.io], resources: [csistoragecapacities], verbs: [list, watch]}
+- {apiGroups: [storage.k8s.io], resources: [storageclasses], verbs: [list, watch]}
+- {apiGroups: [storage.k8s.io], resources: [volumeattachments], verbs: [list, watch]}
+{{- end }}
+
+{{- define "longshore.rights.controllers.nodelifecycle" }}
+- {apiGroups: [""], resources: [events], verbs: [create, patch]}
+- {apiGroups: [""], resources: [nodes], verbs: [get, list, patch, watch]}
+- {apiGroups: [""], resources: [nodes/status], verbs: [patch]}
+- {apiGroups: [""], resources: [pods], verbs: [delete, list, watch]}
+- {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get, list, watch]}
+{{- end }}
+
 {{- define "longshore.rights.secrets" }}{{ if or (has "provisioner" .) (has "attacher" .) (has "resizer" .) }}true{{ end }}{{- end }}

@@ -9,30 +9,42 @@ use serde_json::{Value, json};
 use super::helm::{self, helm};
 use super::plane::turn;
 
-const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/helm/longshore");
+pub const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/helm/longshore");
 
-fn home() -> PathBuf {
+pub fn home() -> PathBuf {
     std::env::temp_dir().join(format!("longshore-helm-{}", std::process::id()))
 }
 
-fn rendered(values: &[&str]) -> Result<String, String> {
+/// What the chart says with these values.
+pub fn rendered(values: &[&str]) -> Result<String, String> {
     let set: Vec<String> = values.iter().map(|value| format!("--set={value}")).collect();
     let words: Vec<&str> = ["template", "r", CHART, "--namespace=kube-system"].into_iter().collect();
     helm(&words.into_iter().chain(set.iter().map(String::as_str)).collect::<Vec<_>>(), &home(), None)
 }
 
-fn printed(flags: &[&str]) -> String {
+/// What `longshore deploy` says.
+pub fn printed(flags: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_longshore")).arg("deploy").args(flags).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
+/// Labels of every object of a chart.
+pub const OF_RELEASE: [&str; 3] = ["app.kubernetes.io/instance", "app.kubernetes.io/managed-by", "helm.sh/chart"];
+
 /// Objects by what they are, and what they say however it is written.
-fn meant(text: &str) -> BTreeMap<String, Value> {
+pub fn meant(text: &str) -> BTreeMap<String, Value> {
     let objects: Vec<Value> = serde_saphyr::from_multiple(text).unwrap();
     let mut found = BTreeMap::new();
     for mut object in objects.into_iter().filter(|object| !object.is_null()) {
         let name = format!("{} {} {}", object["kind"], object["metadata"]["namespace"], object["metadata"]["name"]);
+        // Which release of which chart it is, only the chart can say.
+        if let Some(labels) = object["metadata"]["labels"].as_object_mut() {
+            labels.retain(|label, _| !OF_RELEASE.contains(&label.as_str()));
+            if labels.is_empty() {
+                object["metadata"].as_object_mut().unwrap().remove("labels");
+            }
+        }
         if object["rules"].is_array() {
             object["rules"] = rights(&object["rules"]);
         }
@@ -66,7 +78,7 @@ fn rights(rules: &Value) -> Value {
 }
 
 /// Flags, and the values that are to mean the same.
-const SAME: [(&[&str], &[&str]); 12] = [
+const SAME: [(&[&str], &[&str]); 15] = [
     (&["--reference-driver"], &[]),
     (
         &[
@@ -186,6 +198,25 @@ const SAME: [(&[&str], &[&str]); 12] = [
     ),
     (&[D, I, "--roles=attacher"], &[DV, IV, "sidecar.roles={attacher}"]),
     (
+        &["--reference-driver", "--registry=registry.example:5000/storage/"],
+        &["registry=registry.example:5000/storage/"],
+    ),
+    (
+        &["--reference-driver", "--registry=registry.example", "--image=other/l:2"],
+        &["global.imageRegistry=registry.example", "image=other/l:2"],
+    ),
+    (
+        &[
+            D,
+            I,
+            "--sidecar-arg=--retry-interval-max=1m",
+            "--sidecar-arg=-v=5",
+            "--sidecar-arg=--extra-create-metadata",
+            "--sidecar-arg=--probe-timeout=2s",
+        ],
+        &[DV, IV, "sidecar.args={--retry-interval-max=1m,-v=5,--extra-create-metadata,--probe-timeout=2s}"],
+    ),
+    (
         &[D, I, "--roles=resizer,provisioner", "--secret=default/a"],
         &[
             DV,
@@ -196,10 +227,10 @@ const SAME: [(&[&str], &[&str]); 12] = [
         ],
     ),
 ];
-const D: &str = "--driver-name=csi.example.com";
-const I: &str = "--driver-image=example/driver:1.2";
-const DV: &str = "driver.name=csi.example.com";
-const IV: &str = "driver.image=example/driver:1.2";
+pub const D: &str = "--driver-name=csi.example.com";
+pub const I: &str = "--driver-image=example/driver:1.2";
+pub const DV: &str = "driver.name=csi.example.com";
+pub const IV: &str = "driver.image=example/driver:1.2";
 
 #[test]
 fn the_chart_says_what_deploy_says() {
@@ -216,21 +247,28 @@ fn the_chart_says_what_deploy_says() {
     }
 }
 
+/// `longshore controllers` besides: nothing of the driver is another.
 #[test]
-fn what_is_wrong_with_the_values_is_one_sentence() {
-    let wrong = |values: &[&str]| rendered(values).unwrap_err();
-    assert!(wrong(&["driver.image=x"]).contains("driver.name is empty; give the name"));
-    assert!(wrong(&[DV]).contains("driver.image is empty; give the image"));
-    assert!(wrong(&["layout=all-in-one"]).contains("leave layout empty"));
-    assert!(
-        wrong(&[DV, IV, "layout=node-deployment", "driver.attachRequired=true"]).contains("never leave their node")
-    );
-    assert!(wrong(&["storageClass.create=false", "storageClass.default=true"]).contains("needs a class"));
-    assert!(wrong(&[DV, IV, "sidecar.roles={attacher}", "sidecar.capacity=true"]).contains("told by the provisioner"));
-    // The schema's words.
-    assert!(wrong(&["driver.nam=x"]).contains("'nam' not allowed"));
-    assert!(wrong(&["sidecar.roles={registrar}"]).contains("/sidecar/roles/0"));
-    assert!(wrong(&["driver.name=Not A Name", IV]).contains("/driver/name"));
+fn the_chart_has_the_controllers_that_deploy_prints() {
+    for (flags, values) in [
+        (&[][..], &[][..]),
+        (
+            &["--controllers=*,nodelifecycle", "--arg=--force-detach-after=5m", "--monitoring", "--registry=r.example"],
+            &[
+                "controllers.run={nodelifecycle,attachdetach,scheduler,binding}",
+                "controllers.args={--force-detach-after=5m}",
+                "serviceMonitor.enabled=true",
+                "registry=r.example",
+            ],
+        ),
+    ] {
+        let without = meant(&rendered(values).unwrap());
+        let mut with = meant(&rendered(&[&["controllers.enabled=true"], values].concat()).unwrap());
+        for (name, object) in &without {
+            assert_eq!(with.remove(name).as_ref(), Some(object), "{name} with {values:?}");
+        }
+        assert_eq!(with, meant(&printed(&[&["controllers"], flags].concat())), "with {values:?}");
+    }
 }
 
 #[test]

@@ -1,12 +1,18 @@
 //! What `longshore deploy` prints, on the real API server.
 
+use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
+use prove_cluster::{PeerProcess, Scratch, eventually};
 use serde_json::Value;
 
 use super::plane::{Turn, turn};
+use super::rights::write_kubeconfig;
 
 const DRIVER: &str = "csi.example.com";
+const CONTROLLERS: &str = "longshore-controllers";
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn printed(more: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_longshore"))
@@ -47,7 +53,7 @@ fn delete(turn: &Turn) {
 
 /// Waits until the controllers made the pods and the scheduler placed them, and returns them.
 fn pods(turn: &Turn, number: usize) -> Vec<Value> {
-    let found = prove_cluster::eventually("the pods to be placed", std::time::Duration::from_secs(60), || {
+    let found = eventually("the pods to be placed", PATIENCE, || {
         let list = get(turn, &["pods"]);
         let placed: Vec<Value> = list["items"]
             .as_array()
@@ -80,9 +86,11 @@ fn assert_least_privilege(pod: &Value) {
             assert_eq!(context["capabilities"]["drop"][0], "ALL");
             assert_eq!(context["seccompProfile"]["type"], "RuntimeDefault");
             assert!(context["capabilities"]["add"].is_null());
-        } else {
-            assert_eq!(container["livenessProbe"]["httpGet"]["path"], "/healthz");
         }
+        // Each is asked after at the sidecar's port, and only about itself.
+        let probe = &container["livenessProbe"]["httpGet"];
+        assert_eq!(probe["path"], if sidecar { "/livez" } else { "/healthz" });
+        assert_eq!(probe["port"], if sidecar { container["ports"][0]["name"].clone() } else { 9808.into() });
     }
 }
 
@@ -178,4 +186,49 @@ fn every_node_makes_its_own_volumes() {
     assert!(!arguments.contains("--leader-election"), "{arguments}");
     delete(&turn);
     assert_eq!(kinds(&turn), Vec::<String>::new());
+}
+
+/// The Deployment as it is printed: two pods, and a process with the arguments and the rights of one of them leads.
+#[test]
+fn the_controllers_are_taken_and_work_with_the_rights_they_come_with() {
+    let turn = turn();
+    let output = Command::new(env!("CARGO_BIN_EXE_longshore")).args(["deploy", "controllers"]).output().unwrap();
+    apply(&turn, &String::from_utf8(output.stdout).unwrap());
+    let pods = pods(&turn, 2);
+    let spec = &pods[0]["spec"];
+    assert_eq!(
+        (&spec["automountServiceAccountToken"], &spec["serviceAccountName"]),
+        (&false.into(), &CONTROLLERS.into())
+    );
+    let container = &spec["containers"][0];
+    let context = &container["securityContext"];
+    assert!(context["runAsNonRoot"] == true && context["readOnlyRootFilesystem"] == true, "{context}");
+    assert_eq!(container["livenessProbe"]["httpGet"]["path"], "/healthz");
+
+    let scratch = Scratch::new("controllers").unwrap();
+    let config = scratch.path().join("kubeconfig");
+    write_kubeconfig(&turn.plane.control, "kube-system", CONTROLLERS, &config);
+    let printed = container["args"].as_array().unwrap().iter().map(|word| word.as_str().unwrap().to_string());
+    // The port of the pod is anybody's on this machine.
+    let mut words: Vec<String> = printed.map(|word| word.replace(":9808", "127.0.0.1:0")).collect();
+    words.push(format!("--kubeconfig={}", config.display()));
+    let program = Path::new(env!("CARGO_BIN_EXE_longshore"));
+    let mut process = PeerProcess::start(CONTROLLERS, program, &words, scratch.path()).unwrap();
+    eventually("it to lead", PATIENCE, || {
+        process.check().map_err(|error| error.to_string())?;
+        let holder =
+            ["get", "lease", CONTROLLERS, "--namespace=kube-system", "--output=jsonpath={.spec.holderIdentity}"];
+        match turn.plane.control.kubectl(&holder) {
+            Ok(holder) if !holder.is_empty() => Ok(()),
+            other => Err(format!("{other:?}")),
+        }
+    })
+    .unwrap();
+    assert!(process.terminate(PATIENCE).unwrap().success());
+    delete(&turn);
+    turn.plane.control.kubectl(&["delete", "lease", CONTROLLERS, "--namespace=kube-system"]).unwrap();
+    let left =
+        ["get", "deployment,clusterrole,clusterrolebinding,role,rolebinding,serviceaccount", "--namespace=kube-system"];
+    let left = turn.plane.control.kubectl(&[&left[..], &["--output=name"]].concat()).unwrap();
+    assert!(!left.contains(CONTROLLERS), "{left}");
 }

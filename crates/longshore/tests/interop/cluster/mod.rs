@@ -6,6 +6,7 @@
 mod as_pod;
 pub mod backend;
 mod chart;
+mod chart_values;
 mod controllers;
 mod cost;
 mod deploy;

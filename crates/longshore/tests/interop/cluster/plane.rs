@@ -10,7 +10,8 @@ use super::objects;
 /// What works on volumes, and what pods of a deployment need to come into being. Nobody judges nodes: there is no kubelet.
 const CONTROLLERS: &str = "persistentvolume-binder-controller,persistentvolume-attach-detach-controller,\
     persistentvolume-expander-controller,persistentvolumeclaim-protection-controller,persistentvolume-protection-controller,\
-    serviceaccount-controller,statefulset-controller,daemonset-controller,garbage-collector-controller";
+    serviceaccount-controller,statefulset-controller,daemonset-controller,deployment-controller,replicaset-controller,\
+    garbage-collector-controller";
 
 /// Every request of a service account is written down, with its answer.
 const AUDIT: &str = "
