@@ -42,7 +42,6 @@ pub fn of(
             last_transition_time: since.or_else(|| Some(now.to_time())),
         };
         match held {
-            Some(held) if held.status == status && held.reason == fresh.reason && held.message == fresh.message => {}
             Some(held) => *held = fresh,
             None => conditions.push(fresh),
         }

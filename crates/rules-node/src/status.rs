@@ -128,7 +128,6 @@ fn phase(
     let runs = lives::each(view, pod).any(|(_, seen)| seen.runs());
     let began = lives::each(view, pod).any(|(_, seen)| seen.latest.is_some());
     match (&lives.over, blocked) {
-        (Some(Over::NotStarted(_)), _) if !runs => return "Failed",
         (_, Some(blocked)) if blocked.fatal && !runs => return "Failed",
         (_, Some(_)) if !began => return "Pending",
         (Some(Over::Done), _) if !runs => {
