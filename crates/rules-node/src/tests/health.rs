@@ -80,3 +80,35 @@ fn kl_105_what_changes_about_a_volumes_health_is_told() {
     assert!(world.local().health.is_empty() && world.get(Kind::Pod, "a").is_none());
     assert!(Node::keys(&world.cache, world.local()).iter().all(|key| !matches!(key, Key::Orphans)));
 }
+
+// KL-105: recovery is told once for each time that it was unwell, and not when it is unwell again by then.
+#[test]
+fn kl_105_a_volume_has_recovered_when_it_was_unwell_and_is_well() {
+    let (ill, well) = (|| said(&[(Degraded, "SlowDisk")]), || said(&[]));
+    for (what, answers, recovered) in [
+        ("never asked", Vec::new(), false),
+        ("well from the start", [well()].into(), false),
+        ("unwell", [ill()].into(), false),
+        ("well after it", [ill(), well()].into(), true),
+        ("asked once more before that is told", [ill(), well(), well()].into(), true),
+        ("unwell again before that is told", [ill(), well(), ill()].into(), false),
+        ("no answer after it", [ill(), well(), Outcome::Unknown("no answer".into())].into(), true),
+    ] {
+        let (mut local, asked) = (crate::Local::default(), question(1));
+        answers.iter().for_each(|got| crate::health::learn(&mut local, &asked, got));
+        assert_eq!(local.recovered.contains("/t"), recovered, "{what}");
+    }
+}
+
+fn question(at_millis: u64) -> crate::AskHealth {
+    let there = crate::action::There { driver: "d".into(), handle: "h".into(), path: "/t".into() };
+    crate::AskHealth { there, staging: None, before: None, at_millis }
+}
+
+// KL-105: it is asked every minute, whatever the answer to the last question was.
+#[test]
+fn kl_105_no_question_is_held_back_by_one_before_it() {
+    let (first, second) = (Action::AskHealth(question(1).into()), Action::AskHealth(question(2).into()));
+    assert_ne!(first.lane().subject, second.lane().subject);
+    assert!(!first.lane().subject.is_empty() && !second.lane().subject.starts_with(&*first.lane().subject));
+}

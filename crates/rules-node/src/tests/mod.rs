@@ -4,9 +4,11 @@
 mod block;
 mod checks;
 mod contents;
+mod decided;
 mod facts;
 mod groups;
 mod growing;
+mod growths;
 mod health;
 mod inline;
 mod lives;

@@ -187,3 +187,58 @@ fn kl_99_what_else_a_kubelet_left_goes_too() {
     assert_eq!(left(&world, "backup").len(), 2);
     assert!(is_listed("volumes/kubernetes.io~csi") && !is_listed("volumes/kubernetes.io~empty-dir"));
 }
+
+// KL-99: what has no uid of a pod for a name is somebody else's.
+#[test]
+fn kl_99_only_what_is_called_by_a_uid_is_a_pods() {
+    let hash = "0a1b2c3d".repeat(4);
+    for (name, is_pods) in [
+        (GONE, true),
+        (hash.as_str(), true),
+        (&hash[..31], false),
+        (&GONE[..35], false),
+        ("", false),
+        ("abc", false),
+        ("backup", false),
+        ("gggggggggggggggggggggggggggggggg", false),
+        ("0a1b2c3d0a1b2c3d0a1b2c3d0a1b2c3d0a1b", false),
+        ("0a1b2c3d0-000-4000-8000-00000000000a", false),
+        ("0a1b2c3d-0000-4000-8000-00000000000g", false),
+    ] {
+        let world = World::bare((super::world::DRIVER, super::world::HANDLE));
+        let found: Vec<String> = crate::unknown_pods([name.into()].into(), &world.cache, world.local()).collect();
+        assert_eq!(found == [name], is_pods, "{name}");
+    }
+}
+
+// KL-99: files go that a kubelet keeps beside the volumes, and empty targets of parts of volumes; no other file does.
+#[test]
+fn kl_99_each_thing_goes_in_its_own_way_or_not_at_all() {
+    use crate::orphans::Removal::{Empty, File, Target, Whole};
+    let holds = holding(&[
+        "containers/",
+        "containers/c",
+        "etc-hosts",
+        "note",
+        "volume-subpaths/",
+        "volume-subpaths/v",
+        "volumes/",
+        "volumes/kubernetes.io~empty-dir/",
+        "volumes/kubernetes.io~nfs/",
+        "volumes/kubernetes.io~nfs/data",
+    ]);
+    let removals = crate::orphans::removals(&holds);
+    let removals: Vec<_> = removals.iter().map(|(path, how)| (path.as_str(), *how)).collect();
+    assert_eq!(
+        removals,
+        [
+            ("volume-subpaths/v", Target),
+            ("volumes/kubernetes.io~empty-dir", Whole),
+            ("volumes/kubernetes.io~nfs", Empty),
+            ("containers", Whole),
+            ("etc-hosts", File),
+            ("volume-subpaths", Empty),
+            ("volumes", Empty),
+        ]
+    );
+}
