@@ -24,7 +24,7 @@ fn decide(view: &View, memory: &Memory) -> String {
     verdict(&Provisioner::decide(NOW, view, memory))
 }
 
-fn claim(deleting: bool) -> Arc<PersistentVolumeClaim> {
+pub(super) fn claim(deleting: bool) -> Arc<PersistentVolumeClaim> {
     let mut body = json!({ "metadata": { "name": "data", "namespace": "n", "uid": "u" } });
     if deleting {
         body["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
@@ -32,7 +32,7 @@ fn claim(deleting: bool) -> Arc<PersistentVolumeClaim> {
     Arc::new(serde_json::from_value(body).unwrap())
 }
 
-fn terms() -> Terms {
+pub(super) fn terms() -> Terms {
     let request = VolumeRequest {
         name: "pvc-u".into(),
         required_bytes: 1,
@@ -56,7 +56,7 @@ fn terms() -> Terms {
     }
 }
 
-fn work(intent: Intent) -> Provision {
+pub(super) fn work(intent: Intent) -> Provision {
     let settings = Settings { intent, ..Settings::clone(&local().settings) };
     Provision {
         claim: claim(false),
@@ -74,7 +74,7 @@ fn work(intent: Intent) -> Provision {
     }
 }
 
-fn made(id: &str) -> Made {
+pub(super) fn made(id: &str) -> Made {
     Made { volume_id: id.into(), capacity_bytes: 1, context: BTreeMap::new(), topology: vec![] }
 }
 
