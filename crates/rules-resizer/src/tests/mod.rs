@@ -1,3 +1,4 @@
+mod answers;
 mod growing;
 mod lives;
 mod memories;
