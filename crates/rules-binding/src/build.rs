@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use api::fit::{Fit, capacity, requested};
 use api::names;
-use api::{ObjectKey, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumePhase};
+use api::{ObjectKey, PersistentVolume, PersistentVolumeClaim, ReclaimPolicy, StorageClass, VolumePhase};
 use control::Cache;
 use rules_translate::Plugin;
 
@@ -196,7 +196,7 @@ pub(crate) fn volume(name: &str, cache: &Cache, local: &Local) -> VolumeView {
 
 /// Its data is to be scrubbed once its claim is gone.
 pub(crate) fn is_recycled(volume: &PersistentVolume) -> bool {
-    volume.spec.persistent_volume_reclaim_policy == "Recycle"
+    volume.spec.persistent_volume_reclaim_policy == ReclaimPolicy::Recycle
 }
 
 /// PV-29: if there is a claim of that name again, they are its.

@@ -152,7 +152,8 @@ async fn control(shared: &Arc<Shared>, kube: Kube, profile: &Profile, mut lives:
 async fn serve_http(shared: &Arc<Shared>) -> Result<()> {
     let settings = &shared.settings;
     let told = shared.clone();
-    let well = move || told.manager.get().map_or(Ok(()), |manager| manager.health());
+    let well =
+        move || told.manager.get().map_or(Ok(()), |manager| manager.health().map_err(|panics| panics.to_string()));
     let health = health::routes(shared, well);
     if let Some(given) = &settings.http {
         let (counted, asked) = (shared.clone(), shared.clone());

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use api::{Object, Value, names};
 use control::Rules as _;
+use csi::NodeRpc;
 use csi::v1::volume_capability::AccessType;
 use serde_json::json;
 
@@ -265,7 +266,7 @@ fn kl_104_a_volume_is_told_of_by_what_its_pod_calls_it() {
     ] {
         let pod = pod(json!({ "spec": { "volumes": volumes, "containers": containers } }));
         let mut here = local();
-        here.drivers.insert("d".into(), DriverFacts { tells_stats: true, ..DriverFacts::default() });
+        here.drivers.insert("d".into(), DriverFacts::new([NodeRpc::GetVolumeStats]));
         publish(&mut here, "pv", "h", "u", false);
         let told = published_volumes(&cache(objects.into_iter().chain([pod])), &here);
         let names: Vec<&str> = told.iter().map(|one| one.name.as_str()).collect();

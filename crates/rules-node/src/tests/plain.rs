@@ -5,6 +5,7 @@ use alloc::string::{String, ToString};
 use api::{Kind, Object, ObjectKey, Pod, Value};
 use control::host::ProcessState;
 use control::{Cache, Rules};
+use csi::NodeRpc;
 use prove_lab::object;
 use serde_json::json;
 
@@ -37,7 +38,7 @@ pub fn cache(objects: impl IntoIterator<Item = Object>) -> Cache {
 /// Node `n` with driver `d`, which stages volumes and makes them grow.
 pub fn local() -> Local {
     let mut local = Local::new("n", "life-1", "/r");
-    local.drivers.insert("d".into(), DriverFacts { stages: true, expands: true, ..DriverFacts::default() });
+    local.drivers.insert("d".into(), DriverFacts::new([NodeRpc::StageUnstageVolume, NodeRpc::ExpandVolume]));
     local
 }
 

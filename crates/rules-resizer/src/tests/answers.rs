@@ -215,7 +215,7 @@ fn what_lasts_is_told_on_the_claim() {
 #[test]
 fn the_flags_of_retrying_hold() {
     let pauses = BackOff { first: 7, longest: 8 };
-    let mut local = Local::new("d", crate::Expansion::Controller);
+    let mut local = Local::new("d", [csi::ControllerRpc::ExpandVolume]);
     local.pauses = pauses;
     assert_eq!(Resizer::back_off(&local), pauses);
 }
