@@ -206,7 +206,7 @@ impl control::Action for Action {
                 claim_status(claim, json!({ "status": { "conditions": usage.condition() } }))
             }
             Action::MarkClaimMigrated { claim, mark } => {
-                let annotations = json!({ names::MIGRATED_TO: mark.driver() });
+                let annotations = mark.annotations(&claim.metadata);
                 change(claim_ref(claim), &claim.metadata, None, json!({ "metadata": { "annotations": annotations } }))
             }
             Action::MarkVolumeMigrated { volume, mark, handover } => mark_volume_migrated(volume, *mark, *handover),
@@ -337,7 +337,7 @@ fn mark_volume_migrated(volume: &PersistentVolume, mark: MigrationMark, handover
     let meta = &volume.metadata;
     let mut body = json!({ "metadata": {} });
     if mark != MigrationMark::Right {
-        body["metadata"]["annotations"] = json!({ names::MIGRATED_TO: mark.driver() });
+        body["metadata"]["annotations"] = mark.annotations(meta);
     }
     if let Some(Handover { gone, added }) = handover {
         let others = meta.finalizers.iter().map(String::as_str).filter(|one| *one != gone);

@@ -2,9 +2,10 @@
 
 use alloc::format;
 
-use api::{Meta, PersistentVolume, ReclaimPolicy, names};
+use api::{Meta, PersistentVolume, ReclaimPolicy, Value, names};
 use control::Why;
 use rules_translate::{Migration, Plugin};
+use serde_json::json;
 
 use crate::Reason;
 
@@ -31,12 +32,18 @@ pub enum MigrationMark {
 }
 
 impl MigrationMark {
-    /// The driver to be named; `None` for no driver.
-    pub(crate) fn driver(self) -> Option<&'static str> {
-        match self {
+    /// The annotations that make an object say so. The key of the first design is never written; where somebody wrote
+    /// it, it goes in the same write (S4-42).
+    pub(crate) fn annotations(self, meta: &Meta) -> Value {
+        let driver = match self {
             MigrationMark::Set(driver) => Some(driver),
             MigrationMark::Right | MigrationMark::Remove => None,
+        };
+        let mut annotations = json!({ names::MIGRATED_TO: driver });
+        if meta.annotation(names::MIGRATED_TO_BETA).is_some() {
+            annotations[names::MIGRATED_TO_BETA] = Value::Null;
         }
+        annotations
     }
 }
 
@@ -52,12 +59,16 @@ impl Local {
     }
 
     /// PV-48: what an object that this provisioner made, or is to make, has to say. One that names no provisioner was
-    /// made by hand and says nothing (PV-49).
+    /// made by hand and says nothing (PV-49). What others go by under the key of the first design counts as much: it
+    /// may say the same, and nothing else.
     pub(crate) fn mark(&self, meta: &Meta, provisioner: Option<&str>) -> MigrationMark {
-        let said = meta.annotation(names::MIGRATED_TO).filter(|said| !said.is_empty());
+        let said = |key: &str| meta.annotation(key).filter(|said| !said.is_empty());
+        let (said, beta) = (said(names::MIGRATED_TO), said(names::MIGRATED_TO_BETA));
         match provisioner.map(|provisioner| self.driver_for(provisioner)) {
-            Some(Some(driver)) if said != Some(driver) => MigrationMark::Set(driver),
-            Some(None) if said.is_some() => MigrationMark::Remove,
+            Some(Some(driver)) if said != Some(driver) || beta.is_some_and(|beta| beta != driver) => {
+                MigrationMark::Set(driver)
+            }
+            Some(None) if said.is_some() || beta.is_some() => MigrationMark::Remove,
             Some(Some(_) | None) | None => MigrationMark::Right,
         }
     }

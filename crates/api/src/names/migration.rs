@@ -2,7 +2,7 @@
 
 /// Claim and volume: the CSI driver that has taken over its in-tree plugin.
 pub const MIGRATED_TO: &str = "pv.kubernetes.io/migrated-to";
-/// The same under the key of the first design; read, never written.
+/// The same under the key of the first design; read and taken away, never written.
 pub const MIGRATED_TO_BETA: &str = "volume.beta.kubernetes.io/migrated-to";
 /// CSINode: the in-tree plugins whose volumes the node leaves to CSI drivers, separated by commas.
 pub const MIGRATED_PLUGINS: &str = "storage.alpha.kubernetes.io/migrated-plugins";

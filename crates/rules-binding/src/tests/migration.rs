@@ -60,6 +60,72 @@ fn pv_48_what_is_no_longer_true_is_taken_back() {
     assert_eq!(said(&world.volume("by-hand")), "somebody");
 }
 
+// S4-42: what says so under the key of the first design alone says it under today's from then on, in one write; who
+// keeps to the first design beside us may say the same, and nothing else.
+#[test]
+fn s4_42_the_first_designs_key_gives_way_to_todays() {
+    for (before, after, writes) in [
+        (json!({ names::MIGRATED_TO_BETA: DRIVER }), json!([DRIVER, null]), 2),
+        (json!({ names::MIGRATED_TO_BETA: "other" }), json!([DRIVER, null]), 2),
+        (json!({ names::MIGRATED_TO: DRIVER, names::MIGRATED_TO_BETA: "other" }), json!([DRIVER, null]), 2),
+        (json!({ names::MIGRATED_TO: DRIVER, names::MIGRATED_TO_BETA: DRIVER }), json!([DRIVER, DRIVER]), 0),
+        (json!({ names::MIGRATED_TO: DRIVER, names::MIGRATED_TO_BETA: "" }), json!([DRIVER, ""]), 0),
+    ] {
+        let mut world = marked(&before);
+        world.settle();
+        assert_eq!(keys(&world), [after.clone(), after], "{before}");
+        assert_eq!(world.log.iter().filter(|name| name.ends_with("Migrated")).count(), writes, "{before}");
+    }
+}
+
+// S4-36, S4-42: switched off, neither key is left, in one write for each object: the plugin deletes no volume that a
+// driver is said to have, under whichever key.
+#[test]
+fn s4_42_both_keys_are_taken_back() {
+    for before in [
+        json!({ names::MIGRATED_TO_BETA: DRIVER }),
+        json!({ names::MIGRATED_TO: DRIVER, names::MIGRATED_TO_BETA: DRIVER }),
+        json!({ names::MIGRATED_TO: "", names::MIGRATED_TO_BETA: DRIVER }),
+    ] {
+        for local in [off(), served()] {
+            let mut world = marked(&before);
+            world.restart(local);
+            world.settle();
+            assert_eq!(keys(&world), [json!([null, null]), json!([null, null])], "{before}");
+            assert_eq!(world.log.iter().filter(|name| name.ends_with("Migrated")).count(), 2, "{before}");
+        }
+    }
+    // Whose claim is gone then waits for no driver: with no plugin there, somebody is told.
+    let mut volume = with(json!({ names::PROVISIONED_BY: EBS, names::MIGRATED_TO_BETA: DRIVER }));
+    volume["spec"] = json!({
+        "csi": null, "awsElasticBlockStore": { "volumeID": "vol-1" }, "persistentVolumeReclaimPolicy": "Delete",
+        "claimRef": { "namespace": "n", "name": "gone", "uid": "gone" },
+    });
+    let mut world = World::new().with_volume("v", "x", "1Gi", volume);
+    world.restart(off());
+    world.settle();
+    assert_eq!(world.why_volume("v"), "VolumeFailedDelete");
+}
+
+/// A volume and a claim of the plugin that say this.
+fn marked(annotations: &Value) -> World {
+    let named = |key: &str| {
+        let mut annotations = annotations.clone();
+        annotations[key] = EBS.into();
+        with(annotations)
+    };
+    let world = World::new().with_volume("v", "x", "1Gi", named(names::PROVISIONED_BY));
+    world.with_claim("data", Some(""), "1Gi", named(names::STORAGE_PROVISIONER))
+}
+
+/// What they say of a driver, under today's key and the first design's.
+fn keys(world: &World) -> [Value; 2] {
+    [world.volume("v"), world.claim("data")].map(|object| {
+        let annotations = &object["metadata"]["annotations"];
+        json!([annotations[names::MIGRATED_TO], annotations[names::MIGRATED_TO_BETA]])
+    })
+}
+
 // PV-50, PV-51: in one write, what a driver has taken over is no longer held for a plugin; other finalizers stay.
 #[test]
 fn pv_50_a_volume_that_is_taken_over_is_not_held_for_its_plugin() {
