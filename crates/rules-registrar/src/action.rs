@@ -45,6 +45,14 @@ pub enum Action {
         /// What the machine is.
         machine: Option<MachineFacts>,
     },
+    /// Say that the node is not ready before its CSINode is put right.
+    SetNotReady {
+        name: String,
+        /// The object as seen.
+        only_if: Precondition,
+        /// All conditions, the Ready one among them.
+        conditions: Vec<Condition>,
+    },
     /// Make the Lease by which the node shows that it lives.
     CreateLease {
         /// Its name, which is the node's.
@@ -135,6 +143,7 @@ impl control::Action for Action {
             Action::CreateNode { .. } => "CreateNode",
             Action::DescribeNode { .. } => "DescribeNode",
             Action::SetReady { .. } => "SetReady",
+            Action::SetNotReady { .. } => "SetNotReady",
             Action::CreateLease { .. } => "CreateLease",
             Action::RenewLease { .. } => "RenewLease",
             Action::CreateCsiNode { .. } => "CreateCSINode",
@@ -166,6 +175,10 @@ impl control::Action for Action {
             }
             Action::SetReady { name, only_if, conditions, machine } => {
                 let body = json!({ "status": status(conditions, machine.as_ref()) });
+                patch(Kind::Node, name, Some(Subresource::Status), only_if, body)
+            }
+            Action::SetNotReady { name, only_if, conditions } => {
+                let body = json!({ "status": status(conditions, None) });
                 patch(Kind::Node, name, Some(Subresource::Status), only_if, body)
             }
             Action::CreateCsiNode { name, node_uid } => create_csi_node(name, node_uid),
@@ -249,7 +262,7 @@ fn create_node(name: &str, incarnation: &str, at: &Time, machine: Option<&Machin
             "labels": { names::HOSTNAME_LABEL: name },
             "annotations": { names::CONTROLLER_MANAGED_ATTACH: "true", names::AGENT_INCARNATION: incarnation },
         },
-        "status": status(&[not_ready(at)], machine),
+        "status": status(&[before_csi_node(at)], machine),
     });
     Effect::Write(Write::Create { target: ObjectRef::cluster(Kind::Node, name), body })
 }
@@ -266,14 +279,21 @@ pub fn ready(at: &Time, since: Option<Time>) -> Condition {
     }
 }
 
+/// The condition of a node that is not ready since this moment.
+fn not_ready(at: &Time, reason: &str, message: &str) -> Condition {
+    Condition { status: "False".into(), reason: reason.into(), message: message.into(), ..ready(at, None) }
+}
+
 /// KL-24: a node is not ready before its CSINode is there, or pods could be placed that its drivers cannot serve.
-fn not_ready(at: &Time) -> Condition {
-    Condition {
-        status: "False".into(),
-        reason: "CSINodeMissing".into(),
-        message: "the CSINode object of this node is not there yet".into(),
-        ..ready(at, None)
-    }
+fn before_csi_node(at: &Time) -> Condition {
+    not_ready(at, "CSINodeMissing", "the CSINode object of this node is not there yet")
+}
+
+/// S4-31: nor before its CSINode says which plugins it leaves to drivers, or volumes could be attached for its pods in
+/// the way in which it does not mount them.
+pub fn before_list(at: &Time) -> Condition {
+    let message = "the CSINode object of this node does not say yet which in-tree plugins the node leaves to drivers";
+    not_ready(at, "MigratedPluginsNotListed", message)
 }
 
 fn create_csi_node(name: &str, node_uid: &str) -> Effect {
@@ -325,6 +345,7 @@ impl Action {
             Action::CreateNode { .. }
             | Action::DescribeNode { .. }
             | Action::SetReady { .. }
+            | Action::SetNotReady { .. }
             | Action::CreateLease { .. }
             | Action::RenewLease { .. }
             | Action::CreateCsiNode { .. }

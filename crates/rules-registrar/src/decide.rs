@@ -3,7 +3,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use api::{CSINode, CsiNodeDriver, Node, Precondition, Quantity, names};
+use api::{CSINode, Condition, CsiNodeDriver, Node, Precondition, Quantity, names};
 use control::{Decision, Timestamp, Why};
 
 use crate::Reason;
@@ -69,15 +69,14 @@ fn introduce(now: Timestamp, view: &SelfView) -> Decision<Action, Reason> {
         }
         CsiNodeSide::Ours(csi_node) => csi_node,
     };
-    if let Some(list) = migrated::decide(view, csi_node) {
+    if let Some(list) = migrated::decide(now, view, node, csi_node) {
         return list;
     }
     // KL-24: only now.
     if let Some(why) = untold(now, view, node) {
-        let (others, held): (Vec<_>, Vec<_>) =
-            node.status.conditions.iter().cloned().partition(|condition| condition.r#type != "Ready");
-        let since = held.into_iter().find(|held| held.status == "True").and_then(|held| held.last_transition_time);
-        let conditions = others.into_iter().chain([ready(&now.to_time(), since)]).collect();
+        let held = node.status.conditions.iter().find(|held| held.r#type == "Ready" && held.status == "True");
+        let since = held.and_then(|held| held.last_transition_time.clone());
+        let conditions = with_ready(node, ready(&now.to_time(), since));
         let machine = view.machine.clone();
         return Decision::Do(Action::SetReady { name: name.clone(), only_if, conditions, machine }, why);
     }
@@ -93,6 +92,12 @@ fn introduce(now: Timestamp, view: &SelfView) -> Decision<Action, Reason> {
         Some(until) => Decision::Wait(until, why),
         None => Decision::Rest(why),
     }
+}
+
+/// The Node's conditions with another Ready one.
+pub(crate) fn with_ready(node: &Node, ready: Condition) -> Vec<Condition> {
+    let others = node.status.conditions.iter().filter(|condition| condition.r#type != "Ready");
+    others.cloned().chain([ready]).collect()
 }
 
 /// KL-14, KL-17, KL-22: a driver without a socket is taken out of the node's objects, unless volumes of it are in use
