@@ -243,6 +243,12 @@ pub struct Controllers {
     /// Gates of migration.
     #[command(flatten)]
     pub gates: crate::gates::MigrationGates,
+    /// A plugin that is there.
+    #[command(flatten)]
+    pub rehearsed: crate::driver::Rehearsed,
+    /// The data directory of `longshore up`, where --rehearse looks for the disks [default: as for `up`]
+    #[arg(long, env = "LONGSHORE_DATA", value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
     /// Log more (twice: everything)
     #[arg(long, short, action = clap::ArgAction::Count)]
     pub verbose: u8,

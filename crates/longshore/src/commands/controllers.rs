@@ -155,17 +155,22 @@ pub async fn command(args: args::Controllers) -> Result<()> {
     }
     let sockets = args.csi_address.iter().map(|given| socket(given)).collect::<Result<Vec<String>>>()?;
     let migration = args.gates.migration().map_err(|sentence| anyhow!(sentence))?;
+    let rehearsal = args.rehearsed.within(migration, args.data_dir)?;
     let candidate = args.leader_elect.then(|| candidate(args.election)).transpose()?;
     let manager = super::manager(args.kubeconfig.as_deref(), None).await?;
     crate::gates::tell_migrated(&manager, None);
     let namespace = args.leader_elect_resource_namespace;
     let lease = candidate.map(|config| elect(&manager, &namespace, config));
-    let binding = rules_binding::Local { tells_use: args.claim_usage, migration, plugin: None };
+    let plugin = rehearsal.as_ref().map(|rehearsal| rehearsal.plugin);
+    let binding = rules_binding::Local { tells_use: args.claim_usage, migration, plugin };
     let told = ClusterSettings {
         binding,
         attaching: rules_attachdetach::Local { force_after: args.force_detach_after, migration },
     };
     add(&manager, &chosen, lease.as_ref(), told);
+    if let Some(rehearsal) = rehearsal {
+        rehearsal.control_alone(&manager, lease.as_ref(), migration)?;
+    }
     let roles = vec![Role::Provisioner, Role::Attacher, Role::Resizer];
     let flags =
         [format!("--leader-election={}", args.leader_elect), format!("--leader-election-namespace={namespace}")];

@@ -11,7 +11,7 @@ use clap::Args;
 use csi::{Call, Code, ControllerRpc, Response, Status, v1};
 use io_host::Host;
 use io_kube::Scope;
-use io_run::{InTreePlugin, Manager, PluginAnswer};
+use io_run::{InTreePlugin, Leadership, Manager, PluginAnswer};
 use rules_provisioner::Provisioner;
 use rules_resizer::Resizer;
 use rules_translate::{Migration, Plugin};
@@ -23,9 +23,9 @@ use crate::sidecar::locals;
 /// The flag.
 #[derive(Args, Clone, Default)]
 pub struct Rehearsed {
-    /// Serve volumes of this in-tree plugin (kubernetes.io/gce-pd) on nodes that do not leave it to its driver, and in
-    /// `up` make, grow and delete them if its controllers do not: a stand-in for its code, on the disks of `driver
-    /// --in-place-of`; DIR is that driver's --state-dir, unless it is the usual one (docs/migration.md)
+    /// A stand-in for the code of this in-tree plugin (kubernetes.io/gce-pd), on the disks of `driver --in-place-of`: a
+    /// node serves volumes with it if it does not leave them to the driver, controllers make, grow and delete them if
+    /// they do not; DIR is that driver's --state-dir, unless it is the usual one (docs/migration.md)
     #[arg(long, value_name = "PLUGIN[=DIR]", value_parser = told)]
     rehearse: Option<Told>,
 }
@@ -72,6 +72,14 @@ impl Rehearsed {
         };
         Ok(Some(Rehearsal { plugin, state }))
     }
+
+    /// The same for a process that keeps nothing itself, and looks into a data directory for this alone.
+    pub fn within(&self, migration: Migration, data_dir: Option<PathBuf>) -> Result<Option<Rehearsal>> {
+        match self.rehearse {
+            Some(_) => self.of(migration, &Layout::new(data_dir)?),
+            None => Ok(None),
+        }
+    }
 }
 
 impl Rehearsal {
@@ -85,14 +93,13 @@ impl Rehearsal {
         let own = setup::usual(node.into(), text(&self.state));
         let config = in_place::config(self.plugin, own);
         // The driver may be at work on what looks cut off.
-        let works = Works::start(config, host, false)
-            .with_context(|| format!("cannot rehearse {} with the disks in {}", self.plugin, self.state.display()))?;
+        let works = Works::start(config, host, false).with_context(|| self.failed())?;
         Ok(Arc::new(StandIn { plugin: self.plugin, works: Arc::new(works) }))
     }
 
     /// The plugin's part of the controllers, while they do not leave it to its driver (S4-9, S4-40, S4-41): the rules
     /// of provisioner and resizer, which call the plugin that is started in this process.
-    pub fn control(&self, manager: &Manager, migration: Migration) {
+    pub fn control(&self, manager: &Manager, lease: Option<&Leadership>, migration: Migration) {
         if migration.is_migrated(self.plugin) {
             return;
         }
@@ -101,11 +108,27 @@ impl Rehearsal {
         let local = rules_provisioner::Local { settings: Arc::new(settings), ..rules_provisioner::Local::new(name) };
         let (unseen, journal) = (locals::unseen_by_provisioner(&local), local.journal());
         let journal = Scope { namespace: journal.namespace, name: journal.name, ..Scope::default() };
-        manager.add::<Provisioner>(name, local).without(&unseen).within(Kind::Lease, journal).start();
+        let provisioner = manager.add::<Provisioner>(name, local).without(&unseen).within(Kind::Lease, journal);
+        drop(provisioner.lease(lease).start());
         let local =
             rules_resizer::Local { migration, ..rules_resizer::Local::new(name, [ControllerRpc::ExpandVolume]) };
         let unseen = locals::unseen_by_resizer(&local);
-        manager.add::<Resizer>(name, local).without(&unseen).start();
+        drop(manager.add::<Resizer>(name, local).without(&unseen).lease(lease).start());
+    }
+
+    /// The same in a process with no node agent, which starts the plugin itself.
+    pub fn control_alone(&self, manager: &Manager, lease: Option<&Leadership>, migration: Migration) -> Result<()> {
+        if !migration.is_migrated(self.plugin) {
+            let host = Host::new(self.state.join("processes")).with_context(|| self.failed())?;
+            let plugin = self.start(&crate::machine::host_name()?, Arc::new(host))?;
+            manager.drivers().in_tree(self.plugin.name(), plugin);
+            self.control(manager, lease, migration);
+        }
+        Ok(())
+    }
+
+    fn failed(&self) -> String {
+        format!("cannot rehearse {} with the disks in {}", self.plugin, self.state.display())
     }
 }
 
@@ -209,5 +232,9 @@ mod tests {
             assert_eq!(other.flag(), "--rehearse=kubernetes.io/gce-pd=/tmp/pd");
         }
         assert!(Rehearsed::default().of(Migration::default(), &layout).unwrap().is_none());
+        // Who rehearses nothing needs no data directory: this one's sockets would have too long a name.
+        let long = Some(PathBuf::from(format!("/tmp/{}", "x".repeat(120))));
+        assert!(Rehearsed::default().within(Migration::default(), long.clone()).unwrap().is_none());
+        assert!(flag("kubernetes.io/gce-pd").within(Migration::default(), long).is_err());
     }
 }

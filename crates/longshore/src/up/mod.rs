@@ -92,7 +92,7 @@ pub async fn command(args: args::Up) -> Result<()> {
     let told = NodeSettings { lease_seconds: args.node_lease_duration, migration, rehearsal: rehearsal.clone() };
     let agent = NodeAgent::start(&manager, &host, &layout, &node, told)?;
     if let Some(rehearsal) = rehearsal {
-        rehearsal.control(&manager, migration);
+        rehearsal.control(&manager, None, migration);
     }
     let _ = measures.set(VolumeStats::new(manager.clone(), agent.node.clone(), &node));
     let mut roles = vec![Role::Provisioner, Role::Attacher, Role::Resizer];
