@@ -61,6 +61,7 @@ scripts! {
     migrate_read "migrate-read.txt";
     in_tree_volumes "root-in-tree-volumes.txt";
     migration_of_controllers_alone "root-migration-controllers-alone.txt";
+    migration_killed "root-migration-killed.txt";
     migration_node_by_node "root-migration-node-by-node.txt";
     migration_by_the_plugin "root-migration-by-the-plugin.txt";
     migration_rehearsed "root-migration-rehearsed.txt";
