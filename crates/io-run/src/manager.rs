@@ -18,6 +18,7 @@ pub use add::Addition;
 pub use lead::Leadership;
 pub use looks::Looks;
 
+use crate::panics;
 use crate::watch_set::WatchSet;
 use crate::{
     Clock, Controller, Drivers, Events, Explanation, Metrics, Panicked, Panics, SecretPoll, SharedCache, SharedHands,
@@ -63,6 +64,7 @@ struct Watches {
     running: Mutex<BTreeMap<Kind, AbortHandle>>,
     feed: mpsc::Sender<WatchEvent>,
     changed: watch::Sender<u64>,
+    panics: Arc<Panics>,
 }
 
 /// Controllers that come and go together.
@@ -110,11 +112,13 @@ impl Manager {
         let (clock, metrics, cache) = (Arc::new(Clock::default()), drivers.metrics().clone(), Arc::default());
         let secrets = Arc::new(SecretPoll::new(clock.clone()));
         let groups = Arc::<Mutex<BTreeMap<String, Group>>>::default();
-        let watches = Watches::start(&cache);
+        panics::watch_process();
+        let panics = Arc::<Panics>::default();
+        let watches = Watches::start(&cache, &panics);
         let looks = Looks::new(&cache, &watches);
         let again = groups.clone();
         let start_over = move || all(&again).iter().for_each(|controller| controller.start_over());
-        let polling = tokio::spawn(secrets.clone().run(kube.clone(), start_over)).abort_handle();
+        let polling = panics.keep("the poll of Secrets", secrets.clone().run(kube.clone(), start_over));
         let hands = SharedHands {
             kube: kube.clone(),
             drivers: drivers.clone(),
@@ -125,7 +129,7 @@ impl Manager {
         };
         Arc::new(Manager {
             events: Events::start(Arc::new(hands)),
-            panics: Arc::default(),
+            panics,
             kube,
             unpaced,
             machine,
@@ -171,9 +175,17 @@ impl Manager {
         &self.kube
     }
 
-    /// What a health check answers: `Err` once a task has panicked.
+    /// What a health check answers: `Err` once a task has failed, or anything in this process has panicked.
     pub fn health(&self) -> Result<(), Panicked> {
-        self.panics.health()
+        let told = [self.panics.health(), panics::health_of_process()].into_iter().filter_map(Result::err);
+        let told: Vec<String> = told.map(|Panicked(text)| text).collect();
+        if told.is_empty() { Ok(()) } else { Err(Panicked(told.join(". "))) }
+    }
+
+    /// Starts a task that is to work until [`Manager::stop`]. That it panicked, or ended before, is told as
+    /// [`Panics::keep`] says.
+    pub fn keep(&self, what: &str, task: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
+        self.panics.keep(what, task)
     }
 
     /// Whether a group has controllers.
@@ -201,6 +213,7 @@ impl Manager {
 
     /// Stops every controller, as [`Manager::stop_group`] does, and writes the last events.
     pub async fn stop(&self) {
+        self.panics.end();
         self.polling.abort();
         let groups = std::mem::take(&mut *lock(&self.groups));
         futures::future::join_all(groups.into_values().map(Group::stop)).await;
@@ -236,16 +249,17 @@ impl Group {
 
 impl Watches {
     /// Takes the events of watches into the cache.
-    fn start(cache: &Arc<SharedCache>) -> Arc<Watches> {
+    fn start(cache: &Arc<SharedCache>, panics: &Arc<Panics>) -> Arc<Watches> {
         let (feed, mut events) = mpsc::channel(EVENTS);
         let watches = Arc::new(Watches {
             set: Mutex::default(),
             running: Mutex::default(),
             feed,
             changed: watch::Sender::new(0),
+            panics: panics.clone(),
         });
         let (cache, weak) = (cache.clone(), Arc::downgrade(&watches));
-        tokio::spawn(async move {
+        let taking = async move {
             while let Some(event) = events.recv().await {
                 match event {
                     WatchEvent::InitApply(objects) => cache.part(objects),
@@ -260,15 +274,17 @@ impl Watches {
                     WatchEvent::Delete(object) => cache.remove(&object),
                 }
             }
-        });
+        };
+        panics.keep("the cache", taking);
         watches
     }
 
     /// Watches a kind within a scope too.
     fn need(&self, kube: &Kube, kind: Kind, scope: Scope) {
         let Some(scope) = lock(&self.set).need(kind, scope) else { return };
-        let watching = tokio::spawn(kube.clone().watch_within(kind, scope, self.feed.clone()));
-        if let Some(narrower) = lock(&self.running).insert(kind, watching.abort_handle()) {
+        let watch = kube.clone().watch_within(kind, scope, self.feed.clone());
+        let watching = self.panics.keep(format!("the watch of {}", kind.plural()), watch);
+        if let Some(narrower) = lock(&self.running).insert(kind, watching) {
             narrower.abort();
         }
     }
@@ -290,6 +306,7 @@ impl Watches {
 
 impl Drop for Watches {
     fn drop(&mut self) {
+        self.panics.end();
         self.stop();
     }
 }

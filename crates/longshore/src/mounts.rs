@@ -15,21 +15,20 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// The kernel tells of every change. Looking now and then as well costs little and needs no trust.
 const LOOK: Duration = Duration::from_secs(10);
 
-/// Tells the node's rules of mounts below their root directory that come and go, as long as the process lives.
-pub fn follow(root: &str, node: Arc<Controller<Node>>) -> Result<()> {
+/// A task that tells the node's rules of mounts below their root directory that come and go, from now on.
+pub fn follow(root: &str, node: Arc<Controller<Node>>) -> Result<impl Future<Output = ()> + Send + 'static> {
     let (send, mut heard) = mpsc::channel(1);
     // A change that comes while another is waiting to be looked at is looked at with it; the thread ends with us.
     io_host::watch_mounts(LOOK, move || !matches!(send.try_send(()), Err(mpsc::error::TrySendError::Closed(()))))
         .context("cannot watch the mount table")?;
     let mut seen = read(root).context("cannot read the mount table")?;
     let root = root.to_owned();
-    tokio::spawn(async move {
+    Ok(async move {
         while heard.recv().await.is_some() {
             tokio::time::sleep(PAUSE).await;
             look(&root, &mut seen, &node);
         }
-    });
-    Ok(())
+    })
 }
 
 /// A table that cannot be read says nothing: what was known stays.

@@ -75,11 +75,16 @@ impl NodeAgent {
         // A driver registers once it can be called: nobody should go on waiting because of what failed before.
         let waiting = node.clone();
         let clock = manager.clone();
-        sockets::follow(&registry, registrar.clone(), move || clock.clock().now(), move || waiting.start_over())?;
-        tokio::spawn(follow_drivers(manager.drivers().clone(), registrar.clone(), node.clone()));
-        mounts::follow(&text(&layout.node()), node.clone())?;
-        pod_dirs::follow(manager.clone(), node.clone());
-        Ok(NodeAgent { _processes: follow_processes(host, node.clone())?, registrar, node })
+        let now = move || clock.clock().now();
+        let listening = sockets::follow(&registry, registrar.clone(), now, move || waiting.start_over())?;
+        manager.keep("the watch of registration sockets", listening);
+        let following = follow_drivers(manager.drivers().clone(), registrar.clone(), node.clone());
+        manager.keep("the watch of registered drivers", following);
+        manager.keep("the watch of mounts", mounts::follow(&text(&layout.node()), node.clone())?);
+        manager.keep("the look at directories of pods", pod_dirs::follow(manager.clone(), node.clone()));
+        let (processes, following) = follow_processes(host, node.clone())?;
+        manager.keep("the watch of processes", following);
+        Ok(NodeAgent { _processes: processes, registrar, node })
     }
 }
 
@@ -143,21 +148,24 @@ fn load_records(local: &mut NodeLocal) -> Result<()> {
     Ok(())
 }
 
-/// Tells the node's rules of processes that start and end, for as long as the watch is kept.
-fn follow_processes(host: &Host, node: Arc<Controller<NodeRules>>) -> Result<Watch> {
+/// Tells the node's rules of processes that start and end, for as long as the watch is kept and the future is polled.
+fn follow_processes(
+    host: &Host,
+    node: Arc<Controller<NodeRules>>,
+) -> Result<(Watch, impl Future<Output = ()> + Send + 'static)> {
     let (send, mut heard) = mpsc::unbounded_channel();
     let watch = host.watch_processes(move |name, state| {
         // The other end goes only with the process.
         let _ = send.send((name.to_string(), state));
     })?;
-    tokio::spawn(async move {
+    let following = async move {
         while let Some((name, state)) = heard.recv().await {
             node.update_local(|local| {
                 local.processes.insert(name, state);
             });
         }
-    });
-    Ok(watch)
+    };
+    Ok((watch, following))
 }
 
 /// Tells the hands where registered drivers are, and then the node's rules which there are.

@@ -37,15 +37,13 @@ fn names(root: &str) -> Vec<String> {
 }
 
 /// Tells the node's rules now and then of directories that no pod, record or process accounts for.
-pub fn follow(manager: Arc<Manager>, node: Arc<Controller<Node>>) {
-    tokio::spawn(async move {
-        loop {
-            tokio::time::sleep(LOOK).await;
-            let (manager, node) = (manager.clone(), node.clone());
-            // A disk that hangs holds up nobody but the next look.
-            let _ = tokio::task::spawn_blocking(move || look(&manager, &node)).await;
-        }
-    });
+pub async fn follow(manager: Arc<Manager>, node: Arc<Controller<Node>>) {
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let (manager, node) = (manager.clone(), node.clone());
+        // A disk that hangs holds up nobody but the next look; the next one comes also after one that panicked.
+        let _ = tokio::task::spawn_blocking(move || look(&manager, &node)).await;
+    }
 }
 
 fn look(manager: &Manager, node: &Controller<Node>) {

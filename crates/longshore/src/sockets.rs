@@ -18,13 +18,14 @@ use crate::layout::text;
 /// No folder of the registry is deeper than this: a link cannot be followed, so only a mistake is.
 const DEEPEST: usize = 8;
 
-/// Tells the registrar's rules of registration sockets that come and go, and calls `came` for each that comes.
+/// Tells the registrar's rules of registration sockets that are there, and in the future it answers with of those that
+/// come and go; calls `came` for each that comes.
 pub fn follow(
     folder: &Path,
     registrar: Arc<Controller<Registrar>>,
     now: impl Fn() -> Timestamp + Send + Sync + 'static,
     came: impl Fn() + Send + Sync + 'static,
-) -> Result<()> {
+) -> Result<impl Future<Output = ()> + Send + 'static> {
     let inotify = Inotify::init().context("cannot watch for drivers")?;
     let mut folders = Folders { watches: inotify.watches(), paths: HashMap::new() };
     let mut news = inotify.into_event_stream(vec![0; 4096])?;
@@ -32,8 +33,7 @@ pub fn follow(
     let there = folders.look(folder, 0).with_context(|| format!("cannot watch {}", folder.display()))?;
     registrar.update_local(|local| local.found(&there, now()));
     let root = folder.to_path_buf();
-    tokio::spawn(async move { listen(&mut news, &mut folders, &root, &registrar, &now, &came).await });
-    Ok(())
+    Ok(async move { listen(&mut news, &mut folders, &root, &registrar, &now, &came).await })
 }
 
 async fn listen(

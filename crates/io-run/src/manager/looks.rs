@@ -112,7 +112,7 @@ mod tests {
                 done(kube.write(&Write::Create { target: target(at), body }).await);
             }
             let cache = Arc::default();
-            let watches = Watches::start(&cache);
+            let watches = Watches::start(&cache, &Arc::default());
             lock(&watches.set).need(KIND, Scope::default());
             lock(&watches.set).listed(KIND);
             let (version, all) = kube.list(KIND).await.unwrap();

@@ -177,7 +177,8 @@ pub async fn command(args: args::Controllers) -> Result<()> {
     let flags = flags.into_iter().chain(args.election.flags()).chain(args.gates.flags()).collect();
     let serves = Arc::new(Serves::new(manager.clone(), roles, flags)?);
     for socket in sockets {
-        tokio::spawn(serves.clone().serve_socket(socket));
+        let what = format!("the controllers of the driver at {socket}");
+        manager.keep(&what, serves.clone().serve_socket(socket));
     }
     let names: Vec<&str> = chosen.iter().map(|one| one.name()).collect();
     out::say(&format!("controllers: {}. Ctrl-C stops them.", names.join(", ")));

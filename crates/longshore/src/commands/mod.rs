@@ -47,7 +47,12 @@ async fn until_told<T>(
             let _ = stop.wait_for(|stop| *stop).await;
         };
         let routes = routes::router(started.clone()).merge(routes::health_and_metrics(started, volumes.map(Arc::new)));
-        tokio::spawn(http::serve(http::listen(address).await?, routes, end));
+        let serving = http::serve(http::listen(address).await?, routes, end);
+        manager.keep("the server of metrics and health", async move {
+            if let Err(error) = serving.await {
+                tracing::error!("{error:#}");
+            }
+        });
     }
     let told = told.await?;
     manager.stop().await;

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Error, Result, anyhow};
 use io_apiserver::{ApiServer, Config};
 use io_host::Host;
 use io_kube::Kube;
@@ -16,6 +16,7 @@ use io_run::{Manager, machine};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
 
 use crate::args::{self, Output, Part};
 use crate::commands::controllers::{self, ClusterController, ClusterSettings};
@@ -77,7 +78,10 @@ pub async fn command(args: args::Up) -> Result<()> {
 
     let stop = Arc::new(Notify::new());
     let (serves, stops) = (server.clone(), wait_for(stop.clone()));
-    let serving = tokio::spawn(async move { serves.serve_tls(listener, stops).await });
+    let mut serving = Some(tokio::spawn(async move {
+        serves.serve_tls(listener, stops).await;
+        Ok(())
+    }));
     let manager =
         Manager::new(kube.clone(), kube, Arc::default(), Some(machine::workers_for_controllers(host.clone())));
     let _ = started.set(manager.clone());
@@ -101,7 +105,7 @@ pub async fn command(args: args::Up) -> Result<()> {
     // Claims for the reference driver say why they wait while it is away.
     registered.expect(DRIVER, &text(&layout.driver_socket()));
     let known = registered.known();
-    let following = tokio::spawn(registered.follow(agent.registrar.clone()));
+    let following = manager.keep("the watch for drivers", registered.follow(agent.registrar.clone()));
     let mut driving = None;
     if !args.without.contains(&Part::Driver) {
         let shutdown = wait_for(stop.clone());
@@ -110,26 +114,44 @@ pub async fn command(args: args::Up) -> Result<()> {
         tokio::select! {
             () = is_known(known, DRIVER) => {}
             () = tokio::time::sleep(PATIENCE) => tracing::warn!("the driver is not registered yet; `longshore explain` says why claims wait"),
-            ended = async { match &mut driving { Some(task) => task.await, None => std::future::pending().await } } => ended??,
+            why = ended("the driver", &mut driving) => return Err(why),
         }
     }
     let further = nodes::Further::start(&layout, others, driving.is_some(), handed_on, &args)?;
     welcome::print(&args, &layout, port, began.elapsed());
 
-    signalled.await;
+    // Without either there is nothing to serve: whoever started us may start us again, and everything carries on.
+    let outcome = tokio::select! {
+        () = signalled => Ok(()),
+        why = ended("the API server", &mut serving) => Err(why),
+        why = ended("the driver", &mut driving) => Err(why),
+    };
     further.stop().await;
     following.abort();
     manager.stop().await;
     stop.notify_waiters();
-    let _ = serving.await;
-    if let Some(driving) = driving {
-        let _ = driving.await;
+    for task in [serving, driving].into_iter().flatten() {
+        let _ = task.await;
     }
     server.close();
     if args.output == Output::Text {
         welcome::say_what_stays(&layout);
     }
-    Ok(())
+    outcome
+}
+
+/// Why a part ended by itself, with or without an error. Ends with the part, which is gone then; never if there is none.
+async fn ended(what: &str, part: &mut Option<JoinHandle<Result<()>>>) -> Error {
+    let Some(task) = part else { return std::future::pending().await };
+    let joined = task.await;
+    *part = None;
+    match joined {
+        Ok(Ok(())) => anyhow!("{what} has ended; start again, everything carries on, and report this as a defect"),
+        Ok(Err(error)) => error,
+        Err(error) => {
+            anyhow!("{what} failed; start again, everything carries on, and report this as a defect: {error}")
+        }
+    }
 }
 
 /// Whether a role is left to another process.
@@ -168,4 +190,23 @@ fn signals() -> Result<impl Future<Output = ()>> {
             _ = terminate.recv() => {}
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_part_that_ends_by_itself_says_why_and_is_not_waited_for_again() {
+        let part = |outcome: Result<()>| Some(tokio::spawn(async { outcome }));
+        let mut driver = part(Err(anyhow!("the socket is gone")));
+        assert_eq!(ended("the driver", &mut driver).await.to_string(), "the socket is gone");
+        assert!(driver.is_none());
+        let silent = ended("the API server", &mut part(Ok(()))).await.to_string();
+        assert!(silent.starts_with("the API server has ended; start again"), "{silent}");
+        let panicked = ended("the driver", &mut Some(tokio::spawn(async { panic!("boom") }))).await.to_string();
+        assert!(panicked.starts_with("the driver failed; start again"), "{panicked}");
+        let none = tokio::time::timeout(Duration::from_millis(1), ended("the driver", &mut None)).await;
+        assert!(none.is_err(), "a driver that is left out cannot end");
+    }
 }
