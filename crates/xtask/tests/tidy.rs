@@ -108,6 +108,31 @@ fn hands_know_no_rules() {
     complain(&complaints);
 }
 
+/// More words of our own than this nobody learns.
+const OWN_WORDS: usize = 25;
+
+#[test]
+fn the_glossary_is_short_and_names_what_there_is() {
+    let text = fs::read_to_string(tree::root().join("docs/glossary.md")).unwrap();
+    let entries: Vec<&str> = text.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
+    let mut complaints = Vec::new();
+    if entries.is_empty() || entries.len() > OWN_WORDS {
+        complaints.push(format!("{} entries in docs/glossary.md; 1 to {OWN_WORDS} are allowed", entries.len()));
+    }
+    let sources = tree::sources().unwrap();
+    for entry in entries {
+        for named in entry.split('`').skip(1).step_by(2).filter(|code| code.contains("::")) {
+            let name = named.rsplit("::").next().unwrap();
+            let items = ["struct", "enum", "trait", "type"].map(|item| format!("{item} {name}"));
+            let there = sources.iter().any(|(_, text)| items.iter().any(|item| text.contains(item.as_str())));
+            if !there {
+                complaints.push(format!("docs/glossary.md names {named}, which is not there"));
+            }
+        }
+    }
+    complain(&complaints);
+}
+
 #[test]
 fn unsafe_code_is_in_io_host_alone() {
     let mut complaints = Vec::new();

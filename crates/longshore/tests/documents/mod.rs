@@ -1,4 +1,4 @@
-//! The console blocks of README.md and docs/*.md: what they show is what is printed.
+//! The console blocks of README.md and of every document below docs/: what they show is what is printed.
 //!
 //! A block is a golden script. It is run in a directory of its own, and what it shows is compared with what is printed, but for
 //! times, dates, uids and other things that no two runs share ([`masks::mask`]). A comment on the line above a block says more:
@@ -65,10 +65,23 @@ fn root() -> PathBuf {
 
 fn documents() -> Vec<PathBuf> {
     let mut found = vec![root().join("README.md")];
-    let docs = fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
-    found.extend(docs.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
+    let mut folders = vec![root().join("docs")];
+    while let Some(folder) = folders.pop() {
+        let (below, files): (Vec<PathBuf>, Vec<PathBuf>) =
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).partition(|path| path.is_dir());
+        folders.extend(below);
+        found.extend(files.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "md")));
+    }
     found.sort();
     found
+}
+
+#[test]
+fn documents_in_folders_are_read_too() {
+    let found = documents();
+    for name in ["README.md", "docs/node.md", "docs/controllers/nodes.md", "docs/decisions/04-one-process.md"] {
+        assert!(found.contains(&root().join(name)), "{name} is not read");
+    }
 }
 
 fn blocks(text: &str) -> Vec<Block> {
