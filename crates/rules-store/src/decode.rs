@@ -83,7 +83,13 @@ fn field(r#type: Type, value: &mut Value, path: &Path<'_>, unknown: &mut Vec<Str
                 expect(item.is_string(), item, "a string", path)
             })
         }
-        Type::QuantityMap => values(value, path, quantity),
+        Type::QuantityMap => values(value, path, |item, path| {
+            // As Go reads it.
+            if item.is_null() {
+                *item = "0".into();
+            }
+            quantity(item, path)
+        }),
         Type::Message(of) => object(of, value, path, unknown),
         Type::Messages(of) | Type::Keyed(of, _) => each(value, path, |item, path| object(of, item, path, unknown)),
         Type::Unread => each(value, path, |_, _| Ok(())),
