@@ -153,7 +153,7 @@ part! {
 }
 
 part! {
-    /// A machine.
+    /// A machine that runs pods.
     Node { metadata: Meta, spec: NodeSpec, status: NodeStatus }
 }
 
@@ -236,7 +236,7 @@ part! {
 }
 
 part! {
-    /// A workload.
+    /// Containers that run together on one node.
     Pod { metadata: Meta, spec: PodSpec, status: PodStatus }
 }
 

@@ -10,7 +10,7 @@ use crate::*;
 
 /// A type that holds what the rules read of one kind.
 pub trait Narrow: Sized {
-    /// The kind.
+    /// The kind that objects of this type are of.
     const KIND: Kind;
 
     /// The object, if it is of this kind.

@@ -30,7 +30,6 @@ impl fmt::Debug for SecretValue {
 /// A value that a driver cannot be given. It names the entry, never the value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadSecret {
-    /// The entry.
     pub entry: String,
 }
 

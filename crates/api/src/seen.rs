@@ -58,7 +58,7 @@ impl Seen {
         self.write(Some(Subresource::Status), Patch::strategic(self.unchanged(), body))
     }
 
-    /// Its deletion.
+    /// The write that deletes it as it was seen.
     pub fn delete(&self) -> Write {
         Write::Delete { target: self.object.clone(), only_if: self.unchanged(), grace_seconds: None }
     }

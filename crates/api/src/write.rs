@@ -20,7 +20,6 @@ pub enum Write {
     },
     /// Change an object.
     Patch {
-        /// Which.
         target: ObjectRef,
         /// Which part of it, when not the main one.
         subresource: Option<Subresource>,
@@ -29,7 +28,6 @@ pub enum Write {
     },
     /// Ask for an object's deletion.
     Delete {
-        /// Which.
         target: ObjectRef,
         /// What must still be true.
         only_if: Precondition,
@@ -37,14 +35,7 @@ pub enum Write {
         grace_seconds: Option<u32>,
     },
     /// Put a pod on a node (`pods/binding`). Refused if the pod has a node already or another uid.
-    Bind {
-        /// The pod.
-        target: ObjectRef,
-        /// Its uid.
-        uid: String,
-        /// The node.
-        node: String,
-    },
+    Bind { target: ObjectRef, uid: String, node: String },
     /// Set or take away annotations of their own writer. Notes touch only names that nobody else writes, so that the hands
     /// may carry any number of them to the server in one request.
     Note(Note),
@@ -53,13 +44,10 @@ pub enum Write {
 /// Annotations to be set or, where there is no value, taken away.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Note {
-    /// The object.
     pub target: ObjectRef,
-    /// Its uid.
     pub uid: String,
     /// The version the writer saw. Other notes may have come in between.
     pub seen: ResourceVersion,
-    /// The annotations.
     pub annotations: BTreeMap<String, Option<String>>,
 }
 
@@ -125,7 +113,6 @@ pub enum Subresource {
 pub struct Patch {
     /// What must still be true. It becomes a part of the body when the request is encoded.
     pub only_if: Precondition,
-    /// The change.
     pub body: PatchBody,
 }
 
@@ -232,7 +219,7 @@ impl JsonOp {
     }
 }
 
-/// Finalizers.
+/// Changes of finalizers.
 impl Patch {
     /// Adds a finalizer to the object seen, unchanged since.
     pub fn add_finalizer(meta: &Meta, finalizer: &str) -> Patch {

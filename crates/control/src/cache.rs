@@ -207,7 +207,7 @@ impl Cache {
         self.shelf.get(*self.places.get(&kind)?.get(key)?)
     }
 
-    /// Any object.
+    /// The object of a kind and key, if it was seen.
     pub fn get(&self, kind: Kind, key: &ObjectKey) -> Option<Object> {
         self.reads.note(kind);
         self.reads.count();

@@ -8,9 +8,7 @@ use csi::v1::volume_capability::{self, AccessType, BlockVolume, MountVolume, acc
 /// How a volume is going to be used, in the driver's terms.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Capability {
-    /// By whom.
     pub mode: Mode,
-    /// As what.
     pub access: Access,
 }
 
@@ -35,11 +33,9 @@ pub enum Mode {
 pub enum Access {
     /// A raw device.
     Block,
-    /// A filesystem.
     Mount {
         /// Its type; empty leaves the choice to the driver.
         fs_type: String,
-        /// Mount options.
         flags: Vec<String>,
     },
 }

@@ -28,7 +28,6 @@ pub enum Effect {
     Call {
         /// By name; a driver that is registering, by the path it named.
         to: Endpoint,
-        /// The request.
         call: Call,
     },
     /// Do something on this machine.
@@ -101,7 +100,6 @@ impl Effect {
 #[derive(Clone, Debug, PartialEq)]
 #[allow(clippy::large_enum_variant, reason = "outcomes are made one at a time and moved, never collected")]
 pub enum Outcome {
-    /// It happened.
     Done(Reply),
     /// It certainly did not happen and is not under way.
     Refused(Refusal),

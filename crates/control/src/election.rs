@@ -17,7 +17,6 @@ use crate::Timestamp;
 /// What the candidates agree on, in milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseConfig {
-    /// This candidate.
     pub identity: String,
     /// A lease untouched for so long may be taken.
     pub duration: u64,
@@ -78,7 +77,7 @@ pub enum LeaseRead {
     Failed,
 }
 
-/// One candidate.
+/// One candidate for a Lease, between two looks at it.
 #[derive(Clone, Debug)]
 pub struct Election {
     config: LeaseConfig,

@@ -21,15 +21,9 @@ pub use sandbox::{LinuxCapabilities, ProcessLimits, Sandbox};
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Op {
     /// Make a directory and the missing ones above it.
-    MakeDir {
-        /// Which.
-        path: String,
-    },
+    MakeDir { path: String },
     /// Make a directory to mount at, and the missing ones above it. Not durable, as no mount is.
-    MakePlace {
-        /// Which.
-        path: String,
-    },
+    MakePlace { path: String },
     /// Make a directory that every user may write to, and the missing ones above it, which not every user may read.
     MakeScratch {
         /// The directory that is open to all.
@@ -79,26 +73,18 @@ pub enum Op {
         path: String,
     },
     /// Remove an empty directory that is no mount point. Missing is done; not empty is refused.
-    RemoveDir {
-        /// Which.
-        path: String,
-    },
+    RemoveDir { path: String },
     /// Make a file hold exactly these bytes, old or new after any crash (written aside, synced, renamed, synced). The
     /// missing directories above it are made.
     WriteFile {
-        /// Which.
         path: String,
         /// Its whole content.
         bytes: Vec<u8>,
     },
     /// Remove a plain file, durably. Missing is done.
-    RemoveFile {
-        /// Which.
-        path: String,
-    },
+    RemoveFile { path: String },
     /// Make a sparse file of exactly this size, durably. One of that size is done; one of another size is refused.
     CreateImage {
-        /// Which.
         path: String,
         /// How many bytes it can hold.
         size: u64,
@@ -112,7 +98,6 @@ pub enum Op {
     },
     /// Make an image larger, durably. As large or larger is done.
     GrowImage {
-        /// Which.
         path: String,
         /// How many bytes it can hold from now on.
         size: u64,
@@ -125,46 +110,26 @@ pub enum Op {
     },
     /// Remove a directory and everything in it. Follows no link and crosses no mount: a mount in it is refused. Missing is
     /// done.
-    RemoveTree {
-        /// Which.
-        path: String,
-    },
+    RemoveTree { path: String },
     /// Make an empty plain file, as a place to show a device at. One that is there is done. Not durable, as no mount is.
-    MakeFile {
-        /// Which.
-        path: String,
-    },
+    MakeFile { path: String },
     /// Remove an empty directory or an empty plain file that nothing is mounted at any more. Missing is done; anything
     /// else is refused. Not durable, as no mount is.
-    RemoveTarget {
-        /// Which.
-        path: String,
-    },
+    RemoveTarget { path: String },
     /// Attach a file to a loop device, or find the one it is attached to. Answers [`Reply::Device`].
-    AttachLoop {
-        /// The file.
-        image: String,
-    },
+    AttachLoop { image: String },
     /// Detach a file from its loop device and wait until it is gone. Not attached is done; in use is refused.
-    DetachLoop {
-        /// The file.
-        image: String,
-    },
+    DetachLoop { image: String },
     /// Make a loop device as large as its image.
-    RefreshLoop {
-        /// The image.
-        image: String,
-    },
+    RefreshLoop { image: String },
     /// Have the kernel read this much ahead of a reader of a device.
     SetReadAhead {
-        /// The device.
         device: String,
         /// How much, in KiB.
         kib: u32,
     },
     /// Check a filesystem that is not mounted and repair what is safe to repair.
     CheckFilesystem {
-        /// The device.
         device: String,
         /// `ext4`, `xfs` or `btrfs`.
         fstype: String,
@@ -172,7 +137,6 @@ pub enum Op {
     /// Make a filesystem as large as its device. As large is done. Refused, with the reason, where the kernel cannot do it
     /// while mounted.
     GrowFilesystem {
-        /// The device.
         device: String,
         /// `ext4`, `xfs` or `btrfs`.
         fstype: String,
@@ -181,14 +145,12 @@ pub enum Op {
     },
     /// Put a filesystem on a device that bears no signature at all. One of the same type is done; another is refused.
     MakeFilesystem {
-        /// The device.
         device: String,
         /// `ext4`, `xfs` or `btrfs`.
         fstype: String,
     },
     /// Mount a device. The same mount there already is done; another one is refused.
     Mount {
-        /// The device.
         device: String,
         /// The directory, which must exist.
         target: String,
@@ -196,7 +158,6 @@ pub enum Op {
         fstype: String,
         /// Mount flags from the allow-list of `io-host`.
         flags: Vec<String>,
-        /// Mounted read-only.
         read_only: bool,
     },
     /// Show one directory at another place as well.
@@ -205,14 +166,11 @@ pub enum Op {
         source: String,
         /// Where it is shown too; it must exist.
         target: String,
-        /// Read-only there.
         read_only: bool,
     },
     /// Show a block device at a plain file, which must exist.
     BindDevice {
-        /// The device.
         device: String,
-        /// The file.
         target: String,
         /// Not writable there.
         read_only: bool,
@@ -224,10 +182,7 @@ pub enum Op {
         path: String,
     },
     /// Take off whatever is mounted at a path and confirm it. Nothing mounted is done; busy is refused.
-    Unmount {
-        /// Where.
-        target: String,
-    },
+    Unmount { target: String },
     /// Start a process that outlives us, in a mount namespace of its own. One of that name running is done.
     StartProcess(Process),
     /// Ask a process to end, with SIGTERM, and do not wait for it. One that has ended is done.
@@ -246,16 +201,12 @@ pub enum Op {
     },
     /// End a process and all it started. One that has ended is done.
     StopProcess {
-        /// Its name.
         name: String,
         /// How long it may take after being asked, before it is made to.
         grace_millis: u64,
     },
     /// Remove the traces (log, exit status) of a process that has ended. None is done; running is refused.
-    ForgetProcess {
-        /// Its name.
-        name: String,
-    },
+    ForgetProcess { name: String },
 }
 
 /// An image or a directory, and where its copy goes.
@@ -263,7 +214,6 @@ pub enum Op {
 pub struct Copying {
     /// The image or directory copied.
     pub from: String,
-    /// The copy.
     pub to: String,
     /// Where the filesystem in the image is mounted, if it is: it is held still for as long as the copies take.
     pub still: Option<String>,
@@ -323,12 +273,10 @@ pub struct ProcessDevice {
 /// How a process fares.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ProcessState {
-    /// It runs.
     Running {
         /// Since when, in milliseconds since 1970.
         since_millis: u64,
     },
-    /// It ended.
     Exited {
         /// Its exit status; 128 and the signal's number if a signal ended it.
         code: i32,
@@ -359,7 +307,6 @@ pub enum Reply {
 /// How full a filesystem is, or how large a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Usage {
-    /// All bytes.
     pub bytes: u64,
     /// ContentBytes in use; 0 for a block device, which does not say.
     pub bytes_used: u64,
@@ -505,7 +452,6 @@ pub struct Mounted {
 /// A loop device and the file it shows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Looped {
-    /// The device.
     pub device: String,
     /// The file's path when the kernel last knew it.
     pub image: String,

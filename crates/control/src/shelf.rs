@@ -67,7 +67,7 @@ impl Shelf {
         }
     }
 
-    /// One object.
+    /// The object at a place, decoded.
     pub(crate) fn get(&self, place: u32) -> Option<Object> {
         match self.slots.get(place as usize)? {
             Slot::Warm(object) => Some(object.clone()),

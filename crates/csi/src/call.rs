@@ -85,7 +85,7 @@ macro_rules! define {
         pub enum Response { $($name($response)),* }
 
         impl Method {
-            /// Every method.
+            /// Every method that is known here.
             pub const ALL: &[Method] = &[$(Method::$name),*];
 
             /// The method's name, such as `CreateVolume`.

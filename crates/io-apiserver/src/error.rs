@@ -61,7 +61,6 @@ pub enum Error {
     /// The namespaces every cluster has could not be created.
     #[error("cannot create namespace {name}: {reason}")]
     Namespace {
-        /// Which one.
         name: &'static str,
         /// Why the store refused.
         reason: String,

@@ -18,8 +18,8 @@ use crate::loops::{self, LoopEntry};
 use crate::mountinfo::{MountEntry, is_beneath, mounts};
 use crate::path::{self, Place};
 use crate::sys;
-use crate::tree_copy::Draft;
-use crate::tree_walk::{self, Looking, Seen, Upset};
+use crate::tree::copy::Draft;
+use crate::tree::walk::{self, Looking, Seen, Upset};
 
 /// How much is copied with one call, so that no call takes for ever.
 const PIECE: u64 = 64 << 20;
@@ -121,7 +121,7 @@ fn copy_at_one_moment(
             Ok(made) => return Ok(made),
             Err(Upset::Failed(error)) => return Err(error),
             // Changes made one after the other are told apart only some time later.
-            Err(Upset::Changed) => std::thread::sleep(tree_walk::pause()),
+            Err(Upset::Changed) => std::thread::sleep(walk::pause()),
         }
     }
     let trees = missing.iter().zip(sources).filter(|(_, source)| matches!(source, Source::Tree(_)));
@@ -138,7 +138,7 @@ fn copy_still(missing: &[(&Copying, Place<'_>)], sources: &[Source], pace: Pace)
             held.push(Still::hold(mounted, place)?);
         }
     }
-    let since = tree_walk::beginning();
+    let since = walk::beginning();
     let (mut made, mut seen): (Vec<Made>, Vec<Option<Seen>>) = (Vec::new(), Vec::new());
     for ((copy, place), source) in missing.iter().zip(sources) {
         match source {
@@ -155,14 +155,14 @@ fn copy_still(missing: &[(&Copying, Place<'_>)], sources: &[Source], pace: Pace)
             }
             Source::Tree(top) => {
                 let mut draft = Draft::begin(place, pace)?;
-                seen.push(Some(tree_walk::walk(top, &copy.from, since, &mut draft)?));
+                seen.push(Some(walk::walk(top, &copy.from, since, &mut draft)?));
                 made.push(Made::Tree(Box::new(draft)));
             }
         }
     }
     for (((copy, _), source), seen) in missing.iter().zip(sources).zip(seen) {
         if let (Source::Tree(top), Some(seen)) = (source, seen)
-            && !seen.is_still(&tree_walk::walk(top, &copy.from, since, &mut Looking)?)
+            && !seen.is_still(&walk::walk(top, &copy.from, since, &mut Looking)?)
         {
             return Err(Upset::Changed);
         }

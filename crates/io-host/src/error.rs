@@ -11,47 +11,32 @@ pub enum HostError {
     /// The path is not one this crate touches.
     #[error("the path {path:?} {why}")]
     Path {
-        /// Which.
         path: String,
         /// What is wrong with it.
         why: &'static str,
     },
     /// A component of the path is a symbolic link.
     #[error("{path} leads through a symbolic link, which is never followed here; give the real path")]
-    Symlink {
-        /// Which.
-        path: String,
-    },
+    Symlink { path: String },
     /// A directory, file or device that must exist does not.
     #[error("{path} does not exist")]
-    Missing {
-        /// Which.
-        path: String,
-    },
+    Missing { path: String },
     /// Something else is there than a directory, plain file or block device.
     #[error("{path} is not {wanted}")]
     WrongKind {
-        /// Which.
         path: String,
         /// What it should be, with its article.
         wanted: &'static str,
     },
     /// A directory to be removed holds something.
     #[error("the directory {path} is not empty; nothing in it is deleted, so move its content away first")]
-    NotEmpty {
-        /// Which.
-        path: String,
-    },
+    NotEmpty { path: String },
     /// A directory or file to be removed is a mount point.
     #[error("{path} is a mount point and must be unmounted before it can be removed")]
-    MountPoint {
-        /// Which.
-        path: String,
-    },
+    MountPoint { path: String },
     /// An image of another size is there.
     #[error("the image {path} has {found} bytes and {wanted} were asked for")]
     WrongSize {
-        /// Which.
         path: String,
         /// What it has.
         found: u64,
@@ -61,25 +46,18 @@ pub enum HostError {
     /// Somebody uses it. It may be tried again.
     #[error("{what} is busy: {why}")]
     Busy {
-        /// What.
         what: String,
         /// Who or what keeps it so.
         why: String,
     },
     /// More than one loop device shows the same file, or one shows a part of it: writing would corrupt it.
     #[error("{image} is attached to {devices} in a way that would corrupt it; detach that by hand with losetup -d")]
-    ForeignLoop {
-        /// The file.
-        image: String,
-        /// The devices.
-        devices: String,
-    },
+    ForeignLoop { image: String, devices: String },
     /// The device bears a signature of something else.
     #[error(
         "{device} holds {found} and is not formatted as {wanted}; wipe it by hand with wipefs if its data is not needed"
     )]
     ForeignSignature {
-        /// The device.
         device: String,
         /// What is on it.
         found: String,
@@ -89,27 +67,19 @@ pub enum HostError {
     /// Another mount is there already.
     #[error("{target} has another mount than the one asked for: {found}")]
     MountedOtherwise {
-        /// Where.
         target: String,
         /// What is mounted there, and how it differs.
         found: String,
     },
     /// The mount flag is not on the allow-list.
     #[error("the mount flag {flag:?} is not allowed; allowed are {}", crate::mount::ALLOWED_FLAGS.join(", "))]
-    FlagNotAllowed {
-        /// Which.
-        flag: String,
-    },
+    FlagNotAllowed { flag: String },
     /// Not a filesystem we make or mount.
     #[error("the filesystem type {fstype:?} is not supported; use ext4, xfs or btrfs")]
-    UnknownFilesystem {
-        /// Which.
-        fstype: String,
-    },
+    UnknownFilesystem { fstype: String },
     /// A program is not installed.
     #[error("the program {tool} is missing; install the package {package} (its name in Debian)")]
     ToolMissing {
-        /// Which.
         tool: String,
         /// Where it comes from.
         package: &'static str,
@@ -117,9 +87,7 @@ pub enum HostError {
     /// A program ran and failed.
     #[error("{tool} failed on {device}: {said}")]
     ToolFailed {
-        /// Which.
         tool: String,
-        /// On what.
         device: String,
         /// Its own words.
         said: String,
@@ -127,9 +95,7 @@ pub enum HostError {
     /// The kernel refused to make or attach a filesystem, in the filesystem's own words.
     #[error("mounting {device} at {target} failed: {said}")]
     MountFailed {
-        /// The device.
         device: String,
-        /// Where.
         target: String,
         /// The kernel's words.
         said: String,
@@ -137,7 +103,6 @@ pub enum HostError {
     /// A filesystem cannot be made larger as it is now.
     #[error("the filesystem on {device} cannot grow: {why}")]
     CannotGrow {
-        /// The device.
         device: String,
         /// Why not, and what to do.
         why: String,
@@ -147,7 +112,6 @@ pub enum HostError {
     CannotDiscard {
         /// Where it is mounted.
         path: String,
-        /// Why not.
         why: String,
     },
     /// What is mounted at a path is seen by nobody who has a copy of it.
@@ -156,7 +120,6 @@ pub enum HostError {
          run mount --make-shared {mount}, or give a container this path with bidirectional mount propagation"
     )]
     NotShared {
-        /// The path.
         path: String,
         /// The mount that holds it.
         mount: String,
@@ -164,7 +127,6 @@ pub enum HostError {
     /// An operation has not ended in time. It goes on.
     #[error("{op} has not ended after {} s and goes on", .waited.as_secs())]
     UnderWay {
-        /// Which.
         op: String,
         /// How long it was waited for.
         waited: std::time::Duration,
@@ -190,18 +152,10 @@ pub enum HostError {
     },
     /// The name cannot be a process's.
     #[error("{name:?} cannot name a process; use letters, digits, '-', '_' and '.', not beginning with '.'")]
-    ProcessName {
-        /// Which.
-        name: String,
-    },
+    ProcessName { name: String },
     /// A process was asked for in a way that cannot be started.
     #[error("the process {name} cannot be started: {why}")]
-    ProcessSpec {
-        /// Its name.
-        name: String,
-        /// Why not.
-        why: String,
-    },
+    ProcessSpec { name: String, why: String },
     /// A process gave a bad answer to a probe or a hook, or none in time.
     #[error("{why}")]
     Unwell {
@@ -211,7 +165,6 @@ pub enum HostError {
     /// The supervisor of a process did not take over or did not let go.
     #[error("the supervisor of process {name} {why}")]
     Supervisor {
-        /// The process.
         name: String,
         /// What it did.
         why: String,
@@ -221,7 +174,6 @@ pub enum HostError {
     /// It seemed to be done, and a second look did not confirm it.
     #[error("{what} could not be confirmed: {why}")]
     Unconfirmed {
-        /// What.
         what: String,
         /// What was seen instead.
         why: String,
@@ -229,9 +181,7 @@ pub enum HostError {
     /// The kernel said no.
     #[error("cannot {doing} {path}: {source}")]
     Os {
-        /// The verb.
         doing: &'static str,
-        /// On what.
         path: String,
         /// In the kernel's words.
         source: io::Error,

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use crate::error::{HostError, begun};
 use crate::path;
-use crate::tree_walk::{Upset, Visitor, beginning, pause, walk};
+use crate::tree::walk::{Upset, Visitor, beginning, pause, walk};
 
 /// Owner and group may read and write files, and enter directories; what is made in a directory belongs to its group.
 const FILE: u16 = 0o660;
@@ -25,7 +25,7 @@ pub(crate) fn set_group(path: &str, group: u32, only_if_root_differs: bool) -> R
     let top = path::open_existing(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
     let mut giving = Giving { group, path };
     for _ in 0..TRIES {
-        let seen = crate::tree_walk::look(&top, path)?;
+        let seen = crate::tree::walk::look(&top, path)?;
         if only_if_root_differs && giving.is_given(&seen, DIRECTORY) {
             return Ok(());
         }

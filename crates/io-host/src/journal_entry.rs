@@ -6,7 +6,7 @@ const MARK: &[u8; 4] = b"LSJ1";
 /// Mark, whole length, number, sum, length of the path, whether there is content.
 const HEAD: usize = 4 + 4 + 8 + 8 + 2 + 1;
 
-/// An entry.
+/// An entry of the journal on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// One more than that of the entry before it.

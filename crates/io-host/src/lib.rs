@@ -56,8 +56,6 @@ mod shim;
 mod shown;
 mod sys;
 mod tree;
-mod tree_copy;
-mod tree_walk;
 mod watch;
 mod workers;
 
@@ -92,7 +90,7 @@ pub use workers::{Hung, Pending, Workers};
 /// [`shim_main`] when its first argument is this, before it starts any thread.
 pub const SHIM_WORD: &str = "process-shim";
 
-/// This machine.
+/// This machine, as far as operations act on it.
 #[derive(Debug)]
 pub struct Host {
     /// Where the state of processes is kept, one directory each.

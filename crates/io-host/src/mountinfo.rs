@@ -7,7 +7,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::error::{HostError, os};
 
-/// One mount.
+/// One line of the mount table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MountEntry {
     /// The kernel's number for it, unique while it lives.

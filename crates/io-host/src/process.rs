@@ -131,9 +131,10 @@ impl Host {
         Err(HostError::Supervisor { name: name.to_owned(), why, certain: false })
     }
 
-    /// Finishes what an earlier incarnation was doing when it was cut off, before anything is started here: a supervisor that it
-    /// launched writes its marker, so that [`Host::processes`] tells of it, and what is kept of a process that never
-    /// began, or was half forgotten, goes. Nobody would ask for that: no process has this name. Returns what could not be done.
+    /// Finishes what an earlier incarnation was doing when it was cut off, before anything is started here: a
+    /// supervisor that it launched writes its marker, so that [`Host::processes`] tells of it, and what is kept of a
+    /// process that never began, or was half forgotten, goes. Nobody would ask for that: no process has this name.
+    /// Returns what could not be done.
     pub fn settle(&self) -> io::Result<Vec<HostError>> {
         let mut failed = Vec::new();
         for name in record::unfinished(&self.state_dir)? {

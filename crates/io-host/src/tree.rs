@@ -1,5 +1,8 @@
 //! A directory removed with everything in it, without following a link or crossing a mount.
 
+pub(crate) mod copy;
+pub(crate) mod walk;
+
 use std::ffi::CString;
 use std::os::fd::OwnedFd;
 

@@ -14,7 +14,7 @@ impl RequestCounts {
         *self.made.lock().unwrap_or_else(PoisonError::into_inner).entry((verb, kind, subresource)).or_default() += 1;
     }
 
-    /// Every count.
+    /// Every request made so far, by verb, kind and subresource.
     pub fn all(&self) -> Vec<((&'static str, Kind, &'static str), u64)> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|(key, count)| (*key, *count)).collect()
     }

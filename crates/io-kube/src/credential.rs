@@ -25,7 +25,6 @@ pub enum CredentialError {
     /// A file with a token, certificate or key cannot be read.
     #[error("cannot read {path}: {reason}")]
     ReadFile {
-        /// The file.
         path: String,
         /// The operating system's words.
         reason: String,
@@ -33,7 +32,6 @@ pub enum CredentialError {
     /// The content of a token file is not a token.
     #[error("the token file {path} {problem}; check what is in it")]
     TokenFile {
-        /// The file.
         path: String,
         /// What is wrong with its content.
         problem: TokenProblem,

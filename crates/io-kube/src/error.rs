@@ -114,7 +114,6 @@ pub enum DecodeError {
     /// It is an object of another kind.
     #[error("it is a {found_kind:?} of {found_version:?} and not a {kind} of {version}")]
     OtherKind {
-        /// Its kind.
         found_kind: String,
         /// Its `apiVersion`.
         found_version: String,
@@ -180,7 +179,6 @@ pub enum TransportError {
     /// The path is not one that HTTP can ask for.
     #[error("cannot ask for {path}: {reason}")]
     InvalidRequest {
-        /// The path.
         path: String,
         /// What is wrong with it.
         reason: String,

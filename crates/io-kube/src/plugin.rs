@@ -39,7 +39,6 @@ pub enum PluginError {
     /// The program cannot be started.
     #[error("the credential plugin {name} cannot be started: {reason}; {hint}")]
     NotStarted {
-        /// The program.
         name: String,
         /// The operating system's words.
         reason: String,
@@ -52,7 +51,6 @@ pub enum PluginError {
     /// The program failed.
     #[error("the credential plugin {name} failed with {status}{complaint}; run it by hand to see why")]
     Failed {
-        /// The program.
         name: String,
         /// Its exit status.
         status: String,
@@ -62,7 +60,6 @@ pub enum PluginError {
     /// The program's output cannot be used.
     #[error("the credential plugin {name} {problem}")]
     Output {
-        /// The program.
         name: String,
         /// What is wrong with it.
         problem: OutputProblem,

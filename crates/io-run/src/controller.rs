@@ -43,7 +43,6 @@ pub struct Parts {
     pub cache: Arc<SharedCache>,
     /// Who performs effects.
     pub hands: Arc<dyn Hands>,
-    /// The time.
     pub clock: Arc<Clock>,
     /// Where users are told of failures.
     pub events: Option<Events>,

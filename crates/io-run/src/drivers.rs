@@ -124,7 +124,7 @@ impl DriverLine {
 }
 
 impl CallCounts {
-    /// Every count.
+    /// Every call made so far, by method.
     pub fn all(&self) -> Vec<(Method, u64)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|(method, count)| (*method, *count)).collect()
     }

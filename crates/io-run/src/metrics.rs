@@ -66,7 +66,6 @@ pub(crate) type MakeHistogram = fn() -> Histogram;
 pub struct Acted {
     /// The name of the controller.
     pub controller: &'static str,
-    /// Its name.
     pub action: &'static str,
     /// `done`, `refused` or `unknown`.
     pub outcome: &'static str,

@@ -11,9 +11,9 @@ use io_csi::Profile;
 use io_run::{Controller, Manager};
 use rules_registrar::Registrar;
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinHandle;
+use tokio::task::AbortHandle;
 
-use crate::sidecar::settings::{Settings, Surroundings};
+use crate::sidecar::settings::{ProcessEnvironment, Settings};
 use crate::sidecar::{Role, controllers, parse_flags};
 
 /// How long a driver may take to answer. A role's own `--timeout` is shorter where it is a sidecar of its own.
@@ -42,7 +42,7 @@ pub struct Serves {
 /// A driver that is served, until this is dropped.
 struct Serving {
     socket: String,
-    task: JoinHandle<()>,
+    task: AbortHandle,
 }
 
 impl Drop for Serving {
@@ -97,7 +97,8 @@ impl Registered {
         }
         for (name, socket) in sockets.iter().filter(|(name, _)| !self.serving.contains_key(*name)).collect::<Vec<_>>() {
             let serve = self.serves.clone().serve(name.clone(), socket.clone(), self.known.clone());
-            let serving = Serving { socket: socket.clone(), task: tokio::spawn(serve) };
+            let task = self.serves.manager.keep(&format!("what serves the driver {name}"), serve);
+            let serving = Serving { socket: socket.clone(), task };
             self.serving.insert(name.clone(), serving);
         }
     }
@@ -189,8 +190,8 @@ impl Serves {
         self.manager.drivers().named(&profile.name, socket);
         let mut flags = vec![format!("--csi-address={socket}"), format!("--timeout={}s", TIMEOUT.as_secs())];
         flags.extend(self.flags.iter().cloned());
-        let around = Surroundings { variables: BTreeMap::new(), host: self.host.clone(), namespace: None };
-        let settings = parse_flags(&roles, &flags).and_then(|flags| Settings::new(roles, flags, &around));
+        let environment = ProcessEnvironment { variables: BTreeMap::new(), host: self.host.clone(), namespace: None };
+        let settings = parse_flags(&roles, &flags).and_then(|flags| Settings::new(roles, flags, &environment));
         controllers::add(&self.manager, &settings.map_err(|sentence| anyhow!(sentence))?, profile).await?;
         Ok(())
     }

@@ -37,7 +37,6 @@ pub enum Error {
     },
     /// A program of the control plane ended by itself.
     Ended {
-        /// The program.
         program: String,
         /// How it ended.
         status: String,

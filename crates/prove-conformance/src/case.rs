@@ -29,7 +29,6 @@ pub struct Case {
     pub why: &'static str,
     /// csi-sanity judges this too.
     pub parity: bool,
-    /// Judges.
     pub run: fn(T) -> Pin<Box<dyn Future<Output = CaseResult> + Send>>,
 }
 

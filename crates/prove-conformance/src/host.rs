@@ -15,7 +15,6 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// One line of the mount table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mount {
-    /// Where.
     pub target: PathBuf,
     /// Its options and those of its filesystem.
     pub options: Vec<String>,

@@ -8,18 +8,16 @@ use crate::{Case, junit};
 /// How a case ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CaseVerdict {
-    /// As promised.
     Passed,
     /// As promised, but not as it should be.
     Warned(String),
     /// A promise is broken.
     Failed(String),
-    /// Not judged.
     Skipped(String),
 }
 
 impl CaseVerdict {
-    /// One word.
+    /// The outcome in one word, as a line of the report shows it.
     pub fn word(&self) -> &'static str {
         match self {
             CaseVerdict::Passed => "passed",
@@ -73,7 +71,6 @@ pub struct SuiteReport {
     pub driver: String,
     /// In which version.
     pub version: String,
-    /// Where.
     pub endpoint: String,
     /// The cases, in order.
     pub finished: Vec<Finished>,
@@ -149,7 +146,7 @@ impl SuiteReport {
         text
     }
 
-    /// For programs.
+    /// The report as JSON, for programs.
     pub fn json(&self) -> Value {
         let count = self.count();
         let cases: Vec<Value> = self

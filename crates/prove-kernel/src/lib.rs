@@ -38,7 +38,7 @@ use loops::Loop;
 use mounts::{Mount, Super};
 use tree::{Ino, Node};
 
-/// A machine.
+/// A machine with mounts, loop devices and files, in memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Kernel {
     /// Everything with a name, or kept alive by a mount or a loop device.

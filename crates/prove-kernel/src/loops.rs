@@ -12,7 +12,6 @@ use crate::{Kernel, refused};
 /// A loop device that shows a file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Loop {
-    /// The file.
     pub ino: Ino,
     /// The mount it was opened through, which is in use as long.
     pub mount: u32,

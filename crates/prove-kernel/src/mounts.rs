@@ -14,7 +14,7 @@ use crate::{Kernel, begun, refused, volumes};
 const MOUNT_FLAGS: [&str; 6] = ["noatime", "nodiratime", "relatime", "nodev", "noexec", "nosuid"];
 const FILESYSTEM_FLAGS: [&str; 3] = ["sync", "dirsync", "discard"];
 
-/// Which filesystem.
+/// What a mount is made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Fs {
     Base,

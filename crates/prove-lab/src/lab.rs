@@ -82,7 +82,7 @@ impl<R: Rules> Lab<R> {
         self.cache.checked::<R, _>(|cache| self.engine.decide(self.now, key, cache))
     }
 
-    /// Why.
+    /// Why the rules leave the key as it is, or do what they do.
     pub fn why(&self, key: &R::Key) -> Why {
         self.decide(key).why().clone()
     }
@@ -235,7 +235,7 @@ impl<R: Rules> Lab<R> {
         self.cache.checked::<R, _>(|cache| self.engine.wake_all(self.now, cache));
     }
 
-    /// Time passes.
+    /// Lets so many milliseconds pass.
     pub fn pass(&mut self, millis: u64) {
         self.now = self.now.after_millis(millis);
     }

@@ -15,7 +15,6 @@ use crate::world::{UserMove, World};
 pub struct Scenario {
     /// A short name for the command line.
     pub name: &'static str,
-    /// One sentence.
     pub about: &'static str,
     /// The world before anything happens.
     pub start: fn() -> World,

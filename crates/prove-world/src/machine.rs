@@ -27,7 +27,7 @@ pub(crate) const ROOT: &str = "/var/lib/longshore";
 const IMAGES: &str = "/images";
 const FSTYPE: &str = "ext4";
 
-/// One machine.
+/// One machine of a world, with a pretend kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelMachine {
     kernel: Kernel,

@@ -10,7 +10,6 @@ use crate::laws::Violation;
 /// The result of exploring one world.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Which world.
     pub name: &'static str,
     /// One sentence about it.
     pub about: &'static str,
@@ -18,7 +17,6 @@ pub struct Report {
     pub bounds: Bounds,
     /// Different states found.
     pub states: usize,
-    /// Steps tried.
     pub transitions: u64,
     /// Steps of the longest shortest history.
     pub depth: u32,

@@ -26,7 +26,6 @@ pub const WALKED: Budget = Budget::troubled(5, 4, 3);
 /// What the walks found.
 #[derive(Clone, Debug)]
 pub struct Walks {
-    /// Which world.
     pub name: &'static str,
     /// Trouble in each walk.
     pub budget: Budget,

@@ -96,7 +96,6 @@ pub(crate) struct Stepped {
 
 /// One thing the user may do: what to call it, and the writes.
 pub struct UserMove {
-    /// For people.
     pub label: String,
     /// In this order; a refused one is skipped.
     pub writes: Vec<Write>,

@@ -162,7 +162,6 @@ pub struct Attachment {
 pub enum Rival {
     /// Another node has an attachment, in whatever state.
     Attachment {
-        /// That node.
         node: String,
         /// The attachment is on its way out.
         deleting: bool,
@@ -171,16 +170,12 @@ pub enum Rival {
     },
     /// Another node may have the volume mounted.
     Holder {
-        /// That node.
         node: String,
         /// How we know.
         holder: HolderEvidence,
     },
     /// Another node wants the volume as well and comes first by name.
-    Earlier {
-        /// That node.
-        node: String,
-    },
+    Earlier { node: String },
 }
 
 impl Rival {

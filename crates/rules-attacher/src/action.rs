@@ -16,14 +16,12 @@ pub enum Action {
     AddVolumeFinalizer {
         /// The volume as it was seen.
         volume: Seen,
-        /// Our finalizer.
         finalizer: String,
     },
     /// Adds our finalizer and the node's id to the attachment.
     AddAttachmentFinalizer {
         /// The attachment as it was seen.
         attachment: Seen,
-        /// Our finalizer.
         finalizer: String,
         /// The driver's id of the node.
         node_id: String,
@@ -34,14 +32,12 @@ pub enum Action {
         attachment: String,
         /// What the call is for.
         side: Side,
-        /// Which.
         secret: SecretReference,
     },
     /// Ask the driver to attach.
     Publish {
         /// The attachment's uid.
         attachment: String,
-        /// The request.
         request: PublishRequest,
         /// What is secret about it.
         secrets: Secrets,
@@ -65,7 +61,6 @@ pub enum Action {
         message: String,
         /// The driver's code.
         code: Option<i32>,
-        /// When.
         time: Time,
     },
     /// Give way to another attachment: from here on this one is not published.
@@ -74,7 +69,6 @@ pub enum Action {
     Recheck {
         /// The attachment as it was seen.
         attachment: Seen,
-        /// Our finalizer.
         finalizer: String,
     },
     /// Ask the driver to detach.
@@ -90,14 +84,12 @@ pub enum Action {
     RemoveAttachmentFinalizer {
         /// The attachment as it was seen.
         attachment: Seen,
-        /// Our finalizer.
         finalizer: String,
     },
     /// Take our finalizer off the volume.
     RemoveVolumeFinalizer {
         /// The volume as it was seen.
         volume: Seen,
-        /// Our finalizer.
         finalizer: String,
         /// It is being deleted, so that nobody can put a finalizer on it any more.
         leaving: bool,
@@ -118,9 +110,7 @@ pub enum Action {
 /// Which way something went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// Attaching.
     Attach,
-    /// Detaching.
     Detach,
 }
 

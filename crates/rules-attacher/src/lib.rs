@@ -69,7 +69,6 @@ pub struct Attacher;
 /// The driver this attacher works for, how, and what the driver says it has published.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Local {
-    /// Its name.
     pub driver: String,
     /// What it can do.
     pub capabilities: Capabilities,

@@ -29,7 +29,6 @@ pub struct Memory {
 pub struct CallFailure {
     /// What was tried.
     pub side: Side,
-    /// In words.
     pub message: String,
     /// The driver's code, if it sent one.
     pub code: Option<i32>,

@@ -67,7 +67,6 @@ pub enum ListingView {
         token: String,
         /// The longest page; 0 leaves it to the driver.
         max_entries: i32,
-        /// How often.
         every_millis: u64,
     },
 }
@@ -146,7 +145,6 @@ pub enum AttachObstacle {
 /// attached.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RivalAttachment {
-    /// Its node.
     pub node: String,
     /// It goes first: it is attached, or comes first by name, and is not on its way out.
     pub goes_first: bool,
@@ -197,17 +195,11 @@ pub enum VolumeUse {
     /// It is on its way out, and the provisioner beside us lets go of it for both.
     Provisioners(String),
     /// An attachment names it.
-    Attached {
-        /// The volume.
-        volume: String,
-        /// The attachment.
-        attachment: String,
-    },
+    Attached { volume: String, attachment: String },
     /// Nothing names it, and it is on its way out or given back to its in-tree plugin.
     Free {
         /// The volume as it was seen.
         volume: Seen,
-        /// Our finalizer.
         finalizer: String,
         /// It is on its way out.
         leaving: bool,

@@ -48,19 +48,9 @@ pub enum Action {
     /// Removes it: the volume is not bound.
     RemoveVolumeFinalizer(Arc<PersistentVolume>),
     /// Give a claim that names no class the default one.
-    SetClass {
-        /// The claim.
-        claim: Arc<PersistentVolumeClaim>,
-        /// The class.
-        class: String,
-    },
+    SetClass { claim: Arc<PersistentVolumeClaim>, class: String },
     /// Name the provisioner that should make the claim's volume.
-    CallProvisioner {
-        /// The claim.
-        claim: Arc<PersistentVolumeClaim>,
-        /// The provisioner.
-        provisioner: String,
-    },
+    CallProvisioner { claim: Arc<PersistentVolumeClaim>, provisioner: String },
     /// Name the driver that should grow the claim's volume, which an in-tree plugin made.
     CallResizer {
         /// The claim that asks for more.
@@ -76,26 +66,14 @@ pub enum Action {
         volume: String,
     },
     /// First write of a binding: the volume refers to the claim.
-    Reserve {
-        /// The volume.
-        volume: Arc<PersistentVolume>,
-        /// The claim.
-        claim: Arc<PersistentVolumeClaim>,
-    },
+    Reserve { volume: Arc<PersistentVolume>, claim: Arc<PersistentVolumeClaim> },
     /// Second write: the volume's phase.
     MarkVolumeBound(Arc<PersistentVolume>),
     /// Third write: the claim names the volume.
-    PointClaim {
-        /// The claim.
-        claim: Arc<PersistentVolumeClaim>,
-        /// The volume.
-        volume: String,
-    },
+    PointClaim { claim: Arc<PersistentVolumeClaim>, volume: String },
     /// Fourth write: the claim's phase and what it got.
     MarkClaimBound {
-        /// The claim.
         claim: Arc<PersistentVolumeClaim>,
-        /// The volume.
         volume: Arc<PersistentVolume>,
         /// What is to be said of its use at once.
         usage: Option<ClaimUsage>,
@@ -126,7 +104,6 @@ pub enum Action {
         volume: String,
         /// Where it should be.
         claim: ObjectKey,
-        /// Its uid.
         uid: String,
     },
     /// List the pods that may use a claim which is being deleted, past the cache.
@@ -139,7 +116,6 @@ pub enum Action {
     },
     /// Read a volume, past the cache.
     LookForVolume {
-        /// The volume.
         volume: String,
         /// The claim that names it.
         claim_uid: String,

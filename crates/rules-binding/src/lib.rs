@@ -60,14 +60,13 @@ pub use view::{
     BindingState, Candidate, ClaimFacts, ClaimView, NamedVolume, Prospect, View, VolumeFacts, VolumeOwner, VolumeView,
 };
 
-/// The rules.
+/// The rules that bind claims to volumes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Binding;
 
 /// What one decision is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Key {
-    /// A claim.
     Claim(ObjectKey),
     /// A volume, by name.
     Volume(String),

@@ -11,11 +11,11 @@ pub(crate) fn uses(pod: &Pod, claim: &PersistentVolumeClaim) -> bool {
 /// unless the claim was made for it and the node has let it go. One without a node cannot get one any more: schedulers
 /// and nodes refuse a claim that is being deleted.
 pub(crate) fn holds(pod: &Pod, claim: &str, made_for: Option<&str>) -> bool {
-    let let_go = pod.metadata.is_deleting() && pod.metadata.deletion_grace_period_seconds == Some(0);
+    let ends_now = pod.metadata.is_deleting() && pod.metadata.deletion_grace_period_seconds == Some(0);
     !pod.spec.node_name.is_empty()
         && pod.claim_names().any(|name| name == claim)
         && is_its_own(pod, claim, made_for)
-        && !(let_go && pod.templates_claim(claim))
+        && !(ends_now && pod.templates_claim(claim))
 }
 
 /// A claim that a pod would make from a template is the pod's only if it was made for it.

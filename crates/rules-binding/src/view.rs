@@ -31,7 +31,6 @@ pub enum ClaimView {
 /// A claim and what surrounds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimFacts {
-    /// The claim.
     pub claim: Arc<PersistentVolumeClaim>,
     /// Some pod that has not ended uses it; `None` where claims do not say so.
     pub used: Option<bool>,
@@ -76,25 +75,14 @@ pub enum Prospect {
     MadeByHand(String),
     /// Its class names a provisioner that was part of Kubernetes and has no driver here.
     InTree {
-        /// The class.
         class: String,
         /// The provisioner it names.
         provisioner: String,
     },
     /// The class waits for a pod to be placed; these pods use the claim and have no node yet.
-    AwaitsConsumer {
-        /// The class.
-        class: String,
-        /// The pods.
-        pods: Vec<String>,
-    },
+    AwaitsConsumer { class: String, pods: Vec<String> },
     /// A volume should be made by this provisioner.
-    Provision {
-        /// The class.
-        class: String,
-        /// Its provisioner.
-        provisioner: String,
-    },
+    Provision { class: String, provisioner: String },
 }
 
 /// The volume a claim names.
@@ -110,7 +98,6 @@ pub enum NamedVolume {
     Ours(Candidate),
     /// The volume refers to another claim.
     Foreign {
-        /// The volume.
         volume: String,
         /// The claim it refers to.
         holder: String,
@@ -120,7 +107,6 @@ pub enum NamedVolume {
 /// A volume and whether the claim may have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// The volume.
     pub volume: Arc<PersistentVolume>,
     /// Whether it suits the claim.
     pub fit: Fit,
@@ -138,7 +124,6 @@ pub enum VolumeView {
 /// A volume and whose it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VolumeFacts {
-    /// The volume.
     pub volume: Arc<PersistentVolume>,
     /// Whose it is.
     pub holder: VolumeOwner,
@@ -153,7 +138,6 @@ pub struct VolumeFacts {
 /// Whose a volume is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VolumeOwner {
-    /// Nobody's.
     Nobody,
     /// A user reserved it for a claim of this name.
     Reserved(ObjectKey),
@@ -161,7 +145,6 @@ pub enum VolumeOwner {
     Unseen {
         /// Where the claim should be.
         claim: ObjectKey,
-        /// Its uid.
         uid: String,
     },
     /// Its claim has not named a volume yet.
@@ -172,7 +155,6 @@ pub enum VolumeOwner {
     Bound(ObjectKey),
     /// Its claim names another volume.
     Elsewhere {
-        /// The claim.
         claim: ObjectKey,
         /// The volume the claim names.
         volume: String,

@@ -8,7 +8,7 @@ use control::host::{Op, Reply};
 use crate::config::Config;
 use crate::record::{Group, Record, RecordError, Snapshot, State, Volume, parse};
 
-/// Something mounted.
+/// Something that is mounted at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
     /// What is shown: a device (also where a directory of its filesystem is shown at another place, and where the device
@@ -41,7 +41,7 @@ pub enum RecordKind {
 }
 
 impl RecordKind {
-    /// Every kind.
+    /// Every kind of record there is.
     pub const ALL: [RecordKind; 3] = [RecordKind::Volume, RecordKind::Snapshot, RecordKind::Group];
 }
 
@@ -169,7 +169,7 @@ pub struct Facts {
     pub(crate) volumes: Shelf<Volume>,
     pub(crate) snapshots: Shelf<Snapshot>,
     pub(crate) groups: Shelf<Group>,
-    /// By target.
+    /// By the path they are mounted at.
     mounts: BTreeMap<String, Mount>,
     /// Targets by what they show.
     shown: BTreeMap<String, BTreeSet<String>>,

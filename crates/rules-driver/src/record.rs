@@ -120,7 +120,6 @@ pub enum State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// Read-only.
     pub readonly: bool,
 }
 

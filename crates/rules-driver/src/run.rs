@@ -52,7 +52,6 @@ pub(crate) enum Measurement {
 pub enum Trouble {
     /// The disk is full.
     DiskFull,
-    /// Anything else.
     Other,
 }
 

@@ -37,25 +37,19 @@ pub enum Action {
     ReadNode(InUse),
     /// Write a volume's record.
     WriteRecord {
-        /// Where.
         path: String,
-        /// What.
         record: Record,
         /// Paths the record did not list before: nothing was ever done there.
         fresh: BTreeSet<String>,
     },
     /// Remove a volume's record.
     RemoveRecord {
-        /// Where.
         path: String,
         /// The volume's unique name.
         volume: String,
     },
     /// Make a directory.
-    MakeDir {
-        /// Which.
-        path: String,
-    },
+    MakeDir { path: String },
     /// Make the directory of an `emptyDir` volume.
     MakeScratch {
         /// Where the volume will be.
@@ -130,7 +124,6 @@ pub enum Action {
         driver: String,
         /// The driver's name for the volume.
         handle: String,
-        /// Where.
         path: String,
         /// What the driver is told.
         spec: VolumeSpec,
@@ -199,14 +192,12 @@ pub enum Action {
     Expand(Box<Expand>),
     /// Read a pod from the API itself.
     ReadPod {
-        /// Which.
         pod: ObjectKey,
         /// The uid of which something is left.
         uid: String,
     },
     /// Start a process.
     Start {
-        /// What.
         process: Process,
         /// When that was decided, in milliseconds since 1970.
         at_millis: u64,
@@ -227,7 +218,6 @@ pub enum Action {
     Check(Check),
     /// End a process.
     Stop {
-        /// Which.
         name: String,
         /// How long it may take.
         grace_millis: u64,
@@ -239,26 +229,16 @@ pub enum Action {
         uid: String,
     },
     /// Remove the traces of a process.
-    Forget {
-        /// Which.
-        name: String,
-    },
+    Forget { name: String },
     /// Say how a pod fares.
     SetStatus {
-        /// Which.
         pod: ObjectKey,
         /// The object as seen.
         only_if: Precondition,
-        /// Its status.
         status: PodStatus,
     },
     /// Delete a pod of which nothing is left here.
-    DeletePod {
-        /// Which.
-        pod: ObjectKey,
-        /// Its uid.
-        uid: String,
-    },
+    DeletePod { pod: ObjectKey, uid: String },
 }
 
 /// One probe or hook.
@@ -285,7 +265,6 @@ pub struct There {
     pub driver: String,
     /// The driver's name for the volume.
     pub handle: String,
-    /// Where.
     pub path: String,
 }
 

@@ -11,7 +11,6 @@ const BY_TYPE: &str = "ReadWriteOnceWithFSType";
 /// The files of a volume are given to a group after it was published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GroupChange {
-    /// The group.
     pub group: u32,
     /// Only if the volume's root is not the group's yet (`fsGroupChangePolicy: OnRootMismatch`).
     pub only_if_root_differs: bool,

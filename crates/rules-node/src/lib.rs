@@ -105,7 +105,6 @@ pub struct Node;
 pub enum Key {
     /// A volume, by unique name.
     Volume(String),
-    /// A pod.
     Pod(ObjectKey),
     /// A probe or hook of a container.
     Check(CheckKey),

@@ -23,7 +23,6 @@ pub enum ContainerPlan {
     Waits,
     /// Start it; it was started so often before.
     Start(u32),
-    /// It runs.
     Runs,
     /// It has ended for good.
     Ended,

@@ -65,7 +65,6 @@ pub struct Memory {
 /// What a Node object from the API itself says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AttachProof {
-    /// Its version.
     pub version: u64,
     /// It carries this incarnation, lists the volume in use and, where needed, as attached.
     pub holds: bool,

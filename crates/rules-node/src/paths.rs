@@ -20,7 +20,6 @@ pub struct Paths {
     pub dir: String,
     /// Where it is staged.
     pub staging: String,
-    /// Its record.
     pub record: String,
     /// The directory its published devices are in, if it is a raw device; otherwise empty.
     pub published: String,
@@ -163,11 +162,8 @@ pub fn split_unique_name(name: &str) -> Option<(&str, &str)> {
 /// What the name of a pod's process says. `_` parts the pieces, because no Kubernetes name contains it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProcessName {
-    /// The pod.
     pub pod: ObjectKey,
-    /// Its uid.
     pub uid: String,
-    /// The container.
     pub container: String,
     /// How often the container was started before.
     pub restart: u32,

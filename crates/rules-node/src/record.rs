@@ -58,13 +58,11 @@ pub struct Record {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Publish {
-    /// The path.
     pub target: String,
     /// The pod's namespace.
     pub pod_namespace: String,
     /// The pod's name.
     pub pod_name: String,
-    /// Published read-only.
     pub read_only: bool,
 }
 

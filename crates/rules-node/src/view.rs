@@ -41,7 +41,6 @@ pub struct VolumeView {
     pub incarnation: String,
     /// The volume's unique name.
     pub name: String,
-    /// Its driver.
     pub driver: String,
     /// The driver's name for it.
     pub handle: String,
@@ -99,7 +98,6 @@ impl MountState {
 /// The Node object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeSide {
-    /// Not there.
     Missing,
     /// It does not carry this incarnation of the agent.
     NotYet,
@@ -127,7 +125,6 @@ pub enum AttachmentState {
     NotNeeded,
     /// There is none, or it is not attached yet. The clause says which.
     Waiting(String),
-    /// Attached.
     Attached,
 }
 
@@ -135,24 +132,20 @@ pub enum AttachmentState {
 #[allow(clippy::large_enum_variant, reason = "a view is made for one decision and not kept")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordSide {
-    /// None.
     Missing,
     /// There is one that cannot be read.
     Unreadable,
-    /// This one.
     Present(Record),
 }
 
 /// A pod that wants a volume or may have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
-    /// The pod.
     pub pod: ObjectKey,
     /// Its service account.
     pub service_account: String,
     /// Where it is, or is to be, published.
     pub target: String,
-    /// Read-only there.
     pub read_only: bool,
     /// What the pod is to the volume.
     pub standing: UserState,
@@ -188,7 +181,6 @@ pub enum UserState {
 /// A pod of this node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodView {
-    /// The pod.
     pub key: ObjectKey,
     /// The directory everything is under.
     pub root: String,
@@ -261,12 +253,7 @@ impl ContainerView {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PodVolumeView {
     /// It is mounted here.
-    Ready {
-        /// Where.
-        path: String,
-        /// Read-only there.
-        read_only: bool,
-    },
+    Ready { path: String, read_only: bool },
     /// A raw device is here.
     Device {
         /// Where its driver published it.
@@ -324,7 +311,6 @@ pub struct Remains {
     pub sealed: bool,
     /// A record lists a publish for it.
     pub recorded: bool,
-    /// Its processes.
     pub processes: Vec<(String, ProcessState)>,
     /// What is mounted in the volumes that this agent made itself.
     pub own_mounts: Vec<String>,

@@ -20,16 +20,13 @@ use crate::{InFlight, InTree, IntentLocation, Local, Made, OwnNode, Terms, Volum
 pub enum Action {
     /// Note durably that a claim's volume is about to be made.
     RecordIntent {
-        /// The claim.
         claim: Arc<PersistentVolumeClaim>,
-        /// Where.
         place: IntentLocation,
         /// The terms, as they are recorded.
         record: String,
     },
     /// Take over an intent that was found, so that no earlier write can take it away.
     AdoptIntent {
-        /// The claim.
         claim: Arc<PersistentVolumeClaim>,
         /// Where it was found.
         place: IntentLocation,
@@ -47,7 +44,6 @@ pub enum Action {
     ReadSecret {
         /// The uid of the claim or volume the call is for.
         uid: String,
-        /// Which.
         secret: SecretReference,
         /// Without it there is no call. Otherwise the call goes out without it.
         needed: bool,
@@ -58,7 +54,6 @@ pub enum Action {
         uid: String,
         /// The driver's name.
         driver: Arc<str>,
-        /// The request.
         request: VolumeRequest,
         /// What goes with it.
         secrets: Secrets,
@@ -71,7 +66,6 @@ pub enum Action {
     CreatePv {
         /// The claim it is for.
         claim: Arc<PersistentVolumeClaim>,
-        /// The driver.
         local: Local,
         /// What the class says.
         terms: Terms,
@@ -82,7 +76,6 @@ pub enum Action {
     },
     /// Take the intent away.
     DropIntent {
-        /// The claim.
         claim: Arc<PersistentVolumeClaim>,
         /// Where it is.
         place: IntentLocation,
@@ -97,37 +90,24 @@ pub enum Action {
         driver: Arc<str>,
         /// The request it would get.
         request: VolumeRequest,
-        /// This node.
         node: OwnNode,
     },
     /// Take a claim for this node, before another node does.
-    TakeClaim {
-        /// The claim.
-        claim: Arc<PersistentVolumeClaim>,
-        /// This node.
-        node: String,
-    },
+    TakeClaim { claim: Arc<PersistentVolumeClaim>, node: String },
     /// Read, past the cache, a claim whose volume was recorded lately.
     LookAtClaim {
         /// Where it is.
         key: ObjectKey,
-        /// Its uid.
         uid: String,
     },
     /// Read, past the cache, what has the name of a claim's volume.
     LookForPv {
         /// The claim's uid.
         uid: String,
-        /// The name.
         name: String,
     },
     /// Read, past the cache, a volume that is to be deleted.
-    LookAtPv {
-        /// Its name.
-        name: String,
-        /// Its uid.
-        uid: String,
-    },
+    LookAtPv { name: String, uid: String },
     /// List the attachments, past the cache, for a volume that is to be deleted and has been attached once.
     LookForAttachments {
         /// The volume's name.
@@ -151,7 +131,6 @@ pub enum Action {
     AddFinalizer { volume: Arc<PersistentVolume>, finalizer: &'static str },
     /// Removes that finalizer: the data is gone, or is kept by policy.
     RemoveFinalizer {
-        /// The volume.
         volume: Arc<PersistentVolume>,
         /// Ours, and those that go with it: from a volume that is being deleted several may.
         finalizers: Vec<String>,

@@ -89,7 +89,7 @@ pub use terms::{Obstacle, Terms, Unfit, VolumeRequest};
 pub use topology::{Requirement, Segments};
 pub use view::{ClaimView, ClassTerms, Goal, NameSlot, Provision, View, VolumeView};
 
-/// The rules.
+/// The rules that make and delete volumes of one driver.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Provisioner;
 
@@ -100,7 +100,6 @@ pub enum Key {
     Claim {
         /// Where it is, or was.
         key: ObjectKey,
-        /// Its uid.
         uid: String,
     },
     /// A volume that may have to go, by name.

@@ -153,7 +153,6 @@ impl Local {
 /// Volumes that are recorded as an in-tree plugin would have recorded them (S4-8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct InTree {
-    /// The plugin.
     pub plugin: Plugin,
     /// It is recorded where they are.
     pub placed: bool,
@@ -246,7 +245,6 @@ pub enum Intent {
 /// The node this provisioner works for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct OwnNode {
-    /// Its name.
     pub name: String,
     /// Where it is, as the driver on it says (NodeGetInfo).
     pub segments: BTreeMap<String, String>,

@@ -23,7 +23,6 @@ pub struct ContentSource {
     pub kind: SourceKind,
     /// The namespace of the snapshot or claim.
     pub namespace: String,
-    /// Its name.
     pub name: String,
     /// What the driver calls it.
     pub handle: String,
@@ -32,7 +31,6 @@ pub struct ContentSource {
 /// What a volume can be made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum SourceKind {
-    /// A snapshot.
     Snapshot,
     /// The volume of another claim.
     Volume,

@@ -77,7 +77,6 @@ pub struct VolumeRequest {
     pub block: bool,
     /// The filesystem type; empty leaves it to the driver.
     pub fs_type: String,
-    /// Mount options.
     pub mount_options: Vec<String>,
     /// The class's parameters, without those that speak to us.
     pub parameters: BTreeMap<String, String>,

@@ -28,19 +28,13 @@ pub enum ClaimView {
     /// Somebody else was asked.
     AnotherAsked(String),
     /// We were asked, but the class names another provisioner, and we have begun nothing.
-    ClassOfAnother {
-        /// The class.
-        class: String,
-        /// Its provisioner.
-        provisioner: String,
-    },
+    ClassOfAnother { class: String, provisioner: String },
     /// It has this volume, and nothing of ours is left on it.
     Bound(String),
     /// The provisioner of this node makes it.
     OnAnotherNode(String),
     /// A PersistentVolume accounts for its volume, so that nothing else about it matters any more.
     Recorded {
-        /// The claim.
         claim: Arc<PersistentVolumeClaim>,
         /// What is left of our intent.
         intent: Option<IntentLocation>,
@@ -54,9 +48,7 @@ pub enum ClaimView {
 /// A claim that is ours to care for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Provision {
-    /// The claim.
     pub claim: Arc<PersistentVolumeClaim>,
-    /// The driver.
     pub local: Local,
     /// This process recorded a volume for the claim lately.
     pub recently_provisioned: bool,
@@ -83,7 +75,6 @@ pub struct Provision {
 /// Whether a volume is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Goal {
-    /// Yes.
     Provide,
     /// Not yet: the class waits for a node to be selected.
     AwaitNode,
@@ -101,7 +92,6 @@ pub enum Goal {
 /// What has the name the volume would get, if that is not the volume made for this very claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NameSlot {
-    /// Nothing.
     Empty,
     /// A volume that is not for this claim; the text says for whom.
     Taken(String),
@@ -122,7 +112,6 @@ pub enum ClassTerms {
     /// The class is not there, or is another one of that name. What was recorded with the intent, if it can be read,
     /// is enough to find out what the driver made.
     Withdrawn {
-        /// The class.
         class: String,
         /// Another class has its name now.
         replaced: bool,
@@ -142,9 +131,7 @@ pub enum VolumeView {
     OnAnotherNode,
     /// It is ours.
     Ours {
-        /// The volume.
         volume: Arc<PersistentVolume>,
-        /// The driver.
         local: Local,
         /// Attachments that refer to it.
         attachments: Vec<String>,

@@ -52,11 +52,8 @@ pub struct Announced {
 /// What is at a path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum AtPath {
-    /// Nothing.
     Nothing,
-    /// A socket.
     Socket,
-    /// Something else.
     Other,
     /// It could not be looked at; the text says why.
     Unreadable(String),
@@ -65,7 +62,6 @@ pub enum AtPath {
 /// What the node said with NotifyRegistrationStatus.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Heard {
-    /// Nothing yet.
     #[default]
     Nothing,
     /// The driver is registered.
@@ -94,7 +90,6 @@ pub enum HelperStep {
 pub struct Health {
     /// The HTTP status.
     pub status: u16,
-    /// The body.
     pub text: String,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! [`Registrar`] is the node's end, as kubelet has it. [`Helper`] is the end beside a driver, as the node-driver-registrar
 //! sidecar has it, and [`Marker`] writes the node's id and topology for it where it is asked to write them itself.
-//! [`standing`] says how nodes, drivers and what names them stand.
+//! [`object_state`] says how nodes, drivers and what names them stand.
 //!
 //! Owns: this node's Node object as far as the agent introduces itself (incarnation, hostname label, Ready, what the
 //! machine is), its Lease in `kube-node-lease`, its CSINode object, the driver entries in it, the node id annotation
@@ -44,8 +44,8 @@ mod limit;
 mod local;
 mod marker;
 mod migrated;
+mod object_state;
 mod reason;
-mod standing;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -56,8 +56,8 @@ pub use helper::{Announced, AtPath, Health, Heard, Helper, HelperFacts, HelperSt
 pub use limit::{FullAttachment, LimitAsked, LimitWishes};
 pub use local::{Local, MachineFacts, NodeInfo, PluginAtSocket, RegisteredDriver, RegistrationProgress, Socket};
 pub use marker::{MarkedNode, Marker, MarkerAction, MarkerLocal, MarkerView};
+pub use object_state::{ObjectState, namespace_state, object_state};
 pub use reason::Reason;
-pub use standing::{Standing, namespace_standing, standing};
 pub use view::{CsiNodeSide, LeaseView, NameRival, NodeObject, SelfView, SocketView, View};
 
 use alloc::string::{String, ToString};

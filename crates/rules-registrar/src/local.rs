@@ -138,7 +138,6 @@ pub struct NodeInfo {
 /// A registered driver, as the node agent needs it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RegisteredDriver {
-    /// Its socket.
     pub socket: String,
     /// What it can do on a node.
     pub capabilities: Capabilities,

@@ -53,7 +53,6 @@ pub enum MarkerAction {
         /// The driver that knows them.
         driver: String,
     },
-    /// Write them.
     Describe {
         /// The node's name.
         name: String,

@@ -29,7 +29,6 @@ pub struct LeaseView {
     pub name: String,
     /// The Node object.
     pub node: Option<Arc<Node>>,
-    /// The Lease.
     pub lease: Option<Arc<Lease>>,
     /// For how long it is to count.
     pub seconds: u32,
@@ -57,7 +56,6 @@ pub struct SelfView {
 /// A registration socket and the objects its driver goes into.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SocketView {
-    /// Its path.
     pub path: String,
     /// What it has answered.
     pub socket: Socket,
@@ -92,7 +90,6 @@ pub enum NodeObject {
 /// The CSINode object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CsiNodeSide {
-    /// Not there.
     Missing,
     /// It belongs to an earlier Node of the same name.
     Foreign(Arc<CSINode>),

@@ -34,16 +34,13 @@ pub enum Action {
     ReadSecret {
         /// The claim's uid.
         claim: String,
-        /// What for.
         of: Work,
-        /// Which.
         secret: SecretReference,
     },
     /// Ask the driver to grow the volume.
     Expand {
         /// The claim's uid.
         claim: String,
-        /// The volume.
         place: DriverVolume,
         /// To at least so many bytes.
         size: i64,
@@ -73,7 +70,6 @@ pub enum Action {
         recovers: bool,
         /// The node has failed for good before.
         again: bool,
-        /// When.
         at: Time,
     },
     /// Record the new size in the claim: nothing is left to do.
@@ -93,9 +89,7 @@ pub enum Action {
     BeginModify {
         /// The claim as it was seen.
         claim: Seen,
-        /// The class.
         class: String,
-        /// When.
         at: Time,
     },
     /// Say that the class is not there.
@@ -109,11 +103,8 @@ pub enum Action {
     Modify {
         /// The claim's uid.
         claim: String,
-        /// The volume.
         place: DriverVolume,
-        /// The class.
         class: String,
-        /// Its parameters.
         parameters: BTreeMap<String, String>,
         /// What the driver needs to know.
         secrets: Secrets,
@@ -124,14 +115,12 @@ pub enum Action {
         claim: String,
         /// The volume as it was seen.
         volume: Seen,
-        /// The class.
         class: String,
     },
     /// Record the new class in the claim: nothing is left to do.
     FinishModify {
         /// The claim as it was seen.
         claim: Seen,
-        /// The class.
         class: String,
         /// Conditions that go.
         gone: Vec<String>,
@@ -150,7 +139,6 @@ pub enum Action {
 pub struct Begin {
     /// The claim as it was seen.
     pub claim: Seen,
-    /// The size.
     pub size: i64,
     /// The size and its progress are kept in the claim's status.
     pub recovers: bool,
@@ -158,7 +146,6 @@ pub struct Begin {
     pub gone: Vec<String>,
     /// The word about the node's part of an earlier resize goes.
     pub forget_not_required: bool,
-    /// When.
     pub at: Time,
 }
 
@@ -171,7 +158,6 @@ pub struct GrowthReport {
     pub infeasible: bool,
     /// What the driver said.
     pub message: String,
-    /// When.
     pub at: Time,
 }
 
@@ -180,7 +166,6 @@ pub struct GrowthReport {
 pub struct ModifyReport {
     /// The claim as it was seen.
     pub claim: Seen,
-    /// The class.
     pub class: String,
     /// The driver will never do it.
     pub infeasible: bool,
@@ -188,7 +173,6 @@ pub struct ModifyReport {
     pub reason: String,
     /// What the driver said.
     pub message: String,
-    /// When.
     pub at: Time,
 }
 

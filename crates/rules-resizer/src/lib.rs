@@ -67,7 +67,6 @@ pub struct Resizer;
 /// The driver this resizer works for, or the in-tree plugin itself, and how.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Local {
-    /// Its name.
     pub driver: String,
     /// What it can do.
     pub capabilities: Capabilities,

@@ -52,7 +52,6 @@ pub struct Grown {
 /// The driver refused a size.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GrowFailure {
-    /// The size.
     pub size: i64,
     /// It will never do it.
     pub infeasible: bool,
@@ -78,7 +77,6 @@ pub struct ModifyMemory {
 /// The driver did not make the volume one of a class.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ModifyFailure {
-    /// The class.
     pub class: String,
     /// It will never do it.
     pub infeasible: bool,

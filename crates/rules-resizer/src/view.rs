@@ -43,9 +43,7 @@ pub struct Bound {
     pub volume: Seen,
     /// The volume as the driver knows it.
     pub place: DriverVolume,
-    /// Its size.
     pub grow: Grow,
-    /// Its attributes.
     pub modify: Modify,
     /// How long something the driver calls impossible is left alone.
     pub slow_millis: u64,
@@ -58,7 +56,6 @@ pub struct Grow {
     pub by: Expansion,
     /// The size under way is kept in the claim's status.
     pub recovers: bool,
-    /// The sizes.
     pub sizes: Sizes,
     /// How far it has come.
     pub progress: ResizeProgress,
@@ -79,7 +76,6 @@ pub struct Grow {
 /// Who expands the volumes of a driver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Expansion {
-    /// Nobody.
     #[default]
     None,
     /// Its node part alone.
@@ -121,11 +117,9 @@ pub enum ResizeProgress {
 /// A condition of the claim.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Told {
-    /// Which.
     pub r#type: String,
     /// It is said to be true.
     pub holds: bool,
-    /// Its message.
     pub message: String,
     /// When it became so.
     pub since: Option<Time>,
@@ -170,7 +164,6 @@ pub struct Modify {
 /// What the claim says about a change of attributes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ModifyState {
-    /// Nothing.
     Nothing,
     /// The class is not there; the target of an earlier change, if there was one.
     Pending(String),

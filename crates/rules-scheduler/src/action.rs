@@ -21,12 +21,7 @@ pub(crate) const FAILED: &str = "FailedScheduling";
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Action {
     /// Tell a claim of delayed binding for which node its volume is needed.
-    SelectNode {
-        /// The claim.
-        claim: Arc<PersistentVolumeClaim>,
-        /// The node.
-        node: String,
-    },
+    SelectNode { claim: Arc<PersistentVolumeClaim>, node: String },
     /// Give a free volume to a claim of delayed binding, because the pod's node reaches it. Binding does the rest.
     ReserveVolume {
         /// Free, as it was seen.
@@ -38,18 +33,14 @@ pub enum Action {
     },
     /// Put a pod on a node.
     Bind {
-        /// The pod.
         pod: Seen,
-        /// The node.
         node: String,
         /// Users were told that it had to wait.
         waited: bool,
     },
     /// Say in the pod's status why it has no node.
     ReportUnschedulable {
-        /// The pod.
         pod: Seen,
-        /// Why.
         message: String,
         /// Since when it has none.
         since: Time,

@@ -53,7 +53,7 @@ pub use obstacle::NodeObstacle;
 pub use reason::Reason;
 pub use view::{ClaimState, Delayed, DriverRoom, Making, NodeView, PendingPod, Reach, View};
 
-/// The rules.
+/// The rules that choose nodes for pods.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scheduler;
 

@@ -33,7 +33,6 @@ pub enum View {
     },
     /// It has a node that does not exist.
     Astray {
-        /// The node.
         node: String,
         /// Its deletion was asked for.
         deleting: bool,
@@ -85,7 +84,6 @@ pub enum ClaimState {
     NodeSelected {
         /// What it can get there.
         delayed: Delayed,
-        /// The node.
         node: String,
         /// Somebody may be making a volume for that node already.
         in_the_making: bool,
@@ -147,9 +145,7 @@ pub enum Making {
 /// A node, as far as placing a pod goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeView {
-    /// Its name.
     pub name: String,
-    /// Its labels.
     pub labels: BTreeMap<String, String>,
     /// Why it takes no such pod, whatever the pod's volumes and needs; `None` if it does.
     pub closed: Option<NodeObstacle>,

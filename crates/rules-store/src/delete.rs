@@ -19,7 +19,6 @@ const KEPT_NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "ku
 
 /// How an object meets a delete request.
 pub(crate) enum Fate {
-    /// It goes.
     Gone,
     /// It stays for now, in this state.
     Marked(Value),

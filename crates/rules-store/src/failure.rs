@@ -83,30 +83,25 @@ pub enum Failure {
     NotFound {
         /// What was asked for.
         kind: Kind,
-        /// Its name.
         name: String,
     },
     /// The name is taken.
     AlreadyExists {
         /// What was to be created.
         kind: Kind,
-        /// Its name.
         name: String,
     },
     /// The object is not the one the sender believes it to be.
     Conflict {
         /// What was to be changed.
         kind: Kind,
-        /// Its name.
         name: String,
-        /// One sentence.
         message: String,
     },
     /// The object breaks a rule of its kind.
     Invalid {
         /// What was to be written.
         kind: Kind,
-        /// Its name.
         name: String,
         /// All that is wrong, at least one.
         causes: Vec<FieldError>,
@@ -115,38 +110,25 @@ pub enum Failure {
     Forbidden {
         /// What was to be written.
         kind: Kind,
-        /// Its name.
         name: String,
-        /// One sentence.
         message: String,
     },
     /// The request makes no sense.
-    BadRequest {
-        /// One sentence.
-        message: String,
-    },
+    BadRequest { message: String },
     /// The object or the patch is more than one object may be.
     TooLarge {
         /// What is too much, and the limit.
         message: String,
     },
     /// The history asked for is no longer kept.
-    Gone {
-        /// One sentence.
-        message: String,
-    },
+    Gone { message: String },
     /// The patch comes in a format we do not read.
     UnsupportedMediaType {
         /// The formats read here.
         message: String,
     },
     /// The resource does not offer this verb.
-    MethodNotAllowed {
-        /// The resource.
-        kind: Kind,
-        /// The verb.
-        verb: String,
-    },
+    MethodNotAllowed { kind: Kind, verb: String },
 }
 
 impl Failure {

@@ -12,7 +12,6 @@ pub struct Context<'a> {
     pub now_millis: u64,
     /// A uid nobody has used before. A request that creates nothing leaves it unused.
     pub new_uid: &'a str,
-    /// Who asks.
     pub actor: &'a str,
 }
 
@@ -23,7 +22,6 @@ pub struct Target {
     pub kind: Kind,
     /// Its namespace; empty for cluster-scoped objects.
     pub namespace: String,
-    /// Its name.
     pub name: String,
 }
 
@@ -60,7 +58,7 @@ pub struct WriteOptions {
     pub judged: bool,
 }
 
-/// One write.
+/// One write to the store.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
     /// Make a new object.
@@ -76,9 +74,7 @@ pub enum Request {
     },
     /// Replace an object, or its status.
     Update {
-        /// Which.
         target: Target,
-        /// Which part.
         subresource: Option<Subresource>,
         /// The whole object as it should be.
         body: Value,
@@ -87,20 +83,16 @@ pub enum Request {
     },
     /// Change parts of an object, or of its status.
     Patch {
-        /// Which.
         target: Target,
-        /// Which part.
         subresource: Option<Subresource>,
         /// The language of the patch.
         kind: PatchKind,
-        /// The patch.
         body: Value,
         /// How to treat it.
         options: WriteOptions,
     },
     /// Ask for an object's deletion.
     Delete {
-        /// Which.
         target: Target,
         /// What must still be true.
         preconditions: Precondition,
@@ -113,11 +105,9 @@ pub enum Request {
     },
     /// Put a pod on a node: `pods/binding`.
     Bind {
-        /// The pod.
         target: Target,
         /// Its uid, if the sender is sure.
         uid: Option<String>,
-        /// The node.
         node: String,
         /// Answer as if it were done, and do nothing.
         dry_run: bool,

@@ -189,14 +189,12 @@ fn read(object: &Value, path: &str) -> String {
 /// Labels and fields together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector {
-    /// By label.
     pub labels: LabelSelector,
-    /// By field.
     pub fields: FieldSelector,
 }
 
 impl Selector {
-    /// Everything matches.
+    /// Whether everything matches.
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }

@@ -24,7 +24,6 @@ pub struct StoreKey {
     pub kind: Kind,
     /// Its namespace; empty for cluster-scoped objects.
     pub namespace: Arc<str>,
-    /// Its name.
     pub name: Arc<str>,
 }
 
@@ -100,7 +99,7 @@ impl fmt::Debug for Stored {
 }
 
 impl Stored {
-    /// Its uid.
+    /// The uid in its metadata; empty if there is none.
     pub fn uid(&self) -> &str {
         meta::text(&self.value, "uid")
     }
@@ -138,7 +137,6 @@ impl EventType {
 pub struct Change {
     /// Its number; one more than that of the change before it.
     pub revision: u64,
-    /// What happened.
     pub event: EventType,
     /// The object afterwards; of a deleted one its last state, with the deletion's revision.
     pub object: Arc<Stored>,
@@ -224,7 +222,7 @@ impl Store {
         self.revision
     }
 
-    /// One object.
+    /// The object of a kind and name, as it is now.
     pub fn get(&self, kind: Kind, namespace: &str, name: &str) -> Option<Arc<Stored>> {
         self.shelves[kind as usize].get(&(namespace, name) as &dyn Place).cloned()
     }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::kinds::rules;
 use crate::{Stored, meta};
 
-/// One column.
+/// One column of what kubectl shows.
 pub(crate) struct Column {
     heading: &'static str,
     r#type: &'static str,

@@ -106,7 +106,10 @@ fn a_pod_that_starts_says_how_far_it_is() {
     assert_eq!(says("", state(json!({ "terminated": { "exitCode": 2 } })))[1], "Init:ExitCode:2");
     assert_eq!(says("", state(json!({ "terminated": { "exitCode": 0 } }))), ["1/1", "Running", "1"]);
     // A sidecar has done its part once it has started, counts as a container, and restarts like one.
-    let sidecar = |started: bool, ready: bool| json!({ "name": "one", "restartCount": 4, "started": started, "ready": ready, "state": { "running": {} } });
+    let sidecar = |started: bool, ready: bool| {
+        let state = json!({ "running": {} });
+        json!({ "name": "one", "restartCount": 4, "started": started, "ready": ready, "state": state })
+    };
     assert_eq!(says("Always", sidecar(true, true)), ["2/2", "Running", "5"]);
     assert_eq!(says("Always", sidecar(true, false)), ["1/2", "Running", "5"]);
     assert_eq!(says("Always", sidecar(false, false))[1], "Init:0/2");

@@ -125,7 +125,10 @@ fn annotations_have_room_for_so_much_and_an_object_one_controller() {
     // Keys count as values do.
     let key = "k".repeat(63);
     assert!(metadata(json!({ "annotations": { key: "x".repeat((256 << 10) - 62) } })).contains("smaller than"));
-    let owner = |name: &str, controller: bool| json!({ "apiVersion": "v1", "kind": "Pod", "name": name, "uid": name, "controller": controller });
+    let owner = |name: &str, controller: bool| {
+        let (kind, uid) = ("Pod", name);
+        json!({ "apiVersion": "v1", "kind": kind, "name": name, "uid": uid, "controller": controller })
+    };
     assert_eq!(metadata(json!({ "ownerReferences": [owner("a", true), owner("b", false)] })), "");
     let two = metadata(json!({ "ownerReferences": [owner("a", true), owner("b", true)] }));
     assert!(two.contains("only one owner can be the controller"), "{two}");

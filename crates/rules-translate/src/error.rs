@@ -19,16 +19,13 @@ pub enum Error {
     UnknownDriver(String),
     /// A field or parameter is missing.
     Missing {
-        /// Whose.
         plugin: Plugin,
         /// Which, and where to write it.
         what: &'static str,
     },
     /// A field or parameter says something that cannot be translated.
     Malformed {
-        /// Whose.
         plugin: Plugin,
-        /// Which.
         field: &'static str,
         /// What it says.
         value: String,
@@ -37,18 +34,12 @@ pub enum Error {
     },
     /// Two parameters of a class say the same thing.
     Twice {
-        /// The class.
         class: String,
         /// What they say.
         what: &'static str,
     },
     /// The zones are not in one region, or not in any that can be told from their names.
-    NoRegion {
-        /// Whose zones.
-        plugin: Plugin,
-        /// The zones.
-        zones: Vec<String>,
-    },
+    NoRegion { plugin: Plugin, zones: Vec<String> },
 }
 
 impl fmt::Display for Error {

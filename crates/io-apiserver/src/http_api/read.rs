@@ -32,7 +32,7 @@ pub(crate) struct End {
 /// How long a reader may wait for a version that is not here yet.
 const CATCH_UP: Duration = Duration::from_secs(3);
 
-/// One object.
+/// Answers a GET of one object.
 pub(crate) fn get(core: &Core, info: &RequestInfo) -> Result<Response<Body>, Refusal> {
     let object = find(core, &info.path)?;
     respond::object(StatusCode::OK, info.accepted, &info.options, &object, None)

@@ -104,7 +104,7 @@ impl ListHead {
     }
 }
 
-/// Many objects.
+/// A list in the form the caller asked for.
 pub(crate) fn list(
     accepted: Accepted,
     options: &Options,

@@ -155,7 +155,8 @@ pub fn a_process_runs_logs_and_ends() {
     assert_eq!(std::fs::read_dir(dir).unwrap().count(), 0, "forgetting leaves nothing");
 }
 
-/// A kill while a process was being started or forgotten leaves its directory, and no process by which anybody would find it.
+/// A kill while a process was being started or forgotten leaves its directory, and no process by which anybody would
+/// find it.
 pub fn what_was_cut_off_between_starting_and_forgetting_is_settled_at_the_next_start() {
     let bench = Bench::new();
     let processes = bench.dir().join("processes");

@@ -20,7 +20,6 @@ pub struct Plan {
     pub controller_args: Vec<String>,
     /// The driver's arguments on nodes.
     pub node_args: Vec<String>,
-    /// Ours.
     pub image: String,
     /// Where it all is.
     pub namespace: String,
@@ -52,7 +51,6 @@ pub struct Plan {
     pub gates: String,
     /// What may be read that is secret.
     pub secrets: Vec<SecretName>,
-    /// Kubelet's folder.
     pub kubelet_dir: String,
 }
 

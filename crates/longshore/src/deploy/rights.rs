@@ -23,7 +23,6 @@ pub type Verbs = BTreeMap<(&'static str, String), BTreeSet<&'static str>>;
 /// What some roles may do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rights {
-    /// Everywhere.
     pub cluster: Verbs,
     /// In the namespace of the sidecar alone.
     pub own_namespace: Verbs,
@@ -40,7 +39,6 @@ pub struct Rights {
 /// Whose journal is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Journal {
-    /// The driver's.
     Driver,
     /// Every node its own: which nodes there are nobody knows.
     Nodes,

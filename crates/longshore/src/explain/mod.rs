@@ -19,7 +19,7 @@ use rules_binding::{AttributesProtection, Binding};
 use rules_node::Node;
 use rules_nodelifecycle::NodeLifecycle;
 use rules_provisioner::Provisioner;
-use rules_registrar::{Registrar, Standing, namespace_standing, standing};
+use rules_registrar::{ObjectState, Registrar, namespace_state, object_state};
 use rules_resizer::Resizer;
 use rules_scheduler::Scheduler;
 use serde_json::{Value, json};
@@ -60,7 +60,7 @@ pub async fn answer(manager: &Manager, asked: &ObjectRef) -> Option<Answer> {
         let (status, body) = manager.kube().get_raw(&format!("/api/v1/namespaces/{}", asked.key.name)).await.ok()?;
         let found: Value = serde_json::from_slice(&body).ok().filter(|_| status == 200)?;
         let going = !found["metadata"]["deletionTimestamp"].is_null();
-        let stands = manager.cache().look(|cache| namespace_standing(&asked.key.name, going, cache));
+        let stands = manager.cache().look(|cache| namespace_state(&asked.key.name, going, cache));
         return Some(stands_as(asked, stands, Vec::new()));
     }
     if let Some(answer) = answer_cached(manager, asked) {
@@ -71,7 +71,7 @@ pub async fn answer(manager: &Manager, asked: &ObjectRef) -> Option<Answer> {
         return None;
     }
     let Outcome::Done(Reply::Object(object)) = manager.kube().read(asked).await else { return None };
-    let stands = manager.cache().look(|cache| standing(&object, cache));
+    let stands = manager.cache().look(|cache| object_state(&object, cache));
     Some(match stands {
         Some(stands) => stands_as(asked, stands, Vec::new()),
         None => answer_of(&object, None, Vec::new()),
@@ -83,12 +83,12 @@ pub fn answer_cached(manager: &Manager, asked: &ObjectRef) -> Option<Answer> {
     let chain = manager.cache().look(|cache| hangs_on(cache, asked))?;
     let said = manager.explain(&chain, &CAUSES);
     let object = chain.first()?;
-    let stands = manager.cache().look(|cache| standing(object, cache));
+    let stands = manager.cache().look(|cache| object_state(object, cache));
     Some(answer_of(object, stands, said))
 }
 
 /// One sentence out of what all rules say, given from cause to consequence.
-fn answer_of(object: &Object, stands: Option<Standing>, said: Vec<Explanation>) -> Answer {
+fn answer_of(object: &Object, stands: Option<ObjectState>, said: Vec<Explanation>) -> Answer {
     let asked = object.reference();
     let what = subject(&asked);
     let told = tell(object, &said, &VOICES);
@@ -117,7 +117,7 @@ fn answer_of(object: &Object, stands: Option<Standing>, said: Vec<Explanation>) 
     Answer { settled, sentence: ended(sentence), said }
 }
 
-fn stands_as(asked: &ObjectRef, stands: Standing, said: Vec<Explanation>) -> Answer {
+fn stands_as(asked: &ObjectRef, stands: ObjectState, said: Vec<Explanation>) -> Answer {
     let how = if stands.settled { "settled" } else { "waiting" };
     let sentence = ended(format!("{} is {how}: {}", subject(asked), stands.text));
     Answer { settled: stands.settled, sentence, said }
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn what_no_rule_waits_on_says_how_it_stands() {
         let class = Object::from_json(Kind::StorageClass, json!({ "metadata": { "name": "fast" } })).unwrap();
-        let stands = Standing { settled: false, text: "its driver is away".into() };
+        let stands = ObjectState { settled: false, text: "its driver is away".into() };
         let told = answer_of(&class, Some(stands), Vec::new());
         assert_eq!((told.settled, &*told.sentence), (false, "class fast is waiting: its driver is away."));
     }

@@ -7,7 +7,7 @@ use api::{Meta, OwnerReference, Value};
 use io_kube::Kube;
 use rules_provisioner::{Owned, OwnerStep};
 
-use super::settings::Own;
+use super::settings::Identity;
 
 /// Between two tries while the cluster does not answer.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -29,12 +29,12 @@ pub async fn served(kube: &Kube) -> Result<()> {
 }
 
 /// The owner at this level (P87): -1 nobody, 0 the pod, 1 what controls it, and so on.
-pub async fn owner(kube: &Kube, level: i64, own: &Own) -> Result<Option<OwnerReference>> {
+pub async fn owner(kube: &Kube, level: i64, identity: &Identity) -> Result<Option<OwnerReference>> {
     let mut level = i32::try_from(level)?;
     if level < 0 {
         return Ok(None);
     }
-    let mut path = format!("/api/v1/namespaces/{}/pods/{}", own.namespace, own.pod);
+    let mut path = format!("/api/v1/namespaces/{}/pods/{}", identity.namespace, identity.pod);
     loop {
         let found = read(kube, &path).await?;
         let object = Owned {
@@ -47,7 +47,8 @@ pub async fn owner(kube: &Kube, level: i64, own: &Own) -> Result<Option<OwnerRef
             OwnerStep::Found(owner) => return Ok(Some(owner)),
             OwnerStep::Read(owner) => {
                 let resource = resource(kube, &owner).await?;
-                path = format!("{}/namespaces/{}/{resource}/{}", root(&owner.api_version), own.namespace, owner.name);
+                path =
+                    format!("{}/namespaces/{}/{resource}/{}", root(&owner.api_version), identity.namespace, owner.name);
                 level -= 1;
             }
         }

@@ -179,7 +179,7 @@ impl Roles<'_> {
             u64::try_from(given).with_context(|| format!("--{} is too long", flag.name()))
         };
         Ok(OwnNode {
-            name: settings.own.node.clone(),
+            name: settings.identity.node.clone(),
             segments: said.accessible_topology.map(|place| place.segments).unwrap_or_default(),
             immediate_binding: settings.flags.is(role, table::NODE_DEPLOYMENT_IMMEDIATE_BINDING),
             base_delay_millis: millis(table::NODE_DEPLOYMENT_BASE_DELAY)?,
@@ -190,7 +190,7 @@ impl Roles<'_> {
     /// The node's id and topology, written by us where nobody else does.
     fn marker(&self) {
         let local =
-            MarkerLocal { node: self.settings.own.node.clone(), driver: self.profile.name.clone(), place: None };
+            MarkerLocal { node: self.settings.identity.node.clone(), driver: self.profile.name.clone(), place: None };
         let scope = Scope { name: local.node.clone(), ..Scope::default() };
         let marker = self.manager.add::<Marker>(self.group(), local).within(Kind::Node, scope);
         // A driver that is back may say something else of its node.
@@ -204,9 +204,9 @@ pub async fn capacity_settings(settings: &Settings, kube: &Kube) -> Result<rules
     let every = settings.flags.duration(Role::Provisioner, table::CAPACITY_POLL_INTERVAL);
     let level = settings.flags.int(Role::Provisioner, table::CAPACITY_OWNERREF_LEVEL);
     Ok(rules_provisioner::CapacitySettings {
-        namespace: settings.own.namespace.clone(),
+        namespace: settings.identity.namespace.clone(),
         immediate: settings.flags.is(Role::Provisioner, table::CAPACITY_FOR_IMMEDIATE_BINDING),
         poll_millis: u64::try_from(every.as_millis()).context("--capacity-poll-interval is too long")?,
-        owner: capacity::owner(kube, level, &settings.own).await?,
+        owner: capacity::owner(kube, level, &settings.identity).await?,
     })
 }

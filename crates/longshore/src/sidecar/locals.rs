@@ -91,7 +91,7 @@ pub fn resizes(profile: &Profile) -> bool {
     profile.can(Can::ExpandVolume) || profile.can(NodeCan::ExpandVolume) || profile.can(Can::ModifyVolume)
 }
 
-/// The resizer's.
+/// What the resizer knows of its driver and from its flags.
 pub fn resizer(settings: &Settings, profile: &Profile) -> Result<rules_resizer::Local> {
     let flags = &settings.flags;
     let is = |flag: Flag<bool>| flags.is(Role::Resizer, flag);
@@ -124,7 +124,7 @@ pub fn unseen_by_resizer(local: &rules_resizer::Local) -> Vec<Kind> {
     Resizer::watches().iter().copied().filter(|kind| !uses(*kind)).collect()
 }
 
-/// The attacher's.
+/// What the attacher knows of its driver and from its flags.
 pub fn attacher(settings: &Settings, profile: &Profile) -> rules_attacher::Local {
     let flags = &settings.flags;
     let lists = profile.can(Can::ListVolumes) && profile.can(Can::ListVolumesPublishedNodes);

@@ -23,7 +23,7 @@ use std::process::ExitCode;
 pub use flags::{boolean, duration as parse_duration, gates, owners, parse as parse_flags};
 pub use locals::resizes;
 pub use role::Role;
-use settings::{Settings, Surroundings};
+use settings::{ProcessEnvironment, Settings};
 
 use crate::out;
 
@@ -86,14 +86,14 @@ pub fn program(roles: BTreeSet<Role>, arguments: &[String]) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let checked = flags::parse(&roles, arguments).and_then(|flags| {
-        let around = Surroundings {
+        let environment = ProcessEnvironment {
             variables: std::env::vars_os()
                 .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
                 .collect::<BTreeMap<_, _>>(),
             host: crate::machine::host_name().map_err(|error| error.to_string())?,
             namespace: std::fs::read_to_string(NAMESPACE_FILE).ok().map(|name| name.trim().to_string()),
         };
-        Settings::new(roles, flags, &around)
+        Settings::new(roles, flags, &environment)
     });
     let settings = match checked {
         Ok(settings) => settings,

@@ -30,7 +30,7 @@ pub struct Settings {
     /// The namespace of our Leases: those of leaders, and the journal.
     pub home: String,
     /// Where this process runs, as far as a role needs to know.
-    pub own: Own,
+    pub identity: Identity,
     /// How far the migration of each in-tree plugin has come.
     pub migration: Migration,
     /// The flags, for what only one role reads.
@@ -39,7 +39,7 @@ pub struct Settings {
 
 /// Where a process runs. What a role needs is there.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Own {
+pub struct Identity {
     /// Its node (`NODE_NAME`).
     pub node: String,
     /// Its namespace (`NAMESPACE`).
@@ -93,8 +93,7 @@ pub struct Registration {
 }
 
 /// What is taken from outside the command line.
-pub struct Surroundings {
-    /// Environment variables.
+pub struct ProcessEnvironment {
     pub variables: BTreeMap<String, String>,
     /// This machine's name.
     pub host: String,
@@ -104,7 +103,7 @@ pub struct Surroundings {
 
 impl Settings {
     /// Checks the flags as a whole. An error is a sentence.
-    pub fn new(roles: BTreeSet<Role>, flags: Flags, around: &Surroundings) -> Result<Settings, String> {
+    pub fn new(roles: BTreeSet<Role>, flags: Flags, environment: &ProcessEnvironment) -> Result<Settings, String> {
         let Some(first) = roles.first().copied() else {
             return Err("there is no role to play; name some with --roles=provisioner,attacher,…".into());
         };
@@ -136,7 +135,7 @@ impl Settings {
         }
         let first_elected = roles.iter().copied().find(|role| role.lease("").is_some());
         let election = first_elected.filter(|role| flags.is(*role, table::LEADER_ELECTION));
-        let election = election.map(|role| election_of(role, &flags, around)).transpose()?;
+        let election = election.map(|role| election_of(role, &flags, environment)).transpose()?;
         let registration = if roles.contains(&Role::Registrar) { Some(registration_of(&flags)?) } else { None };
         if roles.contains(&Role::Provisioner) {
             let given = flags.text(Role::Provisioner, table::PROVISIONING_INTENT);
@@ -151,11 +150,11 @@ impl Settings {
             }
         }
         Ok(Settings {
-            home: home_of(first_elected.unwrap_or(first), &flags, around),
-            own: own_of(&roles, &flags, around)?,
+            home: home_of(first_elected.unwrap_or(first), &flags, environment),
+            identity: identity_of(&roles, &flags, environment)?,
             socket: bare.to_string(),
             http,
-            cluster: cluster_of(&roles, &flags, around),
+            cluster: cluster_of(&roles, &flags, environment),
             election,
             registration,
             health: health_of(&roles, &flags)?,
@@ -208,32 +207,32 @@ fn pace_of(role: Role, flags: &Flags) -> BackOff {
 const LONGEST_NAME: usize = 253;
 
 /// What the environment says of pod and node, where a flag needs it.
-fn own_of(roles: &BTreeSet<Role>, flags: &Flags, around: &Surroundings) -> Result<Own, String> {
-    let variable = |name: &str| around.variables.get(name).filter(|value| !value.is_empty()).cloned();
+fn identity_of(roles: &BTreeSet<Role>, flags: &Flags, environment: &ProcessEnvironment) -> Result<Identity, String> {
+    let variable = |name: &str| environment.variables.get(name).filter(|value| !value.is_empty()).cloned();
     let asks = |role: Role, flag: Flag<bool>| roles.contains(&role) && flags.is(role, flag);
     let (capacity, level) =
         (asks(Role::Provisioner, table::ENABLE_CAPACITY), flags.int(Role::Provisioner, table::CAPACITY_OWNERREF_LEVEL));
     let node_of = [(Role::Provisioner, table::NODE_DEPLOYMENT), (Role::Registrar, table::MARK_NODE)]
         .into_iter()
         .find(|(role, flag)| asks(*role, *flag));
-    let own = Own {
+    let identity = Identity {
         node: variable("NODE_NAME").unwrap_or_default(),
         namespace: variable("NAMESPACE")
             .or_else(|| variable("POD_NAMESPACE"))
-            .or_else(|| around.namespace.clone())
+            .or_else(|| environment.namespace.clone())
             .unwrap_or_default(),
         pod: variable("POD_NAME").unwrap_or_default(),
     };
-    if let Some((_, flag)) = node_of.filter(|_| own.node.is_empty()) {
+    if let Some((_, flag)) = node_of.filter(|_| identity.node.is_empty()) {
         return Err(format!("--{} needs the node's name; set NODE_NAME in the environment", flag.name()));
     }
     if node_of.is_some() {
-        crate::machine::check_name_of_node(&own.node, LONGEST_NAME).map_err(|why| format!("NODE_NAME: {why}"))?;
+        crate::machine::check_name_of_node(&identity.node, LONGEST_NAME).map_err(|why| format!("NODE_NAME: {why}"))?;
     }
-    if capacity && own.namespace.is_empty() {
+    if capacity && identity.namespace.is_empty() {
         return Err("--enable-capacity needs a namespace for its objects; set NAMESPACE in the environment".into());
     }
-    if capacity && level >= 0 && own.pod.is_empty() {
+    if capacity && level >= 0 && identity.pod.is_empty() {
         return Err("--enable-capacity needs a pod that leads to the owner of its objects; set POD_NAME in the \
                     environment, or --capacity-ownerref-level=-1"
             .into());
@@ -241,13 +240,13 @@ fn own_of(roles: &BTreeSet<Role>, flags: &Flags, around: &Surroundings) -> Resul
     if capacity && flags.duration(Role::Provisioner, table::CAPACITY_POLL_INTERVAL).is_zero() {
         return Err("--capacity-poll-interval cannot be 0; write --capacity-poll-interval=1m".into());
     }
-    Ok(own)
+    Ok(identity)
 }
 
-fn cluster_of(roles: &BTreeSet<Role>, flags: &Flags, around: &Surroundings) -> Cluster {
+fn cluster_of(roles: &BTreeSet<Role>, flags: &Flags, environment: &ProcessEnvironment) -> Cluster {
     let role = roles.iter().copied().find(|role| role.lease("").is_some()).unwrap_or(Role::Provisioner);
     let some = |flag: Flag<Text>| Some(flags.text(role, flag).to_string()).filter(|value| !value.is_empty());
-    let variable = around.variables.get("KUBECONFIG").filter(|value| !value.is_empty()).cloned();
+    let variable = environment.variables.get("KUBECONFIG").filter(|value| !value.is_empty()).cloned();
     let burst = u32::try_from(flags.int(role, table::KUBE_API_BURST)).unwrap_or(0);
     // The Go programs hold themselves to five requests a second by default; we only do so when told.
     let limited = flags.is_given(table::KUBE_API_QPS) || flags.is_given(table::KUBE_API_BURST);
@@ -262,10 +261,10 @@ fn cluster_of(roles: &BTreeSet<Role>, flags: &Flags, around: &Surroundings) -> C
     }
 }
 
-fn election_of(role: Role, flags: &Flags, around: &Surroundings) -> Result<Election, String> {
+fn election_of(role: Role, flags: &Flags, environment: &ProcessEnvironment) -> Result<Election, String> {
     let millis = |flag: Flag<Duration>| u64::try_from(flags.duration(role, flag).as_millis()).unwrap_or(u64::MAX);
     let config = LeaseConfig {
-        identity: super::role::plain(&around.host),
+        identity: super::role::plain(&environment.host),
         duration: millis(table::LEADER_ELECTION_LEASE_DURATION),
         renew: millis(table::LEADER_ELECTION_RENEW_DEADLINE),
         retry: millis(table::LEADER_ELECTION_RETRY_PERIOD),
@@ -275,10 +274,10 @@ fn election_of(role: Role, flags: &Flags, around: &Surroundings) -> Result<Elect
 }
 
 /// Where our Leases are, those of leaders and the journal.
-fn home_of(role: Role, flags: &Flags, around: &Surroundings) -> String {
+fn home_of(role: Role, flags: &Flags, environment: &ProcessEnvironment) -> String {
     let given = Some(flags.text(role, table::LEADER_ELECTION_NAMESPACE).to_string()).filter(|name| !name.is_empty());
-    let pod = around.variables.get("POD_NAMESPACE").filter(|name| !name.is_empty()).cloned();
-    given.or(pod).or_else(|| around.namespace.clone()).unwrap_or_else(|| "default".into())
+    let pod = environment.variables.get("POD_NAMESPACE").filter(|name| !name.is_empty()).cloned();
+    given.or(pod).or_else(|| environment.namespace.clone()).unwrap_or_else(|| "default".into())
 }
 
 fn registration_of(flags: &Flags) -> Result<Registration, String> {
@@ -326,8 +325,9 @@ mod tests {
         let roles: BTreeSet<Role> = roles.iter().copied().collect();
         let arguments: Vec<String> = line.split_whitespace().map(String::from).collect();
         let flags = parse(&roles, &arguments)?;
-        let around = Surroundings { variables: BTreeMap::new(), host: "node_1".into(), namespace: Some("sa".into()) };
-        Settings::new(roles, flags, &around)
+        let environment =
+            ProcessEnvironment { variables: BTreeMap::new(), host: "node_1".into(), namespace: Some("sa".into()) };
+        Settings::new(roles, flags, &environment)
     }
 
     // C3, N8, A: contradictions are refused before anything is begun.

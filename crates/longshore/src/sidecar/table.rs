@@ -24,7 +24,7 @@ impl<T> Clone for Flag<T> {
 impl<T> Copy for Flag<T> {}
 
 impl<T> Flag<T> {
-    /// Without dashes.
+    /// The flag without its dashes.
     pub fn name(self) -> &'static str {
         self.name
     }
@@ -49,7 +49,7 @@ values! { bool: Bool Text: Text i64: Int f64: Float Duration: Duration Gates: Ga
 
 /// One flag, as some of the programs have it.
 pub struct FlagRow {
-    /// Without dashes.
+    /// The flag without its dashes.
     pub name: &'static str,
     /// What a value looks like.
     pub kind: Kind,
@@ -66,11 +66,9 @@ pub struct FlagRow {
 pub(crate) enum Kind {
     /// `true` or `false`; the flag alone means `true`.
     Bool,
-    /// Any text.
     Text,
     /// A whole number.
     Int,
-    /// A number.
     Float,
     /// Such as `1m30s`.
     Duration,

@@ -65,8 +65,8 @@ impl World {
         world
     }
 
-    /// Controllers, node agent, driver and its sidecars on an API server that is there; the first two and the last say at
-    /// these addresses what they count.
+    /// Controllers, node agent, driver and its sidecars on an API server that is there; the first two and the last say
+    /// at these addresses what they count.
     #[allow(dead_code, reason = "the tests without other programs have no such server")]
     pub fn on(place: &'static str, kubeconfig: &Path, [controllers, node, sidecar]: [&str; 3]) -> World {
         let mut world = World::of(place, Scratch::new(place).unwrap(), kubeconfig.into(), None);

@@ -5,6 +5,8 @@
 //! and at the same time, made again for the other node. The whole of it is for walks ([`crate::wander()`]); its parts
 //! are small enough to be explored: one volume from nothing, one whose pod runs, and placing alone.
 
+pub mod rest;
+
 use std::sync::Arc;
 
 use api::{ClaimPhase, Kind, ObjectRef, Patch, PersistentVolumeClaim, Pod, Precondition, Write, names};
@@ -25,7 +27,7 @@ use crate::member::{Instance, Member, Seat};
 use crate::truth::{PretendHost, Truth};
 use crate::world::{UserMove, World};
 use crate::worlds::attach::{self, INCARNATIONS, NODES, agent_seat, put_node};
-use crate::worlds::life_rest::{rest, rest_placing};
+use crate::worlds::life::rest::{rest, rest_placing};
 use crate::worlds::{DRIVER, provision, put};
 
 /// Everything at once.

@@ -18,13 +18,7 @@ pub mod attach;
 pub mod copy;
 pub mod growth;
 pub mod life;
-pub mod life_rest;
 pub mod node;
-pub mod node_dead;
-pub mod node_evicted;
-pub mod node_gates;
-pub mod node_lost;
-pub mod node_part;
 pub mod protect;
 pub mod provision;
 pub mod reclaim;
@@ -55,13 +49,13 @@ pub fn worlds() -> &'static [(Scenario, Bounds)] {
         (growth::SCENARIO, Bounds::of(Budget::troubled(2, 1, 0))),
         (growth::LEFT, Bounds::of(Budget::calm(3))),
         (node::UNREADABLE, Bounds::of(Budget::troubled(2, 1, 1))),
-        (node_dead::SCENARIO, Bounds::of(Budget::troubled(2, 1, 0))),
-        (node_dead::BACK_AGAIN, Bounds::of(Budget::troubled(2, 1, 0))),
-        (node_evicted::SCENARIO, Bounds::of(Budget::troubled(2, 1, 0))),
-        (node_gates::SCENARIO, Bounds::of(Budget::troubled(2, 1, 0))),
-        (node_gates::BY_PLUGIN, Bounds::of(Budget::troubled(2, 1, 1))),
-        (node_gates::SWITCHED_EARLY, Bounds::of(Budget::troubled(2, 1, 1))),
-        (node_lost::SCENARIO, Bounds::of(Budget::troubled(2, 2, 1))),
+        (node::dead::SCENARIO, Bounds::of(Budget::troubled(2, 1, 0))),
+        (node::dead::BACK_AGAIN, Bounds::of(Budget::troubled(2, 1, 0))),
+        (node::evicted::SCENARIO, Bounds::of(Budget::troubled(2, 1, 0))),
+        (node::gates::SCENARIO, Bounds::of(Budget::troubled(2, 1, 0))),
+        (node::gates::BY_PLUGIN, Bounds::of(Budget::troubled(2, 1, 1))),
+        (node::gates::SWITCHED_EARLY, Bounds::of(Budget::troubled(2, 1, 1))),
+        (node::lost::SCENARIO, Bounds::of(Budget::troubled(2, 2, 1))),
         (protect::SCENARIO, Bounds::of(Budget::troubled(3, 1, 2))),
         (provision::SCENARIO, Bounds::of(Budget::troubled(2, 1, 1))),
         (provision::ON_CLAIM, Bounds::of(Budget::troubled(2, 1, 1))),

@@ -13,6 +13,12 @@
 //! fsGroup (reliability 51: the kernel knows no owners) are not in it. That a hung volume delays no other (50) cannot
 //! be seen here, where nothing takes time: `io-host` and `io-run` show it on real threads.
 
+pub mod dead;
+pub mod evicted;
+pub mod gates;
+pub mod lost;
+pub mod part;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

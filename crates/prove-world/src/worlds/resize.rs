@@ -14,7 +14,7 @@ use crate::member::{Actor, Instance, Seat};
 use crate::truth::{LARGEST, Size, TIER, Truth};
 use crate::world::{UserMove, World};
 use crate::worlds::attach::{CLAIM, HANDLE, VOLUME};
-use crate::worlds::node_part::NodePart;
+use crate::worlds::node::part::NodePart;
 use crate::worlds::{DRIVER, put};
 
 /// The world with the rules as they are.

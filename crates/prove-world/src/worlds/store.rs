@@ -50,7 +50,7 @@ impl fmt::Display for Journal {
 enum Entry {
     Hold(Arc<PersistentVolumeClaim>, String),
     Append(Arc<PersistentVolumeClaim>, String),
-    LetGo(Arc<PersistentVolumeClaim>, String),
+    RemoveFinalizer(Arc<PersistentVolumeClaim>, String),
 }
 
 fn finalizer(letter: &str) -> String {
@@ -66,7 +66,7 @@ impl Action for Entry {
         match self {
             Entry::Hold(..) => "Hold",
             Entry::Append(..) => "Append",
-            Entry::LetGo(..) => "LetGo",
+            Entry::RemoveFinalizer(..) => "RemoveFinalizer",
         }
     }
 
@@ -74,7 +74,7 @@ impl Action for Entry {
         let target = ObjectRef::namespaced(Kind::PersistentVolumeClaim, NAMESPACE, CLAIM);
         let patch = match self {
             Entry::Hold(claim, letter) => Patch::add_finalizer(&claim.metadata, &finalizer(letter)),
-            Entry::LetGo(claim, letter) => Patch::remove_finalizer(&claim.metadata, &finalizer(letter)),
+            Entry::RemoveFinalizer(claim, letter) => Patch::remove_finalizer(&claim.metadata, &finalizer(letter)),
             Entry::Append(claim, letter) => {
                 let text = format!("{}{letter}", journal(claim));
                 let body = json!({ "metadata": { "annotations": { ANNOTATION: text } } });
@@ -124,7 +124,7 @@ impl Rules for Writer {
         let held = claim.metadata.has_finalizer(&finalizer(letter));
         let mine = journal(claim).matches(letter.as_str()).count();
         match (claim.metadata.is_deleting(), held) {
-            (true, true) => Decision::Do(Entry::LetGo(claim.clone(), letter.clone()), why),
+            (true, true) => Decision::Do(Entry::RemoveFinalizer(claim.clone(), letter.clone()), why),
             (true, false) => Decision::Rest(Why::settled(WriterReason::NoFinalizer, "nothing is left to do")),
             (false, false) => Decision::Do(Entry::Hold(claim.clone(), letter.clone()), why),
             (false, true) if mine < LETTERS => Decision::Do(Entry::Append(claim.clone(), letter.clone()), why),

@@ -3,15 +3,15 @@
 
 use crate::planted::{attacher, none};
 use crate::wrong::{Led, SaysDetached, TrustsTaint};
-use prove_world::worlds::node_dead::{self, Patient};
+use prove_world::worlds::node::dead::{self, Patient};
 use prove_world::{Bounds, Budget, Law, Scenario, explore};
 use rules_attacher::Attacher;
 
 /// AD-17, AD-19: upstream takes the volumes of a node that has the taint, whatever the node does.
 #[test]
 fn taking_a_volume_from_a_node_that_renews_its_lease_is_refuted() {
-    let start = || node_dead::start::<Led<TrustsTaint>, Attacher>(none(), attacher());
-    let scenario = Scenario { name: "node-dead, trusting the taint", start, ..node_dead::SCENARIO };
+    let start = || dead::start::<Led<TrustsTaint>, Attacher>(none(), attacher());
+    let scenario = Scenario { name: "node-dead, trusting the taint", start, ..dead::SCENARIO };
     let report = explore(&scenario, &Bounds::of(Budget::calm(1)));
     println!("{report}");
     let found = report.broken.as_ref().expect("the wrong rule is refuted");
@@ -26,9 +26,9 @@ fn taking_a_volume_from_a_node_that_renews_its_lease_is_refuted() {
 /// The fence: without the driver's word that a volume is detached, a node that comes back writes beside another.
 #[test]
 fn giving_a_volume_of_a_silent_node_away_without_detaching_it_is_refuted() {
-    let start = || node_dead::start::<Patient, Led<SaysDetached>>(none(), attacher());
+    let start = || dead::start::<Patient, Led<SaysDetached>>(none(), attacher());
     let name = "node-dead, saying detached";
-    let scenario = Scenario { name, start, waives: &[Law::FinalizerAfterDetach], ..node_dead::SCENARIO };
+    let scenario = Scenario { name, start, waives: &[Law::FinalizerAfterDetach], ..dead::SCENARIO };
     let report = explore(&scenario, &Bounds::of(Budget::calm(2)));
     println!("{report}");
     let found = report.broken.as_ref().expect("the wrong rule is refuted");

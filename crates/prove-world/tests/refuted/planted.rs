@@ -14,10 +14,8 @@ use crate::wrong::{
 use crate::wrong::{Crowds, Evicts, Flatters};
 use api::{Kind, ObjectRef, Precondition, Write};
 use prove_world::world::{UserMove, World};
-use prove_world::worlds::node::{self, ONE, Shape, TWO_PODS};
-use prove_world::worlds::{
-    attach, copy, growth, node_evicted, node_gates, protect, provision, reclaim, register, resize, store,
-};
+use prove_world::worlds::node::{self, ONE, Shape, TWO_PODS, evicted, gates};
+use prove_world::worlds::{attach, copy, growth, protect, provision, reclaim, register, resize, store};
 use prove_world::{Bounds, Budget, Law, Report, Scenario, Seat, Violation, WrongStore, explore};
 use rules_attachdetach::AttachDetach;
 use rules_attacher::Attacher;
@@ -102,8 +100,8 @@ planted! {
     /// S4-33: who serves a volume on a node is asked of the node.
     OneServer attaching_on_a_cached_word_of_the_node_is_refuted => plant(
         "node-gates, trusting the cache",
-        node_gates::SWITCHED_EARLY,
-        || node_gates::empty::<Led<TrustsCsiNode>>(node_gates::gate_on()),
+        gates::SWITCHED_EARLY,
+        || gates::empty::<Led<TrustsCsiNode>>(gates::gate_on()),
         Budget::troubled(2, 0, 1),
     );
     /// Reliability 32.
@@ -128,7 +126,7 @@ planted! {
         => plant("protect, trusting cached pods", protect::SCENARIO, trusting_cached_pods, one_slow_watch());
     /// A watch that does not tell of renewals makes no node Unknown.
     SilentFirst calling_a_node_unknown_on_the_word_of_the_cache_is_refuted
-        => plant("node-evicted, trusting the watch", node_evicted::SCENARIO, trusting_the_watch, Budget::calm(0));
+        => plant("node-evicted, trusting the watch", evicted::SCENARIO, trusting_the_watch, Budget::calm(0));
     /// Reliability 4, 16.
     OneToOne binding_a_volume_twice_is_refuted
         => plant("copy, binding twice", copy::SCENARIO, binding_twice, Budget::calm(0));
@@ -215,7 +213,7 @@ fn forgetting_a_growth_with_its_pod_is_refuted() {
 }
 
 fn trusting_the_watch() -> World {
-    node_evicted::start::<Led<TrustsWatch>>(none())
+    evicted::start::<Led<TrustsWatch>>(none())
 }
 
 pub fn none<R: control::Rules<Local: Default>>() -> Seat<R> {

@@ -8,7 +8,8 @@ use crate::wrong::{
 };
 use api::{Kind, ObjectRef, Precondition, Write};
 use prove_world::world::{UserMove, World};
-use prove_world::worlds::{attach, copy, growth, life, node_lost, provision, register};
+use prove_world::worlds::node::lost;
+use prove_world::worlds::{attach, copy, growth, life, provision, register};
 use prove_world::{Bounds, Budget, Law, Report, Scenario, Seat, Violation, explore};
 use rules_attachdetach::AttachDetach;
 
@@ -196,10 +197,10 @@ fn a_restart_while_a_detach_is_failing() {
 fn a_node_deleted_while_a_volume_is_attached_to_it() {
     let theirs = Scenario {
         name: "node-lost, asking the node for its id",
-        start: || node_lost::start::<Led<NodeMustExist>>(Seat::fixed(|_, _| attach::attacher())),
-        ..node_lost::SCENARIO
+        start: || lost::start::<Led<NodeMustExist>>(Seat::fixed(|_, _| attach::attacher())),
+        ..lost::SCENARIO
     };
-    found_and_gone(&theirs, &node_lost::SCENARIO, Budget::calm(1), Law::AsAsked);
+    found_and_gone(&theirs, &lost::SCENARIO, Budget::calm(1), Law::AsAsked);
 }
 
 /// The user restarts the driver whose volume is in use, and nothing else.

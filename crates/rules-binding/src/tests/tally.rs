@@ -65,13 +65,13 @@ fn pv_46_a_claim_that_goes_is_forgotten() {
 fn pv_46_a_volume_waits_from_its_release_until_it_is_let_go() {
     let (mut tally, gone) = (WaitTally::default(), String::from("w"));
     let release = |policy: &str| Action::MarkReleased(volume(&gone, policy));
-    let let_go = Action::RemoveVolumeFinalizer(volume(&gone, "Delete"));
+    let removal = Action::RemoveVolumeFinalizer(volume(&gone, "Delete"));
     assert_eq!(at(&mut tally, 100, &release("Retain")), None);
-    assert_eq!(at(&mut tally, 200, &let_go), None, "nobody was asked to delete it");
+    assert_eq!(at(&mut tally, 200, &removal), None, "nobody was asked to delete it");
     assert_eq!(at(&mut tally, 300, &release("Delete")), None);
     let failed = Action::MarkFailed { volume: volume(&gone, "Delete"), message: String::new() };
     assert_eq!(at(&mut tally, 400, &failed), ended("delete", None));
-    assert_eq!(at(&mut tally, 499, &let_go), ended("delete", Some(200)));
+    assert_eq!(at(&mut tally, 499, &removal), ended("delete", Some(200)));
 }
 
 #[test]

@@ -24,16 +24,13 @@ pub enum CapacityAction {
         driver: Arc<str>,
         /// The class's parameters, all of them.
         parameters: BTreeMap<String, String>,
-        /// Where.
         segments: Segments,
     },
     /// Say it for the first time.
     Publish {
         /// The driver and where to say it.
         local: Local,
-        /// The class.
         class: String,
-        /// The place.
         segments: Segments,
         /// How much there is.
         available: i64,
@@ -42,7 +39,6 @@ pub enum CapacityAction {
     },
     /// Say something new.
     Update {
-        /// The object.
         object: Arc<CSIStorageCapacity>,
         /// To whom it belongs.
         owner: Option<OwnerReference>,

@@ -13,7 +13,6 @@ pub struct CapacityMemory {
 /// What a driver said about room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Said {
-    /// When.
     pub at: Timestamp,
     /// How much there is.
     pub available: i64,

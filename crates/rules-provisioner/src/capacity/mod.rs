@@ -36,7 +36,7 @@ pub use tally::{CapacityTally, tally};
 
 use crate::{Local, Segments};
 
-/// The rules.
+/// The rules that publish what the driver has left.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Capacity;
 
@@ -44,12 +44,7 @@ pub struct Capacity;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CapacityKey {
     /// What there is for a class in a place.
-    Place {
-        /// The class.
-        class: String,
-        /// The place.
-        segments: Segments,
-    },
+    Place { class: String, segments: Segments },
     /// An object with our labels.
     Object(ObjectKey),
 }
@@ -71,13 +66,10 @@ pub enum CapacityView {
     Unwanted,
     /// This is to be published.
     Wanted {
-        /// The class.
         class: Arc<StorageClass>,
-        /// The place.
         segments: Segments,
         /// What is published.
         published: Option<Arc<CSIStorageCapacity>>,
-        /// The driver.
         local: Local,
     },
     /// An object that says what is to be said.

@@ -12,7 +12,6 @@ pub struct Owned {
     pub api_version: String,
     /// Its `kind`.
     pub kind: String,
-    /// Its metadata.
     pub meta: Meta,
 }
 

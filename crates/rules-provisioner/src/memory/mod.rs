@@ -54,9 +54,7 @@ pub struct Memory {
 pub struct InFlight {
     /// The claim as it was.
     pub claim: Arc<PersistentVolumeClaim>,
-    /// The driver.
     pub local: Local,
-    /// The terms.
     pub terms: Terms,
     /// The volume is recorded as an in-tree plugin would have done it.
     pub in_tree: Option<InTree>,
@@ -80,7 +78,6 @@ pub enum Headroom {
 /// What the driver and the API have confirmed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Stage {
-    /// Nothing.
     #[default]
     Nothing,
     /// The driver made this volume.

@@ -28,14 +28,13 @@ pub use reason::SourceReason;
 
 use crate::Local;
 
-/// The rules.
+/// The rules that protect what volumes are made from.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sources;
 
 /// What one decision is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SourceKey {
-    /// A snapshot.
     Snapshot(ObjectKey),
     /// A claim whose volume may be copied.
     Claim(ObjectKey),
@@ -61,7 +60,6 @@ pub enum SourceView {
     Standing,
     /// It is held and may have to go.
     Held {
-        /// The object.
         object: Object,
         /// The finalizer that holds it.
         finalizer: &'static str,

@@ -25,7 +25,6 @@ pub(super) struct World {
     pub(super) driver: Driver,
     /// Every action done, with its object.
     pub(super) log: Vec<String>,
-    /// Decisions made.
     pub(super) looks: usize,
     /// The action with this number happens, and its answer is lost.
     pub(super) lose_answer: Option<usize>,

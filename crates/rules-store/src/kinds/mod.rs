@@ -44,7 +44,6 @@ use crate::{Failure, Store};
 
 /// The rules of one kind. What a kind leaves at [`KindRules::PLAIN`] needs no rule.
 pub(crate) struct KindRules {
-    /// Its fields.
     pub schema: &'static Message,
     /// What becomes of each of them.
     pub fields: &'static FieldTable,

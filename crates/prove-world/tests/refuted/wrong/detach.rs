@@ -1,6 +1,6 @@
 use api::{Kind, Object, ObjectRef, Precondition, Seen, Write};
 use control::{BackOff, Cache, Change, Decision, Effect, Outcome, Permission, Pulse, Reply, Route, Rules, Timestamp};
-use prove_world::worlds::node_dead::Patient;
+use prove_world::worlds::node::dead::Patient;
 use rules_attachdetach::{Action, AttachDetach, Key, Local, Memory, Proof, Reason, View};
 
 use super::Astray;

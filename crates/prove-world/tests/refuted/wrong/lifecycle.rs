@@ -1,5 +1,5 @@
 use control::{Decision, Pulse, Rules, Timestamp};
-use prove_world::worlds::node_evicted::Watchful;
+use prove_world::worlds::node::evicted::Watchful;
 use rules_nodelifecycle::{Action, Memory, NodeLifecycle, Reason, View};
 
 use super::Astray;

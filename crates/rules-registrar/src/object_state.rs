@@ -9,45 +9,44 @@ use control::Cache;
 
 /// How an object stands: whether all is as it should be, and a sentence without its subject and its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct ObjectState {
     /// Nothing remains to be done about it.
     pub settled: bool,
     /// Such as `the driver is registered on node a`.
     pub text: String,
 }
 
-impl Standing {
-    fn settled(text: impl Into<String>) -> Standing {
-        Standing { settled: true, text: text.into() }
+impl ObjectState {
+    fn settled(text: impl Into<String>) -> ObjectState {
+        ObjectState { settled: true, text: text.into() }
     }
 
-    fn waiting(text: impl Into<String>) -> Standing {
-        Standing { settled: false, text: text.into() }
+    fn waiting(text: impl Into<String>) -> ObjectState {
+        ObjectState { settled: false, text: text.into() }
     }
 }
 
 /// How an object stands, if it is of a kind that rules read and do nothing about.
-pub fn standing(object: &Object, cache: &Cache) -> Option<Standing> {
+pub fn object_state(object: &Object, cache: &Cache) -> Option<ObjectState> {
     Some(match object {
-        Object::StorageClass(class) => class_standing(class, cache),
-        Object::CSIDriver(driver) => driver_standing(driver, cache),
-        Object::CSINode(node) => csi_node_standing(node),
-        Object::Node(node) => node_standing(node, cache),
-        Object::VolumeAttributesClass(class) => Standing::settled(format!(
+        Object::StorageClass(class) => class_state(class, cache),
+        Object::CSIDriver(driver) => driver_state(driver, cache),
+        Object::CSINode(node) => csi_node_state(node),
+        Object::Node(node) => node_state(node, cache),
+        Object::VolumeAttributesClass(class) => ObjectState::settled(format!(
             "it holds parameters that the resizer of driver {} gives to volumes whose claims name it",
             class.driver_name
         )),
-        Object::VolumeSnapshot(snapshot) => snapshot_standing(
-            snapshot.status.ready_to_use,
-            snapshot.spec.source.persistent_volume_claim_name.as_deref(),
-        ),
-        Object::VolumeSnapshotContent(content) => snapshot_standing(content.status.ready_to_use, None),
+        Object::VolumeSnapshot(snapshot) => {
+            snapshot_state(snapshot.status.ready_to_use, snapshot.spec.source.persistent_volume_claim_name.as_deref())
+        }
+        Object::VolumeSnapshotContent(content) => snapshot_state(content.status.ready_to_use, None),
         _ => return None,
     })
 }
 
 /// How a namespace stands, which is in no cache; `going` once somebody asked for its deletion.
-pub fn namespace_standing(name: &str, going: bool, cache: &Cache) -> Standing {
+pub fn namespace_state(name: &str, going: bool, cache: &Cache) -> ObjectState {
     let kinds = [(Kind::Pod, "pod"), (Kind::PersistentVolumeClaim, "pvc")];
     let there = |(kind, word): &(Kind, &str)| {
         let inside = cache.all(*kind).filter(|object| object.meta().namespace == name);
@@ -55,21 +54,21 @@ pub fn namespace_standing(name: &str, going: bool, cache: &Cache) -> Standing {
     };
     let inside: Vec<String> = kinds.iter().flat_map(there).collect();
     match (going, inside.first()) {
-        (false, _) => Standing::settled("the namespace is open for new objects"),
-        (true, Some(first)) => Standing::waiting(format!(
+        (false, _) => ObjectState::settled("the namespace is open for new objects"),
+        (true, Some(first)) => ObjectState::waiting(format!(
             "it is being deleted and still holds {} pods and claims; explain {first} -n {name} says what keeps it",
             inside.len()
         )),
-        (true, None) => Standing::waiting(
+        (true, None) => ObjectState::waiting(
             "it is being deleted and holds no pod or claim any more, but objects with finalizers may be left in it",
         ),
     }
 }
 
-fn class_standing(class: &StorageClass, cache: &Cache) -> Standing {
+fn class_state(class: &StorageClass, cache: &Cache) -> ObjectState {
     let driver = &class.provisioner;
     if driver == "kubernetes.io/no-provisioner" {
-        return Standing::settled("no driver makes volumes of this class; claims get volumes that exist");
+        return ObjectState::settled("no driver makes volumes of this class; claims get volumes that exist");
     }
     let when = match class.waits_for_consumer() {
         true => "when the first pod that uses the claim has a node",
@@ -82,42 +81,42 @@ fn class_standing(class: &StorageClass, cache: &Cache) -> Standing {
     let grows = if class.allow_volume_expansion == Some(true) { "can grow" } else { "cannot grow" };
     let nodes = registered_on(driver, cache);
     if nodes.is_empty() {
-        return Standing::waiting(format!(
+        return ObjectState::waiting(format!(
             "its driver {driver} is registered on no node, so nothing makes its volumes"
         ));
     }
-    Standing::settled(format!(
+    ObjectState::settled(format!(
         "driver {driver} makes its volumes {when}{default}; they {grows}, and the policy when a claim goes is {}",
         class.reclaim_policy()
     ))
 }
 
-fn driver_standing(driver: &CSIDriver, cache: &Cache) -> Standing {
+fn driver_state(driver: &CSIDriver, cache: &Cache) -> ObjectState {
     let nodes = registered_on(&driver.metadata.name, cache);
     if nodes.is_empty() {
-        return Standing::waiting(
+        return ObjectState::waiting(
             "the driver is registered on no node; start it beside a node agent that finds its registration socket",
         );
     }
     let attach = if driver.attach_required() { "are attached before" } else { "need no attachment before" };
-    Standing::settled(format!("the driver is registered on {}; volumes {attach} they are mounted", nodes.join(", ")))
+    ObjectState::settled(format!("the driver is registered on {}; volumes {attach} they are mounted", nodes.join(", ")))
 }
 
-fn csi_node_standing(node: &CSINode) -> Standing {
+fn csi_node_state(node: &CSINode) -> ObjectState {
     match drivers_of(node) {
-        drivers if drivers.is_empty() => Standing::waiting("no driver is registered on the node"),
-        drivers => Standing::settled(format!("registered on the node: {}", drivers.join("; "))),
+        drivers if drivers.is_empty() => ObjectState::waiting("no driver is registered on the node"),
+        drivers => ObjectState::settled(format!("registered on the node: {}", drivers.join("; "))),
     }
 }
 
-fn node_standing(node: &Node, cache: &Cache) -> Standing {
+fn node_state(node: &Node, cache: &Cache) -> ObjectState {
     let csi_node = cache.csi_node(&ObjectKey::cluster(&*node.metadata.name));
     let drivers = csi_node.map(|node| drivers_of(&node)).unwrap_or_default();
     let drivers = if drivers.is_empty() { "no driver is registered".to_string() } else { drivers.join("; ") };
     if !node.is_ready() {
         let ready = node.status.conditions.iter().find(|condition| condition.r#type == "Ready");
         let why = ready.map(|condition| condition.message.as_str()).filter(|message| !message.is_empty());
-        return Standing::waiting(format!("the node is not ready: {}", why.unwrap_or("its agent has not said so")));
+        return ObjectState::waiting(format!("the node is not ready: {}", why.unwrap_or("its agent has not said so")));
     }
     let taints = node.spec.taints.iter().filter(|taint| taint.effect.starts_with("No"));
     let taints: Vec<String> = taints.map(|taint| format!("{}:{}", taint.key, taint.effect)).collect();
@@ -126,16 +125,16 @@ fn node_standing(node: &Node, cache: &Cache) -> Standing {
         (false, false) => format!("takes only pods that tolerate {}", taints.join(", ")),
         (false, true) => "takes pods".to_string(),
     };
-    Standing::settled(format!("the node is ready and {pods}; drivers: {drivers}"))
+    ObjectState::settled(format!("the node is ready and {pods}; drivers: {drivers}"))
 }
 
 /// Nobody takes snapshots here.
-fn snapshot_standing(ready: Option<bool>, of: Option<&str>) -> Standing {
+fn snapshot_state(ready: Option<bool>, of: Option<&str>) -> ObjectState {
     if ready == Some(true) {
-        return Standing::settled("the snapshot is ready to use");
+        return ObjectState::settled("the snapshot is ready to use");
     }
     let of = of.map_or(String::new(), |claim| format!(" of claim {claim}"));
-    Standing::waiting(format!(
+    ObjectState::waiting(format!(
         "nothing here takes snapshots{of}: Longshore has no snapshot controller; run Kubernetes' snapshot-controller \
          and csi-snapshotter beside it"
     ))

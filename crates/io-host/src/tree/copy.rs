@@ -17,7 +17,7 @@ use crate::copy::{Pace, copy_content};
 use crate::error::{HostError, begun, refused};
 use crate::files::{partial_name, unlink_partial};
 use crate::path::{self, Place};
-use crate::tree_walk::Visitor;
+use crate::tree::walk::Visitor;
 
 /// The longest list of attributes, and the longest attribute, that Linux knows.
 const LONGEST: usize = 64 << 10;

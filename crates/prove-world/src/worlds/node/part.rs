@@ -16,7 +16,7 @@ use serde_json::json;
 /// The node's part.
 pub struct NodePart;
 
-/// A claim.
+/// The claim that one decision is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(ObjectKey);
 
@@ -34,12 +34,10 @@ pub type View = Option<(Arc<PersistentVolumeClaim>, String, Quantity)>;
 pub enum Act {
     /// Grow the filesystem.
     Expand {
-        /// The volume.
         handle: String,
         /// Its size, as it is written.
         size: String,
     },
-    /// Say so.
     Record {
         /// The claim as it was seen.
         claim: Arc<PersistentVolumeClaim>,
@@ -60,7 +58,7 @@ impl Action for Act {
         match self {
             Act::Expand { handle, .. } => {
                 let request = v1::NodeExpandVolumeRequest { volume_id: handle.clone(), ..Default::default() };
-                Effect::call_driver(super::DRIVER, Call::NodeExpandVolume(request))
+                Effect::call_driver(crate::worlds::DRIVER, Call::NodeExpandVolume(request))
             }
             Act::Record { claim, size } => {
                 let kept = claim.status.conditions.iter().filter(|one| one.r#type != names::FILE_SYSTEM_RESIZE_PENDING);

@@ -21,7 +21,7 @@ use crate::laws::Violation;
 use crate::member::{Actor, Instance, Seat};
 use crate::world::{UserMove, World};
 use crate::worlds::attach::{self, NODES, attacher};
-use crate::worlds::node_dead::{self, BACK, BETWEEN_READS, FIRST_READ, Patient, SILENT, lease, mark, patch};
+use crate::worlds::node::dead::{self, BACK, BETWEEN_READS, FIRST_READ, Patient, SILENT, lease, mark, patch};
 
 /// The world with the rules as they are.
 pub const SCENARIO: Scenario = Scenario {
@@ -135,10 +135,10 @@ fn of(node: &str) -> Key {
 
 /// The world with other rules in the place of the node lifecycle controller, from the moment the pod runs.
 pub fn start<L: Actor>(lifecycle: Seat<L>) -> World {
-    let (cluster, truth) = node_dead::furnished();
+    let (cluster, truth) = dead::furnished();
     let detach = Seat::<Patient>::fixed(|_, _| Local { force_after: Some(FORCE_AFTER), ..Local::default() });
     let attacher = Seat::<Attacher>::fixed(|_, _| attacher());
-    let mut members = node_dead::attaching(detach, attacher, &cluster, &truth);
+    let mut members = dead::attaching(detach, attacher, &cluster, &truth);
     members.push(Instance::start("nodelifecycle", "", lifecycle, &cluster, &truth));
     attach::running(World::of(cluster, truth, members))
 }
@@ -153,7 +153,7 @@ pub fn user(world: &World) -> Vec<UserMove> {
     if world.is_silent(node) {
         moves.push(UserMove { label: format!("{node} is heard again"), writes: heard_again(world, node) });
     } else if !world.was_silent(node) {
-        moves.push(UserMove { label: format!("{node} falls silent"), writes: vec![node_dead::falls_silent(node)] });
+        moves.push(UserMove { label: format!("{node} falls silent"), writes: vec![dead::falls_silent(node)] });
     }
     moves
 }

@@ -19,7 +19,6 @@ const TICK: Duration = Duration::from_millis(20);
 pub(crate) enum Upset {
     /// Somebody changed the tree meanwhile.
     Changed,
-    /// Something else.
     Failed(HostError),
 }
 

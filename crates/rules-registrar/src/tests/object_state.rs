@@ -4,7 +4,7 @@ use api::{Kind, Object, ObjectKey};
 use control::Cache;
 use serde_json::{Value, json};
 
-use crate::{Standing, namespace_standing, standing};
+use crate::{ObjectState, namespace_state, object_state};
 
 fn cluster(drivers: &Value) -> Cache {
     let mut cache = Cache::default();
@@ -55,7 +55,7 @@ fn cluster(drivers: &Value) -> Cache {
 }
 
 fn told(cache: &Cache, kind: Kind, key: &ObjectKey) -> (bool, String) {
-    let Standing { settled, text } = standing(&cache.get(kind, key).unwrap(), cache).unwrap();
+    let ObjectState { settled, text } = object_state(&cache.get(kind, key).unwrap(), cache).unwrap();
     (settled, text)
 }
 
@@ -145,18 +145,18 @@ fn a_snapshot_waits_for_a_controller_that_is_not_here() {
 #[test]
 fn a_namespace_that_goes_names_what_keeps_it() {
     let cache = cluster(&json!([]));
-    assert!(namespace_standing("n", false, &cache).settled);
-    let going = namespace_standing("n", true, &cache);
+    assert!(namespace_state("n", false, &cache).settled);
+    let going = namespace_state("n", true, &cache);
     assert!(
         !going.settled && going.text.contains("still holds 1 pods and claims; explain pod/p -n n"),
         "{}",
         going.text
     );
-    assert!(!namespace_standing("empty", true, &cache).settled);
+    assert!(!namespace_state("empty", true, &cache).settled);
 }
 
 #[test]
 fn kinds_that_have_rules_of_their_own_are_left_to_them() {
     let cache = cluster(&json!([]));
-    assert_eq!(standing(&cache.get(Kind::Pod, &ObjectKey::new("n", "p")).unwrap(), &cache), None);
+    assert_eq!(object_state(&cache.get(Kind::Pod, &ObjectKey::new("n", "p")).unwrap(), &cache), None);
 }
