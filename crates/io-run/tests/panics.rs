@@ -18,16 +18,16 @@ async fn a_panic_anywhere_in_the_process_is_told_by_its_health() {
     assert_eq!(manager.health(), Ok(()));
 
     let _ = tokio::spawn(async { panic!("the word is canary") }).await;
-    let told = manager.health().unwrap_err();
+    let told = manager.health().unwrap_err().to_string();
     assert!(told.starts_with("1 panics since the start: ") && told.contains("tests/panics.rs:"), "{told}");
     let _ = std::thread::spawn(|| panic!("the word is canary")).join();
-    assert!(manager.health().unwrap_err().starts_with("2 panics since the start: "));
+    assert!(manager.health().unwrap_err().to_string().starts_with("2 panics since the start: "));
 
     let kept = manager.keep("the watch of mounts", async {});
     while !kept.is_finished() {
         tokio::task::yield_now().await;
     }
-    let told = manager.health().unwrap_err();
+    let told = manager.health().unwrap_err().to_string();
     assert!(told.starts_with("1 tasks failed since the start: the watch of mounts has ended. 2 panics"), "{told}");
     assert!(!told.contains("canary"), "{told}");
 
@@ -48,6 +48,6 @@ async fn what_ends_with_the_manager_is_not_told() {
         tokio::task::yield_now().await;
     }
     let told = manager.health();
-    assert!(!told.is_err_and(|told| told.contains("ended")), "what ended was told");
+    assert!(!told.is_err_and(|told| told.to_string().contains("ended")), "what ended was told");
     server.close();
 }

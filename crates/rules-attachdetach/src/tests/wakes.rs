@@ -2,7 +2,8 @@ use alloc::vec::Vec;
 
 use api::{Kind, Object};
 use control::{Change, Rules};
-use serde_json::json;
+use prove_lab::check_wakes;
+use serde_json::{Value, json};
 
 use super::world::*;
 use crate::{AttachDetach, Key};
@@ -83,4 +84,93 @@ fn a_volume_on_a_node_is_about_both_and_their_attachment() {
     let both = [Kind::PersistentVolume, Kind::Node];
     assert_eq!(kinds(about(&world, "a")), [both[0], both[1], Kind::VolumeAttachment]);
     assert_eq!(kinds(about(&world, "b")), both);
+}
+
+fn merge(body: &mut Value, change: Value) {
+    match (body, change) {
+        (Value::Object(body), Value::Object(change)) => {
+            change.into_iter().for_each(|(key, value)| merge(body.entry(key).or_insert(Value::Null), value));
+        }
+        (body, change) => *body = change,
+    }
+}
+
+/// The object of the world, changed.
+fn changed(world: &World, kind: Kind, name: &str, change: Value) -> Option<Object> {
+    let mut body = world.json(kind, name);
+    merge(&mut body, change);
+    Some(prove_lab::object(kind, body))
+}
+
+// AD-5, AD-7, AD-11: volume `v` of claim `c` is attached to node `a`, and another pod waits for it on `b`.
+#[test]
+fn every_change_and_whom_it_wakes() {
+    let mut world = World::attached();
+    world.pod("q", "b");
+    world.sync();
+    let of = |kind: Kind, name: &str| Some(object(&world, kind, name));
+    let attachment = attachment_name("a");
+    let new = |kind: Kind, body: Value| Some(prove_lab::object(kind, body));
+    let pod = |node: &str, claim: &str| {
+        let volumes = json!([{ "name": "v", "persistentVolumeClaim": { "claimName": claim } }]);
+        let spec = json!({ "nodeName": node, "volumes": volumes });
+        new(Kind::Pod, json!({ "metadata": { "namespace": "n", "name": "r", "uid": "r" }, "spec": spec }))
+    };
+    let driver = |attaches: bool| {
+        new(Kind::CSIDriver, json!({ "metadata": { "name": DRIVER }, "spec": { "attachRequired": attaches } }))
+    };
+    let csi_node = |plugins: &str| {
+        let annotations = json!({ api::names::MIGRATED_PLUGINS: plugins });
+        new(
+            Kind::CSINode,
+            json!({ "metadata": { "name": "a", "annotations": annotations }, "spec": { "drivers": [] } }),
+        )
+    };
+    let class = |after: &str| {
+        let annotations = json!({ api::names::FORCE_DETACH_AFTER: after });
+        new(
+            Kind::StorageClass,
+            json!({ "metadata": { "name": "fast", "annotations": annotations }, "provisioner": "d" }),
+        )
+    };
+    let taints = json!([{ "key": api::names::OUT_OF_SERVICE_TAINT, "effect": "NoExecute" }]);
+    let beat = json!({ "status": { "conditions": [{ "type": "MemoryPressure", "status": "False" }] } });
+    let elsewhere = json!({ "metadata": { "name": "w" }, "spec": { "claimRef": null } });
+    let changes = [
+        ("pod", of(Kind::Pod, "p"), of(Kind::Pod, "p")),
+        ("pod-gone", of(Kind::Pod, "q"), None),
+        ("pod-without-a-node", None, pod("", "c")),
+        ("pod-on-a-third-node", None, pod("d", "c")),
+        ("pod-of-another-claim", None, pod("a", "other")),
+        ("claim", None, of(Kind::PersistentVolumeClaim, "c")),
+        ("claim-gone", of(Kind::PersistentVolumeClaim, "c"), None),
+        ("volume", None, of(Kind::PersistentVolume, "v")),
+        ("volume-gone", of(Kind::PersistentVolume, "v"), None),
+        ("volume-of-nobody", None, changed(&world, Kind::PersistentVolume, "v", elsewhere)),
+        ("attachment", None, of(Kind::VolumeAttachment, &attachment)),
+        ("attachment-gone", of(Kind::VolumeAttachment, &attachment), None),
+        ("node", None, of(Kind::Node, "a")),
+        ("node-without-pods", None, changed(&world, Kind::Node, "b", json!({ "metadata": { "name": "z" } }))),
+        ("node-gone", of(Kind::Node, "a"), None),
+        ("heartbeat", of(Kind::Node, "a"), changed(&world, Kind::Node, "a", beat)),
+        (
+            "report",
+            of(Kind::Node, "b"),
+            changed(&world, Kind::Node, "b", json!({ "status": { "volumesInUse": [unique_name()] } })),
+        ),
+        (
+            "out-of-service",
+            of(Kind::Node, "a"),
+            changed(&world, Kind::Node, "a", json!({ "spec": { "taints": taints } })),
+        ),
+        ("driver", None, driver(true)),
+        ("driver-that-no-longer-attaches", driver(true), driver(false)),
+        ("driver-that-says-the-same", driver(true), driver(true)),
+        ("csi-node", None, csi_node("")),
+        ("csi-node-that-leaves-a-plugin-to-its-driver", csi_node(""), csi_node("kubernetes.io/gce-pd")),
+        ("csi-node-that-says-the-same", csi_node(""), csi_node("")),
+        ("class", None, class("5m")),
+        ("class-that-says-the-same", class("5m"), class("5m")),
+    ];
+    check_wakes::<AttachDetach>(env!("CARGO_MANIFEST_DIR"), &world.cache, &Default::default(), &changes);
 }

@@ -12,8 +12,8 @@ use prove_lab::{Choices, check_table, verdict};
 use serde_json::{Value, json};
 
 use crate::{
-    Binding, BindingState, Candidate, ClaimFacts, ClaimView, Looked, Memory, MigrationMark, NamedVolume, Prospect,
-    View, VolumeFacts, VolumeOwner, VolumeView,
+    AttributesProtection, AttributesView, Binding, BindingState, Candidate, ClaimFacts, ClaimView, Looked, Memory,
+    MigrationMark, NamedVolume, Prospect, View, VolumeFacts, VolumeOwner, VolumeView,
 };
 
 const NOW: Timestamp = Timestamp(1_000);
@@ -250,6 +250,20 @@ fn every_shape_of_a_volume() {
         let pods = if policy == "Recycle" && choices.flag("used") { vec!["p".into()] } else { Vec::new() };
         let facts = VolumeFacts { volume: Arc::new(volume), holder, mark, served: false, pods };
         verdict(&Binding::decide(NOW, &View::Volume(VolumeView::Here(facts)), &memory))
+    });
+}
+
+// PV-58.
+#[test]
+fn every_shape_of_an_attributes_class() {
+    check_table(env!("CARGO_MANIFEST_DIR"), "attributes", |choices| {
+        if choices.flag("gone") {
+            return verdict(&AttributesProtection::decide(NOW, &AttributesView::Gone, &()));
+        }
+        let class = json!({ "metadata": metadata(choices, "gold", names::VAC_PROTECTION), "driverName": "d" });
+        let user = choices.one_of("user", &[("nobody", None), ("a-claim", Some("claim n/data"))]).map(String::from);
+        let view = AttributesView::Here { class: Arc::new(serde_json::from_value(class).unwrap()), user };
+        verdict(&AttributesProtection::decide(NOW, &view, &()))
     });
 }
 

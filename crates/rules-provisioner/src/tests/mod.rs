@@ -24,4 +24,5 @@ mod tables;
 mod tally;
 mod topology;
 mod undo;
+mod wakes;
 mod world;

@@ -31,12 +31,12 @@ fn place() -> NodeInfo {
     NodeInfo { node_id: "node-7".into(), ..NodeInfo::default() }
 }
 
-fn able(name: &str, version: &str) -> RegistrationProgress {
+pub(super) fn able(name: &str, version: &str) -> RegistrationProgress {
     RegistrationProgress::Able(plugin(name, version), place(), Capabilities::NONE)
 }
 
 /// A node with a socket of driver `d`, and another one.
-fn local(other: RegistrationProgress) -> Local {
+pub(super) fn local(other: RegistrationProgress) -> Local {
     let mut local = Local::new("n", "life-1");
     for (path, progress) in [(SOCKET, able("d", "1.0.0")), (OTHER, other)] {
         local.seen(path);

@@ -11,4 +11,5 @@ mod object_state;
 mod scripts;
 mod sockets;
 mod tables;
+mod wakes;
 mod world;
