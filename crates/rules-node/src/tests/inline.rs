@@ -100,8 +100,8 @@ fn kl_80_an_inline_volume_takes_a_secret_of_its_namespace() {
     assert_eq!(published(&mut world).secrets["k"], "canary");
 }
 
-// S1-1, S1-2, S1-3, S1-4, S1-12, KL-78: each door gives its own keys, both doors give both, none gives none; other attributes
-// stay, and keys of the same name are overwritten.
+// S1-1, S1-2, S1-3, S1-4, S1-12, KL-78: each door gives its own keys, both doors give both, none gives none; other
+// attributes stay, and keys of the same name are overwritten.
 #[test]
 fn s1_each_door_tells_of_the_pod_under_its_own_keys() {
     for (object, registrar) in [(false, false), (true, false), (false, true), (true, true)] {
