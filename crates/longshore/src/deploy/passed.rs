@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::objects::Plan;
 use super::workload::sidecar_args;
-use crate::sidecar::settings::{Settings, Surroundings};
+use crate::sidecar::settings::{ProcessEnvironment, Settings};
 use crate::sidecar::{Role, owners, parse_flags};
 
 /// Flags that the objects around the sidecar hang on, and what says them instead.
@@ -66,9 +66,9 @@ pub fn check(plan: &Plan) -> Result<(), String> {
 }
 
 /// What a sidecar finds in its pod.
-fn pod() -> Surroundings {
+fn pod() -> ProcessEnvironment {
     let variables = ["NODE_NAME", "POD_NAME", "NAMESPACE"].map(|name| (name.to_string(), "x".to_string()));
-    Surroundings { variables: BTreeMap::from(variables), host: "x".into(), namespace: Some("x".into()) }
+    ProcessEnvironment { variables: BTreeMap::from(variables), host: "x".into(), namespace: Some("x".into()) }
 }
 
 #[cfg(test)]

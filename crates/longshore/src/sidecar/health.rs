@@ -71,7 +71,7 @@ mod tests {
     use tower::ServiceExt as _;
 
     use super::*;
-    use crate::sidecar::settings::{Settings, Surroundings};
+    use crate::sidecar::settings::{ProcessEnvironment, Settings};
 
     /// A driver that lives.
     struct Lives;
@@ -93,7 +93,7 @@ mod tests {
             "--kubelet-registration-path=/x".into(),
         ];
         let flags = crate::sidecar::parse_flags(&roles, &words).unwrap();
-        let around = Surroundings { variables: BTreeMap::new(), host: "n".into(), namespace: None };
+        let around = ProcessEnvironment { variables: BTreeMap::new(), host: "n".into(), namespace: None };
         let settings = Settings::new(roles, flags, &around).unwrap();
         let (drivers, manager, capacities) = (Arc::default(), OnceLock::new(), OnceLock::new());
         Arc::new(Shared { settings, drivers, manager, capacities, stop: watch::channel(false).1 })

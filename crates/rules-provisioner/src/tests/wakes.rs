@@ -2,11 +2,12 @@
 
 use api::{Kind, Object, Value, names};
 use control::Cache;
+use csi::PluginService;
 use prove_lab::{check_wakes, object};
 use serde_json::json;
 
 use super::world::local;
-use crate::{Abilities, Local, Provisioner};
+use crate::{Local, Provisioner};
 
 /// A claim that asks this provisioner for a volume of the class `fast`, with more in its spec.
 fn claim(name: &str, spec: Value) -> Object {
@@ -95,7 +96,8 @@ fn every_change_and_whom_it_wakes() {
     ] {
         cache.set(one);
     }
-    let local = Local { abilities: Abilities { topology: true, ..Abilities::plain() }, ..local() };
+    let capabilities = Local::PLAIN.with(PluginService::VolumeAccessibilityConstraints.into());
+    let local = Local { capabilities, ..local() };
     let changes = [
         ("claim", None, Some(claim("waits", json!({})))),
         ("claim-gone", Some(claim("waits", json!({}))), None),
