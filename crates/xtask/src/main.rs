@@ -16,8 +16,8 @@ const USAGE: &str = "usage: xtask bench BINARY
        xtask bench-controllers BINARY [--quick] [--full] [--no-growth] [--only NAME] [--claims N]
              [--pods N] [--rounds N] [--json FILE] [--doc FILE]
        xtask bench-translate [--quick] [--doc FILE]
-       xtask image --binary linux/amd64=FILE [--binary linux/arm64=FILE] --out FOLDER [--prefix PREFIX] [--date SECONDS]
-             [--debian LIST] [--cache FOLDER]";
+       xtask image --binary linux/amd64=FILE [--binary linux/arm64=FILE] --out FOLDER [--libc linux/amd64=FILE]
+             [--prefix PREFIX] [--date SECONDS] [--debian LIST] [--cache FOLDER]";
 
 #[allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
 fn main() -> ExitCode {

@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -131,11 +132,54 @@ fn the_binary_needs_nothing_beside_it_and_no_rights() {
     };
     let output = run(&["/usr/bin/longshore", "--version"]);
     assert_eq!(told(&output), concat!("longshore ", env!("CARGO_PKG_VERSION"), "\n"));
+    // Programs of any user may keep something for a moment, where somebody mounts nothing there.
+    assert_eq!(fs::metadata(root.0.join("tmp")).unwrap().permissions().mode() & 0o7777, 0o1777);
     // There is nothing else in it that could be run.
     for folder in ["usr/bin", "etc"] {
         let names: Vec<_> =
             fs::read_dir(root.0.join(folder)).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert!(names.len() <= 2, "{names:?}");
+    }
+}
+
+/// Built in another folder, by another user, the same commit is the same binary: none of these is named in it.
+#[test]
+fn the_binary_names_no_folder_of_where_it_was_built() {
+    let root = Root::of("longshore", "folders");
+    let binary = fs::read(root.0.join("usr/bin/longshore")).unwrap();
+    let names = |folder: &str| binary.windows(folder.len()).any(|window| window == folder.as_bytes());
+    let home = std::env::var("CARGO_HOME").unwrap_or_else(|_| std::env::var("HOME").unwrap() + "/.cargo");
+    let clone = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().display().to_string();
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().display().to_string();
+    for folder in [home, clone, target] {
+        assert!(!names(&format!("{folder}/")), "{folder}");
+    }
+    assert!(names("/cargo/registry/"), "what panics is named with the path of its source");
+}
+
+/// A bill of materials says what the binary itself tells, and has the sums of what is fetched.
+#[test]
+fn the_bill_is_of_the_binary_in_the_image() {
+    let root = Root::of("longshore", "bill");
+    let binary = fs::read(root.0.join("usr/bin/longshore")).unwrap();
+    let bill = json(&layout("longshore-driver.cdx.json"));
+    let components = bill["components"].as_array().unwrap();
+    let named = |name: &str| components.iter().find(|one| one["name"] == name).unwrap_or_else(|| panic!("no {name}"));
+    let sum = Command::new("sha256sum").arg(root.0.join("usr/bin/longshore")).output().unwrap();
+    assert_eq!(told(&sum)[..64], *named("usr/bin/longshore")["hashes"][0]["content"].as_str().unwrap());
+    // SQLite has its version among what it answers.
+    let version = named("sqlite")["version"].as_str().unwrap();
+    assert!(binary.windows(version.len()).any(|window| window == version.as_bytes()), "SQLite {version}");
+    for name in ["glibc", "rust-std", "e2fsprogs"] {
+        assert!(!named(name)["version"].as_str().unwrap().is_empty());
+    }
+    let fetched = components.iter().filter(|one| {
+        one["purl"].as_str().is_some_and(|purl| {
+            purl.starts_with("pkg:cargo/") || purl.starts_with("pkg:deb/") && !purl.ends_with("arch=source")
+        })
+    });
+    for one in fetched {
+        assert_eq!(one["hashes"][0]["content"].as_str().map(str::len), Some(64), "{one}");
     }
 }
 

@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 
 use tar::{Archive, EntryType};
 
-use super::layer::{Entry, Layer};
+use super::layer::{Entry, FOLDER, Layer};
+use super::layout::digest;
 use super::{Platform, failed, said};
 
 /// One line of the list: a package, the version of it that is wanted, and which of its files beside libraries.
@@ -25,6 +26,8 @@ pub struct Taken {
     pub package: String,
     pub version: String,
     pub architecture: String,
+    /// Of the package's file, as Debian's own lists of packages have it.
+    pub digest: String,
 }
 
 /// Reads the list: package, version, and paths of files; `#` begins a remark.
@@ -47,7 +50,7 @@ pub fn layer(list: &[Wanted], platform: &Platform, cache: &Path) -> io::Result<(
     // Programs and libraries are under /usr, and found where they once were.
     for old in ["bin", "sbin", "lib", "lib64"] {
         layer.put(old, Entry::Link(format!("usr/{old}")));
-        layer.put(&format!("usr/{old}"), Entry::Folder);
+        layer.put(&format!("usr/{old}"), FOLDER);
     }
     layer.put("etc/os-release", Entry::Link("../usr/lib/os-release".into()));
     for wanted in list {
@@ -57,7 +60,12 @@ pub fn layer(list: &[Wanted], platform: &Platform, cache: &Path) -> io::Result<(
             let lines = about.lines().filter_map(|line| line.split_once(": "));
             lines.clone().find(|(key, _)| *key == name).map(|(_, value)| value.to_string()).unwrap_or_default()
         };
-        let taken = Taken { package: field("Package"), version: field("Version"), architecture: field("Architecture") };
+        let taken = Taken {
+            package: field("Package"),
+            version: field("Version"),
+            architecture: field("Architecture"),
+            digest: digest(&fs::read(&file).map_err(|error| failed("read", &file, error))?),
+        };
         if taken.version != wanted.version {
             let (name, version) = (&taken.package, &taken.version);
             remarks.push(format!("{name} {} is not offered here any more; taken is {version}", wanted.version));

@@ -11,7 +11,9 @@ use super::layout::digest;
 /// What is at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
-    Folder,
+    Folder {
+        mode: u32,
+    },
     File {
         mode: u32,
         data: Vec<u8>,
@@ -19,6 +21,9 @@ pub enum Entry {
     /// A symbolic link to this path.
     Link(String),
 }
+
+/// A folder that all may look into and root writes to, as most are.
+pub const FOLDER: Entry = Entry::Folder { mode: 0o755 };
 
 /// Paths without a slash at the beginning, and what is there. Everything belongs to root.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,7 +45,7 @@ impl Layer {
     pub fn put(&mut self, path: &str, entry: Entry) {
         let path = path.trim_matches('/');
         for (at, _) in path.match_indices('/') {
-            self.0.entry(path[..at].to_string()).or_insert(Entry::Folder);
+            self.0.entry(path[..at].to_string()).or_insert(FOLDER);
         }
         self.0.insert(path.to_string(), entry);
     }
@@ -59,9 +64,9 @@ impl Layer {
             header.set_uid(0);
             header.set_gid(0);
             match entry {
-                Entry::Folder => {
+                Entry::Folder { mode } => {
                     header.set_entry_type(EntryType::Directory);
-                    header.set_mode(0o755);
+                    header.set_mode(*mode);
                     header.set_size(0);
                     archive.append_data(&mut header, format!("{path}/"), io::empty())?;
                 }
@@ -96,12 +101,14 @@ mod tests {
         let mut layer = Layer::default();
         layer.put("usr/bin/program", Entry::File { mode: 0o755, data: b"x".to_vec() });
         layer.put("bin", Entry::Link("usr/bin".into()));
+        layer.put("tmp", Entry::Folder { mode: 0o1777 });
         layer
     }
 
     #[test]
     fn the_same_files_are_the_same_bytes_in_whatever_order_they_came() {
         let mut other = Layer::default();
+        other.put("tmp", Entry::Folder { mode: 0o1777 });
         other.put("bin", Entry::Link("usr/bin".into()));
         other.put("/usr/bin/program", Entry::File { mode: 0o755, data: b"x".to_vec() });
         let (one, two) = (some().pack(7).unwrap(), other.pack(7).unwrap());
@@ -130,6 +137,7 @@ mod tests {
             seen,
             [
                 ("bin".into(), 0o777, EntryType::Symlink),
+                ("tmp/".into(), 0o1777, EntryType::Directory),
                 ("usr/".into(), 0o755, EntryType::Directory),
                 ("usr/bin/".into(), 0o755, EntryType::Directory),
                 ("usr/bin/program".into(), 0o755, EntryType::Regular),

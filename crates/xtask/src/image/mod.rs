@@ -8,18 +8,20 @@ pub mod elf;
 pub mod layer;
 pub mod layout;
 pub mod sbom;
+mod settings;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Output;
 
 use serde_json::Value;
 
-use layer::{Entry, Layer, Packed};
-use layout::{Name, PlatformImage};
+use layer::{Entry, FOLDER, Layer, Packed};
+use layout::PlatformImage;
+pub use settings::Settings;
 
 /// The version of everything.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -57,65 +59,6 @@ impl Platform {
     }
 }
 
-/// What is to be made.
-pub struct Settings {
-    /// A static binary for each platform.
-    pub binaries: Vec<(Platform, PathBuf)>,
-    /// Where layouts, archives and bills go.
-    pub out: PathBuf,
-    /// Before the images' names.
-    pub prefix: String,
-    /// Every time in the images, in seconds since 1970.
-    pub date: u64,
-    /// The list of Debian's packages; without one there is no image of the driver.
-    pub debian: Option<PathBuf>,
-    /// Where packages are kept once they are fetched.
-    pub cache: PathBuf,
-}
-
-impl Settings {
-    /// From the command line.
-    pub fn read(options: &[&str]) -> io::Result<Settings> {
-        let mut settings = Settings {
-            binaries: Vec::new(),
-            out: PathBuf::new(),
-            prefix: "docker.io/library/".into(),
-            date: 0,
-            debian: None,
-            cache: std::env::temp_dir().join("longshore-packages"),
-        };
-        let mut options = options.iter();
-        while let Some(option) = options.next() {
-            let value = options.next().ok_or_else(|| io::Error::other(format!("{option} wants a value")))?;
-            match *option {
-                "--binary" => {
-                    let (platform, file) = value.split_once('=').ok_or_else(|| {
-                        io::Error::other(format!("--binary {value} names no platform; write linux/amd64=FILE"))
-                    })?;
-                    settings.binaries.push((Platform::read(platform)?, file.into()));
-                }
-                "--out" => settings.out = value.into(),
-                "--prefix" => settings.prefix = (*value).into(),
-                "--date" => {
-                    let wrong = |_| io::Error::other(format!("--date {value} is no number of seconds since 1970"));
-                    settings.date = value.parse().map_err(wrong)?;
-                }
-                "--debian" => settings.debian = Some(value.into()),
-                "--cache" => settings.cache = value.into(),
-                _ => return Err(io::Error::other(format!("there is no option {option}"))),
-            }
-        }
-        if settings.binaries.is_empty() || settings.out.as_os_str().is_empty() {
-            return Err(io::Error::other("name at least --binary linux/amd64=FILE and --out FOLDER"));
-        }
-        Ok(settings)
-    }
-
-    fn name(&self, image: &str) -> Name {
-        Name { repository: format!("{}{image}", self.prefix), tag: VERSION.into() }
-    }
-}
-
 /// Makes the images and returns what was made, with sizes.
 pub fn run(settings: &Settings) -> io::Result<String> {
     let mut report = String::new();
@@ -123,18 +66,19 @@ pub fn run(settings: &Settings) -> io::Result<String> {
     for (platform, file) in &settings.binaries {
         let binary = fs::read(file).map_err(|error| failed("read", file, error))?;
         elf::check(file, platform, &binary)?;
-        binaries.push((platform, binary_layer(binary).pack(settings.date)?, sbom::crates(platform)?));
+        let made_of = settings.made_of(platform, &binary, &mut report)?;
+        binaries.push((platform, binary_layer(binary).pack(settings.date)?, made_of));
     }
-    let sidecar = binaries.iter().map(|(platform, binary, crates)| {
+    let sidecar = binaries.iter().map(|(platform, binary, made_of)| {
         let layers = vec![("the longshore binary", binary.clone())];
-        ((*platform).clone(), layers, crates.clone())
+        ((*platform).clone(), layers, made_of.clone())
     });
     make(settings, "longshore", NOBODY, "The CSI sidecars as one process", sidecar.collect(), &mut report)?;
     let Some(list) = &settings.debian else { return Ok(report) };
     let text = fs::read_to_string(list).map_err(|error| failed("read", list, error))?;
     let list = debian::list(&text)?;
     let mut parts = Vec::new();
-    for (platform, binary, crates) in &binaries {
+    for (platform, binary, made_of) in &binaries {
         let (tools, taken, remarks) = debian::layer(&list, platform, &settings.cache)?;
         for remark in remarks {
             let _ = writeln!(report, "image: {remark}");
@@ -143,7 +87,7 @@ pub fn run(settings: &Settings) -> io::Result<String> {
             ("programs for filesystems, from Debian", tools.pack(settings.date)?),
             ("the longshore binary", binary.clone()),
         ];
-        let components = crates.iter().cloned().chain(taken.iter().map(sbom::package)).collect();
+        let components = made_of.iter().cloned().chain(taken.iter().map(sbom::package)).collect();
         parts.push(((*platform).clone(), layers, components));
     }
     // It mounts.
@@ -171,7 +115,7 @@ fn make(
     report: &mut String,
 ) -> io::Result<()> {
     let (name, created) = (settings.name(image), layout::time(settings.date));
-    let mut components: Vec<Value> = sbom::c_library().into_iter().collect();
+    let mut components: Vec<Value> = Vec::new();
     let mut images = Vec::new();
     for (platform, layers, made_of) in parts {
         for one in made_of {
@@ -208,9 +152,11 @@ fn make(
 /// The binary, the users there are, and the places that a runtime mounts on.
 fn binary_layer(binary: Vec<u8>) -> Layer {
     let mut layer = Layer::default();
-    for folder in ["dev", "proc", "sys", "tmp", "run", "etc"] {
-        layer.put(folder, Entry::Folder);
+    for folder in ["dev", "proc", "sys", "run", "etc"] {
+        layer.put(folder, FOLDER);
     }
+    // Everybody may write here, and nobody removes what is another's.
+    layer.put("tmp", Entry::Folder { mode: 0o1777 });
     layer.put("etc/passwd", Entry::File { mode: 0o644, data: PASSWD.into() });
     layer.put("etc/group", Entry::File { mode: 0o644, data: GROUP.into() });
     layer.put("usr/bin/longshore", Entry::File { mode: 0o755, data: binary });
@@ -235,15 +181,19 @@ fn said(output: &Output) -> String {
 mod tests {
     use super::elf::tests::program;
     use super::*;
+    use std::collections::BTreeSet;
     use std::io::Read as _;
+    use std::path::PathBuf;
 
     fn made(place: &Path) -> String {
         let binary = place.join("binary");
         fs::create_dir_all(place).unwrap();
         fs::write(&binary, program(62, 1)).unwrap();
-        let binary = format!("linux/amd64={}", binary.display());
+        let library = place.join("libc.a");
+        fs::write(&library, "\0GNU C Library (Debian GLIBC 2.36-9+deb12u14) stable release version 2.36.\n").unwrap();
+        let [binary, library] = [binary, library].map(|file| format!("linux/amd64={}", file.display()));
         let out = place.join("out").display().to_string();
-        let words = ["--binary", &binary, "--out", &out, "--date", "1000000000"];
+        let words = ["--binary", &binary, "--libc", &library, "--out", &out, "--date", "1000000000"];
         run(&Settings::read(&words).unwrap()).unwrap()
     }
 
@@ -337,11 +287,16 @@ mod tests {
         }
         assert!(inside == files);
         let bill = json(&fs::read(place.0.join("out/longshore.cdx.json")).unwrap());
-        let has = |purl: &str| {
-            bill["components"].as_array().unwrap().iter().any(|one| one["purl"].as_str().unwrap().starts_with(purl))
-        };
-        assert!(has("pkg:cargo/rustls@") && has("pkg:cargo/longshore@"));
+        let components = bill["components"].as_array().unwrap();
+        let has = |prefix: &str| components.iter().any(|one| one["bom-ref"].as_str().unwrap().starts_with(prefix));
+        assert!(has("pkg:cargo/rustls@") && has("longshore/longshore@") && has("pkg:generic/sqlite@3."));
+        assert!(has("pkg:deb/debian/glibc@2.36-9%2Bdeb12u14?arch=source"), "the one of the binary, told by --libc");
         assert!(!has("pkg:cargo/proptest@"), "what tests need is not in the image");
+        let references: BTreeSet<_> = components.iter().map(|one| one["bom-ref"].as_str().unwrap()).collect();
+        assert_eq!(references.len(), components.len(), "each is named once");
+        let binary = components.iter().find(|one| one["name"] == "usr/bin/longshore").unwrap();
+        let sum = layout::digest(&fs::read(place.0.join("binary")).unwrap());
+        assert_eq!(format!("sha256:{}", binary["hashes"][0]["content"].as_str().unwrap()), sum);
     }
 
     #[test]
@@ -355,7 +310,8 @@ mod tests {
             format!("linux/{architecture}={}", file.display())
         });
         let words = ["--binary", &binaries[0], "--binary", &binaries[1], "--out", &out];
-        run(&Settings::read(&words).unwrap()).unwrap();
+        let report = run(&Settings::read(&words).unwrap()).unwrap();
+        assert!(report.contains("the bill of linux/arm64 names no C library"), "{report}");
         let files = files(&place.0.join("out/longshore"));
         let json = |name: &str| -> Value { serde_json::from_slice(&files[name]).unwrap() };
         let index = json("index.json")["manifests"][0]["digest"].as_str().unwrap().replace(':', "/");
@@ -365,15 +321,5 @@ mod tests {
             known.iter().map(|one| one["architecture"].as_str().unwrap()).collect::<Vec<_>>(),
             ["amd64", "arm64"]
         );
-    }
-
-    #[test]
-    fn what_is_wrong_with_the_options_is_told() {
-        let wrong = |words: &[&str]| Settings::read(words).err().unwrap().to_string();
-        assert!(wrong(&[]).contains("--binary"));
-        assert!(wrong(&["--binary", "x"]).contains("linux/amd64=FILE"));
-        assert!(wrong(&["--binary", "plan9/mips=x"]).contains("is not known"));
-        assert!(wrong(&["--date", "soon"]).contains("seconds"));
-        assert!(wrong(&["--out"]).contains("wants a value"));
     }
 }
