@@ -11,8 +11,9 @@ use crate::helm;
 use crate::install::{self, DRIVER};
 use crate::objects::{claim, pod};
 use crate::scene::Scene;
+use crate::steps;
 
-const GO_SIDECARS: [&str; 3] = ["csi-provisioner", "csi-resizer", "csi-snapshotter"];
+const GO_SIDECARS: [&str; 4] = ["csi-provisioner", "csi-attacher", "csi-resizer", "csi-snapshotter"];
 const PODS: [&str; 2] = ["--namespace=kube-system", "--selector=app.kubernetes.io/name=local-csi-longshore"];
 
 #[test]
@@ -108,9 +109,14 @@ fn uninstalling_leaves_volumes_and_what_accounts_for_them(scene: &mut Scene, bef
     assert_eq!(install::files(scene).len(), 2, "the volumes' files");
 }
 
-/// What the first installation made, the next one mounts, unmounts and deletes.
+/// What the first installation made, the next one mounts, unmounts and deletes; in between it does for new claims and
+/// pods what a driver does that is deployed otherwise.
 fn installed_again_it_serves_what_was_left(scene: &mut Scene) {
     install(scene);
+    steps::who_owns_the_files(scene, DRIVER);
+    steps::raw_blocks(scene, DRIVER);
+    steps::volumes_of_pods(scene, DRIVER);
+    steps::one_pod_alone(scene, DRIVER);
     scene.apply(&pod("reader", "kept"));
     scene.wait_for("pod/reader", "Ready");
     assert_eq!(scene.inside("reader", "cat /data/word").unwrap(), "kept\n");

@@ -12,5 +12,6 @@ mod mixed;
 mod objects;
 mod ours;
 mod scene;
+mod steps;
 #[cfg(feature = "e2e")]
 mod suite;

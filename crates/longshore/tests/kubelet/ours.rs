@@ -4,9 +4,10 @@ use std::time::Instant;
 
 use prove_cluster::peer;
 
-use crate::install::{self, DRIVER};
+use crate::install;
 use crate::objects::{claim, pod, pod_with, snapshot};
 use crate::scene::Scene;
+use crate::steps;
 
 #[test]
 fn volumes_live_and_die_beneath_a_real_kubelet() {
@@ -18,13 +19,13 @@ fn volumes_live_and_die_beneath_a_real_kubelet() {
     scene.beside("csi-snapshotter", &peer("csi-snapshotter").unwrap(), &[socket]);
 
     a_claim_and_a_pod(&mut scene);
-    who_owns_the_files(&mut scene);
-    raw_blocks(&mut scene);
+    steps::who_owns_the_files(&mut scene, "ext4");
+    steps::raw_blocks(&mut scene, "ext4");
     growth(&mut scene, "xfs");
     growth(&mut scene, "btrfs");
     copies(&mut scene);
-    volumes_of_pods(&mut scene);
-    one_pod_alone(&mut scene);
+    steps::volumes_of_pods(&mut scene, "ext4");
+    steps::one_pod_alone(&mut scene, "ext4");
     where_pods_can_be(&mut scene);
     the_kubelet_restarts(&mut scene);
     the_pod_of_the_sidecars_is_killed(&mut scene);
@@ -46,34 +47,6 @@ fn a_claim_and_a_pod(scene: &mut Scene) {
     scene.apply(&pod("app", "app"));
     scene.wait_for("pod/app", "Ready");
     assert_eq!(scene.inside("app", "cat /data/word").unwrap(), "kept\n");
-}
-
-/// The kubelet gives the files to the pod's group, as the CSIDriver says.
-fn who_owns_the_files(scene: &mut Scene) {
-    let volume = "{name: data, persistentVolumeClaim: {claimName: owned}}";
-    let user = "securityContext: {runAsUser: 1000, runAsGroup: 1000, fsGroup: 2000},";
-    scene.apply(&(claim("owned", "ext4", "64Mi", "ReadWriteOnce", "") + &pod_with("owned", volume, user, "")));
-    scene.wait_for("pod/owned", "Ready");
-    scene.inside("owned", "echo mine > /data/file").unwrap();
-    assert_eq!(scene.inside("owned", "stat -c %u:%g /data/file").unwrap(), "1000:2000\n");
-    assert_eq!(scene.inside("owned", "stat -c %g /data").unwrap(), "2000\n");
-    scene.delete(&["pod/owned", "pvc/owned"]);
-}
-
-/// A raw device reaches the pod, with the data of the pod before it.
-fn raw_blocks(scene: &mut Scene) {
-    let volume = "{name: data, persistentVolumeClaim: {claimName: raw}}";
-    let device = "volumeDevices: [{name: data, devicePath: /dev/raw}]";
-    scene.apply(&claim("raw", "ext4", "64Mi", "ReadWriteOnce", "volumeMode: Block"));
-    scene.apply(&pod_with("raw", volume, "", device));
-    scene.wait_for("pod/raw", "Ready");
-    assert_eq!(scene.inside("raw", "blockdev --getsize64 /dev/raw").unwrap(), "67108864\n");
-    scene.inside("raw", "printf abcdefgh | dd of=/dev/raw bs=8 seek=512 conv=fsync status=none").unwrap();
-    scene.delete(&["pod/raw"]);
-    scene.apply(&pod_with("raw", volume, "", device));
-    scene.wait_for("pod/raw", "Ready");
-    assert_eq!(scene.inside("raw", "dd if=/dev/raw bs=8 skip=512 count=1 status=none").unwrap(), "abcdefgh");
-    scene.delete(&["pod/raw", "pvc/raw"]);
 }
 
 /// A volume grows under the pod that uses it.
@@ -110,33 +83,6 @@ fn copies(scene: &mut Scene) {
     assert_eq!(scene.inside("app", "cat /data/word").unwrap(), "changed\n");
     scene.delete(&["pod/restored", "pvc/restored", "pod/cloned", "pvc/cloned", "volumesnapshot/then"]);
     scene.wait_none("volumesnapshotcontent");
-}
-
-/// Volumes without a claim of their own: inline ones, and claims the pod brings with it.
-fn volumes_of_pods(scene: &mut Scene) {
-    let inline = format!("{{name: data, csi: {{driver: {DRIVER}, fsType: ext4, volumeAttributes: {{size: 64Mi}}}}}}");
-    let generic = "{name: data, ephemeral: {volumeClaimTemplate: {spec: {storageClassName: ext4, \
-                   accessModes: [ReadWriteOnce], resources: {requests: {storage: 64Mi}}}}}}";
-    for (name, volume) in [("inline", inline.as_str()), ("generic", generic)] {
-        scene.apply(&pod_with(name, volume, "", ""));
-        scene.wait_for(&format!("pod/{name}"), "Ready");
-        scene.inside(name, "echo here > /data/word && sync && cat /data/word").unwrap();
-        scene.delete(&[&format!("pod/{name}")]);
-    }
-    let words = ["get", "pvc", "generic-data", "--ignore-not-found", "--output=name"];
-    scene.wait_until("the pod's own claim to go with it", &words, str::is_empty);
-}
-
-/// A ReadWriteOncePod volume is one pod's alone: another waits until the first is gone.
-fn one_pod_alone(scene: &mut Scene) {
-    scene.apply(&(claim("alone", "ext4", "64Mi", "ReadWriteOncePod", "") + &pod("first", "alone")));
-    scene.wait_for("pod/first", "Ready");
-    scene.apply(&pod("second", "alone"));
-    let words = ["get", "pod/second", "--output=jsonpath={.status.conditions[?(@.type==\"PodScheduled\")].message}"];
-    scene.wait_until("the second pod to be told to wait", &words, |said| said.contains("ReadWriteOncePod"));
-    scene.delete(&["pod/first"]);
-    scene.wait_for("pod/second", "Ready");
-    scene.delete(&["pod/second", "pvc/alone"]);
 }
 
 /// A volume of delayed binding is made where its pod can run, and says so; a pod that can run nowhere near waits.
