@@ -53,16 +53,20 @@ OTHERS = $(filter-out $(MACHINE),$(ARCHITECTURES))
 triple = $(1)-unknown-linux-gnu
 platform = linux/$(subst aarch64,arm64,$(subst x86_64,amd64,$(1)))
 # Another architecture's programs are linked by its own compiler; cc finds that by itself.
-LINKERS = $(foreach other,$(OTHERS),CARGO_TARGET_$(shell echo $(other) | tr a-z A-Z)_UNKNOWN_LINUX_GNU_LINKER=$(other)-linux-gnu-gcc)
+compiler = $(if $(filter $(1),$(MACHINE)),cc,$(1)-linux-gnu-gcc)
+LINKERS = $(foreach other,$(OTHERS),CARGO_TARGET_$(shell echo $(other) | tr a-z A-Z)_UNKNOWN_LINUX_GNU_LINKER=$(call compiler,$(other)))
+# No folder of the machine is named in the binary. Of two that fit a path the last counts: the build's may be in the clone.
+REMAP = $(foreach pair,$${CARGO_HOME:-$$HOME/.cargo}=/cargo $(CURDIR)=/longshore $(CARGO_TARGET_DIR)=/target,--remap-path-prefix=$(pair))
 # The time of everything in images and charts is that of the commit.
 DATE = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null || echo 0))
 
 .PHONY: image
 image: toolchain packages cross ## Make the container images, without a daemon: layouts, archives, bills of materials (PROFILE=quick builds faster, ARCHITECTURES="x86_64 aarch64" makes them for both)
-	@$(LINKERS) RUSTFLAGS="-C target-feature=+crt-static --remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}=/cargo" \
+	@$(LINKERS) RUSTFLAGS="-C target-feature=+crt-static $(REMAP)" \
 	  cargo build --profile $(PROFILE) --locked --package longshore $(foreach one,$(ARCHITECTURES),--target $(call triple,$(one)))
 	@cargo run --quiet --locked --package xtask -- image --date $(DATE) --out $(IMAGES) \
 	  $(foreach one,$(ARCHITECTURES),--binary $(call platform,$(one))=$(CARGO_TARGET_DIR)/$(call triple,$(one))/$(PROFILE)/longshore) \
+	  $(foreach one,$(ARCHITECTURES),--libc $(call platform,$(one))=$$($(call compiler,$(one)) -print-file-name=libc.a)) \
 	  $(foreach binary,$(BINARIES),--binary $(binary)) \
 	  --debian deploy/image/debian.list --cache $(HOME)/.cache/longshore/packages
 
