@@ -99,7 +99,7 @@ interop-image: toolchain filesystem-tools ## Make the images in the quick profil
 	cargo test --package xtask --locked --features xtask/interop --test image
 
 # What the tests on a real kubelet run.
-KUBELET_PEERS := etcd kube-apiserver kube-controller-manager kube-scheduler kubelet csi-provisioner csi-resizer csi-snapshotter snapshot-controller hostpathplugin
+KUBELET_PEERS := etcd kube-apiserver kube-controller-manager kube-scheduler kubelet csi-provisioner csi-attacher csi-resizer csi-snapshotter snapshot-controller hostpathplugin
 KUBELET_TEST := cargo test --package longshore --locked --test kubelet --features
 
 .PHONY: interop-kubelet

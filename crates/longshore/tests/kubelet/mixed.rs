@@ -1,6 +1,5 @@
 //! Beside a real kubelet, ours mixed with the Go programs: their driver with our sidecars, our driver with their
-//! provisioner and resizer. Their attacher and registrar cannot be had from the module registry in a version for
-//! today's Kubernetes, so these two are always ours.
+//! sidecars. Of their registrar the module registry gives out no release, so it is always ours.
 
 use std::path::Path;
 use std::process::Command;
@@ -27,11 +26,11 @@ fn the_go_driver_works_with_our_sidecars() {
 }
 
 #[test]
-fn our_driver_works_with_the_go_provisioner_and_resizer() {
+fn our_driver_works_with_the_go_sidecars() {
     let mut scene = Scene::start();
     let socket = our_driver(&mut scene);
     go_sidecars(&mut scene, &socket);
-    our_sidecar(&mut scene, crate::install::DRIVER, &socket, "attacher,registrar");
+    our_sidecar(&mut scene, crate::install::DRIVER, &socket, "registrar");
     snapshotter(&mut scene, &socket);
     life(&mut scene, crate::install::DRIVER, true);
 }
@@ -68,12 +67,13 @@ fn our_driver(scene: &mut Scene) -> String {
     socket
 }
 
-/// The Go provisioner and resizer.
+/// The Go provisioner, attacher and resizer.
 pub fn go_sidecars(scene: &mut Scene, socket: &str) {
     let address = format!("--csi-address={socket}");
     let lifted = ["--kube-api-qps=100".to_string(), "--kube-api-burst=200".into()];
-    let own: [(&str, &[&str]); 2] = [
+    let own: [(&str, &[&str]); 3] = [
         ("csi-provisioner", &["--strict-topology", "--immediate-topology=false", "--enable-capacity", OWNERLESS]),
+        ("csi-attacher", &[]),
         ("csi-resizer", &[]),
     ];
     for (program, more) in own {

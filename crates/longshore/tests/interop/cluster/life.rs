@@ -57,7 +57,7 @@ fn our_sidecars_beside_the_go_driver() {
     live(&mut trial);
 }
 
-/// A mixed fleet: there is no Go attacher to be had, so ours attaches.
+/// A mixed fleet; with the Go attacher as well it is tried beneath a real kubelet.
 #[test]
 fn the_go_provisioner_and_resizer_with_our_attacher_beside_our_driver() {
     let mut trial = Trial::new("go-ours", Driver::Ours, &[]);
