@@ -1,7 +1,8 @@
 //! Kubernetes' own suite for external storage, `e2e.test`, on our driver and, as the baseline, on the Go hostpath
 //! driver in the same cluster at the same time. It takes long: `make e2e`. What it finds is kept in
 //! docs/conformance.md. `LONGSHORE_E2E_FOCUS` and `LONGSHORE_E2E_SKIP` take other regular expressions of what is run
-//! and what of it is left out, `LONGSHORE_E2E_TIMEOUT` another time than three hours.
+//! and what of it is left out, `LONGSHORE_E2E_SEED` another order of the tests, `LONGSHORE_E2E_TIMEOUT` another time
+//! than three hours.
 
 mod images;
 mod report;
@@ -14,9 +15,11 @@ use crate::scene::Scene;
 use crate::{install, mixed, objects};
 use report::Report;
 
-/// What the suite's README says to run, and what the machine cannot.
+/// What the suite's README says to run and to leave out, and of the rest what wants the cluster alone or takes long.
 const FOCUS: &str = "External.Storage";
 const SKIP: &str = r"\[Feature:|\[Disruptive\]|\[Serial\]|\[Slow\]";
+/// What the suite skips on a driver that declares where its volumes can be reached.
+const ANYWHERE: &str = r"External.Storage.*Generic.Ephemeral-volume.*\(immediate-binding\)";
 /// In how many processes it runs for each driver.
 const PROCESSES: u32 = 3;
 const HOSTPATH: &str = "hostpath.csi.k8s.io";
@@ -27,7 +30,7 @@ fn kubernetes_own_storage_suite_finds_no_fault_in_our_driver() {
     images::load(&scene);
     install::install(&mut scene);
     scene.apply(&objects::attributes_class("read-ahead", install::DRIVER, "readAheadKiB: '256'"));
-    let ours = definition(&scene, install::DRIVER, OURS);
+    let ours = definitions(&scene, install::DRIVER, OURS);
     scene.beside(
         "our-snapshotter",
         &peer("csi-snapshotter").unwrap(),
@@ -35,14 +38,14 @@ fn kubernetes_own_storage_suite_finds_no_fault_in_our_driver() {
     );
     let socket = mixed::go_driver(&mut scene);
     mixed::go_sidecars(&mut scene, &socket);
-    mixed::our_sidecar(&mut scene, HOSTPATH, &socket, "attacher,registrar");
+    mixed::our_sidecar(&mut scene, HOSTPATH, &socket, "registrar");
     mixed::snapshotter(&mut scene, &socket);
-    let theirs = definition(&scene, HOSTPATH, THEIRS);
+    let theirs = definitions(&scene, HOSTPATH, THEIRS);
 
     let runs = [("ours", ours), ("hostpath", theirs)];
     let reports: Vec<Report> = std::thread::scope(|scope| {
-        let started: Vec<_> = runs.iter().map(|(name, file)| (name, scope.spawn(|| run(&scene, name, file)))).collect();
-        started.into_iter().map(|(_, running)| running.join().unwrap()).collect()
+        let started: Vec<_> = runs.iter().map(|(name, files)| scope.spawn(|| run_both(&scene, name, files))).collect();
+        started.into_iter().map(|running| running.join().unwrap()).collect()
     });
     let table = report::table(&reports[0], &reports[1]);
     println!("{table}");
@@ -57,6 +60,7 @@ const OURS: &str = "
   MaxFileSize: 104857600
   SupportedSizeRange: {Min: 512Mi}
   SupportedFsType: {'': {}, ext4: {}, xfs: {}}
+  SupportedMountOption: {noatime: {}, nodev: {}}
   TopologyKeys: [topology.local.csi.longshore/node]
   Capabilities:
     persistence: true
@@ -106,9 +110,9 @@ InlineVolumes:
 - Attributes: {}
 ";
 
-/// Writes the file that tells the suite of a driver, and makes the class it copies: one that waits for a pod, which the
-/// capacity test wants.
-fn definition(scene: &Scene, driver: &str, more: &str) -> PathBuf {
+/// Writes the files that tell the suite of a driver, as it is and without where its volumes can be reached, and makes
+/// the class it copies: one that waits for a pod, which the capacity test wants.
+fn definitions(scene: &Scene, driver: &str, more: &str) -> [PathBuf; 2] {
     let class = format!("suite-{}", driver.replace('.', "-"));
     let filesystem = if driver == install::DRIVER { "parameters: {csi.storage.k8s.io/fstype: xfs}\n" } else { "" };
     scene.apply(&objects::class(&class, driver, &format!("{filesystem}volumeBindingMode: WaitForFirstConsumer")));
@@ -116,14 +120,34 @@ fn definition(scene: &Scene, driver: &str, more: &str) -> PathBuf {
         "StorageClass: {{FromExistingClassName: {class}}}\nSnapshotClass: {{FromName: true}}\n\
          DriverInfo:\n  Name: {driver}{more}"
     );
-    let file = scene.cluster.plane().directory().join(format!("{driver}.yaml"));
-    std::fs::write(&file, text).unwrap();
-    file
+    let (topology, anywhere): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.contains("opology"));
+    assert_eq!(topology.len(), 2, "the keys and the capability: {topology:?}");
+    let write = |name: String, text: &str| {
+        let file = scene.cluster.plane().directory().join(name);
+        std::fs::write(&file, text).unwrap();
+        file
+    };
+    [write(format!("{driver}.yaml"), &text), write(format!("{driver}-anywhere.yaml"), &anywhere.join("\n"))]
+}
+
+/// What a variable says, or else the usual.
+fn or(variable: &str, usual: &str) -> String {
+    std::env::var(variable).unwrap_or(usual.to_string())
+}
+
+/// Runs what is selected and then, where nothing else was asked for, what the suite skips because of the topology that
+/// the driver declares.
+fn run_both(scene: &Scene, name: &str, [whole, anywhere]: &[PathBuf; 2]) -> Report {
+    let report = run(scene, name, whole, &or("LONGSHORE_E2E_FOCUS", FOCUS));
+    if std::env::var_os("LONGSHORE_E2E_FOCUS").is_some() {
+        return report;
+    }
+    report.or(run(scene, &format!("{name}-anywhere"), anywhere, ANYWHERE))
 }
 
 /// Runs the suite on one driver, in several processes, for its tests mostly wait; the answers of the tests are in its
 /// report, and its words in a file beside it.
-fn run(scene: &Scene, name: &str, definition: &Path) -> Report {
+fn run(scene: &Scene, name: &str, definition: &Path, focus: &str) -> Report {
     let directory = report::folder();
     std::fs::create_dir_all(&directory).unwrap();
     let (answers, words) = (directory.join(format!("{name}.json")), directory.join(format!("{name}.log")));
@@ -132,11 +156,11 @@ fn run(scene: &Scene, name: &str, definition: &Path) -> Report {
     let suite = scene.cluster.plane().directory().join(format!("{name}.test"));
     std::os::unix::fs::symlink(peer("e2e.test").unwrap(), &suite).unwrap();
     let output = std::fs::File::create(&words).unwrap();
-    let or = |variable: &str, usual: &str| std::env::var(variable).unwrap_or(usual.to_string());
     let _failures_are_in_the_report = std::process::Command::new(peer("ginkgo").unwrap())
-        .args(["run", "--no-color", "--seed=1"])
+        .args(["run", "--no-color"])
+        .arg(format!("--seed={}", or("LONGSHORE_E2E_SEED", "1")))
         .arg(format!("--procs={PROCESSES}"))
-        .arg(format!("--focus={}", or("LONGSHORE_E2E_FOCUS", FOCUS)))
+        .arg(format!("--focus={focus}"))
         .arg(format!("--skip={}", or("LONGSHORE_E2E_SKIP", SKIP)))
         .arg(format!("--timeout={}", or("LONGSHORE_E2E_TIMEOUT", "3h")))
         .arg(format!("--output-dir={}", directory.display()))

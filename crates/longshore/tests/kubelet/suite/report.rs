@@ -5,15 +5,27 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+/// What the file about a driver does not ask for.
+const NOT_SELECTED: &str = "not selected";
+
 /// The answers of one run, by the name of the test without the driver's.
 pub struct Report {
     answers: BTreeMap<String, Answer>,
 }
 
+#[derive(Clone)]
 enum Answer {
     Passed,
+    /// Where the driver declares no topology; where it does, the suite skips the test.
+    PassedAnywhere,
     Skipped(String),
     Failed(String),
+}
+
+impl Answer {
+    fn is_passed(&self) -> bool {
+        matches!(self, Answer::Passed | Answer::PassedAnywhere)
+    }
 }
 
 impl Report {
@@ -24,38 +36,44 @@ impl Report {
         Report { answers: specs.filter_map(answer).collect() }
     }
 
+    /// What is skipped here has the answer of the same test where no topology is declared.
+    pub fn or(mut self, anywhere: Report) -> Report {
+        for (name, answer) in anywhere.answers {
+            if let Some(skipped @ Answer::Skipped(_)) = self.answers.get_mut(&name) {
+                *skipped = if answer.is_passed() { Answer::PassedAnywhere } else { answer };
+            }
+        }
+        self
+    }
+
     pub fn passed(&self) -> Vec<String> {
-        let passed = self.answers.iter().filter(|(_, answer)| matches!(answer, Answer::Passed));
-        passed.map(|(name, _)| name.clone()).collect()
+        self.those(Answer::is_passed)
     }
 
     pub fn failed(&self) -> Vec<String> {
-        let failed = self.answers.iter().filter(|(_, answer)| matches!(answer, Answer::Failed(_)));
-        failed.map(|(name, _)| name.clone()).collect()
+        self.those(|answer| matches!(answer, Answer::Failed(_)))
+    }
+
+    fn those(&self, wanted: impl Fn(&Answer) -> bool) -> Vec<String> {
+        let wanted = self.answers.iter().filter(|(_, answer)| wanted(answer));
+        wanted.map(|(name, _)| name.clone()).collect()
     }
 
     fn counts(&self) -> String {
-        let skipped = self.answers.len() - self.passed().len() - self.failed().len();
-        format!("{} passed, {} failed, {skipped} skipped", self.passed().len(), self.failed().len())
+        let skipped = self.those(|answer| matches!(answer, Answer::Skipped(_)));
+        let anywhere = self.those(|answer| matches!(answer, Answer::PassedAnywhere)).len();
+        let so = if anywhere == 0 { String::new() } else { format!(" ({anywhere} without a topology)") };
+        format!("{} passed{so}, {} failed, {} skipped", self.passed().len(), self.failed().len(), skipped.len())
     }
 
     fn said(&self, name: &str) -> String {
         match self.answers.get(name) {
             Some(Answer::Passed) => "passed".into(),
+            Some(Answer::PassedAnywhere) => "passed without a topology".into(),
             Some(Answer::Failed(why)) => format!("failed: {why}"),
             Some(Answer::Skipped(why)) => format!("skipped: {why}"),
-            None => "not selected".into(),
+            None => NOT_SELECTED.into(),
         }
-    }
-
-    fn skipped(&self) -> BTreeMap<String, usize> {
-        let mut reasons = BTreeMap::new();
-        for answer in self.answers.values() {
-            if let Answer::Skipped(why) = answer {
-                *reasons.entry(why.clone()).or_default() += 1;
-            }
-        }
-        reasons
     }
 }
 
@@ -88,26 +106,30 @@ fn line(message: &str) -> String {
     text
 }
 
-/// Each test that ran on one of them, then why the others were skipped.
+/// How many, each test that ran on one of them, then each that was skipped on both, and why.
 pub fn table(ours: &Report, theirs: &Report) -> String {
-    let ran = |report: &Report| [report.passed(), report.failed()].concat();
-    let names: BTreeSet<String> = ran(ours).into_iter().chain(ran(theirs)).collect();
+    let names: BTreeSet<&String> = ours.answers.keys().chain(theirs.answers.keys()).collect();
+    let passed_on_both = ours.passed().iter().filter(|name| theirs.passed().contains(name)).count();
+    let alone = ours.passed().iter().filter(|name| theirs.said(name) == NOT_SELECTED).count();
     let mut text = format!(
-        "| driver | tests |\n|---|---|\n| ours | {} |\n| hostpath, with the Go provisioner and resizer | {} |\n\n\
-         | test | ours | hostpath |\n|---|---|---|\n",
+        "| driver | tests |\n|---|---|\n| ours | {} |\n\
+         | hostpath, with the Go provisioner, attacher and resizer | {} |\n\
+         | both | {passed_on_both} passed; {alone} more passed on ours and are not selected on hostpath |\n\n",
         ours.counts(),
-        theirs.counts()
+        theirs.counts(),
     );
-    for name in names {
-        text.push_str(&format!("| {} | {} | {} |\n", name.replace('|', "\\|"), ours.said(&name), theirs.said(&name)));
+    let skipped = |report: &Report, name: &str| report.said(name).starts_with("skipped");
+    let (skipped, ran): (Vec<&String>, Vec<&String>) =
+        names.into_iter().partition(|name| skipped(ours, name) && skipped(theirs, name));
+    for (what, names) in [("test", ran), ("test that the suite skips, and why", skipped)] {
+        text.push_str(&format!("| {what} | ours | hostpath |\n|---|---|---|\n"));
+        for name in names {
+            let row = [name.replace('|', "\\|"), ours.said(name), theirs.said(name)];
+            text.push_str(&format!("| {} |\n", row.join(" | ")));
+        }
+        text.push('\n');
     }
-    let (own, other) = (ours.skipped(), theirs.skipped());
-    text.push_str("\n| why the suite skips a test | ours | hostpath |\n|---|---|---|\n");
-    for why in own.keys().chain(other.keys()).collect::<BTreeSet<_>>() {
-        let count = |reasons: &BTreeMap<String, usize>| reasons.get(why).copied().unwrap_or_default();
-        text.push_str(&format!("| {why} | {} | {} |\n", count(&own), count(&other)));
-    }
-    text
+    text.trim_end().to_string() + "\n"
 }
 
 /// Where reports are kept.
@@ -126,4 +148,46 @@ pub fn keep(table: &str) {
     let (head, rest) = page.split_once(begin).unwrap();
     let (_, tail) = rest.split_once(end).unwrap();
     std::fs::write(file, format!("{head}{begin}\n{table}\n{end}{tail}")).unwrap();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn report(specs: &[(&str, &str, &str)]) -> Report {
+        let spec = |(name, state, why): &(&str, &str, &str)| {
+            json!({
+                "LeafNodeType": "It", "LeafNodeText": name, "State": state, "Failure": { "Message": why },
+                "ContainerHierarchyTexts": ["External Storage [Driver: x]", "[Testpattern: p]"],
+            })
+        };
+        Report::read(&json!([{ "SpecReports": specs.iter().map(spec).collect::<Vec<_>>() }]).to_string())
+    }
+
+    #[test]
+    fn what_is_skipped_for_its_topology_has_the_answer_of_the_run_without() {
+        let declared = "VolumeBindingMode immediate is not compatible";
+        let first = [("late", "passed", ""), ("soon", "skipped", declared), ("both", "skipped", declared)];
+        let second = [("late", "failed", "?"), ("soon", "passed", ""), ("both", "skipped", "Multiple volumes")];
+        let ours = report(&first).or(report(&second));
+        assert_eq!(ours.counts(), "2 passed (1 without a topology), 0 failed, 1 skipped");
+        assert_eq!(ours.said("[Testpattern: p] soon"), "passed without a topology");
+        assert_eq!(ours.said("[Testpattern: p] both"), "skipped: Multiple volumes");
+        assert_eq!(report(&first).or(report(&[("soon", "failed", "no pod")])).failed(), ["[Testpattern: p] soon"]);
+    }
+
+    #[test]
+    fn a_table_says_what_one_was_not_asked_and_names_what_is_skipped() {
+        let ours = report(&[("a", "passed", ""), ("b", "passed", ""), ("c", "skipped", "Driver x lacks it")]);
+        let theirs = report(&[("a", "passed", ""), ("b", "skipped", ""), ("c", "skipped", "Driver x lacks it")]);
+        let table = table(&ours, &theirs);
+        for row in [
+            "| both | 1 passed; 1 more passed on ours and are not selected on hostpath |\n",
+            "| [Testpattern: p] b | passed | not selected |\n",
+            "| test that the suite skips, and why | ours | hostpath |\n|---|---|---|\n| [Testpattern: p] c | skipped: ",
+        ] {
+            assert!(table.contains(row), "{row}\n{table}");
+        }
+    }
 }
