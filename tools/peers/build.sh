@@ -24,7 +24,7 @@ version_flags() { # module version
 
 build() { # name folder module package version
   local program=$3/$4 verb="build"
-  case $4 in .) program=$3 ;; ./*) program=$4 ;; test:*) verb="test -c" program=$3/${4#test:} ;; esac
+  case $4 in .) program=$3 ;; ./*) program=$4 ;; test:*) verb="test -c -vet=off" program=$3/${4#test:} ;; esac
   made=$(mktemp "$target/.$1.XXXXXX")
   trap 'rm -f "$made"' EXIT # also when it is interrupted
   if ! (cd "$here/$2" && GOFLAGS="-trimpath -buildvcs=false -mod=readonly" CGO_ENABLED=0 \
