@@ -184,3 +184,20 @@ fn classes_of_unknown_plugins_are_refused() {
     );
     assert!(sentence(class_to_in_tree(&unknown)).contains("kubernetes.io/flocker"));
 }
+
+// However many parameters there are, and in whatever letters: two spellings of one leave it to chance which counts.
+#[test]
+fn parameters_said_twice_are_refused_among_few_and_many() {
+    let with = |first: &str, second: &str, others: usize| {
+        let mut parameters: serde_json::Map<_, _> =
+            (0..others).map(|at| (alloc::format!("other-{at}"), json!("x"))).collect();
+        parameters.extend([(first.into(), json!("1")), (second.into(), json!("2"))]);
+        class_to_csi(&of(Plugin::GcePd, Value::Object(parameters)))
+    };
+    for others in [0, 1, 29, 30, 31, 100] {
+        assert!(with("type", "kind", others).is_ok(), "{others}");
+        assert!(with("type", "Type", others).is_err(), "{others}");
+        assert!(with("größe", "preis", others).is_ok(), "{others}");
+        assert!(with("größe", "GRÖßE", others).is_err(), "{others}");
+    }
+}

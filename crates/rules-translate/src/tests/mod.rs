@@ -3,6 +3,7 @@ mod gates;
 mod golden;
 mod plugins;
 mod properties;
+mod rbd;
 mod topologies;
 
 use alloc::string::String;
