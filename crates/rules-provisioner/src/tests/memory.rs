@@ -1,5 +1,5 @@
-//! What each answer changes in what is kept in mind, as a table. Memory may be lost at any moment, so that a wrong one is
-//! noticed by no law: it costs a call that was not needed, or leaves one out that was.
+//! What each answer changes in what is kept in mind, as a table. Memory may be lost at any moment, so that no law
+//! notices a wrong one: it costs a call that was not needed, or leaves one out that was.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -139,7 +139,8 @@ fn volume(spec: Value, deleting: bool, finalizers: &[&str]) -> Reply {
 fn held_by(uid: &str) -> Reply {
     let holder = json!({ "namespace": "n", "name": "data", "uid": uid });
     let spec = json!({
-        "claimRef": holder, "persistentVolumeReclaimPolicy": "Delete", "csi": { "driver": "d", "volumeHandle": "theirs" },
+        "claimRef": holder, "persistentVolumeReclaimPolicy": "Delete",
+        "csi": { "driver": "d", "volumeHandle": "theirs" },
     });
     volume(spec, false, &[])
 }

@@ -1,5 +1,5 @@
-//! What each answer changes in what is kept in mind, as a table. Memory may be lost at any moment, so that a wrong one is
-//! noticed by no law: it costs a call that was not needed, or leaves one out that was.
+//! What each answer changes in what is kept in mind, as a table. Memory may be lost at any moment, so that no law
+//! notices a wrong one: it costs a call that was not needed, or leaves one out that was.
 
 use alloc::collections::BTreeMap;
 use alloc::format;

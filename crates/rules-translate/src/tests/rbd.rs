@@ -89,7 +89,8 @@ fn what_is_lost_of_an_image_is_named() {
 fn a_volume_of_the_driver_is_an_image_again() {
     for (admin, user) in [(json!({}), "admin"), (json!({ "adminId": "bob" }), "bob")] {
         let mut attributes = json!({
-            "imageName": "i", "pool": "p", "clusterID": "c", "imageFeatures": "f", "imageFormat": "2", "journalPool": "j",
+            "imageName": "i", "pool": "p", "clusterID": "c",
+            "imageFeatures": "f", "imageFormat": "2", "journalPool": "j",
         });
         attributes.as_object_mut().unwrap().extend(admin.as_object().unwrap().clone());
         let there = pv(json!({ "csi": {
@@ -105,7 +106,8 @@ fn a_volume_of_the_driver_is_an_image_again() {
         });
         assert_eq!(seen["spec"]["rbd"], want);
         let kept = json!({
-            names::RBD_VOLUME_HANDLE: "h", "clusterID": "c", "imageFeatures": "f", "imageFormat": "2", "journalPool": "j",
+            names::RBD_VOLUME_HANDLE: "h", "clusterID": "c",
+            "imageFeatures": "f", "imageFormat": "2", "journalPool": "j",
         });
         assert_eq!(seen["metadata"]["annotations"], kept);
     }
