@@ -118,7 +118,7 @@ fn what_is_no_time_is_refused_by_name() {
     let lease = |time: &str| json!({ "metadata": { "name": "l" }, "spec": { "renewTime": time } });
     let mut cluster = Cluster::new();
     let refused = refusal(cluster.try_create("leases", lease("yesterday")));
-    assert!(refused.contains("renewTime") && refused.contains("yesterday"), "{refused}");
+    assert!(refused.contains("renewTime") && refused.contains("a time such as"), "{refused}");
     cluster.try_create("leases", lease("2027-01-15T08:00:00.000000Z")).unwrap();
 }
 
