@@ -193,15 +193,19 @@ fn kl_102_a_volume_is_published_again_after_a_minute_and_not_before() {
     assert_eq!(world.step(&key), Some("Publish"));
 }
 
+fn staged_for_two_pods() -> World {
+    let mut world = World::new();
+    ["a", "b"].iter().for_each(|name| world.pod(name));
+    while world.log.last().copied() != Some("Stage") {
+        world.step(&World::volume_key()).unwrap();
+    }
+    world
+}
+
 // A pod that cannot be served takes its turn like all others.
 #[test]
 fn kl_43_a_pod_that_cannot_be_served_holds_up_no_other() {
-    let mut world = World::new();
-    ["a", "b"].iter().for_each(|name| world.pod(name));
-    let key = World::volume_key();
-    while world.log.last().copied() != Some("Stage") {
-        world.step(&key).unwrap();
-    }
+    let (world, key) = (staged_for_two_pods(), World::volume_key());
     let view = Node::view(&key, &world.cache, world.local());
     let next = |memory: &Memory| match Node::decide(world.now, &view, memory) {
         Decision::Do(Action::MakeDir { path }, _) => path,
