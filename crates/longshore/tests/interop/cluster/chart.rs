@@ -39,7 +39,7 @@ pub fn meant(text: &str) -> BTreeMap<String, Value> {
     for mut object in objects.into_iter().filter(|object| !object.is_null()) {
         let name = format!("{} {} {}", object["kind"], object["metadata"]["namespace"], object["metadata"]["name"]);
         // Which release of which chart it is, only the chart can say.
-        if let Some(labels) = object["metadata"]["labels"].as_object_mut() {
+        if let Some(labels) = object.pointer_mut("/metadata/labels").and_then(Value::as_object_mut) {
             labels.retain(|label, _| !OF_RELEASE.contains(&label.as_str()));
             if labels.is_empty() {
                 object["metadata"].as_object_mut().unwrap().remove("labels");
