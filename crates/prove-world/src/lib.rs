@@ -28,6 +28,7 @@ mod plugins;
 mod report;
 mod shorten;
 mod step;
+mod switched;
 mod take;
 mod truth;
 mod wander;

@@ -27,6 +27,7 @@ impl Stepped {
             }
         }
         self.drivers_follow();
+        self.gates_follow();
     }
 
     /// The decision is taken; what was decided on may change before it has its effect.
@@ -321,7 +322,7 @@ impl Stepped {
     }
 
     /// A controller starts anew. An agent is another incarnation from here on, which its Node does not say yet.
-    fn restart(&mut self, member: usize) {
+    pub(crate) fn restart(&mut self, member: usize) {
         let node = self.world.members[member].node().to_string();
         if let Some(host) = Arc::make_mut(&mut self.world.truth).hosts.get_mut(&node) {
             host.incarnation += 1;

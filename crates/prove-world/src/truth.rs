@@ -29,6 +29,8 @@ pub struct Truth {
     pub tiers: BTreeMap<String, String>,
     /// Drivers that register with a node's agent.
     pub plugins: crate::plugins::Plugins,
+    /// The in-tree plugins whose migration gate the controllers were last started with off.
+    pub switched_off: BTreeSet<rules_translate::Plugin>,
     /// Machines by node name.
     pub hosts: BTreeMap<String, PretendHost>,
     /// The driver has called a change of a volume impossible that is possible.

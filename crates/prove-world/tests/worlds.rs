@@ -4,10 +4,13 @@
 use prove_world::{Bounds, Budget, find, run, wander, worlds};
 
 /// What the tests explore. `make prove` goes further in each of these worlds.
-const TESTED: [(&str, Budget); 42] = [
+const TESTED: [(&str, Budget); 45] = [
     ("attach", Budget::troubled(1, 1, 0)),
     ("attach-reported", Budget::troubled(1, 0, 1)),
     ("attach-forced", Budget::calm(2)),
+    ("controllers-gate", Budget::troubled(1, 1, 0)),
+    ("controllers-gate", Budget::calm(2)),
+    ("controllers-gate-late", Budget::troubled(2, 0, 1)),
     ("copy", Budget::troubled(1, 1, 0)),
     ("copy", Budget::troubled(1, 0, 1)),
     ("copy-on-claim", Budget::troubled(1, 1, 0)),
@@ -161,6 +164,15 @@ fn a_volume_is_served_by_plugin_or_driver_under_any_one_fault() {
     holds("node-gates-held", Budget::troubled(1, 1, 0));
 }
 
+// S4-32, S4-35, S4-36, S4-46: the controllers are started again with the gate off, and on, under any one fault, or any
+// one delay: nothing is attached while it is off, and nothing is stuck once it is on.
+#[test]
+fn controllers_obey_the_gate_they_were_started_with() {
+    holds("controllers-gate", Budget::troubled(1, 1, 0));
+    holds("controllers-gate", Budget::calm(2));
+    holds("controllers-gate-late", Budget::troubled(2, 0, 1));
+}
+
 // S4-33: a node is switched and gets a pod, with any one stale cache or action held up.
 #[test]
 fn a_volume_is_served_by_plugin_or_driver_under_any_one_delay() {
@@ -289,10 +301,10 @@ fn a_world_nobody_knows_is_named_with_those_that_are_known() {
     let error = run("nowhere", None).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "there is no world called nowhere; choose one of attach, attach-reported, attach-forced, copy, \
-         copy-on-claim, life-one, life-running, life-placing, node, node-one-pod, node-block, node-secret, \
-         node-inline, node-tidy, node-growth, node-growth-left, node-unreadable, node-dead, node-back, \
-         node-evicted, node-gates, node-gates-held, node-gates-switched, node-lost, protect, provision, \
-         provision-on-claim, reclaim, register, register-in-use, resize, store"
+        "there is no world called nowhere; choose one of attach, attach-reported, attach-forced, \
+         controllers-gate, controllers-gate-late, copy, copy-on-claim, life-one, life-running, life-placing, node, \
+         node-one-pod, node-block, node-secret, node-inline, node-tidy, node-growth, node-growth-left, \
+         node-unreadable, node-dead, node-back, node-evicted, node-gates, node-gates-held, node-gates-switched, \
+         node-lost, protect, provision, provision-on-claim, reclaim, register, register-in-use, resize, store"
     );
 }

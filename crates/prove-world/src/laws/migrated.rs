@@ -26,7 +26,7 @@ pub(crate) fn check_decision(world: &World, actor: &str, effect: &Effect) -> Opt
             let name = made.volume()?;
             let volume = world.cluster.volumes().find(|volume| volume.metadata.name == name)?;
             let (actor, node) = (actor.to_string(), made.spec.node_name.clone());
-            check_left(world, volume, &actor, &node).or_else(|| {
+            check_served(world, volume, &actor, &node).or_else(|| {
                 let used = volume.spec.in_tree.as_deref().and_then(plugin_volume_name)?;
                 let holder = world.cluster.nodes().find(|holder| holder.reports_in_use(&used))?;
                 let (volume, holder) = (volume.metadata.name.clone(), holder.metadata.name.clone());
@@ -35,17 +35,20 @@ pub(crate) fn check_decision(world: &World, actor: &str, effect: &Effect) -> Opt
         }
         Effect::Call { call: Call::ControllerPublishVolume(request), .. } => {
             let volume = world.cluster.volumes().find(|volume| handle(volume) == request.volume_id)?;
-            check_left(world, volume, actor, &request.node_id)
+            check_served(world, volume, actor, &request.node_id)
         }
         _ => None,
     }
 }
 
-fn check_left(world: &World, volume: &PersistentVolume, actor: &str, node: &str) -> Option<Violation> {
+/// By the gate that the controllers have now: what was decided on before it was switched is not judged, however late it
+/// has its effect.
+fn check_served(world: &World, volume: &PersistentVolume, actor: &str, node: &str) -> Option<Violation> {
     let plugin = plugin_of(volume)?;
-    (!world.leaves(node, plugin)).then(|| Violation::AttachesForPlugin {
-        actor: actor.into(),
-        volume: volume.metadata.name.clone(),
-        node: node.into(),
-    })
+    let (actor, volume, left) = (actor.into(), volume.metadata.name.clone(), world.leaves(node, plugin));
+    let node = node.into();
+    if world.is_switched_off(plugin) {
+        return Some(Violation::AttachesSwitchedOff { actor, volume, node });
+    }
+    (!left).then_some(Violation::AttachesForPlugin { actor, volume, node })
 }

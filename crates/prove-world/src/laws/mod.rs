@@ -85,6 +85,8 @@ laws! {
     ControllerFirst "controller-first": "a filesystem is grown only after its volume has";
     /// S4-33: plugin and driver never serve one volume beside each other.
     OneServer "one-server": "a volume is attached by the driver only where no plugin serves or holds it";
+    /// S4-32: what the seed leaves open, a node that leaves the plugin to a driver for which nobody attaches.
+    GateObeyed "gate-obeyed": "no volume of a plugin is newly attached while the controllers have its gate off";
     /// Reliability 32.
     AttachedIsAttached "attached-is-attached": "an attachment that says attached is attached";
     /// Reliability 33.

@@ -97,6 +97,10 @@ violations! {
         AttachesHeld { actor: String, volume: String, node: String, holder: String }
             "{actor} attaches {volume} to {node}, and {holder} holds it by its plugin";
     }
+    GateObeyed {
+        AttachesSwitchedOff { actor: String, volume: String, node: String }
+            "{actor} attaches {volume} to {node}, and was started with the gate of its plugin off";
+    }
     AttachedIsAttached {
         SaysAttached { attachment: String, volume: String, node: String } "{attachment} says {volume} is attached to {node}";
     }

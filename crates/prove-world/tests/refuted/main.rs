@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod dead;
+mod gates;
 mod kubelet;
 mod planted;
 mod upstream;

@@ -6,10 +6,10 @@ use std::hash::Hash;
 use crate::upstream;
 use crate::wrong::{
     Agent, AsksForLittle, Astray, BindsTwice, CachedInUse, DoesNotReport, DoesNotWait, ForgetsDetaching, ForgetsFirst,
-    Greets, GrowsAnywhere, GrowsAtOnce, GrowsOnPaper, Habit, Led, LetsGoEarly, LetsWrite, Misled, Mistaken,
-    NamesVolumes, NeverHolds, NodeIsSwift, ReadsFresh, ReadsNothing, ReleasesBound, SaysAttached, SaysDetached,
-    Scribbles, Shares, Sleeps, SweepsNothing, TakesEarly, Tells, TellsPodsOnly, Tiny, Trespasses, Trusting,
-    TrustsCachedPods, TrustsCsiNode, TrustsWatch, Unguarded, UnknownIsNo, UnstagesFirst, Wavers,
+    ForgetsGate, Greets, GrowsAnywhere, GrowsAtOnce, GrowsOnPaper, Habit, Led, LetsGoEarly, LetsWrite, Misled,
+    Mistaken, NamesVolumes, NeverHolds, NodeIsSwift, ReadsFresh, ReadsNothing, ReleasesBound, SaysAttached,
+    SaysDetached, Scribbles, Shares, Sleeps, SweepsNothing, TakesEarly, Tells, TellsPodsOnly, Tiny, Trespasses,
+    Trusting, TrustsCachedPods, TrustsCsiNode, TrustsWatch, Unguarded, UnknownIsNo, UnstagesFirst, Wavers,
 };
 use crate::wrong::{Crowds, Evicts, Flatters};
 use api::{Kind, ObjectRef, Precondition, Write};
@@ -101,8 +101,15 @@ planted! {
     OneServer attaching_on_a_cached_word_of_the_node_is_refuted => plant(
         "node-gates, trusting the cache",
         gates::SWITCHED_EARLY,
-        || gates::empty::<Led<TrustsCsiNode>>(gates::gate_on()),
+        || gates::empty::<Led<TrustsCsiNode>>(gates::gate()),
         Budget::troubled(2, 0, 1),
+    );
+    /// S4-32: switched off, the controllers leave what the node expects of the driver to nobody.
+    GateObeyed attaching_with_the_gate_off_is_refuted => plant(
+        "controllers-gate, forgetting the gate",
+        gates::controllers::SCENARIO,
+        || gates::controllers::start::<Led<ForgetsGate>>(gates::gate()),
+        Budget::calm(1),
     );
     /// Reliability 32.
     AttachedIsAttached saying_attached_without_asking_the_driver_is_refuted

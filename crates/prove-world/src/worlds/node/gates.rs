@@ -1,8 +1,9 @@
 //! One volume of an in-tree plugin, two nodes of different gates, and a pod that moves between them.
 //!
-//! The attach/detach controller with the plugin's gate on, and the attacher of the driver that takes the plugin over.
-//! The first node leaves the plugin's volumes to the driver. The second is switched by the user, back and forth, once
-//! it is drained (S4-34 to S4-36): no pod is there, nothing is attached, and everybody has heard of it.
+//! The attach/detach controller with the plugin's gate on ([`controllers`] switches it), and the attacher of the
+//! driver that takes the plugin over. The first node leaves the plugin's volumes to the driver. The second is switched
+//! by the user, back and forth, once it is drained (S4-34 to S4-36): no pod is there, nothing is attached, and
+//! everybody has heard of it.
 //!
 //! # What is left out
 //!
@@ -10,6 +11,8 @@
 //! volume, under the plugin's name or the driver's, before anything is mounted and until nothing is (S4-33). It knows
 //! how it was started by a look at its own CSINode, which the user writes where a kubelet would as it starts. What
 //! attaches for the plugin is not there: a cloud does not attach a disk to a second node.
+
+pub mod controllers;
 
 use std::fmt;
 use std::sync::Arc;
@@ -36,7 +39,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "node-gates",
     about: "attachdetach and attacher with a volume of an in-tree plugin; one of two nodes is switched to its plugin \
             and back, and a pod moves",
-    start: || start::<AttachDetach>(gate_on()),
+    start: || start::<AttachDetach>(gate()),
     user,
     rest,
     waives: &[],
@@ -46,7 +49,7 @@ pub const SCENARIO: Scenario = Scenario {
 pub const BY_PLUGIN: Scenario = Scenario {
     name: "node-gates-held",
     about: "the same from the moment a pod uses the volume on the node that serves it by the plugin",
-    start: || held::<AttachDetach>(gate_on()),
+    start: || held::<AttachDetach>(gate()),
     ..SCENARIO
 };
 
@@ -55,7 +58,7 @@ pub const BY_PLUGIN: Scenario = Scenario {
 pub const SWITCHED_EARLY: Scenario = Scenario {
     name: "node-gates-switched",
     about: "the same before there is any pod, with pods on the node that is switched alone",
-    start: || empty::<AttachDetach>(gate_on()),
+    start: || empty::<AttachDetach>(gate()),
     user: |world| {
         let mut moves: Vec<UserMove> = match is_live(world) {
             true => attach::user(world).into_iter().skip(1).collect(),
@@ -67,33 +70,54 @@ pub const SWITCHED_EARLY: Scenario = Scenario {
     ..SCENARIO
 };
 
-const PLUGIN: Plugin = Plugin::AwsEbs;
+/// The plugin whose driver serves its volumes.
+pub const PLUGIN: Plugin = Plugin::AwsEbs;
 const DISK: &str = "vol-1";
 /// The node that is switched.
 const SWITCHED: &str = NODES[1];
 
-/// The plugin's gate is on, and the plugin is still there.
-pub fn gate_on<R: Rules<Local = Local>>() -> Seat<R> {
-    Seat::fixed(|_, _| Local { migration: Migration::OFF.with(PLUGIN, Phase::On), ..Local::default() })
+/// The plugin's gate is as it was switched, which is on where nobody does, and the plugin is still there.
+pub fn gate<R: Rules<Local = Local>>() -> Seat<R> {
+    Seat::fixed(|truth, _| Local { migration: migration(truth), ..Local::default() })
+}
+
+fn migration(truth: &Truth) -> Migration {
+    let phase = if truth.switched_off.contains(&PLUGIN) { Phase::Off } else { Phase::On };
+    Migration::OFF.with(PLUGIN, phase)
 }
 
 /// The world with other rules in the place of the attach/detach controller.
 pub fn start<R: Actor>(seat: Seat<R>) -> World {
-    started(seat, [true, true], Some(NODES[0]))
+    start_with(seat, attacher())
+}
+
+/// The world with other rules in that place, and an attacher that goes by other gates.
+pub fn start_with<R: Actor>(seat: Seat<R>, attacher: Seat<Attacher>) -> World {
+    started(seat, attacher, [true, true], Some(NODES[0]))
 }
 
 /// The same from the moment the second node uses the volume by the plugin.
 pub fn held<R: Actor>(seat: Seat<R>) -> World {
-    let world = started(seat, [true, false], Some(SWITCHED));
+    let world = started(seat, attacher(), [true, false], Some(SWITCHED));
     world.played(|world| world.cluster.nodes().any(|node| node.reports_in_use(&by_plugin())))
 }
 
 /// The same before there is any pod.
 pub fn empty<R: Actor>(seat: Seat<R>) -> World {
-    started(seat, [true, true], None)
+    started(seat, attacher(), [true, true], None)
 }
 
-fn started<R: Actor>(seat: Seat<R>, left: [bool; 2], place: Option<&str>) -> World {
+/// The attacher of the plugin's driver.
+pub fn attacher_local(migration: Migration) -> rules_attacher::Local {
+    let local = rules_attacher::Local::new(PLUGIN.driver(), [ControllerRpc::PublishUnpublishVolume]);
+    rules_attacher::Local { migration, ..local }
+}
+
+fn attacher() -> Seat<Attacher> {
+    Seat::fixed(|truth, _| attacher_local(migration(truth)))
+}
+
+fn started<R: Actor>(seat: Seat<R>, attacher: Seat<Attacher>, left: [bool; 2], place: Option<&str>) -> World {
     let mut cluster = Cluster::new();
     for ((node, incarnation), left) in NODES.iter().zip(INCARNATIONS).zip(left) {
         attach::put_node(&mut cluster, node, incarnation);
@@ -109,10 +133,6 @@ fn started<R: Actor>(seat: Seat<R>, left: [bool; 2], place: Option<&str>) -> Wor
         setup(&mut cluster, &attach::create("app-0", place));
     }
     let truth = Arc::new(Truth::default());
-    let attacher = Seat::<Attacher>::fixed(|_, _| rules_attacher::Local {
-        migration: Migration::OFF.with(PLUGIN, Phase::On),
-        ..rules_attacher::Local::new(PLUGIN.driver(), [ControllerRpc::PublishUnpublishVolume])
-    });
     let mut members: Vec<Arc<dyn Member>> = vec![
         Instance::start("attachdetach", "", seat, &cluster, &truth),
         Instance::start("attacher", "", attacher, &cluster, &truth),

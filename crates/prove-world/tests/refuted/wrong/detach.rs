@@ -1,7 +1,7 @@
 use api::{Kind, Object, ObjectRef, Precondition, Seen, Write};
 use control::{BackOff, Cache, Change, Decision, Effect, Outcome, Permission, Pulse, Reply, Route, Rules, Timestamp};
 use prove_world::worlds::node::dead::Patient;
-use rules_attachdetach::{Action, AttachDetach, Key, Local, Memory, Proof, Reason, View};
+use rules_attachdetach::{Action, AttachDetach, Key, Local, Memory, Proof, Reason, View, Want};
 
 use super::Astray;
 
@@ -82,6 +82,28 @@ impl Astray for TrustsCsiNode {
             memory.asked_for = pair.asks.as_ref().map(|(_, pod)| pod.clone());
         }
         AttachDetach::decide(now, view, &memory)
+    }
+}
+
+/// Attaches what the node expects of the driver, whether its own gate is on or off.
+pub struct ForgetsGate;
+
+impl Astray for ForgetsGate {
+    type Real = AttachDetach;
+    type Local = Local;
+
+    fn real(local: &Local) -> &Local {
+        local
+    }
+
+    fn decide(now: Timestamp, view: &View, memory: &Memory) -> Decision<Action, Reason> {
+        let mut view = view.clone();
+        if let View::Pair(pair) = &mut view
+            && let Want::Disputed(pod, _) = &pair.want
+        {
+            pair.want = Want::Wanted(pod.clone());
+        }
+        AttachDetach::decide(now, &view, memory)
     }
 }
 

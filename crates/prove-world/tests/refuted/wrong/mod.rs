@@ -21,7 +21,7 @@ use control::{BackOff, Cache, Change, Decision, Outcome, Route, Rules, Timestamp
 
 pub use attacher::{SaysAttached, SaysDetached};
 pub use binding::{BindsTwice, ReleasesBound, TrustsCachedPods};
-pub use detach::{ByName, CachedInUse, Mistaken, ReadsFresh, TrustsCsiNode, TrustsTaint};
+pub use detach::{ByName, CachedInUse, ForgetsGate, Mistaken, ReadsFresh, TrustsCsiNode, TrustsTaint};
 pub use kubelet::{DropsRecord, ForgetsStaged, LeavesDirectories, TakesDownFirst};
 pub use lifecycle::TrustsWatch;
 pub use node::{
