@@ -184,7 +184,7 @@ fuzz: toolchain ## Send the API server what nobody should: bodies, protobuf, pat
 	LONGSHORE_FUZZ_SECONDS=$(or $(SECONDS),60) cargo test --workspace --locked --quiet --profile quick --test fuzz -- --nocapture --test-threads=8
 
 .PHONY: bench
-bench: bench-up bench-load bench-pods bench-process bench-driver bench-sidecars bench-controllers ## Measure everything: one volume's life under `up`, the drivers, the sidecars, the controllers
+bench: bench-up bench-load bench-pods bench-process bench-driver bench-sidecars bench-controllers ## Measure everything but bench-scale, bench-migrate and bench-translate
 
 .PHONY: bench-up
 bench-up: bench-build kubectl ## Measure start-up, one volume's life and memory; prints the figures
