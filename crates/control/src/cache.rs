@@ -298,7 +298,7 @@ mod tests {
             resource_version: ResourceVersion(alloc::format!("{version}")),
             ..Meta::named(name)
         };
-        StorageClass { metadata, ..StorageClass::default() }.into()
+        StorageClass { metadata: metadata.into(), ..StorageClass::default() }.into()
     }
 
     // Reliability 104, PV-2: no decision sees an object older than our own last write to it, or than one seen before.
@@ -389,9 +389,9 @@ mod tests {
         let mut cache = Cache::default();
         let volume = |claim: &str, version: u64| -> Object {
             let metadata = Meta { resource_version: ResourceVersion(alloc::format!("{version}")), ..Meta::named("v") };
-            let mut volume = PersistentVolume { metadata, ..Default::default() };
+            let mut volume = PersistentVolume { metadata: metadata.into(), ..Default::default() };
             volume.spec.claim_ref =
-                Some(api::ClaimRef { namespace: "n".into(), name: claim.into(), ..Default::default() });
+                Some(api::ClaimRef { namespace: "n".into(), name: claim.into(), ..Default::default() }.into());
             volume.into()
         };
         cache.set(volume("a", 1));
@@ -406,7 +406,7 @@ mod tests {
     fn volumes_are_found_by_their_translated_handles() {
         let volume = |name: &str, disk: &str, version: u64| -> Object {
             let metadata = Meta { resource_version: ResourceVersion(alloc::format!("{version}")), ..Meta::named(name) };
-            let mut volume = PersistentVolume { metadata, ..Default::default() };
+            let mut volume = PersistentVolume { metadata: metadata.into(), ..Default::default() };
             let disk = api::GcePersistentDisk { pd_name: disk.into(), ..Default::default() };
             volume.spec.in_tree = Some(alloc::boxed::Box::new(api::InTreeSource::GcePersistentDisk(disk)));
             volume.into()

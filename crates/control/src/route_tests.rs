@@ -78,7 +78,7 @@ fn node_wakes<const HONEST: bool>(node: Sides<'_, Node>, woken: &mut Woken<'_, L
 }
 
 fn class(name: &str) -> Object {
-    StorageClass { metadata: Meta::named(name), ..StorageClass::default() }.into()
+    StorageClass { metadata: Meta::named(name).into(), ..StorageClass::default() }.into()
 }
 
 fn node(name: &str, zone: &str) -> Object {

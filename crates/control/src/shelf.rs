@@ -118,7 +118,7 @@ mod tests {
 
     fn volume(number: usize) -> Object {
         let metadata = Meta { uid: format!("{number}"), ..Meta::named(format!("volume-{number}")) };
-        let mut volume = PersistentVolume { metadata, ..Default::default() };
+        let mut volume = PersistentVolume { metadata: metadata.into(), ..Default::default() };
         volume.spec.storage_class_name = "fast".into();
         volume.into()
     }
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn what_rules_walk_through_is_never_packed() {
         let mut shelf = Shelf::default();
-        let class: Object = StorageClass { metadata: Meta::named("c"), ..Default::default() }.into();
+        let class: Object = StorageClass { metadata: Meta::named("c").into(), ..Default::default() }.into();
         for _ in 0..3000 {
             shelf.put(class.clone());
         }
@@ -164,7 +164,7 @@ mod tests {
         let mut shelf = Shelf::default();
         let first = shelf.put(volume(1));
         shelf.free(first);
-        let class: Object = StorageClass { metadata: Meta::named("c"), ..Default::default() }.into();
+        let class: Object = StorageClass { metadata: Meta::named("c").into(), ..Default::default() }.into();
         assert_eq!(shelf.put(class.clone()), first);
         for number in 0..3000 {
             shelf.put(volume(number));

@@ -16,7 +16,7 @@ fn open(folder: &std::path::Path) -> ApiServer {
 }
 
 fn class(name: &str) -> Object {
-    StorageClass { metadata: Meta::named(name), provisioner: "p".into(), ..Default::default() }.into()
+    StorageClass { metadata: Meta::named(name).into(), provisioner: "p".into(), ..Default::default() }.into()
 }
 
 fn create(object: &Object) -> Write {

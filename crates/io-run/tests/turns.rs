@@ -118,7 +118,8 @@ fn classes(driver: &str, name: &str, count: usize) -> Vec<api::Object> {
             uid: format!("{name}-{number:04}"),
             resource_version: ResourceVersion("1".into()),
             ..Meta::named(format!("{name}-{number:04}"))
-        },
+        }
+        .into(),
         provisioner: driver.into(),
         ..Default::default()
     };

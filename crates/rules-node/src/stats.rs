@@ -41,7 +41,7 @@ pub fn published_volumes(cache: &Cache, local: &Local) -> Vec<PublishedVolume> {
         }
         let volume = cache.volume(&ObjectKey::cluster(record.volume.clone()));
         let claim = volume.and_then(|volume| volume.spec.claim_ref.clone());
-        let claim = claim.map(|claim| ObjectKey::new(claim.namespace, claim.name));
+        let claim = claim.map(|claim| ObjectKey::new(claim.namespace.as_str(), claim.name.as_str()));
         for (uid, publish) in record.publishes.iter().filter(|(_, publish)| local.mounts.contains(&publish.target)) {
             let pod = ObjectKey::new(publish.pod_namespace.clone(), publish.pod_name.clone());
             let object = cache.pod(&pod).filter(|pod| pod.metadata.uid == *uid);

@@ -23,7 +23,7 @@ pub(crate) fn create(
     in_tree: Option<InTree>,
 ) -> Effect {
     let volume = PersistentVolume {
-        metadata: metadata(local, terms),
+        metadata: metadata(local, terms).into(),
         spec: spec(claim, local, terms, made),
         ..PersistentVolume::default()
     };
@@ -114,7 +114,7 @@ fn spec(claim: &PersistentVolumeClaim, local: &Local, terms: &Terms, made: &Made
     VolumeSpec {
         capacity: [("storage".into(), Quantity::from_bytes(bytes))].into(),
         access_modes: claim.spec.access_modes.clone(),
-        claim_ref: Some(ClaimRef::to(&claim.metadata)),
+        claim_ref: Some(ClaimRef::to(&claim.metadata).into()),
         persistent_volume_reclaim_policy: terms.reclaim_policy.clone(),
         storage_class_name: terms.class.clone(),
         mount_options: request.mount_options.clone(),

@@ -18,5 +18,5 @@ pub(crate) fn named(name: impl Into<alloc::string::String>, source: CsiSource, m
         csi: Some(source),
         ..VolumeSpec::default()
     };
-    PersistentVolume { metadata: Meta::named(name), spec, ..PersistentVolume::default() }
+    PersistentVolume { metadata: Meta::named(name).into(), spec, ..PersistentVolume::default() }
 }

@@ -40,7 +40,7 @@ fn class() -> Object {
     let mut metadata = Meta::named(CLASS);
     metadata.annotations.insert(names::DEFAULT_CLASS.into(), "true".into());
     StorageClass {
-        metadata,
+        metadata: metadata.into(),
         provisioner: DRIVER.into(),
         reclaim_policy: Some(ReclaimPolicy::Delete),
         volume_binding_mode: Some(BindingMode::Immediate),

@@ -113,7 +113,7 @@ fn volume(spec: BoxedStrategy<VolumeSpec>) -> BoxedStrategy<PersistentVolume> {
     let modes = vec(text().prop_map(|word| AccessMode::from(word.as_str())), 0..2);
     (text(), labels, spec, affinity(), modes)
         .prop_map(|(name, labels, spec, node_affinity, access_modes)| PersistentVolume {
-            metadata: Meta { labels, ..Meta::named(name) },
+            metadata: Meta { labels, ..Meta::named(name) }.into(),
             spec: VolumeSpec { node_affinity, access_modes, ..spec },
             ..PersistentVolume::default()
         })

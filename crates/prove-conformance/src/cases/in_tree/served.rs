@@ -123,7 +123,7 @@ fn class(t: &T, plugin: Plugin, wish: &Wish) -> StorageClass {
     parameters.extend(t.suite.options.parameters.clone());
     parameters.extend(wish.parameters.clone());
     StorageClass {
-        metadata: Meta::named("parity"),
+        metadata: Meta::named("parity").into(),
         provisioner: plugin.name().into(),
         parameters,
         mount_options: wish.mount_options.clone(),
@@ -204,7 +204,7 @@ fn as_provisioned(
     let spec = VolumeSpec {
         capacity: [("storage".to_string(), Quantity::from_bytes(made.capacity))].into(),
         access_modes: vec![access_mode(wish.mode)],
-        claim_ref: Some(ClaimRef { namespace: NAMESPACE.into(), name: name.into(), ..ClaimRef::default() }),
+        claim_ref: Some(ClaimRef { namespace: NAMESPACE.into(), name: name.into(), ..ClaimRef::default() }.into()),
         mount_options: class.mount_options.clone(),
         volume_mode: Some(if wish.block { VolumeMode::Block } else { VolumeMode::Filesystem }),
         node_affinity: affinity(&made.answer.accessible_topology),
@@ -217,7 +217,7 @@ fn as_provisioned(
         }),
         ..VolumeSpec::default()
     };
-    PersistentVolume { metadata, spec, ..PersistentVolume::default() }
+    PersistentVolume { metadata: metadata.into(), spec, ..PersistentVolume::default() }
 }
 
 /// As Kubernetes says it.
