@@ -11,7 +11,7 @@ use crate::in_tree::sourced;
 use crate::{
     AccessMode, Affinity, ClaimPhase, ConfigMapVolume, ContainerPort, DownwardApiVolume, EmptyDir, EnvFromSource,
     EnvVarSource, HostPath, LabelSelector, Lifecycle, Meta, PodPhase, Probe, ProjectedVolume, Quantity, ReadinessGate,
-    ReclaimPolicy, SecretVolume, Shared, Time, Toleration, Value, VolumeMode, VolumeNodeAffinity, VolumePhase,
+    ReclaimPolicy, SecretVolume, SharedPart, Time, Toleration, Value, VolumeMode, VolumeNodeAffinity, VolumePhase,
 };
 
 /// Declares a narrow object part: every field optional on the wire, empty ones left out. Fields that the API requires may
@@ -102,7 +102,7 @@ part! {
 
 part! {
     /// A piece of storage.
-    PersistentVolume { metadata: Shared<Meta>, spec: VolumeSpec, status: VolumeStatus }
+    PersistentVolume { metadata: SharedPart<Meta>, spec: VolumeSpec, status: VolumeStatus }
 }
 
 sourced! {
@@ -110,7 +110,7 @@ sourced! {
     VolumeSpec, as VolumeSpecWire "VolumeSpecWire" {
         capacity: ResourceList,
         access_modes: Vec<AccessMode>,
-        claim_ref: Option<Shared<ClaimRef>>,
+        claim_ref: Option<SharedPart<ClaimRef>>,
         persistent_volume_reclaim_policy: ReclaimPolicy,
         storage_class_name: String,
         mount_options: Vec<String>,

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::core_v1::part;
 use crate::names;
-use crate::{BindingMode, Meta, ReclaimPolicy, Shared, Time, TopologySelectorTerm, VolumeSpec};
+use crate::{BindingMode, Meta, ReclaimPolicy, SharedPart, Time, TopologySelectorTerm, VolumeSpec};
 
 part! {
     /// How volumes of a class are made.
     StorageClass {
-        metadata: Shared<Meta>,
+        metadata: SharedPart<Meta>,
         provisioner: String,
         parameters: BTreeMap<String, String>,
         reclaim_policy: Option<ReclaimPolicy>,

@@ -88,7 +88,8 @@ impl Rules for Touch {
 
 fn class(name: &str, version: u64) -> Object {
     let (uid, resource_version) = (alloc::format!("{name}-{version}"), ResourceVersion(version.to_string()));
-    StorageClass { metadata: Meta { uid, resource_version, ..Meta::named(name) }.into(), ..StorageClass::default() }.into()
+    StorageClass { metadata: Meta { uid, resource_version, ..Meta::named(name) }.into(), ..StorageClass::default() }
+        .into()
 }
 
 /// An engine that has listed these classes at version 10.

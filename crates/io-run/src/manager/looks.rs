@@ -104,7 +104,8 @@ mod tests {
             let kube = Kube::in_process(server.service_as("system:longshore"));
             for at in 0..volumes {
                 let mut body =
-                    Object::from(PersistentVolume { metadata: Meta::named(name(at)).into(), ..Default::default() }).to_json();
+                    Object::from(PersistentVolume { metadata: Meta::named(name(at)).into(), ..Default::default() })
+                        .to_json();
                 body["spec"] = json!({
                     "capacity": { "storage": "1Gi" }, "accessModes": ["ReadWriteOnce"],
                     "csi": { "driver": "d", "volumeHandle": name(at) }, "persistentVolumeReclaimPolicy": "Delete",
