@@ -1,4 +1,4 @@
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -93,23 +93,18 @@ fn tell(now: Timestamp, pending: &PendingPod, plan: Decision<Action, Reason>) ->
 }
 
 fn place(pending: &PendingPod) -> Decision<Action, Reason> {
-    if let Some(volume) = &pending.template {
-        return rest(
-            Reason::ClaimNotOwned,
-            format!(
-                "the claim that volume {volume} would make from its template is there already and is not the pod's"
-            ),
-        );
+    if pending.nodes.is_empty() {
+        return rest(Reason::NoNodes, "no nodes available to schedule pods".into());
     }
-    if let Some(why) = pending.claims.iter().find_map(|(name, state)| obstacle(name, state, pending.nodes.len())) {
-        return Decision::Rest(why);
-    }
-    if let Some(decision) = fixed_elsewhere(pending) {
-        return decision;
+    if let Some((code, text)) = obstacle(pending) {
+        return rest(code, format!("0/{} nodes are available: {text}", pending.nodes.len()));
     }
     match choose(pending) {
-        Err(why) => Decision::Rest(why),
         Ok(node) => prepare_or_bind(pending, node),
+        Err(why) => match fixed_elsewhere(pending) {
+            Some((code, text)) => rest(code, format!("{} ({text})", why.text)),
+            None => Decision::Rest(why),
+        },
     }
 }
 
@@ -117,51 +112,56 @@ fn rest(code: Reason, text: String) -> Decision<Action, Reason> {
     Decision::Rest(Why::waiting(code, text))
 }
 
-/// SC-1, SC-6: what keeps the pod from any node, as far as one claim goes, with the reasons of kube-scheduler.
-fn obstacle(name: &str, state: &ClaimState, nodes: usize) -> Option<Why<Reason>> {
-    let (code, text) = match state {
+/// SC-1, SC-6: what keeps the pod from any node before nodes are looked at, with the reasons of kube-scheduler and in
+/// its order: a claim that does not exist, one that is in no state to be used, one that waits to be bound, one whose
+/// volume does not exist.
+fn obstacle(pending: &PendingPod) -> Option<(Reason, String)> {
+    let of_claims = pending.claims.iter().filter_map(|(name, state)| claim_obstacle(name, state));
+    let (pod, foreign) = (&pending.pod.object.key, pending.template.as_ref());
+    let foreign = foreign.map(|claim| {
+        let text = format!("PVC {}/{claim} was not created for pod {pod} (pod is not owner)", pod.namespace);
+        (1, Reason::ClaimNotOwned, text)
+    });
+    let first = foreign.into_iter().chain(of_claims).min_by_key(|(rank, ..)| *rank);
+    first.map(|(_, code, text)| (code, text))
+}
+
+/// The same of one claim, with its place in that order.
+fn claim_obstacle(name: &str, state: &ClaimState) -> Option<(u8, Reason, String)> {
+    Some(match state {
         ClaimState::Missing { templated: false } => {
-            (Reason::ClaimMissing, format!("persistentvolumeclaim \"{name}\" not found"))
+            (0, Reason::ClaimMissing, format!("persistentvolumeclaim \"{name}\" not found"))
         }
         ClaimState::Missing { templated: true } => (
+            1,
             Reason::ClaimMissing,
             format!("waiting for ephemeral volume controller to create the persistentvolumeclaim \"{name}\""),
         ),
         ClaimState::Deleting => {
-            (Reason::ClaimBeingDeleted, format!("persistentvolumeclaim \"{name}\" is being deleted"))
+            (1, Reason::ClaimBeingDeleted, format!("persistentvolumeclaim \"{name}\" is being deleted"))
         }
-        ClaimState::Lost => {
-            (Reason::ClaimLost, format!("persistentvolumeclaim \"{name}\" bound to non-existent persistentvolume"))
-        }
-        ClaimState::TakenBy(pod) => (
-            Reason::ClaimTaken,
-            format!(
-                "{nodes} node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode \
-                 (claim {name}, pod {pod}). preemption: no pod is ended for another here; delete pod {pod} to free the \
-                 claim"
-            ),
+        ClaimState::Lost(volume) => (
+            1,
+            Reason::ClaimLost,
+            format!("persistentvolumeclaim \"{name}\" bound to non-existent persistentvolume \"{volume}\""),
         ),
         ClaimState::Unbound => {
-            (Reason::ClaimUnbound, format!("pod has unbound immediate PersistentVolumeClaims (claim {name})"))
+            (2, Reason::ClaimUnbound, format!("pod has unbound immediate PersistentVolumeClaims (claim {name})"))
         }
-        ClaimState::VolumeUnseen(volume) => (
-            Reason::VolumeNotSeen,
-            format!(
-                "{nodes} node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s) (claim {name}, \
-                 volume {volume})"
-            ),
-        ),
-        ClaimState::AwaitsNode(_)
+        ClaimState::VolumeUnseen(volume) => {
+            (3, Reason::VolumeNotSeen, format!("persistentvolume \"{volume}\" not found (claim {name})"))
+        }
+        ClaimState::TakenBy(_)
+        | ClaimState::AwaitsNode(_)
         | ClaimState::NodeSelected { .. }
         | ClaimState::Reserved { .. }
         | ClaimState::Bound { .. } => return None,
-    };
-    Some(Why::waiting(code, format!("0/{nodes} nodes are available: {text}")))
+    })
 }
 
 /// A volume is being made for a node, and that node must be the pod's. If the node is gone and nothing was begun, the
 /// claim is free to go elsewhere; otherwise we wait.
-fn fixed_elsewhere(pending: &PendingPod) -> Option<Decision<Action, Reason>> {
+fn fixed_elsewhere(pending: &PendingPod) -> Option<(Reason, String)> {
     let mut fixed: Option<(&str, &str)> = None;
     for (name, state) in &pending.claims {
         let ClaimState::NodeSelected { node, in_the_making: true, .. } = state else { continue };
@@ -170,19 +170,18 @@ fn fixed_elsewhere(pending: &PendingPod) -> Option<Decision<Action, Reason>> {
             Some((_, same)) if same == node => {}
             Some((other, elsewhere)) => {
                 let text = format!("claim {name} gets its volume for node {node}, claim {other} for node {elsewhere}");
-                return Some(rest(Reason::NodesDisagree, text));
+                return Some((Reason::NodesDisagree, text));
             }
         }
     }
     let (name, node) = fixed?;
     let text = match pending.nodes.iter().find(|known| known.name == node) {
         None => format!("claim {name} gets its volume for node {node}, which does not exist"),
-        Some(known) => match &known.closed {
-            Some(closed) => format!("claim {name} gets its volume for node {node}, which {}", closed.clause()),
-            None => return None,
-        },
+        Some(known) => {
+            format!("claim {name} gets its volume for node {node}, which {}", known.closed.as_ref()?.clause())
+        }
     };
-    Some(rest(Reason::SelectedNodeClosed, text))
+    Some((Reason::SelectedNodeClosed, text))
 }
 
 fn choose(pending: &PendingPod) -> Result<&NodeView, Why<Reason>> {
@@ -208,23 +207,36 @@ fn rank<'a>(pending: &PendingPod, node: &'a NodeView) -> Rank<'a> {
 /// SC-6: why no node takes the pod, in the manner of the scheduler that people know: so many of so many, and why,
 /// sorted as texts. Which nodes and which claim is ours to add.
 fn nobody(objections: &[(&str, (usize, Vec<NodeObstacle>))]) -> Why<Reason> {
-    let Some(furthest) = objections.iter().map(|(_, (filter, _))| *filter).max() else {
-        return Why::waiting(Reason::NoNodes, "no nodes available to schedule pods");
-    };
-    let mut groups: BTreeMap<&NodeObstacle, Vec<&str>> = BTreeMap::new();
+    let furthest = objections.iter().map(|(_, (filter, _))| *filter).max().unwrap_or_default();
+    let mut reasons: BTreeMap<String, (BTreeSet<&str>, BTreeMap<&NodeObstacle, Vec<&str>>)> = BTreeMap::new();
     for (node, (_, obstacles)) in objections {
-        obstacles.iter().for_each(|obstacle| groups.entry(obstacle).or_default().push(node));
+        for obstacle in obstacles {
+            let (nodes, subjects) = reasons.entry(obstacle.reason()).or_default();
+            nodes.insert(node);
+            subjects.entry(obstacle).or_default().push(node);
+        }
     }
-    let said = groups.iter().map(|(obstacle, nodes)| {
-        let more = if nodes.len() > NAMED { ", …" } else { "" };
-        let names = nodes.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
-        let subject = obstacle.subject().map(|subject| format!("{subject}: ")).unwrap_or_default();
-        format!("{} {} ({subject}{names}{more})", nodes.len(), obstacle.reason())
+    let said = reasons.iter().map(|(reason, (nodes, subjects))| {
+        let subjects = subjects.iter().map(|(obstacle, nodes)| {
+            let subject = obstacle.subject().map(|subject| format!("{subject}: ")).unwrap_or_default();
+            format!("{subject}{}", some(nodes.iter().copied(), ", "))
+        });
+        format!("{} {reason} ({})", nodes.len(), some(subjects, "; "))
     });
     let mut said: Vec<String> = said.collect();
     said.sort();
     let text = format!("0/{} nodes are available: {}", objections.len(), said.join(", "));
     Why::waiting(filters::code(furthest), text)
+}
+
+/// The first few of many.
+fn some<T: AsRef<str>>(all: impl Iterator<Item = T>, between: &str) -> String {
+    let mut text = String::new();
+    for (number, one) in all.take(NAMED + 1).enumerate() {
+        let between = if number == 0 { "" } else { between };
+        text = format!("{text}{between}{}", if number < NAMED { one.as_ref() } else { "…" });
+    }
+    text
 }
 
 /// A node was selected for one of the claims before: staying with it moves no data and changes no annotation.
@@ -236,7 +248,7 @@ fn preferred(pending: &PendingPod, node: &NodeView) -> bool {
         | ClaimState::Reserved { .. }
         | ClaimState::Missing { .. }
         | ClaimState::Deleting
-        | ClaimState::Lost
+        | ClaimState::Lost(_)
         | ClaimState::TakenBy(_)
         | ClaimState::Unbound
         | ClaimState::VolumeUnseen(_) => false,
@@ -283,7 +295,7 @@ fn awaited(state: &ClaimState) -> bool {
         ClaimState::Bound { .. }
         | ClaimState::Missing { .. }
         | ClaimState::Deleting
-        | ClaimState::Lost
+        | ClaimState::Lost(_)
         | ClaimState::TakenBy(_)
         | ClaimState::Unbound
         | ClaimState::VolumeUnseen(_) => false,

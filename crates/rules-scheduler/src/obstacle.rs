@@ -4,10 +4,6 @@ use alloc::string::String;
 /// Why a node does not take a pod, in the order in which the filters ask.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NodeObstacle {
-    /// It is being deleted.
-    Deleting,
-    /// It is not ready.
-    NotReady,
     /// It takes no new pods.
     Cordoned,
     /// It has a taint that the pod does not tolerate.
@@ -19,8 +15,19 @@ pub enum NodeObstacle {
     },
     /// The pod's nodeSelector or node affinity asks for another.
     NotSelected,
+    /// It is being deleted.
+    Deleting,
+    /// It is not ready.
+    NotReady,
     /// It has not enough left of this resource.
     Lacks(String),
+    /// A claim is for one pod at a time, and another pod has it, on whichever node (SC-19).
+    ClaimTaken {
+        /// The claim.
+        claim: String,
+        /// Who has it.
+        pod: String,
+    },
     /// It has not this driver, which asks that pods wait for it (SC-17).
     DriverAbsent(String),
     /// It takes no more volumes of this driver (SC-16).
@@ -47,6 +54,7 @@ impl NodeObstacle {
             }
             NodeObstacle::NotSelected => "does not match the pod's nodeSelector or node affinity".into(),
             NodeObstacle::Lacks(resource) => format!("has not enough {resource} left"),
+            NodeObstacle::ClaimTaken { claim, pod } => format!("waits for pod {pod}, which has claim {claim} alone"),
             NodeObstacle::DriverAbsent(driver) => format!("does not have driver {driver}"),
             NodeObstacle::LimitReached(driver) => format!("takes no more volumes of driver {driver}"),
             NodeObstacle::OutOfReach(claim) => format!("cannot reach the volume of claim {claim}"),
@@ -62,10 +70,15 @@ impl NodeObstacle {
             NodeObstacle::Deleting => "node(s) were being deleted".into(),
             NodeObstacle::NotReady => "node(s) were not ready".into(),
             NodeObstacle::Cordoned => "node(s) were unschedulable".into(),
-            NodeObstacle::Tainted { key, value } => format!("node(s) had untolerated taint {{{key}: {value}}}"),
+            NodeObstacle::Tainted { .. } => "node(s) had untolerated taint(s)".into(),
             NodeObstacle::NotSelected => "node(s) didn't match Pod's node affinity/selector".into(),
             NodeObstacle::Lacks(resource) if resource == "pods" => "Too many pods".into(),
             NodeObstacle::Lacks(resource) => format!("Insufficient {resource}"),
+            NodeObstacle::ClaimTaken { .. } => {
+                "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod \
+                                                access mode already in-use by another pod"
+                    .into()
+            }
             NodeObstacle::DriverAbsent(driver) => format!("{driver} CSI driver is not installed on the node"),
             NodeObstacle::LimitReached(_) => "node(s) exceed max volume count".into(),
             NodeObstacle::OutOfReach(_) => "node(s) didn't match PersistentVolume's node affinity".into(),
@@ -75,9 +88,11 @@ impl NodeObstacle {
         }
     }
 
-    /// What of the pod it is about, where the reason does not say so.
+    /// What of the node or of the pod it is about, where the reason does not say so.
     pub(crate) fn subject(&self) -> Option<String> {
         match self {
+            NodeObstacle::Tainted { key, value } => Some(format!("taint {{{key}: {value}}}")),
+            NodeObstacle::ClaimTaken { claim, pod } => Some(format!("claim {claim}; delete pod {pod} to free it")),
             NodeObstacle::LimitReached(driver) => Some(format!("driver {driver}")),
             NodeObstacle::OutOfReach(claim)
             | NodeObstacle::NoVolume(claim)
@@ -86,7 +101,6 @@ impl NodeObstacle {
             NodeObstacle::Deleting
             | NodeObstacle::NotReady
             | NodeObstacle::Cordoned
-            | NodeObstacle::Tainted { .. }
             | NodeObstacle::NotSelected
             | NodeObstacle::Lacks(_)
             | NodeObstacle::DriverAbsent(_) => None,

@@ -54,7 +54,7 @@ pub struct PendingPod {
     pub since: Timestamp,
     /// Its condition that says why it has no node.
     pub told: Option<Condition>,
-    /// A volume of the pod whose claim would be made from a template, had not somebody else one of its name.
+    /// The claim of a volume of the pod that would be made from a template, had not somebody else one of its name.
     pub template: Option<String>,
     /// Its claims, in the pod's order.
     pub claims: Vec<(String, ClaimState)>,
@@ -72,8 +72,8 @@ pub enum ClaimState {
     },
     /// It is being deleted.
     Deleting,
-    /// Its volume vanished.
-    Lost,
+    /// The volume that it is bound to vanished.
+    Lost(String),
     /// Only one pod may use it, and this one does.
     TakenBy(String),
     /// It is to be bound without regard to nodes, and is not yet.

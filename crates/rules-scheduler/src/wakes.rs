@@ -108,21 +108,22 @@ fn node_wakes(node: Sides<'_, Node>, woken: &mut Woken<'_>) {
 /// All of a node that bears on placing a pod.
 #[derive(PartialEq)]
 struct Bearing<'a> {
+    open: bool,
     unschedulable: bool,
     taints: &'a [Taint],
     labels: &'a BTreeMap<String, String>,
     allocatable: &'a ResourceList,
 }
 
-/// `None` while the node takes no pod, whatever the pod says.
-fn bearing(node: &Node) -> Option<Bearing<'_>> {
-    let open = node.is_ready() && !node.metadata.is_deleting();
-    open.then_some(Bearing {
+/// Also of a node that takes no pod whatever the pod says: it is counted and told of.
+fn bearing(node: &Node) -> Bearing<'_> {
+    Bearing {
+        open: node.is_ready() && !node.metadata.is_deleting(),
         unschedulable: node.spec.unschedulable,
         taints: &node.spec.taints,
         labels: &node.metadata.labels,
         allocatable: &node.status.allocatable,
-    })
+    }
 }
 
 fn waits(pod: &Pod) -> bool {

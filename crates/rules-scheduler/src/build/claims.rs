@@ -49,7 +49,7 @@ fn claim_state(pod: &Pod, name: &str, cache: &Cache) -> ClaimState {
     let node = claim.metadata.annotation(names::SELECTED_NODE).filter(|node| !node.is_empty());
     match claim.status.phase {
         ClaimPhase::Bound => bound(&claim, node, cache),
-        ClaimPhase::Lost => ClaimState::Lost,
+        ClaimPhase::Lost => ClaimState::Lost(claim.spec.volume_name.clone()),
         ClaimPhase::Pending | ClaimPhase::Other(_) => unbound(&claim, node, cache),
     }
 }

@@ -40,8 +40,9 @@ pub(crate) fn view(key: &ObjectKey, cache: &Cache) -> View {
     if !is_ours(&pod) {
         return View::Anothers(pod.spec.scheduler_name.clone());
     }
-    let mut templates = pod.spec.volumes.iter().filter(|volume| volume.ephemeral.is_some());
-    let template = templates.find(|volume| is_foreign(&pod, &pod.ephemeral_claim(&volume.name), cache));
+    let templates = pod.spec.volumes.iter().filter(|volume| volume.ephemeral.is_some());
+    let mut made = templates.map(|volume| pod.ephemeral_claim(&volume.name));
+    let template = made.find(|claim| is_foreign(&pod, claim, cache));
     let mut conditions = pod.status.conditions.iter();
     let told =
         conditions.find(|told| told.r#type == SCHEDULED && told.status == "False" && told.reason == UNSCHEDULABLE);
@@ -49,7 +50,7 @@ pub(crate) fn view(key: &ObjectKey, cache: &Cache) -> View {
         pod: Seen::of::<Pod>(&pod.metadata),
         since: since(&pod, cache),
         told: told.cloned(),
-        template: template.map(|volume| volume.name.clone()),
+        template,
         claims: claims::claims(&pod, cache),
         nodes: nodes::nodes(&pod, cache),
     })

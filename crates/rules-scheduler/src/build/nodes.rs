@@ -39,12 +39,6 @@ fn left_to_drivers(node: &str, cache: &Cache) -> Vec<Plugin> {
 fn closed(node: &Node, pod: &Pod) -> Option<NodeObstacle> {
     let tolerated = |taint: &Taint| pod.spec.tolerations.iter().any(|toleration| toleration.tolerates(taint));
     let cordon = Taint { key: UNSCHEDULABLE_TAINT.into(), effect: "NoSchedule".into(), ..Taint::default() };
-    if node.metadata.is_deleting() {
-        return Some(NodeObstacle::Deleting);
-    }
-    if !node.is_ready() {
-        return Some(NodeObstacle::NotReady);
-    }
     if node.spec.unschedulable && !tolerated(&cordon) {
         return Some(NodeObstacle::Cordoned);
     }
@@ -54,5 +48,12 @@ fn closed(node: &Node, pod: &Pod) -> Option<NodeObstacle> {
     let (name, labels) = (&node.metadata.name, &node.metadata.labels);
     let selected = pod.spec.node_selector.iter().all(|(key, value)| labels.get(key) == Some(value))
         && pod.spec.affinity.as_ref().is_none_or(|affinity| affinity.admits(name, labels));
-    (!selected).then_some(NodeObstacle::NotSelected)
+    if !selected {
+        return Some(NodeObstacle::NotSelected);
+    }
+    // Last, because kube-scheduler does not ask: of a node that is not ready it tells the taint that says so.
+    if node.metadata.is_deleting() {
+        return Some(NodeObstacle::Deleting);
+    }
+    (!node.is_ready()).then_some(NodeObstacle::NotReady)
 }

@@ -47,7 +47,7 @@ fn unreachable(claim: &str, state: &ClaimState, node: &NodeView) -> Option<NodeO
         | ClaimState::AwaitsNode(_)
         | ClaimState::Missing { .. }
         | ClaimState::Deleting
-        | ClaimState::Lost
+        | ClaimState::Lost(_)
         | ClaimState::TakenBy(_)
         | ClaimState::Unbound
         | ClaimState::VolumeUnseen(_) => None,
@@ -113,7 +113,7 @@ fn open<'a>(name: &'a str, state: &'a ClaimState) -> Option<(&'a str, &'a Delaye
         ClaimState::NodeSelected { in_the_making: true, .. }
         | ClaimState::Missing { .. }
         | ClaimState::Deleting
-        | ClaimState::Lost
+        | ClaimState::Lost(_)
         | ClaimState::TakenBy(_)
         | ClaimState::Unbound
         | ClaimState::Reserved { .. }

@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use crate::{NodeObstacle, NodeView, PendingPod, Reason};
+use crate::{ClaimState, NodeObstacle, NodeView, PendingPod, Reason};
 
 pub(crate) mod binding;
 mod limits;
@@ -13,9 +13,10 @@ mod zone;
 type Filter = fn(&PendingPod, &NodeView) -> Vec<NodeObstacle>;
 
 /// The filters, each with what is said of a pod that no node takes and that came no further than this one.
-const FILTERS: [(Filter, Reason); 5] = [
+const FILTERS: [(Filter, Reason); 6] = [
     (open, Reason::NoNodeOpen),
     (room, Reason::NoNodeHasRoom),
+    (untaken, Reason::ClaimTaken),
     (limits::filter, Reason::NoNodeAttachesMore),
     (binding::filter, Reason::NoNodeReachesVolumes),
     (zone::filter, Reason::NoNodeReachesVolumes),
@@ -40,4 +41,13 @@ fn open(_pod: &PendingPod, node: &NodeView) -> Vec<NodeObstacle> {
 /// It has what the pod's containers ask for, and one place more.
 fn room(_pod: &PendingPod, node: &NodeView) -> Vec<NodeObstacle> {
     node.lacks.iter().cloned().map(NodeObstacle::Lacks).collect()
+}
+
+/// SC-19: no other pod has a claim that is for one pod at a time. The node does not matter.
+fn untaken(pod: &PendingPod, _node: &NodeView) -> Vec<NodeObstacle> {
+    let taken = pod.claims.iter().filter_map(|(claim, state)| {
+        let ClaimState::TakenBy(other) = state else { return None };
+        Some(NodeObstacle::ClaimTaken { claim: claim.clone(), pod: other.clone() })
+    });
+    taken.collect()
 }

@@ -17,7 +17,7 @@ pub(super) fn filter(pod: &PendingPod, node: &NodeView) -> Vec<NodeObstacle> {
         ClaimState::Bound { reach, .. } | ClaimState::Reserved { reach, .. } => !same_zone(reach, node),
         ClaimState::Missing { .. }
         | ClaimState::Deleting
-        | ClaimState::Lost
+        | ClaimState::Lost(_)
         | ClaimState::TakenBy(_)
         | ClaimState::Unbound
         | ClaimState::AwaitsNode(_)

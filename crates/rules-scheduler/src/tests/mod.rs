@@ -1,5 +1,6 @@
 //! Behaviour by objects in a cache, and the straight path against a real store.
 
+mod nobody;
 mod path;
 mod place;
 mod room;

@@ -69,7 +69,8 @@ fn a_node_report_that_bears_on_nothing_wakes_nobody() {
     world.patch_status(Kind::Node, "a", json!({ "volumesInUse": ["x"] }));
     assert!(world.engine.waiting() == 0);
     world.patch(Kind::Node, "a", json!({ "spec": { "unschedulable": true } }));
-    assert!(world.engine.waiting() == 0, "it was not ready either way");
+    assert_eq!(world.engine.waiting(), 1, "it takes no pod either way, and something else is told of it");
+    world.engine = Engine::new(());
     world.patch_status(Kind::Node, "a", json!({ "conditions": [{ "type": "Ready", "status": "True" }] }));
     assert_eq!(world.engine.waiting(), 1);
 }
@@ -81,6 +82,7 @@ fn a_wait_that_lasts_is_in_the_status_until_the_pod_is_placed() {
     let volume = json!({ "name": "v", "persistentVolumeClaim": { "claimName": "c" } });
     let spec = json!({ "containers": [{ "name": "c", "image": "i" }], "volumes": [volume] });
     let key = ObjectKey::new("n", "p");
+    world.create(Kind::Node, json!({ "metadata": { "name": "a" } }));
     world.create(Kind::Pod, json!({ "metadata": { "name": "p" }, "spec": spec }));
     assert!(world.step(&key).is_none(), "it may be over in a moment");
     world.settle();
@@ -88,7 +90,7 @@ fn a_wait_that_lasts_is_in_the_status_until_the_pod_is_placed() {
     world.settle();
     assert_eq!(
         world.actions,
-        ["ReportUnschedulable(n/p: 0/0 nodes are available: persistentvolumeclaim \"c\" not found)"],
+        ["ReportUnschedulable(n/p: 0/1 nodes are available: persistentvolumeclaim \"c\" not found)"],
         "written once"
     );
     let told = |world: &Lab<Scheduler>| {
@@ -103,7 +105,7 @@ fn a_wait_that_lasts_is_in_the_status_until_the_pod_is_placed() {
         (
             "False".into(),
             "Unschedulable".into(),
-            "0/0 nodes are available: persistentvolumeclaim \"c\" not found".into()
+            "0/1 nodes are available: persistentvolumeclaim \"c\" not found".into()
         )
     );
 
@@ -117,7 +119,6 @@ fn a_wait_that_lasts_is_in_the_status_until_the_pod_is_placed() {
         "csi": { "driver": "d", "volumeHandle": "h" }, "claimRef": { "namespace": "n", "name": "c" },
     });
     world.create(Kind::PersistentVolume, json!({ "metadata": { "name": "v" }, "spec": spec }));
-    world.create(Kind::Node, json!({ "metadata": { "name": "a" } }));
     world.patch_status(Kind::Node, "a", json!({ "conditions": [{ "type": "Ready", "status": "True" }] }));
     world.patch_status(Kind::PersistentVolumeClaim, "c", json!({ "phase": "Bound" }));
     let (action, _) = world.begin(&key).unwrap();

@@ -199,9 +199,10 @@ fn a_claim_of_delayed_binding_is_told_the_node_and_waited_for() {
     late(selected("gone")).check("SelectNode(n/c for a)");
     late(called("gone")).check("SelectedNodeClosed");
     late(called("b")).node_like("b", json!({}), "False").check("SelectedNodeClosed");
-    late(called("b"))
-        .node_like("b", json!({}), "False")
-        .check_text("claim c gets its volume for node b, which is not ready");
+    late(called("b")).node_like("b", json!({}), "False").check_text(
+        "0/2 nodes are available: 1 node(s) didn't find available persistent volumes to bind (claim c: a), \
+         1 node(s) were not ready (b) (claim c gets its volume for node b, which is not ready)",
+    );
     // PV-43: one that names its volume is bound without a node.
     let spec = json!({ "storageClassName": "late", "volumeName": "v", "accessModes": ["ReadWriteOnce"] });
     let named = json!({ "metadata": { "name": "c" }, "spec": spec, "status": { "phase": "Pending" } });

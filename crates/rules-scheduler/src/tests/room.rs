@@ -155,8 +155,8 @@ fn sc_19_a_claim_for_one_pod_is_told_with_the_pod_that_has_it() {
     let claim = json!({ "metadata": { "name": "c" }, "spec": spec, "status": { "phase": "Bound" } });
     let scene = Scene::default().node("a").pod("p", &["c"], "", "Pending").pod("q", &["c"], "a", "Running");
     scene.bound("c").with(Kind::PersistentVolumeClaim, claim).check_text(
-        "0/1 nodes are available: 1 node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod \
-         access mode (claim c, pod q). preemption: no pod is ended for another here; delete pod q to free the claim",
+        "0/1 nodes are available: 1 node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode \
+         already in-use by another pod (claim c; delete pod q to free it: a)",
     );
 }
 

@@ -87,6 +87,7 @@ fn every_change_and_whom_it_wakes() {
         let status = json!({ "conditions": conditions, "allocatable": { "cpu": "1" } });
         Some(object(Kind::Node, json!({ "metadata": { "name": "a", "labels": {} }, "status": status })))
     };
+    let unready = |labels| Some(node(labels, false, "False"));
     let changes = [
         ("claim", None, Some(object(Kind::PersistentVolumeClaim, claim.clone()))),
         ("volume-of-the-claim", None, volume(Some("c"))),
@@ -119,6 +120,8 @@ fn every_change_and_whom_it_wakes() {
         ("node-closed", plain(), Some(node(json!({}), true, "True"))),
         ("node-not-ready", plain(), Some(node(json!({}), false, "False"))),
         ("node-the-same", plain(), plain()),
+        ("node-not-ready-the-same", unready(json!({})), unready(json!({}))),
+        ("node-not-ready-labelled", unready(json!({})), unready(json!({ "zone": "z" }))),
     ];
     check_wakes::<Scheduler>(env!("CARGO_MANIFEST_DIR"), &cache, &(), &changes);
 }
