@@ -96,14 +96,11 @@ impl Contender {
         if self.is_go() { "go" } else { "ours" }
     }
 
-    /// It can do this at all: there is no Go attacher here to measure, and the intent matters for one operation only.
+    /// It takes part in this operation: the intent matters to the provisioner alone.
     pub fn can(self, operation: Operation) -> bool {
         match operation {
-            Operation::Attach | Operation::Detach => {
-                matches!(self, Contender::Ours | Contender::OursSingle | Contender::OursOther)
-            }
-            Operation::Resize => self != Contender::OursUpstream,
             Operation::Provision | Operation::Delete => true,
+            Operation::Attach | Operation::Detach | Operation::Resize => self != Contender::OursUpstream,
         }
     }
 }
@@ -114,6 +111,7 @@ pub(crate) struct Programs {
     pub ours: PathBuf,
     pub other: PathBuf,
     pub provisioner: PathBuf,
+    pub attacher: PathBuf,
     pub resizer: PathBuf,
 }
 
@@ -123,9 +121,12 @@ impl Programs {
         let role = operation.role();
         match contender {
             Contender::GoDefault | Contender::GoLifted => {
-                let program = if role == "resizer" { &self.resizer } else { &self.provisioner };
+                let (program, workers) = match role {
+                    "resizer" => (&self.resizer, "--workers=100"),
+                    "attacher" => (&self.attacher, "--worker-threads=100"),
+                    _ => (&self.provisioner, "--worker-threads=100"),
+                };
                 let lifted = ["--kube-api-qps=10000".to_string(), "--kube-api-burst=20000".to_string()];
-                let workers = if role == "resizer" { "--workers=100" } else { "--worker-threads=100" };
                 let flags = lifted.into_iter().chain([workers.to_string()]);
                 (program.clone(), if contender == Contender::GoLifted { flags.collect() } else { Vec::new() })
             }
@@ -204,5 +205,35 @@ impl Running {
             std::thread::sleep(Duration::from_millis(5));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_operation_of_the_go_programs_is_done_by_the_one_that_has_the_role() {
+        let programs = Programs {
+            ours: "ours".into(),
+            other: "other".into(),
+            provisioner: "p".into(),
+            attacher: "a".into(),
+            resizer: "r".into(),
+        };
+        let go = Operation::ALL.map(|operation| programs.line(Contender::GoLifted, operation));
+        assert_eq!(go.each_ref().map(|(program, _)| program.to_str().unwrap()), ["p", "a", "a", "r", "p"]);
+        let workers = go.each_ref().map(|(_, flags)| flags.last().map(String::as_str).unwrap());
+        assert_eq!(workers[1..4], ["--worker-threads=100", "--worker-threads=100", "--workers=100"]);
+        assert!(programs.line(Contender::GoDefault, Operation::Attach).1.is_empty());
+    }
+
+    #[test]
+    fn without_an_intent_only_what_the_provisioner_does_is_measured() {
+        for operation in Operation::ALL {
+            let whoever = Contender::ALL.into_iter().filter(|who| *who != Contender::OursUpstream);
+            assert!(whoever.into_iter().all(|who| who.can(operation)));
+            assert_eq!(Contender::OursUpstream.can(operation), operation.role() == "provisioner");
+        }
     }
 }

@@ -171,7 +171,17 @@ fn seconds(operation: Operation, asked: &[Asked], calls: &Calls) -> f64 {
     let first_request = work.map(|one| one.came).fold(f64::INFINITY, f64::min);
     let first_call = calls.first.map_or(f64::INFINITY, moment);
     let done = asked.iter().filter(|one| one.is_write() && one.is_done() && about(one));
-    let last = done.map(|one| one.answered).fold(f64::NEG_INFINITY, f64::max);
+    let last = if operation == Operation::Attach {
+        // The first time counts: csi-attacher publishes and says so again where its cache is behind its own write.
+        let mut told = BTreeMap::new();
+        for one in done.filter(|one| one.subresource == "status") {
+            let at = told.entry(&one.name).or_insert(one.answered);
+            *at = one.answered.min(*at);
+        }
+        told.into_values().fold(f64::NEG_INFINITY, f64::max)
+    } else {
+        done.map(|one| one.answered).fold(f64::NEG_INFINITY, f64::max)
+    };
     (last - first_request.min(first_call)).rem_euclid(86_400.0)
 }
 
@@ -219,6 +229,23 @@ mod tests {
         let told = told(Operation::Detach, 1, &log, &Calls::default(), Spent::default());
         assert_eq!((told.rate, told.writes, told.reads, told.events), (0.5, 1.0, 2.0, 1.0));
         assert_eq!(told.at_once, 0.5);
+    }
+
+    #[test]
+    fn a_volume_is_attached_when_it_is_told_so_first() {
+        let status = |name, came, answered| {
+            let subresource = "status".into();
+            Asked { subresource, ..asked("patch", "volumeattachments", name, came, answered) }
+        };
+        let log = [
+            asked("patch", "persistentvolumes", "pv", 1.0, 1.5),
+            asked("patch", "volumeattachments", "a", 1.5, 2.0),
+            status("a", 2.0, 3.0),
+            status("b", 2.0, 5.0),
+            status("a", 8.0, 9.0),
+        ];
+        let told = told(Operation::Attach, 2, &log, &Calls::default(), Spent::default());
+        assert_eq!((told.rate, told.writes), (0.5, 2.5));
     }
 
     #[test]

@@ -12,7 +12,7 @@ pub(super) mod nothing;
 pub(super) mod objects;
 mod report;
 mod round;
-mod stand;
+pub(super) mod stand;
 pub(super) mod usage;
 
 use std::fs;
@@ -78,7 +78,10 @@ impl Settings {
                     settings.only.retain(|contender| name != INTENT && wanted(contender));
                 }
                 "--beside" => settings.other = Some(options.next()?.into()),
-                "--until" => settings.size.last = Operation::named(options.next()?)?,
+                "--until" => {
+                    settings.size.last = Operation::named(options.next()?)?;
+                    settings.slow.last = settings.size.last;
+                }
                 "--fast" => settings.only.retain(|contender| *contender != Contender::GoDefault),
                 "--quick" => {
                     settings.rounds = 1;
@@ -112,6 +115,7 @@ pub fn run(settings: &Settings) -> io::Result<String> {
         ours: settings.binary.clone(),
         other: settings.other.clone().unwrap_or_default(),
         provisioner: peer("csi-provisioner")?,
+        attacher: peer("csi-attacher")?,
         resizer: peer("csi-resizer")?,
     };
     let mut figures = Figures::default();
@@ -170,6 +174,7 @@ fn sizes(programs: &Programs, figures: &mut Figures) -> io::Result<()> {
     let megabytes = |path: &PathBuf| fs::metadata(path).map(|data| data.len() as f64 / f64::from(1 << 20));
     figures.add(report::SIZE, report::OURS, megabytes(&programs.ours)?);
     figures.add(report::SIZE, report::PROVISIONER, megabytes(&programs.provisioner)?);
+    figures.add(report::SIZE, report::ATTACHER, megabytes(&programs.attacher)?);
     figures.add(report::SIZE, report::RESIZER, megabytes(&programs.resizer)?);
     Ok(())
 }
@@ -200,6 +205,7 @@ async fn intents(stand: &Stand, settings: &Settings, figures: &mut Figures, bega
 async fn memory(stand: &Stand, when: &str, settings: &Settings, figures: &mut Figures) -> io::Result<()> {
     let all = [
         (Contender::GoLifted, Operation::Provision, report::PROVISIONER),
+        (Contender::GoLifted, Operation::Attach, report::ATTACHER),
         (Contender::GoLifted, Operation::Resize, report::RESIZER),
         (Contender::Ours, Operation::Provision, report::OURS),
     ];
@@ -236,6 +242,13 @@ mod tests {
         assert_eq!(settings.only, Contender::ALL[..5]);
         assert!(settings.has_intents && settings.rounds.is_multiple_of(2));
         assert!(Settings::read("longshore", &["--no-such"]).is_none());
+        assert!(Settings::read("longshore", &["--until", "no such"]).is_none());
+    }
+
+    #[test]
+    fn a_life_is_cut_short_for_everybody() {
+        let settings = read(&["--until", "attach"]);
+        assert_eq!((settings.size.last, settings.slow.last), (Operation::Attach, Operation::Attach));
     }
 
     #[test]

@@ -14,17 +14,16 @@ pub(super) const READY: &str = "exec to the first call, ms";
 pub(super) const IDLE: &str = "resident memory, idle, MB";
 pub(super) const OURS: &str = "ours, all in one";
 pub(super) const PROVISIONER: &str = "Go csi-provisioner";
+pub(super) const ATTACHER: &str = "Go csi-attacher";
 pub(super) const RESIZER: &str = "Go csi-resizer";
+/// The Go programs that together do what ours does in one process.
+const GO: [&str; 3] = [PROVISIONER, ATTACHER, RESIZER];
 pub(super) const ON_CLAIMS: &str = "on the claim";
 pub(super) const IN_JOURNAL: &str = "in a journal";
 
 /// What the document calls the place of these tables.
 const PLACE: &str = "make bench-sidecars";
 
-/// Volumes a second seen for the Go attacher on a machine of this size, with its default flags and with limits lifted, and
-/// for the Go provisioner with limits lifted on that machine. There is no Go attacher here to measure.
-const QUOTED: [(Operation, f64, f64); 2] = [(Operation::Attach, 1.8, 152.0), (Operation::Detach, 4.7, 205.0)];
-const QUOTED_PROVISION: f64 = 288.0;
 /// Writes a volume of the Go programs, without events.
 const GO_WRITES: [(Operation, f64); 5] = [
     (Operation::Provision, 1.0),
@@ -86,20 +85,19 @@ fn tables(settings: &Settings, figures: &Figures) -> String {
     text
 }
 
+/// Whose rates are columns of a table.
+const MEASURED: [Contender; 5] =
+    [Contender::GoDefault, Contender::GoLifted, Contender::Ours, Contender::OursSingle, Contender::OursUpstream];
+
 fn rates(figures: &Figures) -> String {
     let mut rows = Vec::new();
     for operation in Operation::ALL {
         let what = rate(operation);
         let ours = figures.rounds(&what, Contender::Ours.name());
-        let by_default = GoRate::find(figures, operation, Contender::GoDefault);
-        let lifted = GoRate::find(figures, operation, Contender::GoLifted);
-        let go = [&by_default, &lifted];
         let mut row = vec![operation.name().to_string()];
-        row.extend(go.map(|rate| rate.as_ref().map_or("–".into(), GoRate::shown)));
-        for who in [Contender::Ours, Contender::OursSingle, Contender::OursUpstream] {
-            row.push(spread(figures.rounds(&what, who.name()), ""));
-        }
-        row.extend(go.map(|rate| rate.as_ref().map_or("–".into(), |rate| rate.beaten(ours))));
+        row.extend(MEASURED.map(|who| spread(figures.rounds(&what, who.name()), "")));
+        let go = [Contender::GoDefault, Contender::GoLifted];
+        row.extend(go.map(|who| beaten(ours, figures.rounds(&what, who.name()))));
         rows.push(row);
     }
     let head = [
@@ -120,50 +118,13 @@ fn rates(figures: &Figures) -> String {
             let _ = writeln!(text, "\n{}: all in one : {other} = {}", operation.name(), spread(&pairs, "×"));
         }
     }
-    text.push_str(
-        "\nWith ≈: the Go attacher is not here. The figure is the one known from a machine of this size (attach 1.8 and 152 a \
-         second, detach 4.7 and 205), times what csi-provisioner with its limits lifted reached here against there \
-         (288 a second); with default flags it is its own limit, and as it is known.\n",
-    );
     text
 }
 
-/// The rate of a Go program.
-enum GoRate {
-    /// Round by round.
-    Measured(Vec<f64>),
-    Quoted(f64),
-}
-
-impl GoRate {
-    fn find(figures: &Figures, operation: Operation, who: Contender) -> Option<GoRate> {
-        let Some((_, by_default, lifted)) = QUOTED.into_iter().find(|(quoted, ..)| *quoted == operation) else {
-            return Some(GoRate::Measured(figures.rounds(&rate(operation), who.name()).to_vec()));
-        };
-        if who == Contender::GoDefault {
-            return Some(GoRate::Quoted(by_default));
-        }
-        // Not by the round: two operations of one round are further apart than two programs with the same operation.
-        let here = figures.median(&rate(Operation::Provision), who.name())?;
-        Some(GoRate::Quoted(lifted * here / QUOTED_PROVISION))
-    }
-
-    fn shown(&self) -> String {
-        match self {
-            GoRate::Measured(rounds) => spread(rounds, ""),
-            GoRate::Quoted(rate) => format!("≈ {}", shown(*rate)),
-        }
-    }
-
-    /// How many times as fast ours is. What was measured once is held against every round.
-    fn beaten(&self, ours: &[f64]) -> String {
-        let theirs = match self {
-            GoRate::Measured(rounds) if rounds.len() > 1 => rounds.clone(),
-            GoRate::Measured(rounds) => rounds.iter().flat_map(|once| vec![*once; ours.len()]).collect(),
-            GoRate::Quoted(rate) => vec![*rate; ours.len()],
-        };
-        spread(&ratios(ours, &theirs), "×")
-    }
+/// How many times as fast ours is. What was measured once is held against every round.
+fn beaten(ours: &[f64], theirs: &[f64]) -> String {
+    let theirs = if let [once] = theirs { vec![*once; ours.len()] } else { theirs.to_vec() };
+    spread(&ratios(ours, &theirs), "×")
 }
 
 fn processors(figures: &Figures) -> String {
@@ -222,20 +183,19 @@ fn resources(settings: &Settings, figures: &Figures) -> String {
     let mut rows = Vec::new();
     let mut add = |what: &str, go: &[&str]| {
         let mut row = vec![what.to_string(), figures.shown(what, OURS)];
-        row.push(go.first().map_or("–".into(), |go| figures.shown(what, go)));
-        row.push(go.get(1).map_or("–".into(), |go| figures.shown(what, go)));
+        row.extend((0..GO.len()).map(|at| go.get(at).map_or("–".into(), |go| figures.shown(what, go))));
         let sum: f64 = go.iter().filter_map(|go| figures.median(what, go)).sum();
         let ratio = figures.median(what, OURS).filter(|_| sum > 0.0).map(|ours| format!("{}×", shown(ours / sum)));
         row.push(ratio.unwrap_or("–".into()));
         rows.push(row);
     };
-    add(SIZE, &[PROVISIONER, RESIZER]);
+    add(SIZE, &GO);
     add(READY, &[Contender::GoLifted.name()]);
     add(IDLE, &[Contender::GoLifted.name()]);
     for count in &settings.kept {
-        add(&format!("resident memory, {count} volumes, MB"), &[PROVISIONER, RESIZER]);
+        add(&format!("resident memory, {count} volumes, MB"), &GO);
     }
-    table(&["", "ours, all in one", "Go csi-provisioner", "Go csi-resizer", "ours : both Go"], &rows)
+    table(&["", OURS, PROVISIONER, ATTACHER, RESIZER, "ours : all Go"], &rows)
 }
 
 fn intents(figures: &Figures) -> String {
@@ -253,4 +213,28 @@ fn intents(figures: &Figures) -> String {
         }
     }
     table(&["", ON_CLAIMS, IN_JOURNAL, "journal : claim"], &rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_that_was_measured_once_is_held_against_every_round() {
+        assert_eq!(beaten(&[20.0, 40.0], &[10.0]), "3.00× (2.00–4.00)");
+        assert_eq!(beaten(&[20.0, 40.0], &[10.0, 40.0]), "1.50× (1.00–2.00)");
+        assert_eq!(beaten(&[20.0], &[]), "–");
+    }
+
+    #[test]
+    fn the_go_attacher_has_figures_of_its_own_beside_ours() {
+        let mut figures = Figures::default();
+        for (who, rate) in [(Contender::GoDefault, 2.0), (Contender::GoLifted, 100.0), (Contender::Ours, 200.0)] {
+            figures.add(super::rate(Operation::Attach), who.name(), rate);
+        }
+        let table = rates(&figures);
+        let row = table.lines().find(|line| line.starts_with("| attach")).unwrap();
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        assert_eq!(cells[2..9], ["2.00", "100", "200", "–", "–", "100×", "2.00×"]);
+    }
 }

@@ -18,10 +18,11 @@ use super::objects::{self, delete, for_each, list, patch, write};
 use super::usage::{self, Spent};
 
 /// Servers that use less of the processor than this, in milliseconds, over a while have nothing left to do.
-const AT_REST: f64 = 20.0;
-const A_WHILE: Duration = Duration::from_millis(250);
+pub const AT_REST: f64 = 20.0;
+/// How long they are watched for that.
+pub const A_WHILE: Duration = Duration::from_millis(250);
 /// How often that is waited for at the most.
-const WHILES: usize = 40;
+pub const WHILES: usize = 40;
 
 /// The control plane and the driver.
 pub struct Stand {
@@ -94,7 +95,17 @@ impl Stand {
                 let volumes = list(kube, Kind::PersistentVolume).await?;
                 for_each(volumes.iter().filter_map(wish), |write| later(kube, write)).await
             }
-            Operation::Detach => self.delete_all(Kind::VolumeAttachment).await,
+            Operation::Detach => {
+                let attachments = list(kube, Kind::VolumeAttachment).await?;
+                for_each(attachments.iter().map(Object::reference), |attachment| {
+                    let kube = kube.clone();
+                    async move {
+                        write(&kube, held_by(attachment.clone(), &names::attacher_finalizer(nothing::NAME))).await?;
+                        write(&kube, delete(attachment)).await
+                    }
+                })
+                .await
+            }
             Operation::Resize => {
                 let volume = |object: &Object| match object {
                     Object::PersistentVolume(volume) => {
@@ -112,7 +123,8 @@ impl Stand {
                 for_each(pairs, |(claim, volume)| {
                     let kube = kube.clone();
                     async move {
-                        write(&kube, as_provisioned(ObjectRef::cluster(Kind::PersistentVolume, &volume))).await?;
+                        let target = ObjectRef::cluster(Kind::PersistentVolume, &volume);
+                        write(&kube, held_by(target, names::PROVISIONER_FINALIZER)).await?;
                         objects::bind(kube.clone(), claim.clone(), volume).await?;
                         objects::grow(kube, claim).await
                     }
@@ -125,7 +137,7 @@ impl Stand {
                 for_each(volumes.iter().map(Object::reference), |volume| {
                     let kube = kube.clone();
                     async move {
-                        write(&kube, as_provisioned(volume.clone())).await?;
+                        write(&kube, held_by(volume.clone(), names::PROVISIONER_FINALIZER)).await?;
                         write(&kube, patch(volume, true, json!({ "status": { "phase": "Released" } }))).await
                     }
                 })
@@ -186,9 +198,9 @@ fn later(kube: &Kube, one: api::Write) -> impl Future<Output = io::Result<()>> +
     async move { write(&kube, one).await }
 }
 
-/// Makes a volume what it is to every program alike, whoever made it and whoever else had it before: held by a provisioner
+/// Makes an object what it is to every program alike, whoever made it and whoever else had it before: held by this finalizer
 /// only, and without the record of who wrote which field.
-fn as_provisioned(volume: ObjectRef) -> api::Write {
-    let metadata = json!({ "finalizers": [names::PROVISIONER_FINALIZER], "managedFields": [{}] });
-    patch(volume, false, json!({ "metadata": metadata }))
+fn held_by(target: ObjectRef, finalizer: &str) -> api::Write {
+    let metadata = json!({ "finalizers": [finalizer], "managedFields": [{}] });
+    patch(target, false, json!({ "metadata": metadata }))
 }
