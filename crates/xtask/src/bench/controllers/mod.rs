@@ -1,5 +1,5 @@
-//! `longshore controllers` with `longshore sidecar` beside kube-controller-manager with csi-provisioner, on real
-//! kube-apiservers: claims to Bound, pods that come, move and go, claims deleted to volumes gone.
+//! `longshore controllers` with `longshore sidecar` beside kube-controller-manager with csi-provisioner and
+//! csi-attacher, on real kube-apiservers: claims to Bound, pods that come, move and go, claims deleted to volumes gone.
 //!
 //! Every contender has a control plane of its own, and they take turns phase by phase, so that what the machine does
 //! meanwhile is the same for all. The server's audit log counts requests exactly and says when each was answered.
@@ -13,7 +13,6 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::figures::Figures;
-use super::sidecars::usage;
 use phase::{Claim, Measured};
 use stand::{Contender, Crew, Programs, Stand};
 
@@ -92,6 +91,7 @@ pub fn run(settings: &Settings) -> io::Result<String> {
         ours: settings.binary.clone(),
         manager: peer("kube-controller-manager")?,
         provisioner: peer("csi-provisioner")?,
+        attacher: peer("csi-attacher")?,
     };
     let mut figures = Figures::default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -105,7 +105,7 @@ async fn all(settings: &Settings, programs: &Programs, figures: &mut Figures) ->
     let (slow, fast): (Vec<_>, Vec<_>) = settings.only.iter().partition(|who| **who == Contender::GoDefault);
     for (contenders, size, rounds) in [(slow, settings.slow, 1), (fast, settings.size, settings.rounds)] {
         let mut lanes = Vec::new();
-        for who in contenders {
+        for who in contenders.into_iter().filter(|_| rounds > 0) {
             lanes.push(Lane::ready(who, programs, size.warm).await?);
             tell(began, &format!("{} is ready", who.name()));
         }
@@ -200,18 +200,15 @@ async fn round(lanes: &mut [Lane], number: usize, size: Size, figures: &mut Figu
             tell(began, &line(phase, who, &measured));
             report::remember(phase, who, &measured, figures);
             if phase == Phase::Bind {
-                figures.add(report::MEMORY, who, memory(&lane.crew)?.iter().sum());
-                for (part, megabytes) in report::PROGRAMS.into_iter().zip(memory(&lane.crew)?) {
+                let memory = lane.crew.memory()?;
+                figures.add(report::MEMORY, who, memory.iter().sum());
+                for (part, megabytes) in report::PROGRAMS.into_iter().zip(memory) {
                     figures.add(part, who, megabytes);
                 }
             }
         }
     }
     Ok(())
-}
-
-fn memory(crew: &Crew) -> io::Result<[f64; 2]> {
-    Ok([usage::memory(crew.controllers.id())?, usage::memory(crew.sidecar.id())?])
 }
 
 fn line(phase: Phase, who: &str, measured: &Measured) -> String {
@@ -237,13 +234,15 @@ async fn growth(grown: &[usize], programs: &Programs, figures: &mut Figures, beg
         let fill: Vec<String> = (there..count.saturating_sub(MORE)).map(|number| format!("claim-{number}")).collect();
         if !fill.is_empty() {
             phase::bind(&mut stand, &mut crew, fill).await?;
+            stand.rest(&crew).await?;
+            tell(began, &format!("    {} claims are there", count.saturating_sub(MORE)));
         }
         let more = (count.saturating_sub(MORE).max(there)..count).map(|number| format!("claim-{number}")).collect();
         there = count;
         let (_, measured) = phase::bind(&mut stand, &mut crew, more).await?;
         tell(began, &line(Phase::Bind, &format!("the last of {count}"), &measured));
         tokio::time::sleep(Duration::from_secs(2)).await;
-        let [controllers, sidecar] = memory(&crew)?;
+        let [controllers, sidecar] = crew.memory()?;
         for (what, figure) in [
             ("a second", measured.rate),
             ("p50, ms", measured.middle),

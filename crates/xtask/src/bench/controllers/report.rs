@@ -11,8 +11,8 @@ use crate::bench::document;
 use crate::bench::figures::{Figures, ratios, spread, table};
 
 pub(super) const MEMORY: &str = "resident memory, MB";
-/// The two programs of each contender.
-pub(super) const PROGRAMS: [&str; 2] = ["controllers, MB", "sidecar, MB"];
+/// The programs of each contender: the controllers, and what stands beside the driver.
+pub(super) const PROGRAMS: [&str; 2] = ["controllers, MB", "sidecars, MB"];
 
 /// What the document calls the place of these tables.
 const PLACE: &str = "make bench-controllers";
@@ -80,15 +80,15 @@ fn tables(settings: &Settings, figures: &Figures) -> String {
     let _ = writeln!(
         text,
         "{}; {} claims, of which pods use {} ({} and {} for *Go, default*, once), {rounds} round(s). The median is \
-         told, and in parentheses the least and the most; a ratio is taken within each round. The attacher is ours \
-         for all three, and counted for all but for its memory.\n",
+         told, and in parentheses the least and the most; a ratio is taken within each round.\n",
         document::machine(),
         size.claims,
         size.pods,
         slow.claims,
         slow.pods
     );
-    if !settings.only.is_empty() {
+    // Without rounds there is but what grows.
+    if !settings.only.is_empty() && settings.rounds > 0 {
         let _ = writeln!(text, "### How fast\n\n{}", rates(figures));
         let _ = writeln!(text, "### Requests to the API server, processor time, each\n\n{}", costs(figures));
         let _ = writeln!(text, "### Memory after all claims are bound, MB\n\n{}", memory(figures));

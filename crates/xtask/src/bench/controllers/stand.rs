@@ -14,6 +14,7 @@ use super::super::sidecars::audit::{AuditLog, policy};
 use super::super::sidecars::contender::Running;
 use super::super::sidecars::nothing::{self, Driver, NAME, Seen};
 use super::super::sidecars::objects::{CLASS, create, write};
+use super::super::sidecars::stand::{A_WHILE, AT_REST, WHILES};
 use super::super::sidecars::usage::{self, Spent};
 
 /// The nodes that pods are moved between.
@@ -26,7 +27,7 @@ const ATTACHER: &str = "attacher";
 /// Who is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Contender {
-    /// kube-controller-manager and csi-provisioner as they are installed.
+    /// kube-controller-manager, csi-provisioner and csi-attacher as they are installed.
     GoDefault,
     /// The same with their limits lifted.
     GoLifted,
@@ -54,6 +55,7 @@ pub(crate) struct Programs {
     pub ours: PathBuf,
     pub manager: PathBuf,
     pub provisioner: PathBuf,
+    pub attacher: PathBuf,
 }
 
 /// The controllers that ours take the place of.
@@ -76,7 +78,7 @@ pub(crate) struct Stand {
 pub(crate) struct Crew {
     pub controllers: Running,
     pub sidecar: Running,
-    /// There is no Go attacher here: ours, for both alike. In our own crew it is a role of the sidecar.
+    /// The Go attacher. In our own crew it is a role of the sidecar.
     attacher: Option<Running>,
 }
 
@@ -86,6 +88,12 @@ impl Crew {
         self.controllers.check()?;
         self.sidecar.check()?;
         self.attacher.as_mut().map_or(Ok(()), Running::check)
+    }
+
+    /// Resident megabytes: of the controllers, and of all that stand beside the driver.
+    pub fn memory(&self) -> io::Result<[f64; 2]> {
+        let attacher = self.attacher.as_ref().map_or(Ok(0.0), |attacher| usage::memory(attacher.id()))?;
+        Ok([usage::memory(self.controllers.id())?, usage::memory(self.sidecar.id())? + attacher])
     }
 
     /// Asks all to end, and waits.
@@ -130,8 +138,8 @@ impl Stand {
         let lifted = ["--kube-api-qps=10000".to_string(), "--kube-api-burst=20000".to_string()];
         let lifted = || lifted.iter().filter(|_| self.contender == Contender::GoLifted).cloned();
         let text = |words: &[&str]| words.iter().map(|word| word.to_string()).collect::<Vec<_>>();
-        let ours = &self.programs.ours;
         if self.contender == Contender::Ours {
+            let ours = &self.programs.ours;
             // The scheduler is the cluster's own.
             return Ok(Crew {
                 controllers: self.run(
@@ -147,14 +155,15 @@ impl Stand {
         let mut manager = text(&["--leader-elect=false", "--secure-port=0"]);
         manager.push(format!("--controllers={REPLACED}"));
         manager.extend(lifted());
-        let mut provisioner: Vec<String> = lifted().collect();
+        // Both sidecars name their limits alike.
+        let mut limits: Vec<String> = lifted().collect();
         if self.contender == Contender::GoLifted {
-            provisioner.push("--worker-threads=100".into());
+            limits.push("--worker-threads=100".into());
         }
         Ok(Crew {
             controllers: self.run(&self.programs.manager, CONTROLLERS, manager, false)?,
-            sidecar: self.run(&self.programs.provisioner, SIDECAR, provisioner, true)?,
-            attacher: Some(self.run(ours, ATTACHER, text(&["sidecar", "--roles=attacher"]), true)?),
+            sidecar: self.run(&self.programs.provisioner, SIDECAR, limits.clone(), true)?,
+            attacher: Some(self.run(&self.programs.attacher, ATTACHER, limits, true)?),
         })
     }
 
@@ -165,6 +174,19 @@ impl Stand {
             flags.push(format!("--csi-address={}", self.socket));
         }
         Running::start(program, &flags, self.plane.directory().join(format!("{user}.log")))
+    }
+
+    /// Waits until servers and crew have done what follows from earlier work, such as events: it is not part of what is
+    /// measured next.
+    pub async fn rest(&self, crew: &Crew) -> io::Result<()> {
+        for _ in 0..WHILES {
+            let before = self.spent(crew)?;
+            tokio::time::sleep(A_WHILE).await;
+            if self.spent(crew)?.since(before, 1).together() <= AT_REST {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// The processor time that was used so far: by the servers, and by the crew.
