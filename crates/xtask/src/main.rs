@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use xtask::{bench, image};
 
-const USAGE: &str = "usage: xtask bench BINARY
+const USAGE: &str = "usage: xtask bench BINARY [--quick] [--beside OTHER-BINARY]
        xtask bench-load BINARY
        xtask bench-process BINARY
        xtask bench-pods BINARY
@@ -23,7 +23,10 @@ const USAGE: &str = "usage: xtask bench BINARY
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done: io::Result<String> = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["bench", binary] => bench::up::run(binary),
+        ["bench", binary, ref options @ ..] => match bench::up::Settings::read(binary, options) {
+            Some(settings) => bench::up::run(&settings),
+            None => return usage(),
+        },
         ["bench-load", binary] => bench::load::run(binary),
         ["bench-pods", binary] => bench::pods::run(binary),
         ["bench-migrate", binary] => bench::migrate::run(binary),
