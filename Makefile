@@ -187,8 +187,8 @@ fuzz: toolchain ## Send the API server what nobody should: bodies, protobuf, pat
 bench: bench-up bench-load bench-pods bench-process bench-driver bench-sidecars bench-controllers ## Measure everything but bench-scale, bench-migrate and bench-translate
 
 .PHONY: bench-up
-bench-up: bench-build kubectl ## Measure start-up, one volume's life and memory; prints the figures
-	@$(XTASK) bench $(LONGSHORE)
+bench-up: bench-build kubectl ## Measure start-up, one volume's life and memory; prints the figures (ARGS="--beside OTHER": another build in turn)
+	@$(XTASK) bench $(LONGSHORE) $(ARGS)
 
 .PHONY: bench-load
 bench-load: bench-build ## Measure claims while others write, watch, hold connections open and send huge bodies
@@ -214,12 +214,12 @@ bench-driver: bench-build filesystem-tools ## Measure the driver beside the Go h
 
 .PHONY: bench-sidecars
 bench-sidecars: bench-build kubectl cluster-tools ## Measure the sidecars beside the Go sidecars on a real API server (ARGS=--quick, ARGS=--full)
-	@$(MAKE) --no-print-directory peers PEERS="etcd kube-apiserver csi-provisioner csi-resizer"
+	@$(MAKE) --no-print-directory peers PEERS="etcd kube-apiserver csi-provisioner csi-attacher csi-resizer"
 	@$(XTASK) bench-sidecars $(LONGSHORE) --json $(CARGO_TARGET_DIR)/bench-sidecars.json $(if $(DOC),--doc $(DOC)) $(ARGS)
 
 .PHONY: bench-controllers
 bench-controllers: bench-build kubectl cluster-tools ## Measure the controllers beside kube-controller-manager on a real API server (ARGS=--quick, ARGS=--full)
-	@$(MAKE) --no-print-directory peers PEERS="etcd kube-apiserver kube-controller-manager csi-provisioner"
+	@$(MAKE) --no-print-directory peers PEERS="etcd kube-apiserver kube-controller-manager csi-provisioner csi-attacher"
 	@$(XTASK) bench-controllers $(LONGSHORE) --json $(CARGO_TARGET_DIR)/bench-controllers.json $(if $(DOC),--doc $(DOC)) $(ARGS)
 
 .PHONY: bench-scale
