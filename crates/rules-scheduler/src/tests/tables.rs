@@ -239,7 +239,8 @@ fn sc_6_nodes_are_counted_and_some_are_named() {
     assert_eq!(
         decision.why().text,
         "0/8 nodes are available: 1 node(s) didn't match PersistentVolume's node affinity (claim data: x), \
-         1 node(s) didn't match Pod's node affinity/selector (z), 1 node(s) had untolerated taint(s) (taint {a: b}: t), \
+         1 node(s) didn't match Pod's node affinity/selector (z), \
+         1 node(s) had untolerated taint(s) (taint {a: b}: t), \
          5 node(s) were unschedulable (c0, c1, c2, …)"
     );
 }
