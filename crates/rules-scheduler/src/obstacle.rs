@@ -23,7 +23,6 @@ pub enum NodeObstacle {
     Lacks(String),
     /// A claim is for one pod at a time, and another pod has it, on whichever node (SC-19).
     ClaimTaken {
-        /// The claim.
         claim: String,
         /// Who has it.
         pod: String,

@@ -23,7 +23,7 @@ const ELECTION: [&str; 3] = [
     "--leader-election-retry-period=1s",
 ];
 
-/// Both accounts.
+/// Makes both accounts, each with what is printed for it.
 pub fn grant_both(control: &ControlPlane, stand: &Stand) {
     grant(control, stand, CONTROLLERS, &["--controllers", "*,-scheduler"]);
     grant(control, stand, SIDECAR, &["--roles", ROLES, "--driver-name", DRIVER]);
