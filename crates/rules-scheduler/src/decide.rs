@@ -204,11 +204,14 @@ fn rank<'a>(pending: &PendingPod, node: &'a NodeView) -> Rank<'a> {
     (!preferred(pending, node), -left, node.pods, &node.name)
 }
 
+/// The nodes with one reason, and which of them object because of what.
+type Objectors<'a> = (BTreeSet<&'a str>, BTreeMap<&'a NodeObstacle, Vec<&'a str>>);
+
 /// SC-6: why no node takes the pod, in the manner of the scheduler that people know: so many of so many, and why,
 /// sorted as texts. Which nodes and which claim is ours to add.
 fn nobody(objections: &[(&str, (usize, Vec<NodeObstacle>))]) -> Why<Reason> {
     let furthest = objections.iter().map(|(_, (filter, _))| *filter).max().unwrap_or_default();
-    let mut reasons: BTreeMap<String, (BTreeSet<&str>, BTreeMap<&NodeObstacle, Vec<&str>>)> = BTreeMap::new();
+    let mut reasons: BTreeMap<String, Objectors<'_>> = BTreeMap::new();
     for (node, (_, obstacles)) in objections {
         for obstacle in obstacles {
             let (nodes, subjects) = reasons.entry(obstacle.reason()).or_default();

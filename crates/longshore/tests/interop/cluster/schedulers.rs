@@ -143,7 +143,7 @@ fn plain(text: &str, place: &str) -> String {
 #[test]
 fn our_scheduler_says_what_kube_scheduler_says_of_pods_that_no_node_takes() {
     let mut both = Both::start();
-    both.apply(|place| no_node::early(place));
+    both.apply(no_node::early);
     both.wait_told(&[no_node::EARLY]);
     for place in [THEIRS, OURS] {
         both.api.delete(&format!("/api/v1/namespaces/{place}/pods/{}?gracePeriodSeconds=0", no_node::EARLY.name));

@@ -124,10 +124,13 @@ const TO_GONE: [(&str, usize); 5] = [
 /// Volumes that are attached at once are told to their node in one write, so that there may be fewer.
 const REPORT: &str = "controllers patch nodes/status";
 
+/// What happens to so many volumes at once, and what each of them costs.
+type Happens<'a> = (usize, &'a [(&'a str, usize)]);
+
 /// What is documented, for so many claims of each of two classes.
 pub fn expected(each: usize) -> Cost {
     let both = 2 * each;
-    let parts: [(&'static str, &[(usize, &[(&str, usize)])]); 6] = [
+    let parts: [(&'static str, &[Happens<'_>]); 6] = [
         (BOUND, &[(each, &TO_BOUND)]),
         (PLACED, &[(each, &TO_BOUND), (both, &TO_ATTACHED)]),
         (GROWN, &[(both, &TO_GROWN)]),
@@ -135,7 +138,7 @@ pub fn expected(each: usize) -> Cost {
         (DETACHED, &[(both, &TO_DETACHED)]),
         (GONE, &[(both, &TO_GONE)]),
     ];
-    let all = |(part, kinds): (&'static str, &[(usize, &[(&str, usize)])])| {
+    let all = |(part, kinds): (&'static str, &[Happens<'_>])| {
         let kinds =
             kinds.iter().flat_map(|(times, writes)| writes.iter().map(move |(write, one)| (*write, times * one)));
         (part, kinds.map(|(write, count)| (write.to_string(), count)).collect())
