@@ -1,12 +1,13 @@
 //! The breadth-first search through every state: the first violation it finds has the shortest history.
 
-use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::VecDeque;
 use std::time::Instant;
 
 use crate::bounds::{Bounds, Budget};
+use crate::calm::{self, Calm};
 use crate::laws::{Law, Violation};
 use crate::report::{Counterexample, Report};
+use crate::states::{Found, States};
 use crate::step::Move;
 use crate::world::{UserMove, World};
 
@@ -32,38 +33,18 @@ impl Scenario {
     }
 }
 
-struct Known {
-    parent: u32,
-    step: Option<Move>,
-    depth: u32,
-    /// Where the calm steps lead, and whether they change anything while everybody sees how things are.
-    calm: Vec<(u32, bool)>,
-    rests: bool,
-}
-
-/// State hashes are hashes already.
-#[derive(Default)]
-struct Plain(u64);
-
-impl Hasher for Plain {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, _: &[u8]) {}
-
-    fn write_u64(&mut self, value: u64) {
-        self.0 = value;
-    }
-}
-
-type Seen = HashMap<u64, Vec<(Budget, u32)>, BuildHasherDefault<Plain>>;
+/// So many worlds that wait for their turn are kept; those beyond are played again when their turn comes. A world takes
+/// 20 to 40 kB, and hundreds of thousands wait at once where `make prove` looks. `attach` with one move and one fault
+/// takes 340 MB if it keeps all, and 17 MB and twice the time if it keeps none.
+const KEPT: usize = 50_000;
 
 struct Explorer<'a> {
     scenario: &'a Scenario,
-    known: Vec<Known>,
-    seen: Seen,
-    open: VecDeque<(u32, World)>,
+    bounds: &'a Bounds,
+    states: States,
+    calm: Calm,
+    /// Worlds whose steps are still to be tried, by their numbers: the first of them, but not all.
+    kept: VecDeque<(u32, World)>,
     transitions: u64,
     /// The least that was left of each count in any state.
     least: Budget,
@@ -72,71 +53,109 @@ struct Explorer<'a> {
 /// Explores a scenario within bounds.
 pub fn explore(scenario: &Scenario, bounds: &Bounds) -> Report {
     let began = Instant::now();
-    let mut explorer = Explorer {
-        scenario,
-        known: Vec::new(),
-        seen: Seen::default(),
-        open: VecDeque::new(),
-        transitions: 0,
-        least: bounds.budget,
-    };
-    let mut start = (scenario.start)();
-    start.budget = bounds.budget;
-    explorer.add(start, 0, None);
+    let (states, calm, kept) = (States::default(), Calm::default(), VecDeque::new());
+    let mut explorer = Explorer { scenario, bounds, states, calm, kept, transitions: 0, least: bounds.budget };
+    explorer.add(explorer.start(), 0, None);
+    let mut trail = Trail::default();
     let mut broken = None;
-    while let Some((at, world)) = explorer.open.pop_front() {
-        if let Some((last, violation)) = explorer.expand(at, &world) {
-            broken = Some(explorer.counterexample(bounds, at, last, violation));
-            break;
-        }
-        if explorer.known.len() > bounds.states {
-            break;
-        }
+    // States are tried in the order in which they were found.
+    let mut tried = 0;
+    while tried < explorer.states.len() && broken.is_none() && explorer.states.len() <= bounds.states.min(calm::MOST) {
+        let at = tried as u32;
+        tried += 1;
+        let kept = explorer.kept.front().is_some_and(|(first, _)| *first == at);
+        let found = match if kept { explorer.kept.pop_front() } else { None } {
+            Some((_, world)) => explorer.expand(at, &world),
+            None => explorer.expand(at, trail.lead(at, &explorer)),
+        };
+        broken = found.map(|(last, violation)| explorer.counterexample(at, last, violation));
     }
-    let complete = broken.is_none() && explorer.open.is_empty();
+    let complete = broken.is_none() && tried == explorer.states.len();
+    drop((trail, std::mem::take(&mut explorer.kept)));
     if complete && let Some((at, violation)) = explorer.liveness() {
-        broken = Some(explorer.counterexample(bounds, at, None, violation));
+        broken = Some(explorer.counterexample(at, None, violation));
     }
     Report {
         name: scenario.name,
         about: scenario.about,
         bounds: *bounds,
-        states: explorer.known.len(),
+        states: explorer.states.len(),
         transitions: explorer.transitions,
-        depth: explorer.known.iter().map(|known| known.depth).max().unwrap_or(0),
-        resting: explorer.known.iter().filter(|known| known.rests).count(),
+        // None is further away than the last that was found.
+        depth: explorer.states.history(explorer.states.len() as u32 - 1).len() as u32,
+        resting: explorer.calm.resting(),
         seconds: began.elapsed().as_secs_f64(),
-        open: explorer.open.len(),
+        open: explorer.states.len() - tried,
         least: explorer.least,
         complete,
         broken,
     }
 }
 
-impl Explorer<'_> {
-    /// The number of a state; a new one is opened unless one like it with at least as much trouble to come is known.
-    fn add(&mut self, world: World, parent: u32, step: Option<Move>) -> u32 {
-        let hash = world.hash();
-        self.least = self.least.least(world.budget);
-        let entry = self.seen.entry(hash).or_default();
-        if let Some((_, at)) = entry.iter().find(|(budget, _)| budget.covers(&world.budget)) {
-            return *at;
+/// The worlds on the way from the start to one whose turn it is. The next one's way is mostly the same: states come up
+/// in the order of those that led to them.
+#[derive(Default)]
+struct Trail(Vec<(u32, World)>);
+
+impl Trail {
+    /// The world of a state, played again from where the trail leaves its way.
+    fn lead(&mut self, at: u32, explorer: &Explorer<'_>) -> &World {
+        let mut missing = Vec::new();
+        let mut up = at;
+        loop {
+            while self.0.last().is_some_and(|(on, _)| *on > up) {
+                self.0.pop();
+            }
+            if self.0.last().is_some_and(|(on, _)| *on == up) {
+                break;
+            }
+            let Some((parent, step)) = explorer.states.way_to(up) else {
+                self.0.push((up, explorer.start()));
+                break;
+            };
+            missing.push((up, step));
+            up = parent;
         }
-        let at = self.known.len() as u32;
-        entry.push((world.budget, at));
-        let depth = step.map_or(0, |_| self.known[parent as usize].depth + 1);
-        self.known.push(Known { parent, step, depth, calm: Vec::new(), rests: false });
-        self.open.push_back((at, world));
-        at
+        for (next, step) in missing.into_iter().rev() {
+            let world = &self.0[self.0.len() - 1].1;
+            let world = world.take(step, &explorer.user(world)).world;
+            self.0.push((next, world));
+        }
+        &self.0[self.0.len() - 1].1
+    }
+}
+
+impl Explorer<'_> {
+    fn start(&self) -> World {
+        let mut start = (self.scenario.start)();
+        start.budget = self.bounds.budget;
+        start
+    }
+
+    fn user(&self, world: &World) -> Vec<UserMove> {
+        if world.budget.user > 0 { (self.scenario.user)(world) } else { Vec::new() }
+    }
+
+    /// The number of a state; a new one waits for its turn, unless one like it with at least as much trouble to come is
+    /// known.
+    fn add(&mut self, world: World, parent: u32, step: Option<Move>) -> u32 {
+        self.least = self.least.least(world.budget);
+        match self.states.add(world.hash(), world.budget, parent, step) {
+            Found::Known(at) => at,
+            Found::New(at) => {
+                if self.kept.len() < KEPT {
+                    self.kept.push_back((at, world));
+                }
+                at
+            }
+        }
     }
 
     fn expand(&mut self, at: u32, world: &World) -> Option<(Option<Move>, Violation)> {
-        let user = if world.budget.user > 0 { (self.scenario.user)(world) } else { Vec::new() };
+        let user = self.user(world);
         let mut calm = Vec::new();
         let fresh = world.is_fresh();
-        let mut idle = true;
         for step in world.moves(&user) {
-            idle &= !step.calm;
             let stepped = world.take(step, &user);
             self.transitions += 1;
             if let Some(violation) = self.scenario.judge(stepped.violation) {
@@ -156,50 +175,26 @@ impl Explorer<'_> {
                 self.add(stepped.world, at, Some(straggler));
             }
         }
-        self.known[at as usize].calm = calm;
-        self.known[at as usize].rests = idle;
-        if idle { self.scenario.judge(at_rest(self.scenario, world)).map(|violation| (None, violation)) } else { None }
+        self.calm.push(&calm);
+        let rests = calm.is_empty();
+        if rests { self.scenario.judge(at_rest(self.scenario, world)).map(|violation| (None, violation)) } else { None }
     }
 
     /// From every state rest can be reached by calm steps alone, and no calm steps go round in circles writing.
     fn liveness(&self) -> Option<(u32, Violation)> {
-        let mut back: Vec<Vec<u32>> = vec![Vec::new(); self.known.len()];
-        for (from, known) in self.known.iter().enumerate() {
-            for (to, _) in &known.calm {
-                back[*to as usize].push(from as u32);
-            }
+        if let Some(at) = self.calm.restless() {
+            return Some((at, Violation::NoWayToRest {}));
         }
-        let mut reaches: Vec<bool> = self.known.iter().map(|known| known.rests).collect();
-        let mut open: Vec<u32> = (0..self.known.len() as u32).filter(|at| reaches[*at as usize]).collect();
-        while let Some(at) = open.pop() {
-            for from in &back[at as usize] {
-                if !std::mem::replace(&mut reaches[*from as usize], true) {
-                    open.push(*from);
-                }
-            }
-        }
-        if let Some(at) = reaches.iter().position(|reaches| !reaches) {
-            return Some((at as u32, Violation::NoWayToRest {}));
-        }
-        let circle = crate::circle::writing_circle(&self.known.iter().map(|k| k.calm.as_slice()).collect::<Vec<_>>())?;
-        Some((circle, Violation::Circle {}))
+        self.calm.writing_circle().map(|at| (at, Violation::Circle {}))
     }
 
-    fn counterexample(&self, bounds: &Bounds, at: u32, last: Option<Move>, violation: Violation) -> Counterexample {
-        let mut steps: Vec<Move> = last.into_iter().collect();
-        let mut at = at;
-        while let Some(step) = self.known[at as usize].step {
-            steps.push(step);
-            at = self.known[at as usize].parent;
-        }
-        steps.reverse();
-        let mut world = (self.scenario.start)();
-        world.budget = bounds.budget;
+    fn counterexample(&self, at: u32, last: Option<Move>, violation: Violation) -> Counterexample {
+        let mut world = self.start();
         let mut script = Vec::new();
-        for step in &steps {
-            let user = (self.scenario.user)(&world);
-            let stepped = world.take(*step, &user);
-            script.push(world.words(step, &user, stepped.note.trim()));
+        for step in self.states.history(at).into_iter().chain(last) {
+            let user = self.user(&world);
+            let stepped = world.take(step, &user);
+            script.push(world.words(&step, &user, stepped.note.trim()));
             world = stepped.world;
         }
         Counterexample { violation, script, state: world.describe() }

@@ -16,8 +16,8 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod bounds;
+mod calm;
 mod canon;
-mod circle;
 mod cluster;
 mod describe;
 mod explore;
@@ -27,6 +27,7 @@ mod member;
 mod plugins;
 mod report;
 mod shorten;
+mod states;
 mod step;
 mod switched;
 mod take;
