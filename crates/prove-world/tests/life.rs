@@ -1,13 +1,13 @@
 //! The whole life in one world: its parts explored under any one fault, all of it walked through by seed.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod page;
+
 use prove_world::worlds::life;
-use prove_world::{Bounds, Budget, Law, Scenario, Violation, WALKED, explore, find, run, wander, wander_wide};
+use prove_world::{Bounds, Budget, Law, Scenario, Violation, WALKED, explore, find, wander, wander_wide};
 
 fn holds(name: &str, budget: Budget) {
-    let report = run(name, Some(Bounds::of(budget))).unwrap();
-    println!("{report}");
-    assert!(report.holds() && report.resting > 0, "{report}");
+    page::explored(find(name).unwrap(), budget);
 }
 
 // Reliability 1 to 8, 11, 16, 24 to 45: from a claim and a pod to a process, under any one fault.

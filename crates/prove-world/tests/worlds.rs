@@ -1,7 +1,9 @@
 //! The rules as they are keep every law in every state of the small worlds, and on walks through larger ones.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
-use prove_world::{Bounds, Budget, find, run, wander, worlds};
+mod page;
+
+use prove_world::{Budget, find, run, wander, worlds};
 
 /// What the tests explore. `make prove` goes further in each of these worlds.
 const TESTED: [(&str, Budget); 45] = [
@@ -55,10 +57,20 @@ const TESTED: [(&str, Budget); 45] = [
 /// `tests/life.rs` explores those of `life`.
 fn holds(name: &str, budget: Budget) {
     assert!(TESTED.contains(&(name, budget)), "{name} with {budget} is missing in the table");
-    let report = run(name, Some(Bounds::of(budget))).unwrap();
-    println!("{report}");
-    assert!(report.holds(), "{report}");
-    assert!(report.resting > 0);
+    page::explored(find(name).unwrap(), budget);
+}
+
+#[test]
+fn the_page_of_worlds_is_about_these_worlds() {
+    for (scenario, bounds) in worlds() {
+        page::row(page::WORLDS, &[scenario.name], &[scenario.about], None);
+        let wanted = format!("| {} | {} |", scenario.name, page::said(&bounds.budget));
+        let proved = page::rows(page::PROVED);
+        assert!(proved.iter().any(|row| row.starts_with(&wanted)), "docs/worlds.md does not tell of {wanted}");
+    }
+    assert_eq!(page::rows(page::WORLDS).len(), worlds().len());
+    assert_eq!(page::rows(page::PROVED).len(), worlds().len());
+    assert_eq!(page::rows(page::TESTED).len(), TESTED.len());
 }
 
 #[test]

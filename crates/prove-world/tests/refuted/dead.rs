@@ -1,10 +1,11 @@
 //! Wrong rules about nodes that fall silent. The laws are those of every world: what a living node has mounted is
 //! neither taken off its list nor detached, and a volume for one node is attached to one, whoever has it mounted.
 
+use crate::page;
 use crate::planted::{attacher, none};
 use crate::wrong::{Led, SaysDetached, TrustsTaint};
 use prove_world::worlds::node::dead::{self, Patient};
-use prove_world::{Bounds, Budget, Law, Scenario, explore};
+use prove_world::{Budget, Law, Scenario};
 use rules_attacher::Attacher;
 
 /// AD-17, AD-19: upstream takes the volumes of a node that has the taint, whatever the node does.
@@ -12,14 +13,13 @@ use rules_attacher::Attacher;
 fn taking_a_volume_from_a_node_that_renews_its_lease_is_refuted() {
     let start = || dead::start::<Led<TrustsTaint>, Attacher>(none(), attacher());
     let scenario = Scenario { name: "node-dead, trusting the taint", start, ..dead::SCENARIO };
-    let report = explore(&scenario, &Bounds::of(Budget::calm(1)));
-    println!("{report}");
-    let found = report.broken.as_ref().expect("the wrong rule is refuted");
+    let report = page::refuted(&scenario, Budget::calm(1));
+    let found = report.broken.as_ref().unwrap();
     assert_eq!(found.violation.law(), Law::MountedIsInUse, "{report}");
     // Past that symptom: it is torn off the node under the pod's feet.
     let scenario = Scenario { waives: &[Law::MountedIsInUse], ..scenario };
-    let report = explore(&scenario, &Bounds::of(Budget::calm(1)));
-    let found = report.broken.as_ref().expect("the wrong rule is refuted");
+    let report = page::refuted(&scenario, Budget::calm(1));
+    let found = report.broken.as_ref().unwrap();
     assert_eq!(found.violation.law(), Law::NoDetachWhileMounted, "{report}");
 }
 
@@ -29,8 +29,7 @@ fn giving_a_volume_of_a_silent_node_away_without_detaching_it_is_refuted() {
     let start = || dead::start::<Patient, Led<SaysDetached>>(none(), attacher());
     let name = "node-dead, saying detached";
     let scenario = Scenario { name, start, waives: &[Law::FinalizerAfterDetach], ..dead::SCENARIO };
-    let report = explore(&scenario, &Bounds::of(Budget::calm(2)));
-    println!("{report}");
-    let found = report.broken.as_ref().expect("the wrong rule is refuted");
+    let report = page::refuted(&scenario, Budget::calm(2));
+    let found = report.broken.as_ref().unwrap();
     assert_eq!(found.violation.law(), Law::OneNode, "{report}");
 }

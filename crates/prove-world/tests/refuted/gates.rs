@@ -1,7 +1,8 @@
 //! Wrong rules about the gates of in-tree plugins, beside those of the laws' own table.
 
+use crate::page;
 use prove_world::worlds::node::gates::{self, PLUGIN, controllers};
-use prove_world::{Bounds, Budget, Law, Scenario, Seat, explore};
+use prove_world::{Budget, Law, Scenario, Seat};
 use rules_attachdetach::AttachDetach;
 use rules_translate::{Migration, Phase};
 
@@ -14,8 +15,7 @@ fn an_attacher_that_keeps_its_gate_is_refuted() {
     };
     let scenario =
         Scenario { name: "controllers-gate, with an attacher that keeps it", start, ..controllers::SCENARIO };
-    let report = explore(&scenario, &Bounds::of(Budget::calm(1)));
-    println!("{report}");
-    let found = report.broken.as_ref().expect("the wrong rule is refuted");
+    let report = page::refuted(&scenario, Budget::calm(1));
+    let found = report.broken.as_ref().unwrap();
     assert_eq!(found.violation.law(), Law::GateObeyed, "{report}");
 }

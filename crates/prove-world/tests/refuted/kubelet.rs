@@ -30,7 +30,7 @@ fn a_crash(user: u8) -> Budget {
 #[test]
 fn a_volume_in_use_whose_record_cannot_be_read() {
     let start = || node::spoiled::<Led<Agent<ReadsNothing>>>(attach::agent_seat());
-    let theirs = Scenario { name: "node, reading nothing", start, ..node::UNREADABLE };
+    let theirs = Scenario { name: "node-unreadable, reading nothing", start, ..node::UNREADABLE };
     found_and_gone(&theirs, &node::UNREADABLE, Budget::calm(0), Law::UnreadableInUse);
 }
 
@@ -65,6 +65,6 @@ fn a_publish_that_is_refused_for_good() {
 #[test]
 fn directories_of_a_pod_that_is_gone() {
     let start = || node::start::<Led<LeavesDirectories>>(TWO_PODS, attach::agent_seat());
-    let theirs = Scenario { name: "node, leaving directories", start, ..node::TIDY };
+    let theirs = Scenario { name: "node-tidy, leaving directories", start, ..node::TIDY };
     found_and_gone(&theirs, &node::TIDY, Budget::calm(1), Law::AsAsked);
 }

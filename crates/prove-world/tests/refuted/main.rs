@@ -4,6 +4,8 @@
 mod dead;
 mod gates;
 mod kubelet;
+#[path = "../page/mod.rs"]
+mod page;
 mod planted;
 mod upstream;
 mod wrong;

@@ -3,6 +3,7 @@
 
 use std::hash::Hash;
 
+use crate::page;
 use crate::upstream;
 use crate::wrong::{
     Agent, AsksForLittle, Astray, BindsTwice, CachedInUse, DoesNotReport, DoesNotWait, ForgetsDetaching, ForgetsFirst,
@@ -72,7 +73,7 @@ planted! {
         node::start::<Led<Agent<LetsWrite>>>(TWO_PODS, attach::agent_seat())
     });
     /// Reliability 44.
-    OnePod sharing_a_volume_for_one_pod_is_refuted => agents("node, sharing", node::ONE_POD, || {
+    OnePod sharing_a_volume_for_one_pod_is_refuted => agents("node-one-pod, sharing", node::ONE_POD, || {
         let shape = Shape { mode: "ReadWriteOncePod", ..TWO_PODS };
         node::start::<Led<Agent<Shares>>>(shape, attach::agent_seat())
     });
@@ -82,24 +83,26 @@ planted! {
     });
     /// Reliability 48.
     UnreadableInUse taking_an_unreadable_record_for_none_is_refuted
-        => agents("node, reading nothing", node::UNREADABLE, || {
+        => agents("node-unreadable, reading nothing", node::UNREADABLE, || {
             node::spoiled::<Led<Agent<ReadsNothing>>>(attach::agent_seat())
         });
-    SecretsKept writing_a_secret_down_is_refuted => agents("node, telling secrets", node::SECRET, || {
+    SecretsKept writing_a_secret_down_is_refuted => agents("node-secret, telling secrets", node::SECRET, || {
         node::start::<Led<Agent<Tells>>>(Shape { secret: true, ..ONE }, attach::agent_seat())
     });
     /// Reliability 52.
-    InlineOwn naming_a_pods_own_volume_by_its_name_is_refuted => agents("node, naming volumes", node::INLINE, || {
-        node::start::<Led<Agent<NamesVolumes>>>(Shape { inline: true, ..ONE }, attach::agent_seat())
-    });
+    InlineOwn naming_a_pods_own_volume_by_its_name_is_refuted
+        => agents("node-inline, naming volumes", node::INLINE, || {
+            node::start::<Led<Agent<NamesVolumes>>>(Shape { inline: true, ..ONE }, attach::agent_seat())
+        });
     /// Reliability 54.
-    GrowsInPlace growing_without_the_staging_path_is_refuted => growers::<GrowsAnywhere>("resize, growing anywhere");
+    GrowsInPlace growing_without_the_staging_path_is_refuted
+        => growers::<GrowsAnywhere>("node-growth, growing anywhere");
     /// Reliability 59.
     ControllerFirst growing_the_filesystem_before_the_volume_is_refuted
-        => growers::<GrowsAtOnce>("resize, growing at once");
+        => growers::<GrowsAtOnce>("node-growth, growing at once");
     /// S4-33: who serves a volume on a node is asked of the node.
     OneServer attaching_on_a_cached_word_of_the_node_is_refuted => plant(
-        "node-gates, trusting the cache",
+        "node-gates-switched, trusting the cache",
         gates::SWITCHED_EARLY,
         || gates::empty::<Led<TrustsCsiNode>>(gates::gate()),
         Budget::troubled(2, 0, 1),
@@ -191,9 +194,8 @@ planted! {
 
 fn refuted(law: Law) -> Report {
     let Plant { scenario, budget } = planted(law);
-    let report = explore(&scenario, &Bounds::of(budget));
-    println!("{report}");
-    let found = report.broken.as_ref().expect("the wrong rule is refuted");
+    let report = page::refuted(&scenario, budget);
+    let found = report.broken.as_ref().unwrap();
     assert_eq!(found.violation.law(), law, "{report}");
     report
 }
@@ -202,8 +204,9 @@ fn refuted(law: Law) -> Report {
 #[test]
 fn leaving_the_directories_of_pods_deleted_by_force_is_refuted() {
     let start = || node::start::<Led<Agent<SweepsNothing>>>(TWO_PODS, attach::agent_seat());
-    let report = explore(&Scenario { start, ..node::TIDY }, &Bounds::of(Budget::calm(2)));
-    let found = report.broken.as_ref().expect("the wrong rule is refuted");
+    let scenario = Scenario { name: "node-tidy, sweeping nothing", start, ..node::TIDY };
+    let report = page::refuted(&scenario, Budget::calm(2));
+    let found = report.broken.as_ref().unwrap();
     assert!(matches!(found.violation, Violation::PathLeft { .. }), "{report}");
 }
 
@@ -214,8 +217,9 @@ fn forgetting_a_growth_with_its_pod_is_refuted() {
         let resizer = Seat::<Resizer>::fixed(|_, _| resize::local());
         growth::start::<Resizer, Led<Agent<TellsPodsOnly>>>(resizer, attach::agent_seat())
     };
-    let report = explore(&Scenario { start, ..growth::LEFT }, &Bounds::of(Budget::calm(2)));
-    let found = report.broken.as_ref().expect("the wrong rule is refuted");
+    let scenario = Scenario { name: "node-growth-left, telling of pods only", start, ..growth::LEFT };
+    let report = page::refuted(&scenario, Budget::calm(2));
+    let found = report.broken.as_ref().unwrap();
     assert!(matches!(found.violation, Violation::NotGrown { .. }), "{report}");
 }
 
@@ -432,10 +436,8 @@ pub fn reading_fresh_alone() -> Plant {
 #[test]
 fn reading_in_use_fresh_without_taking_the_report_back_is_refuted() {
     let Plant { scenario, budget } = reading_fresh_alone();
-    let report = explore(&scenario, &Bounds::of(budget));
-    println!("{report}");
-    let found = report.broken.as_ref().expect("the wrong rule is refuted");
-    assert_eq!(found.violation.law(), Law::NoDetachWhileMounted);
+    let report = page::refuted(&scenario, budget);
+    assert_eq!(report.broken.as_ref().unwrap().violation.law(), Law::NoDetachWhileMounted);
 }
 
 // Reliability 1, 6: ours keeps every law under the trouble that refutes the trusting one.

@@ -1,6 +1,7 @@
 //! Known leaks and races of the Go programs (reliability 6), each twice in the same world under the same trouble: found
 //! with their protocol, absent with ours.
 
+use crate::page;
 use crate::planted::{self, Plant};
 use crate::wrong::{
     ByName, Deregisters, DetachesOnTime, DoneWhenPlaced, EmptyCache, GivesUp, GrowsAtOnce, Led, Mistaken,
@@ -15,10 +16,8 @@ use rules_attachdetach::AttachDetach;
 
 /// Theirs breaks the law; ours keeps every law under the same trouble.
 pub fn found_and_gone(theirs: &Scenario, ours: &Scenario, budget: Budget, law: Law) -> Report {
-    let report = explore(theirs, &Bounds::of(budget));
-    println!("{report}");
-    let found = report.broken.as_ref().expect("their protocol breaks it");
-    assert_eq!(found.violation.law(), law);
+    let report = page::refuted(theirs, budget);
+    assert_eq!(report.broken.as_ref().unwrap().violation.law(), law);
     let holds = explore(ours, &Bounds::of(budget));
     println!("{holds}");
     assert!(holds.holds() && holds.resting > 0, "{holds}");
@@ -145,7 +144,7 @@ fn a_detach_by_a_controller_that_has_just_started() {
 // 22, k/k#123055 and k/k#115294: the node grows the filesystem before the volume has grown.
 #[test]
 fn a_filesystem_that_is_grown_before_its_volume() {
-    let Plant { scenario, budget } = planted::growers::<GrowsAtOnce>("resize, growing at once");
+    let Plant { scenario, budget } = planted::growers::<GrowsAtOnce>("node-growth, growing at once");
     let ours = Scenario { user: planted::asks_for_a_size, ..growth::SCENARIO };
     found_and_gone(&scenario, &ours, budget, Law::ControllerFirst);
 }
