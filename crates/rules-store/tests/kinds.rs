@@ -237,6 +237,7 @@ fn objects_that_break_a_rule_of_their_kind_are_refused_with_the_field() {
     }
 }
 
+// API-9: what of a claim may be said later, and once.
 #[test]
 fn what_must_not_change_does_not() {
     let mut cluster = Cluster::new();

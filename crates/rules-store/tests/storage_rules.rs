@@ -1,4 +1,4 @@
-//! What the objects of storage must be (API-3 to API-8).
+//! What the objects of storage must be, and what they are where nobody says it (API-1 to API-10).
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop here")]
 
 mod common;
@@ -112,6 +112,26 @@ fn api_5_a_report_of_an_attachment_stays_within_bounds() {
     }
 }
 
+// API-5, S0-48: an attachment is of a volume by name or of one that it holds itself; never of both, never of none.
+#[test]
+fn api_5_an_attachment_has_one_source() {
+    let inline = json!({ "accessModes": ["ReadWriteOnce"], "capacity": { "storage": "1Gi" },
+        "csi": { "driver": "d.example", "volumeHandle": "h" } });
+    for (source, field) in [
+        (json!({ "persistentVolumeName": "v" }), None),
+        (json!({ "inlineVolumeSpec": inline }), None),
+        (json!({ "persistentVolumeName": "v", "inlineVolumeSpec": inline }), Some("spec.source")),
+        (json!({}), Some("spec.source.persistentVolumeName")),
+        (json!({ "persistentVolumeName": "" }), Some("spec.source.persistentVolumeName")),
+    ] {
+        let mut body = attachment("d.example");
+        body["spec"]["source"] = source.clone();
+        let wrong = refused(Cluster::new().try_create("volumeattachments", body));
+        let fields: Vec<&str> = wrong.iter().map(|(field, _)| field.as_str()).collect();
+        assert_eq!(fields, field.into_iter().collect::<Vec<_>>(), "{source}");
+    }
+}
+
 // API-6.
 #[test]
 fn api_6_wishes_of_a_driver_make_sense() {
@@ -150,4 +170,75 @@ fn api_8_the_parameters_of_a_class_stay_within_bounds() {
         let wanted = if good { Vec::new() } else { vec![("parameters".to_owned(), FieldProblem::TooLong)] };
         assert_eq!(wrong, wanted);
     }
+}
+
+// API-1, API-2: what a class and a driver are where nobody says it.
+#[test]
+fn api_1_api_2_what_is_not_said_of_a_class_or_a_driver_is_filled_in() {
+    let mut cluster = Cluster::new();
+    let class = json!({ "metadata": { "name": "s" }, "provisioner": "d.example" });
+    let made = &cluster.create("storageclasses", class).value;
+    assert_eq!((&made["reclaimPolicy"], &made["volumeBindingMode"]), (&json!("Delete"), &json!("Immediate")));
+    let made = &cluster.create("csidrivers", json!({ "metadata": { "name": "d.example" } })).value;
+    let wanted = json!({
+        "attachRequired": true, "podInfoOnMount": false, "storageCapacity": false, "requiresRepublish": false,
+        "fsGroupPolicy": "ReadWriteOnceWithFSType", "volumeLifecycleModes": ["Persistent"], "seLinuxMount": false,
+        "preventPodSchedulingIfMissing": false,
+    });
+    assert_eq!(made["spec"], wanted);
+    // What is said stays.
+    let said = json!({
+        "attachRequired": false, "podInfoOnMount": true, "storageCapacity": true, "requiresRepublish": true,
+        "fsGroupPolicy": "File", "volumeLifecycleModes": ["Ephemeral"], "seLinuxMount": true,
+        "preventPodSchedulingIfMissing": true,
+    });
+    let body = json!({ "metadata": { "name": "e.example" }, "spec": said });
+    assert_eq!(cluster.create("csidrivers", body).value["spec"], said);
+}
+
+// API-7.
+#[test]
+fn api_7_room_is_told_of_one_place_and_class_for_ever() {
+    let mut cluster = Cluster::new();
+    let nowhere = json!({ "metadata": { "name": "r" }, "capacity": "1Gi" });
+    let wrong = refused(cluster.try_create("csistoragecapacities", nowhere));
+    assert_eq!(wrong, [("storageClassName".to_owned(), FieldProblem::Required)]);
+    let selector = |zone: &str| json!({ "matchLabels": { "zone": zone } });
+    let room = json!({
+        "metadata": { "name": "r" }, "storageClassName": "s", "nodeTopology": selector("a"), "capacity": "1Gi",
+    });
+    assert_eq!(cluster.create("csistoragecapacities", room).value["metadata"]["namespace"], "default");
+    for (patch, field) in [
+        (json!({ "nodeTopology": selector("b") }), Some("nodeTopology")),
+        (json!({ "storageClassName": "t" }), Some("storageClassName")),
+        (json!({ "capacity": "2Gi" }), None),
+        (json!({ "maximumVolumeSize": "1Gi" }), None),
+    ] {
+        let wrong = refused(cluster.merge("csistoragecapacities/default/r", patch));
+        let fields: Vec<&str> = wrong.iter().map(|(field, _)| field.as_str()).collect();
+        assert_eq!(fields, field.into_iter().collect::<Vec<_>>());
+    }
+}
+
+// API-10: each field of a CSI source is understood, in a volume and in a pod.
+#[test]
+fn api_10_each_field_of_a_source_is_kept() {
+    let mut cluster = Cluster::new();
+    let secret = |name: &str| json!({ "name": name, "namespace": "default" });
+    let source = json!({
+        "driver": "d.example", "volumeHandle": "h", "readOnly": true, "fsType": "ext4",
+        "volumeAttributes": { "a": "b" }, "controllerPublishSecretRef": secret("a"), "nodeStageSecretRef": secret("b"),
+        "nodePublishSecretRef": secret("c"), "controllerExpandSecretRef": secret("d"),
+        "nodeExpandSecretRef": secret("e"),
+    });
+    let mut body = volume("v");
+    body["spec"]["csi"] = source.clone();
+    assert_eq!(cluster.create("persistentvolumes", body).value["spec"]["csi"], source);
+    let source = json!({
+        "driver": "d.example", "readOnly": true, "fsType": "ext4", "volumeAttributes": { "a": "b" },
+        "nodePublishSecretRef": { "name": "c" },
+    });
+    let mut body = pod("p");
+    body["spec"]["volumes"] = json!([{ "name": "data", "csi": source }]);
+    assert_eq!(cluster.create("pods", body).value["spec"]["volumes"][0]["csi"], source);
 }

@@ -21,6 +21,7 @@ pub(super) static RULES: KindRules = KindRules {
         default(spec, "storageCapacity", false);
         default(spec, "requiresRepublish", false);
         default(spec, "seLinuxMount", false);
+        default(spec, "preventPodSchedulingIfMissing", false);
         default(spec, "fsGroupPolicy", "ReadWriteOnceWithFSType");
         default(spec, "volumeLifecycleModes", json!(["Persistent"]));
     },
