@@ -284,6 +284,36 @@ mod tests {
         assert_eq!(leases(ClusterController::Binding), [""; 0]);
     }
 
+    fn node(group: &'static str, resource: &str) -> Vec<&'static str> {
+        let rights = Rights::default().with_node(true);
+        rights.cluster.get(&(group, resource.to_string())).into_iter().flatten().copied().collect()
+    }
+
+    // API-12: what the agent may beside its own objects. KL-79: tokens are of the pods' own accounts; EX-15: a claim's
+    // size is in its status.
+    #[test]
+    fn api_12_the_agent_asks_for_tokens_and_tells_claims_their_size() {
+        assert_eq!(node("", "serviceaccounts/token"), ["create"]);
+        assert_eq!(node("", "persistentvolumeclaims/status"), ["patch"]);
+        assert!(!node("", "persistentvolumeclaims").contains(&"patch"));
+        assert_eq!((node("", "secrets"), node("", "configmaps")), (vec!["get"], vec!["get"]));
+    }
+
+    // API-13: it makes and deletes attachments and writes the status of nodes; drivers and their nodes it only reads.
+    #[test]
+    fn api_13_attachdetach_may_what_the_attach_detach_controller_may() {
+        let rights = Rights::default().with_controllers(&[ClusterController::AttachDetach].into());
+        let verbs = |group, resource: &str| -> Vec<&'static str> {
+            rights.cluster.get(&(group, resource.to_string())).into_iter().flatten().copied().collect()
+        };
+        let storage = "storage.k8s.io";
+        // `patch` puts the mark of adoption on attachments that others made, and the fence on nodes.
+        assert_eq!(verbs(storage, "volumeattachments"), ["create", "delete", "list", "patch", "watch"]);
+        assert_eq!(verbs(storage, "volumeattachments/status"), [""; 0]);
+        assert_eq!((verbs(storage, "csidrivers"), verbs("", "nodes/status")), (vec!["list", "watch"], vec!["patch"]));
+        assert_eq!(verbs(storage, "csinodes"), ["get", "list", "watch"]);
+    }
+
     // A driver and its capacities may be in any namespace.
     #[test]
     fn the_scheduler_sees_capacities_everywhere() {

@@ -17,14 +17,15 @@ pub struct Items {
     pub told_alone: &'static [u32],
 }
 
-/// Kubelet, binding and protection, attaching, growing, scheduling; of the designs: what a driver is told of pods,
-/// drivers that attach nothing, the words and shapes of CSI, migration.
-pub const ALL: [Items; 9] = [
+/// Kubelet, binding and protection, attaching, growing, scheduling, objects and the rights to them; of the designs: what
+/// a driver is told of pods, drivers that attach nothing, the words and shapes of CSI, migration.
+pub const ALL: [Items; 10] = [
     Items { prefix: "KL", numbers: 1..=106, documents: &["docs/node.md"], told_alone: &[4] },
     Items { prefix: "PV", numbers: 1..=61, documents: &["docs/controllers/binding.md"], told_alone: &[34, 41] },
     Items { prefix: "AD", numbers: 1..=51, documents: &["docs/controllers/attachdetach.md"], told_alone: &[35] },
     Items { prefix: "EX", numbers: 1..=21, documents: &["docs/controllers/growing.md"], told_alone: &[] },
     Items { prefix: "SC", numbers: 1..=21, documents: &["docs/controllers/scheduling.md"], told_alone: &[20] },
+    Items { prefix: "API", numbers: 1..=13, documents: &["docs/node.md"], told_alone: &[11] },
     Items { prefix: "S1", numbers: 1..=15, documents: &["docs/node.md"], told_alone: &[7] },
     Items { prefix: "S2", numbers: 1..=14, documents: &["docs/controllers/attachdetach.md"], told_alone: &[] },
     Items { prefix: "S3", numbers: 1..=9, documents: &["docs/glossary.md"], told_alone: &[1] },
