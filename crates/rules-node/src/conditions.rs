@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use api::{Condition, ContainerStatus, Pod};
+use api::{Condition, ContainerStatus, Pod, PodPhase};
 use control::Timestamp;
 
 use crate::lives::{self, ContainerPlan, Lives};
@@ -23,7 +23,7 @@ pub fn of(
     now: Timestamp,
     view: &PodView,
     pod: &Pod,
-    phase: &str,
+    phase: &PodPhase,
     lives: &Lives,
     containers: &[ContainerStatus],
 ) -> Vec<Condition> {
@@ -49,14 +49,14 @@ pub fn of(
     conditions
 }
 
-fn all(view: &PodView, pod: &Pod, phase: &str, lives: &Lives, containers: &[ContainerStatus]) -> [Told; 4] {
+fn all(view: &PodView, pod: &Pod, phase: &PodPhase, lives: &Lives, containers: &[ContainerStatus]) -> [Told; 4] {
     let began = lives::each(view, pod).any(|(_, seen)| seen.latest.is_some());
-    let over = matches!(phase, "Succeeded" | "Failed");
+    let over = matches!(phase, PodPhase::Succeeded | PodPhase::Failed);
     let unready = containers.iter().filter(|status| !status.ready).map(|status| status.name.as_str());
     let unready: Vec<&str> = unready.collect();
     let (reason, message) = match (phase, unready.as_slice()) {
-        ("Succeeded", _) => ("PodCompleted", String::new()),
-        ("Failed", _) => ("PodFailed", String::new()),
+        (PodPhase::Succeeded, _) => ("PodCompleted", String::new()),
+        (PodPhase::Failed, _) => ("PodFailed", String::new()),
         (_, []) => ("", String::new()),
         (_, unready) => ("ContainersNotReady", format!("not ready: {}", unready.join(", "))),
     };
@@ -76,9 +76,9 @@ fn all(view: &PodView, pod: &Pod, phase: &str, lives: &Lives, containers: &[Cont
     ]
 }
 
-fn initialized(pod: &Pod, phase: &str, lives: &Lives) -> Told {
+fn initialized(pod: &Pod, phase: &PodPhase, lives: &Lives) -> Told {
     let reason = match (lives.initialized, phase) {
-        (true, "Succeeded") => "PodCompleted",
+        (true, PodPhase::Succeeded) => "PodCompleted",
         (true, _) => "",
         (false, _) => "ContainersNotInitialized",
     };

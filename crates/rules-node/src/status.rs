@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use api::{Container, ContainerStatus, Pod, PodStatus, Value, VolumeMount};
+use api::{Container, ContainerStatus, Pod, PodPhase, PodStatus, Value, VolumeMount};
 use control::{Reason as _, Timestamp};
 use serde_json::json;
 
@@ -106,10 +106,10 @@ pub fn of(now: Timestamp, view: &PodView, pod: &Pod, blocked: Option<&Blocked>, 
         (None, Some(Over::Done | Over::InitFailed) | None) => (String::new(), String::new()),
     };
     PodStatus {
-        phase: phase.into(),
+        conditions: conditions::of(now, view, pod, &phase, lives, &main),
+        phase,
         reason,
         message,
-        conditions: conditions::of(now, view, pod, phase, lives, &main),
         init_container_statuses: init,
         ephemeral_container_statuses: pod.status.ephemeral_container_statuses.clone(),
         container_statuses: main,
@@ -123,22 +123,26 @@ fn phase(
     blocked: Option<&Blocked>,
     lives: &Lives,
     containers: &[ContainerStatus],
-) -> &'static str {
+) -> PodPhase {
     // The last word is said when nothing of the pod runs any more.
     let runs = lives::each(view, pod).any(|(_, seen)| seen.runs());
     let began = lives::each(view, pod).any(|(_, seen)| seen.latest.is_some());
     match (&lives.over, blocked) {
-        (_, Some(blocked)) if blocked.fatal && !runs => return "Failed",
-        (_, Some(_)) if !began => return "Pending",
+        (_, Some(blocked)) if blocked.fatal && !runs => return PodPhase::Failed,
+        (_, Some(_)) if !began => return PodPhase::Pending,
         (Some(Over::Done), _) if !runs => {
             let failed = |status: &ContainerStatus| status.state.terminated.as_ref().is_none_or(|t| t.exit_code != 0);
-            return if containers.iter().any(failed) { "Failed" } else { "Succeeded" };
+            return if containers.iter().any(failed) { PodPhase::Failed } else { PodPhase::Succeeded };
         }
-        (Some(_), _) if !runs => return "Failed",
+        (Some(_), _) if !runs => return PodPhase::Failed,
         (Some(_) | None, _) => {}
     }
     // A pod that has run stays Running through its restarts.
-    if view.containers.iter().all(|container| container.latest.is_some()) { "Running" } else { "Pending" }
+    if view.containers.iter().all(|container| container.latest.is_some()) {
+        PodPhase::Running
+    } else {
+        PodPhase::Pending
+    }
 }
 
 /// The status as it is written: whole, with what is empty taken away.
