@@ -16,7 +16,7 @@
 use std::sync::Arc;
 
 use api::{Kind, ObjectRef, Patch, Precondition, Subresource, Value, Write, names};
-use control::{BackOff, Cache, Change, Decision, Outcome, Pulse, Route, Rules, Timestamp};
+use control::{BackOff, Cache, Change, Decision, HandleOf, Outcome, Pulse, Route, Rules, Timestamp};
 use rules_attachdetach::{Action, AttachDetach, Key, Local, Memory, Reason, View};
 use rules_attacher::Attacher;
 use rules_node::Node;
@@ -101,6 +101,7 @@ fn next_read(memory: &Memory) -> Timestamp {
 
 impl Rules for Patient {
     const NAME: &'static str = AttachDetach::NAME;
+    const HANDLE_OF: Option<HandleOf> = AttachDetach::HANDLE_OF;
     type Key = Key;
     type Local = Local;
     type View = View;

@@ -1,5 +1,7 @@
 use api::{Kind, Object, ObjectRef, Precondition, Seen, Write};
-use control::{BackOff, Cache, Change, Decision, Effect, Outcome, Permission, Pulse, Reply, Route, Rules, Timestamp};
+use control::{
+    BackOff, Cache, Change, Decision, Effect, HandleOf, Outcome, Permission, Pulse, Reply, Route, Rules, Timestamp,
+};
 use prove_world::worlds::node::dead::Patient;
 use rules_attachdetach::{Action, AttachDetach, Key, Local, Memory, Proof, Reason, View, Want};
 
@@ -203,6 +205,7 @@ pub struct Mistaken<M>(std::marker::PhantomData<M>);
 
 impl<M: Mistake> Rules for Mistaken<M> {
     const NAME: &'static str = "attachdetach";
+    const HANDLE_OF: Option<HandleOf> = AttachDetach::HANDLE_OF;
     type Key = Key;
     type Local = Local;
     type View = View;

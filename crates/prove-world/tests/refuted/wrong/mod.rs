@@ -17,7 +17,7 @@ use std::hash::Hash;
 use std::marker::PhantomData;
 
 use api::{Kind, ObjectRef};
-use control::{BackOff, Cache, Change, Decision, Outcome, Route, Rules, Timestamp};
+use control::{BackOff, Cache, Change, Decision, HandleOf, Outcome, Route, Rules, Timestamp};
 
 pub use attacher::{SaysAttached, SaysDetached};
 pub use binding::{BindsTwice, ReleasesBound, TrustsCachedPods};
@@ -79,6 +79,7 @@ pub struct Led<A>(PhantomData<A>);
 
 impl<A: Astray> Rules for Led<A> {
     const NAME: &'static str = A::Real::NAME;
+    const HANDLE_OF: Option<HandleOf> = A::Real::HANDLE_OF;
     type Key = <A::Real as Rules>::Key;
     type Local = A::Local;
     type View = <A::Real as Rules>::View;
