@@ -27,7 +27,7 @@ mod setup;
 pub use error::{Error, MissingPeer};
 pub use node::{Image, RealCluster};
 pub use peer::{peer, peers_folder};
-pub use plane::{ControlPlane, Options, eventually};
+pub use plane::{ControlPlane, Options, WITHOUT_VOLUMES, eventually};
 pub use ports::free_port;
 pub use process::PeerProcess;
 pub use scratch::Scratch;

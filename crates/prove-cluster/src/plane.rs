@@ -15,6 +15,12 @@ use std::time::{Duration, Instant};
 const ADMIN: &str = "admin";
 const ATTEMPTS: usize = 3;
 
+/// What `longshore controllers` takes from kube-controller-manager, as an operator says it there
+/// (docs/controllers/cluster.md): for [`Options::controllers`].
+pub const WITHOUT_VOLUMES: &str = "*,-persistentvolume-binder-controller,-persistentvolume-attach-detach-controller,\
+    -persistentvolume-expander-controller,-persistentvolumeclaim-protection-controller,\
+    -persistentvolume-protection-controller,-ephemeral-volume-controller,-volumeattributesclass-protection-controller";
+
 /// What to start, and how.
 #[derive(Debug, Clone)]
 pub struct Options {

@@ -34,7 +34,7 @@ fn volumes_live_and_die_beneath_a_real_kubelet() {
 }
 
 /// A claim is bound, and what a pod writes is on the volume and outlives the pod.
-fn a_claim_and_a_pod(scene: &mut Scene) {
+pub fn a_claim_and_a_pod(scene: &mut Scene) {
     let begun = Instant::now();
     scene.apply(&(claim("app", "ext4", "64Mi", "ReadWriteOnce", "") + &pod("app", "app")));
     scene.wait_phase("pvc/app", "Bound");
@@ -50,7 +50,7 @@ fn a_claim_and_a_pod(scene: &mut Scene) {
 }
 
 /// A volume grows under the pod that uses it.
-fn growth(scene: &mut Scene, filesystem: &str) {
+pub fn growth(scene: &mut Scene, filesystem: &str) {
     scene.apply(&(claim("growing", filesystem, "512Mi", "ReadWriteOnce", "") + &pod("growing", "growing")));
     scene.wait_for("pod/growing", "Ready");
     let size = "df -k /data | tail -1 | awk '{print $2}'";

@@ -29,7 +29,12 @@ fn found(name: &str) -> PathBuf {
 impl Scene {
     /// One with an image on its node that is made of the program of this build.
     pub fn start() -> Scene {
-        let scene = Scene::bare();
+        Scene::start_with(Options::default())
+    }
+
+    /// The same on a control plane as wished.
+    pub fn start_with(options: Options) -> Scene {
+        let scene = Scene::bare_with(options);
         let image = Image::empty().unwrap().run(&["/longshore"], &[]);
         image.program(Path::new(env!("CARGO_BIN_EXE_longshore")), "/longshore").unwrap();
         for tool in TOOLS {
@@ -41,7 +46,11 @@ impl Scene {
 
     /// One without anything of ours.
     pub fn bare() -> Scene {
-        let cluster = RealCluster::start(Options::default()).unwrap();
+        Scene::bare_with(Options::default())
+    }
+
+    fn bare_with(options: Options) -> Scene {
+        let cluster = RealCluster::start(options).unwrap();
         let mut scene = Scene { cluster };
         scene.apply(&objects::definitions());
         for plural in ["volumesnapshots", "volumesnapshotcontents", "volumesnapshotclasses"] {

@@ -13,10 +13,7 @@ use super::plane::audit;
 use super::rights::{Deed, allowed_by, asked_of, write_kubeconfig};
 use super::scene::{PATIENCE, PLACE, Scene, of_claim, pod};
 
-/// What ours takes from kube-controller-manager, as an operator says it there (docs/controllers/cluster.md).
-pub const WITHOUT_VOLUMES: &str = "*,-persistentvolume-binder-controller,-persistentvolume-attach-detach-controller,\
-    -persistentvolume-expander-controller,-persistentvolumeclaim-protection-controller,\
-    -persistentvolume-protection-controller,-ephemeral-volume-controller,-volumeattributesclass-protection-controller";
+pub use prove_cluster::WITHOUT_VOLUMES;
 
 /// And what is taken with `nodelifecycle`.
 const NOR_NODES: &str = ",-node-lifecycle-controller,-taint-eviction-controller,-pod-garbage-collector-controller";
