@@ -17,8 +17,8 @@ pub struct Items {
     pub told_alone: &'static [u32],
 }
 
-/// Kubelet, binding and protection, attaching, growing, scheduling, objects and the rights to them; of the designs: what
-/// a driver is told of pods, drivers that attach nothing, the words and shapes of CSI, migration.
+/// Kubelet, binding and protection, attaching, growing, scheduling, objects and the rights to them; of the designs:
+/// what a driver is told of pods, drivers that attach nothing, the words and shapes of CSI, migration.
 pub const ALL: [Items; 10] = [
     Items { prefix: "KL", numbers: 1..=106, documents: &["docs/node.md"], told_alone: &[4] },
     Items { prefix: "PV", numbers: 1..=61, documents: &["docs/controllers/binding.md"], told_alone: &[34, 41] },
