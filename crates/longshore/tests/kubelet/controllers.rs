@@ -31,7 +31,7 @@ fn our_controllers_bind_and_attach_beneath_a_real_kubelet() {
     scene.delete(&["pod/app", "pvc/app"]);
     steps::who_owns_the_files(&mut scene, "ext4");
     steps::raw_blocks(&mut scene, "ext4");
-    ours::growth(&mut scene, "ext4");
+    ours::growth(&mut scene, "xfs");
     steps::volumes_of_pods(&mut scene, "ext4");
     steps::one_pod_alone(&mut scene, "ext4");
     a_pod_is_placed_before_its_volume_is_made(&mut scene);
@@ -61,7 +61,7 @@ fn deploy(scene: &mut Scene) {
     scene.wait_until("both pods to be ready", &ready, |said| said == "2");
 }
 
-/// The pod that leads is killed; the one that stands by takes over, detaches nothing, and serves the next claim.
+/// The pod that leads is deleted at once; the one that stands by takes over, detaches nothing, and serves the next claim.
 fn the_leader_goes_while_a_pod_writes(scene: &mut Scene) {
     let attached = "{.items[*].metadata.name} {.items[*].metadata.uid}";
     let before = scene.get("volumeattachments", attached);
@@ -72,7 +72,7 @@ fn the_leader_goes_while_a_pod_writes(scene: &mut Scene) {
     let begun = Instant::now();
     scene.kubectl(&["delete", "pod", pod_of_leader, IN, "--grace-period=0", "--force"]).unwrap();
     scene.wait_until("another to lead", &LEADER, |said| !said.is_empty() && said != leader);
-    println!("leader killed to another leading: {:.1} s", begun.elapsed().as_secs_f64());
+    println!("leader deleted to another leading: {:.1} s", begun.elapsed().as_secs_f64());
     scene.apply(&(claim("next", "ext4", "64Mi", "ReadWriteOnce", "") + &pod("next", "next")));
     scene.wait_for("pod/next", "Ready");
     scene.delete(&["pod/next", "pvc/next"]);
