@@ -47,6 +47,18 @@ pub(crate) fn remove(parameters: &mut Parameters, word: &str) -> Option<String> 
     }
 }
 
+/// Takes several parameters out, of which none is there twice: one look at each name, and nothing is copied.
+fn take<const N: usize>(parameters: &mut Parameters, words: [Option<&str>; N]) -> [Option<String>; N] {
+    let mut found = [const { None }; N];
+    parameters.retain(|name, value| {
+        let lower = (!name.is_ascii()).then(|| name.to_lowercase());
+        let is = |word: &str| name.eq_ignore_ascii_case(word) || lower.as_deref() == Some(word);
+        let hit = words.iter().zip(&mut found).find(|(word, _)| word.is_some_and(is));
+        hit.map(|(_, found)| *found = Some(core::mem::take(value))).is_none()
+    });
+    found
+}
+
 pub(crate) fn twice(class: &StorageClass, what: &'static str) -> Error {
     Error::Twice { class: class.metadata.name.clone(), what }
 }
@@ -55,10 +67,12 @@ pub(crate) fn twice(class: &StorageClass, what: &'static str) -> Error {
 /// stays. Azure's disks keep their filesystem type among the driver's own parameters.
 pub(crate) fn to_csi(class: &mut StorageClass, key: &str, renames_fstype: bool) -> Result<(), Error> {
     each_once(class)?;
-    if renames_fstype {
-        rename_fstype(class)?;
+    let words = [renames_fstype.then_some(FSTYPE), Some(ZONE), Some(ZONES)];
+    let [fstype, zone, zones] = take(&mut class.parameters, words);
+    if let Some(value) = fstype {
+        insert_fstype(class, value)?;
     }
-    let zones: Option<Vec<String>> = match (remove(&mut class.parameters, ZONE), remove(&mut class.parameters, ZONES)) {
+    let zones: Option<Vec<String>> = match (zone, zones) {
         (Some(_), Some(_)) => return Err(twice(class, "which zones it is for, as zone and as zones")),
         (Some(zone), None) => Some(alloc::vec![zone]),
         (None, zones) => zones.map(|zones| zones.split(',').map(String::from).collect()),
@@ -80,6 +94,10 @@ pub(crate) fn to_csi(class: &mut StorageClass, key: &str, renames_fstype: bool) 
 /// The filesystem type gets the name CSI has for it.
 pub(crate) fn rename_fstype(class: &mut StorageClass) -> Result<(), Error> {
     let Some(value) = remove(&mut class.parameters, FSTYPE) else { return Ok(()) };
+    insert_fstype(class, value)
+}
+
+fn insert_fstype(class: &mut StorageClass, value: String) -> Result<(), Error> {
     match class.parameters.insert(names::FSTYPE_PARAMETER.into(), value) {
         None => Ok(()),
         Some(_) => Err(twice(class, "its filesystem type, as fstype and under its CSI name")),
