@@ -61,7 +61,7 @@ fn deploy(scene: &mut Scene) {
     scene.wait_until("both pods to be ready", &ready, |said| said == "2");
 }
 
-/// The pod that leads is deleted at once; the one that stands by takes over, detaches nothing, and serves the next claim.
+/// The leader's pod is deleted at once; the one that stands by takes over, detaches nothing, and serves the next claim.
 fn the_leader_goes_while_a_pod_writes(scene: &mut Scene) {
     let attached = "{.items[*].metadata.name} {.items[*].metadata.uid}";
     let before = scene.get("volumeattachments", attached);
